@@ -1,0 +1,107 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { whyNot } from "../lint/rooms.ts";
+
+const repository = fileURLToPath(new URL("..", import.meta.url));
+
+describe("the linter, with the repository's own configuration", () => {
+  test("reports a forbidden import with the sentence that teaches, in whatever form it is written", () => {
+    const reports = lint("adapters/http/koa.ts", [
+      `import { toEnvelope } from "../../src/protocol/envelope.ts";`,
+      `export * from "../../src/receiver/raw.ts";`,
+      `export type Port = import("../../src/inbox/port.ts").Port;`,
+      `export const late = (): unknown => import("koa");`,
+      `export const read = toEnvelope;`,
+    ]);
+    const why =
+      "Adapters live on the two faces, as a stranger's would: export it from src/index.ts or src/adapter.ts. A framework comes in as a structural XLike type.";
+    expect(reports).toEqual([
+      `adapters/http/koa.ts may not import src/protocol/envelope.ts. ${why}`,
+      `adapters/http/koa.ts may not import src/receiver/raw.ts. ${why}`,
+      `adapters/http/koa.ts may not import src/inbox/port.ts. ${why}`,
+      `adapters/http/koa.ts may not import npm:koa. ${why}`,
+    ]);
+  });
+
+  test("says nothing about an allowed import", () => {
+    const reports = lint("adapters/http/koa.ts", [
+      `import { once } from "node:events";`,
+      `import getRawBody from "raw-body";`,
+      `import { createReceiver } from "../../src/index.ts";`,
+      `import { readBody } from "./read-body.ts";`,
+      `export const all = [once, getRawBody, createReceiver, readBody];`,
+    ]);
+    expect(reports).toEqual([]);
+  });
+});
+
+describe("the table of rooms", () => {
+  test.each([
+    ["src/protocol/envelope.ts", "../receiver/raw.ts"],
+    ["src/protocol/envelope.ts", "../log.ts"],
+    ["src/protocol/envelope.ts", "node:fs"],
+    ["src/receiver/keep.ts", "../dispatch/expand.ts"],
+    ["src/receiver/keep.ts", "../inbox/memory.ts"],
+    ["src/receiver/keep.ts", "node:http"],
+    ["src/dispatch/run.ts", "../receiver/reply.ts"],
+    ["src/inbox/memory.ts", "../dispatch/expand.ts"],
+    ["src/inbox/memory.ts", "p-queue"],
+    ["src/inbox/memory.ts", "../receiver.ts"],
+    ["src/dispatch/run.ts", "../index.ts"],
+    ["src/counters.ts", "./dispatch/run.ts"],
+    ["src/receiver.ts", "../adapters/http/node.ts"],
+    ["src/receiver.ts", "express"],
+    ["src/adapter.ts", "./dispatch/dispatcher.ts"],
+    ["src/signature.ts", "./inbox/port.ts"],
+    ["src/index.ts", "../adapters/http/node.ts"],
+    ["src/cli/main.ts", "../protocol/signature.ts"],
+    ["adapters/http/node.ts", "hookline/koa"],
+    ["examples/tour.ts", "../src/index.ts"],
+  ])("%s may not import %s", (file, specifier) => {
+    expect(whyNot(file, specifier)).toMatch(/ may not import \S+\. [A-Z].+\.$/);
+  });
+
+  test.each([
+    ["src/protocol/envelope.ts", "zod"],
+    ["src/protocol/resources/email.ts", "../names.ts"],
+    ["src/receiver/keep.ts", "../inbox/port.ts"],
+    ["src/receiver/verify.ts", "node:crypto"],
+    ["src/dispatch/dispatcher.ts", "p-queue"],
+    ["src/inbox/memory.ts", "../clock.ts"],
+    ["src/receiver.ts", "./dispatch/dispatcher.ts"],
+    ["src/log.ts", "pino"],
+    ["src/log.ts", "./clock.ts"],
+    ["src/cli/main.ts", "../../adapters/http/node.ts"],
+    ["src/cli/main.ts", "../index.ts"],
+    ["examples/tour.ts", "hookline/node"],
+    ["test/flow/kept.test.ts", "../../src/inbox/memory.ts"],
+  ])("%s may import %s", (file, specifier) => {
+    expect(whyNot(file, specifier)).toBeUndefined();
+  });
+
+  test("asks for a row when a file stands in no room", () => {
+    expect(whyNot("src/cellar/wine.ts", "node:fs")).toBe(
+      "src/cellar/wine.ts stands in no room. Give its folder a row in lint/rooms.ts, or move the file.",
+    );
+  });
+});
+
+/** What `rooms/imports` says about a file of these lines, standing at `path` in a repository of its own. */
+function lint(path: string, lines: readonly string[]): readonly string[] {
+  const folder = mkdtempSync(join(tmpdir(), "hookline-rooms-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${lines.join("\n")}\n`);
+
+  const oxlint = join(repository, "node_modules/oxlint/bin/oxlint");
+  const args = [oxlint, "-c", join(repository, "oxlint.config.ts"), "--format", "json", "."];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  if (!stdout.startsWith("{")) throw new Error(`oxlint gave no JSON:\n${stdout}${stderr}`);
+  const { diagnostics } = JSON.parse(stdout) as { diagnostics: readonly { code: string; message: string }[] };
+  return diagnostics.filter(({ code }) => code === "rooms(imports)").map(({ message }) => message);
+}

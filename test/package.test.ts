@@ -1,0 +1,117 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { entries, entrySources, repository } from "./package/entries.ts";
+import { type Exported, exportedNames } from "./package/exported.ts";
+import { compilersProject, emptyProject, pack } from "./package/project.ts";
+import { run } from "./package/run.ts";
+
+let packed: Awaited<ReturnType<typeof pack>>;
+
+beforeAll(async () => {
+  if (!existsSync(join(repository, "dist"))) {
+    throw new Error("Got no dist/, expected the built package. Run `npm run test:package`, which builds it first.");
+  }
+  packed = await pack();
+});
+afterAll(() => packed?.remove());
+
+describe("the exports map", () => {
+  test("names a source, and the declarations and the code that are built from it", () => {
+    for (const { source, types, code } of entries()) {
+      expect(types).toBe(`dist/${source.replace(/\.ts$/, ".d.ts")}`);
+      expect(code).toBe(`dist/${source.replace(/\.ts$/, ".js")}`);
+      expect(existsSync(join(repository, source)), source).toBe(true);
+      expect(packed.files).toEqual(expect.arrayContaining([types, code]));
+    }
+  });
+
+  test("has an entry for every face and every mount, and no other", () => {
+    expect(
+      entries()
+        .map(({ source }) => source)
+        .toSorted(),
+    ).toEqual(entrySources().toSorted());
+  });
+
+  test("is what the doc check reads", () => {
+    const { entryPoints } = JSON.parse(readFileSync(join(repository, "typedoc.json"), "utf8")) as {
+      entryPoints: string[];
+    };
+    expect(entryPoints).toEqual(entries().map(({ source }) => source));
+  });
+
+  test("exports the names that are written down, in the declarations and at run time", async () => {
+    const named = exportedNames(entries());
+    for (const { name, code } of entries()) {
+      const atRunTime: object = await import(pathToFileURL(join(repository, code)).href);
+      const values = named.get(name)?.filter(({ kind }) => kind === "value");
+      expect(Object.keys(atRunTime).toSorted(), name).toEqual(values?.map((value) => value.name));
+    }
+    const written = [...named].map(([entry, names]) => `${entry}\n${names.map(line).join("")}`);
+    await expect(written.join("\n")).toMatchFileSnapshot("package/exported.txt");
+  });
+});
+
+test("the tarball holds the built files and the papers, nothing else", () => {
+  const papers = packed.files.filter((path) => !path.startsWith("dist/"));
+  expect(papers.toSorted()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
+  const built = /^dist\/(?:src|adapters)\/.+\.(?:js|d\.ts)$/;
+  expect(packed.files.filter((path) => path.startsWith("dist/") && !built.test(path))).toEqual([]);
+});
+
+describe("installed in an empty project", () => {
+  let project: Awaited<ReturnType<typeof emptyProject>>;
+  beforeAll(async () => {
+    project = await emptyProject(packed.tarball);
+  });
+  afterAll(() => project?.remove());
+
+  test.each(["use.mjs", "use.cjs"])("receives a delivery on this Node (%s)", async (program) => {
+    expect(await run(process.execPath, [program], project.folder)).toBe(`${process.version} handled 1\n`);
+  });
+
+  test.each(["use.mjs", "use.cjs"])("receives a delivery on Node 22.13.0 (%s)", async (program) => {
+    const args = ["--yes", "--package=node@22.13.0", "--", "node", program];
+    expect(await run("npx", args, project.folder)).toBe("v22.13.0 handled 1\n");
+  });
+
+  test("brings the command `hookline`", async () => {
+    expect(await run(join(project.folder, "node_modules/.bin/hookline"), ["--help"], project.folder)).toContain(
+      "hookline",
+    );
+  });
+});
+
+describe("type-checked where it is used", () => {
+  let project: Awaited<ReturnType<typeof compilersProject>>;
+  beforeAll(async () => {
+    project = await compilersProject(packed.tarball);
+  });
+  afterAll(() => project?.remove());
+
+  const strict = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--target", "es2023", "--types", "node"];
+  const resolutions = {
+    nodenext: ["--module", "nodenext"],
+    node20: ["--module", "node20"],
+    bundler: ["--module", "esnext", "--moduleResolution", "bundler"],
+  };
+
+  describe.each(["typescript-5.9", "typescript-6", "typescript-7"])("by %s", (compiler) => {
+    test.each([
+      ["nodenext", "use.mts"],
+      ["node20", "use.mts"],
+      ["bundler", "use.mts"],
+      ["nodenext", "use.cts"],
+    ] as const)("under %s (%s)", async (resolution, program) => {
+      const tsc = join(project.folder, "node_modules", compiler, "bin/tsc");
+      const args = [tsc, ...strict, ...resolutions[resolution], program];
+      expect(await run(process.execPath, args, project.folder)).toBe("");
+    });
+  });
+});
+
+function line({ kind, name }: Exported): string {
+  return `  ${kind} ${name}\n`;
+}

@@ -1,0 +1,68 @@
+// A user's program: runs as ESM and as CommonJS, and is compiled by every TypeScript that users have.
+import { deepStrictEqual, strictEqual } from "node:assert";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import * as adapter from "hookline/adapter";
+import { createReceiver, type EventOf, memoryInbox, type Receiver } from "hookline";
+import { expressReceiver } from "hookline/express";
+import { koaReceiver } from "hookline/koa";
+import { nodeReceiver } from "hookline/node";
+import { sign, verify } from "hookline/signature";
+
+const secret = "test-signing-secret";
+const at = new Date(1_700_000_000_000);
+const body =
+  '{"subscription":1001,"resource":"/contacts","accountId":2002,"payloads":[{"id":"c-1","changeType":"updated"}]}';
+const signed = {
+  "x-aurinko-request-timestamp": "1700000000",
+  "x-aurinko-signature": "b6ab27c8bf67b1bb49a07e53153a4a0837b5ceb1cb5d1061e43bafb754750872",
+};
+
+async function main(): Promise<void> {
+  verifiesAlone();
+
+  const seen: EventOf<"contact.updated">[] = [];
+  const receiver = createReceiver({ secret, inbox: memoryInbox(), maxAgeSeconds: 50 * 365 * 86_400 });
+  receiver.on("contact.updated", (event) => seen.push(event));
+  for (const mount of [expressReceiver(receiver), koaReceiver(receiver)]) strictEqual(typeof mount, "function");
+  strictEqual(typeof adapter, "object");
+
+  await receiver.start();
+  const answer = await deliver(receiver);
+  await receiver.idle();
+  await receiver.close();
+
+  deepStrictEqual(answer, { status: 200, text: "" });
+  deepStrictEqual(
+    seen.map(({ type, accountId, id }) => ({ type, accountId, id })),
+    [{ type: "contact.updated", accountId: 2002, id: "c-1" }],
+  );
+  process.stdout.write(`${process.version} handled ${seen.length}\n`);
+}
+
+function verifiesAlone(): void {
+  strictEqual(verify({ headers: signed, body }, { secret, now: at }).sentAt?.getTime(), at.getTime());
+  const made = Object.entries(sign(body, { secret, at })).map(([name, value]) => [name.toLowerCase(), value]);
+  deepStrictEqual(Object.fromEntries(made), signed);
+}
+
+async function deliver(receiver: Receiver): Promise<{ status: number; text: string }> {
+  const server = createServer(nodeReceiver(receiver)).listen(0);
+  await once(server, "listening");
+  const response = await fetch(`http://127.0.0.1:${portOf(server)}/`, { method: "POST", headers: signed, body });
+  const answer = { status: response.status, text: await response.text() };
+  server.close();
+  server.closeAllConnections();
+  return answer;
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error(`Got ${address}, expected a port.`);
+  return address.port;
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = 1;
+});
