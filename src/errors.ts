@@ -1,0 +1,76 @@
+/** How a failed piece of work may be tried again. */
+export interface ErrorOptions {
+  /** What to change so that it does not come back. */
+  readonly fix?: string | undefined;
+  /** The error behind this one. */
+  readonly cause?: unknown;
+}
+
+/**
+ * Every error that Hookline makes: a stable `code`, a message that says what was got and what was expected, and the fix.
+ *
+ * @example
+ * try { await receiver.start(); } catch (error) { if (isHooklineError(error, "secret-missing")) explainSetup(error.fix); }
+ */
+export class HooklineError extends Error {
+  override readonly name: string = "HooklineError";
+  /** Stable, kebab-case; the README lists them all. */
+  readonly code: string;
+  /** What to change, in one sentence. */
+  readonly fix?: string;
+
+  constructor(code: string, message: string, options: ErrorOptions = {}) {
+    super(
+      options.fix === undefined ? message : `${message} ${options.fix}`,
+      "cause" in options ? { cause: options.cause } : undefined,
+    );
+    this.code = code;
+    if (options.fix !== undefined) this.fix = options.fix;
+  }
+}
+
+/** The program uses Hookline wrongly: thrown at once, where the mistake stands. */
+export class UsageError extends HooklineError {
+  override readonly name = "UsageError";
+}
+
+/** A request's signature or timestamp does not hold. The code says which part, such as `signature-wrong` or `timestamp-stale`. */
+export class SignatureError extends HooklineError {
+  override readonly name = "SignatureError";
+}
+
+/** The body could not be had: too large, too late, cut off, or consumed before the mount. */
+export class BodyError extends HooklineError {
+  override readonly name = "BodyError";
+}
+
+/** An inbox could not keep, or not in time. Nothing was acknowledged. */
+export class StorageError extends HooklineError {
+  override readonly name = "StorageError";
+}
+
+/** The receiver is closing or closed. */
+export class ClosedError extends HooklineError {
+  override readonly name = "ClosedError";
+}
+
+/**
+ * True for an error of Hookline, and of that `code` when one is given. Works across copies of the package,
+ * because it looks at the shape and not at the class.
+ */
+export function isHooklineError(error: unknown, code?: string): error is HooklineError {
+  if (!(error instanceof Error) || typeof (error as { code?: unknown }).code !== "string") return false;
+  const known = error instanceof HooklineError || HOOKLINE_NAMES.has(error.name);
+  return known && (code === undefined || (error as HooklineError).code === code);
+}
+
+const HOOKLINE_NAMES: ReadonlySet<string> = new Set([
+  "HooklineError",
+  "UsageError",
+  "SignatureError",
+  "BodyError",
+  "StorageError",
+  "ClosedError",
+  "GiveUp",
+  "RetryLater",
+]);

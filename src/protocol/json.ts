@@ -1,0 +1,57 @@
+/** A JSON value, if the bytes are one. */
+export type ParsedJson =
+  | { readonly parsed: true; readonly json: unknown }
+  | { readonly parsed: false; readonly json?: undefined };
+
+/** Deepest nesting that is read. The service's payloads have four levels. */
+const MAX_JSON_DEPTH = 512;
+
+/**
+ * Reads JSON from bytes, and never throws: what is not valid UTF-8, not JSON, or nested deeper than
+ * {@link MAX_JSON_DEPTH} is not parsed. A byte order mark is skipped.
+ */
+export function parseJson(bytes: Uint8Array): ParsedJson {
+  try {
+    const text = utf8.decode(bytes);
+    return isTooDeep(text) ? NOT_PARSED : { parsed: true, json: JSON.parse(text) };
+  } catch {
+    return NOT_PARSED;
+  }
+}
+
+const NOT_PARSED: ParsedJson = { parsed: false };
+
+// Fatal: a replacement character would make one id of two.
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+// The parser reads any depth, but what comes after it does not: JSON.stringify and the structured clone overflow the
+// stack at some thousand levels, and a delivery that cannot be stored would come back for ever.
+function isTooDeep(text: string): boolean {
+  if (text.length <= MAX_JSON_DEPTH * 2) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === OPEN_ARRAY || code === OPEN_OBJECT) depth++;
+    else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) depth--;
+    if (depth > MAX_JSON_DEPTH) return true;
+  }
+  return false;
+}
+
+/** Index of the quote that ends a string: the first one with an even number of backslashes before it. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end - 1;
+    while (text.charCodeAt(before) === BACKSLASH) before--;
+    if ((end - before) % 2 === 1) return end;
+  }
+  return text.length;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;

@@ -1,0 +1,27 @@
+import type { AnyEvent } from "./events.ts";
+
+/**
+ * What makes an event the same event, where the protocol has such a thing: the id of a tracking event, the page and the
+ * calendar event of a booking, both per account. `undefined` for all others: two equal changes may be two edits.
+ *
+ * @see protocol 6.2
+ */
+export function naturalKeyOf(event: AnyEvent): string | undefined {
+  switch (event.type) {
+    case "tracking.open":
+    case "tracking.click":
+    case "tracking.reply":
+    case "tracking.replyBounce":
+    case "tracking.initial":
+      return `tracking:${event.accountId}:${event.id}`;
+    case "booking":
+      return `booking:${event.accountId}:${event.bookingId}:${escaped(event.eventId)}`;
+    default:
+      return undefined;
+  }
+}
+
+/** Keeps the separator out of a part. Half a surrogate pair too: as UTF-8, all halves become the same character. */
+function escaped(text: string): string {
+  return text.replaceAll(/[%:\p{Surrogate}]/gu, (character) => `%${character.charCodeAt(0).toString(16)}`);
+}

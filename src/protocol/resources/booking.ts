@@ -1,0 +1,31 @@
+import { z } from "zod";
+import type { Envelope, EventMap } from "../events.ts";
+import { idField, toId } from "../ids.ts";
+import { fieldsReader } from "./fields.ts";
+import { pathMatcher } from "./path.ts";
+import type { Resource } from "./resource.ts";
+
+/** Meetings booked on one booking page; told only when a meeting is made. @see protocol 6.2 */
+export const booking: Resource = {
+  family: "booking",
+  signal: undefined,
+  match(path) {
+    const ids = matchBooking(path);
+    if (ids === undefined) return undefined;
+    const bookingId = toId(ids.bookingId);
+    // A page may be subscribed by a name as well; the entry then has the number.
+    return bookingId === undefined ? {} : { bookingId };
+  },
+  read(entry) {
+    const fields = readBooking(entry);
+    return fields === undefined ? "shape" : { type: "booking", fields };
+  },
+};
+
+const matchBooking = pathMatcher("/booking/{bookingId}");
+
+const readBooking = fieldsReader<Omit<EventMap["booking"], keyof Envelope | "type">>({
+  bookingId: idField,
+  calendarId: z.string(),
+  eventId: z.string(),
+});
