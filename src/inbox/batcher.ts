@@ -1,0 +1,123 @@
+import type { Clock } from "../clock.ts";
+import { createFifo } from "./fifo.ts";
+
+export interface BatcherOptions<T, R> {
+  /** Commits some, and gives a result for each in its place. */
+  readonly commit: (items: readonly T[]) => Promise<readonly R[]>;
+  /** What an item weighs, bytes. */
+  readonly sizeOf: (item: T) => number;
+  /** The result of all items of a commit that threw. */
+  readonly failed: (error: unknown) => R;
+  /** From `add` to the result: then `late` is the result, and the commit goes on. @default no deadline */
+  readonly deadline?: { readonly ms: number; readonly clock: Clock; readonly late: () => R } | undefined;
+}
+
+/** Gathers what comes in one turn of the loop into one commit; while that runs, the next one fills. */
+export interface Batcher<T, R> {
+  add(item: T): Promise<R>;
+  /** Resolves when everything that was added has its result. */
+  drained(): Promise<void>;
+}
+
+/** One commit takes no more than this, so that one giant body does not hold up the rest. */
+const MAX_ITEMS = 500;
+const MAX_BYTES = 4 * 1024 * 1024;
+
+interface Waiting<T, R> {
+  readonly item: T;
+  readonly addedAt: number;
+  resolve: ((result: R) => void) | undefined;
+}
+
+export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R> {
+  const { commit, sizeOf, failed, deadline } = options;
+  const queue = createFifo<Waiting<T, R>>();
+  /** In the order of `add`, until each has its result: the first is the next to be late. */
+  const unanswered = createFifo<Waiting<T, R>>();
+  const idle: (() => void)[] = [];
+  let running = false;
+  let timer: { clear(): void } | undefined;
+
+  function answer(waiting: Waiting<T, R>, result: R): void {
+    const { resolve } = waiting;
+    waiting.resolve = undefined;
+    resolve?.(result);
+  }
+
+  async function run(): Promise<void> {
+    while (queue.size > 0) {
+      const batch = nextBatch();
+      let results: readonly R[];
+      try {
+        results = await commit(batch.map((waiting) => waiting.item));
+      } catch (error) {
+        const result = failed(error);
+        results = batch.map(() => result);
+      }
+      for (const [index, waiting] of batch.entries()) answer(waiting, results[index] as R);
+      forgetAnswered();
+    }
+    running = false;
+    watch();
+    for (const resolve of idle.splice(0)) resolve();
+  }
+
+  function nextBatch(): Waiting<T, R>[] {
+    const batch: Waiting<T, R>[] = [];
+    let bytes = 0;
+    for (let next = queue.peek(); next !== undefined; next = queue.peek()) {
+      bytes += sizeOf(next.item);
+      if (batch.length > 0 && (batch.length >= MAX_ITEMS || bytes > MAX_BYTES)) break;
+      queue.shift();
+      if (next.resolve !== undefined) batch.push(next); // a late one has its answer: it is redelivered
+    }
+    return batch;
+  }
+
+  function forgetAnswered(): void {
+    while (unanswered.size > 0 && unanswered.peek()?.resolve === undefined) unanswered.shift();
+  }
+
+  /** One timer for all: it goes with the oldest that has no result. */
+  function watch(): void {
+    forgetAnswered();
+    const oldest = unanswered.peek();
+    if (oldest === undefined) {
+      timer?.clear();
+      timer = undefined;
+    } else if (timer === undefined && deadline !== undefined) {
+      timer = deadline.clock.setTimer(
+        () => expire(deadline),
+        Math.max(oldest.addedAt + deadline.ms - deadline.clock.now(), 0),
+      );
+    }
+  }
+
+  function expire({ ms, clock, late }: NonNullable<typeof deadline>): void {
+    timer = undefined;
+    const now = clock.now();
+    for (const waiting of unanswered) {
+      const age = now - waiting.addedAt;
+      if (age >= 0 && age < ms) break; // below 0 the wall clock went back: its age is unknown, a redelivery is harmless
+      if (waiting.resolve !== undefined) answer(waiting, late());
+    }
+    watch();
+  }
+
+  return {
+    add(item) {
+      return new Promise((resolve) => {
+        const waiting = { item, addedAt: deadline?.clock.now() ?? 0, resolve };
+        queue.push(waiting);
+        if (deadline !== undefined) unanswered.push(waiting);
+        if (running) return;
+        running = true;
+        setImmediate(() => void run());
+        watch();
+      });
+    },
+    async drained() {
+      if (running) await new Promise<void>((resolve) => idle.push(resolve));
+    },
+  };
+}

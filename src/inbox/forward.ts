@@ -1,0 +1,58 @@
+import { randomUUID } from "node:crypto";
+import { StorageError, UsageError } from "../errors.ts";
+import { toStored, type StoredDelivery } from "./delivery.ts";
+import type { Inbox, Keeps, Tombstones, WritingInbox } from "./port.ts";
+
+/**
+ * Keeps nothing itself: hands deliveries to a queue that the user has. When `store` resolves they are kept and answered 200; when
+ * it rejects, all of that call are answered 503 and come again. `receiver.handle` is for that queue's consumer.
+ *
+ * @param store gets what came in one turn of the loop, at most 500 deliveries or 4 MiB
+ * @param options `keeps`: what the queue outlives @default "network"
+ * @example
+ * const inbox = forwardInbox(async (deliveries) => { await queue.addBulk(deliveries.map((data) => ({ name: "hook", data }))); });
+ */
+export function forwardInbox<K extends Keeps = "network">(
+  store: (deliveries: readonly StoredDelivery[]) => Promise<void>,
+  options: { keeps?: K | undefined } = {},
+): Inbox<K> {
+  if (typeof store !== "function")
+    throw new UsageError(
+      "option-invalid",
+      `forwardInbox got ${typeof store}, expected a function that stores deliveries.`,
+    );
+  const inbox: WritingInbox<K> = {
+    keeps: options.keeps ?? ("network" as K),
+    open: async () => {},
+    keep: async (deliveries) => {
+      const stored = deliveries.map(({ delivery }) => toStored(randomUUID(), delivery));
+      try {
+        await store(stored);
+      } catch (cause) {
+        const error = new StorageError("storage-failed", "The queue behind forwardInbox did not take the deliveries.", {
+          cause,
+        });
+        return stored.map(() => error);
+      }
+      return stored.map(({ id }) => ({ id, expanded: false, duplicates: [], conflicts: [] }));
+    },
+    tombstones: NO_TOMBSTONES,
+    ready: () => ({ ready: true }),
+    close: async () => {},
+  };
+  return inbox;
+}
+
+async function refuse(): Promise<never> {
+  throw new UsageError("no-tombstones", "forwardInbox keeps no tombstones.", {
+    fix: "Note the subscription in your own store, and let `receiver.unsubscribeWhen` look there.",
+  });
+}
+
+const NO_TOMBSTONES: Tombstones = {
+  isEmpty: true,
+  find: () => undefined,
+  put: refuse,
+  lift: refuse,
+  list: async () => [],
+};

@@ -1,0 +1,41 @@
+/** The natural keys that were seen, each for a window of time. */
+export interface UniqueKeys {
+  /** `conflict`: the key was seen with other content. Either way it is remembered from now on. */
+  add(unique: { readonly key: string; readonly content: string }, now: number): "new" | "duplicate" | "conflict";
+  readonly size: number;
+}
+
+/**
+ * In memory, oldest forgotten first when there are more than `max`.
+ */
+export function createUniqueKeys(options: { readonly windowMs: number; readonly max: number }): UniqueKeys {
+  /** When it was first seen. A Map keeps the order of insertion, so the oldest is first. */
+  const seen = new Map<string, number>();
+
+  function remember(key: string, now: number): void {
+    for (const [oldest, at] of seen) {
+      if (seen.size < options.max && now - at < options.windowMs) break;
+      seen.delete(oldest);
+    }
+    seen.set(key, now);
+  }
+
+  const known = (key: string, now: number): boolean => {
+    const at = seen.get(key);
+    return at !== undefined && now - at < options.windowMs;
+  };
+
+  return {
+    add({ key, content }, now) {
+      const whole = `${key}\n${content}`;
+      if (known(whole, now)) return "duplicate";
+      const conflict = known(key, now);
+      if (!conflict) remember(key, now);
+      remember(whole, now);
+      return conflict ? "conflict" : "new";
+    },
+    get size() {
+      return seen.size;
+    },
+  };
+}

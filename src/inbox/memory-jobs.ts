@@ -1,0 +1,134 @@
+import { parseDocument } from "../protocol/envelope.ts";
+import { toStored } from "./delivery.ts";
+import type { Fifo } from "./fifo.ts";
+import type { LaneBook } from "./lane-book.ts";
+import type { Parcel, Row, Shelf } from "./memory-shelf.ts";
+import type { Claim, InboxJobs, JobQuery, JobSelection } from "./port.ts";
+
+export interface MemoryJobsParts {
+  readonly shelf: Shelf;
+  readonly book: LaneBook<Row>;
+  readonly backlog: Fifo<Parcel>;
+  readonly running: Map<Claim, readonly Row[]>;
+  readonly now: () => number;
+  readonly lost: (claims: readonly Claim[]) => void;
+  readonly wake: () => void;
+}
+
+/** Looking into a memory inbox, and changing it by hand. */
+export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: MemoryJobsParts): InboxJobs {
+  function selected(selection: JobSelection): Row[] {
+    if ("ids" in selection) return selection.ids.flatMap((id) => shelf.get(id) ?? []);
+    return [...shelf.rows()].filter((row) => matches(row, selection));
+  }
+
+  function remove(row: Row): void {
+    book.remove(row, now());
+    shelf.remove(row);
+  }
+
+  return {
+    find: async ({ after, limit, ...query }) => {
+      const found: Row[] = [];
+      for (const row of shelf.rows()) {
+        if (row.id <= Number(after ?? 0) || !matches(row, query)) continue;
+        if (found.length === limit) return { jobs: found.map(shelf.toStored), next: String(found.at(-1)?.id) };
+        found.push(row);
+      }
+      return { jobs: found.map(shelf.toStored) };
+    },
+    get: async (id) => {
+      const row = shelf.get(id);
+      return row === undefined
+        ? undefined
+        : { job: shelf.toStored(row), delivery: toStored(String(row.parcel.id), row.parcel.delivery) };
+    },
+    replay: async (selection) => {
+      const rows = selected(selection).filter((row) => row.progress.state === "dead");
+      for (const row of rows) {
+        const { entry, event, consumer, lane, mergeKey, parcel } = row;
+        const again = shelf.add(
+          parcel,
+          { entry, event },
+          { state: "waiting", consumer, lane, mergeKey: replayKey(mergeKey), replayOf: row.replayOf ?? String(row.id) },
+        );
+        if (again !== undefined) book.append(again);
+        shelf.remove(row);
+      }
+      if (rows.length > 0) wake();
+      return rows.length;
+    },
+    drop: async (selection) => {
+      const rows = selected(selection).filter((row) => row.progress.state !== "running");
+      for (const row of rows) remove(row);
+      if (rows.length > 0) wake();
+      return rows.length;
+    },
+    erase: async (accountId) => {
+      const ended = [...running].filter(([, rows]) => rows.some((row) => row.event.accountId === accountId));
+      for (const [claim, rows] of ended) {
+        running.delete(claim);
+        for (const row of rows) shelf.remove(row);
+        book.give(rows.map(gone), now());
+      }
+      const rows = [...shelf.rows()].filter((row) => row.event.accountId === accountId);
+      for (const row of rows) remove(row);
+      const parcels = [...backlog].filter(
+        (parcel) => parseDocument(parcel.delivery.body).envelope?.accountId === accountId,
+      );
+      backlog.keep((parcel) => !parcels.includes(parcel));
+      for (const parcel of parcels) shelf.close(parcel);
+      lost(ended.map(([claim]) => claim));
+      wake();
+      return ended.reduce((count, [, run]) => count + run.length, 0) + rows.length + parcels.length;
+    },
+    unhandled: async ({ after, limit }) => {
+      const found: Row[] = [];
+      for (const row of shelf.rows()) {
+        if (found.length === limit) break;
+        if (row.id > Number(after ?? 0) && row.progress.state === "unhandled") found.push(row);
+      }
+      return found.map((row) => ({
+        id: String(row.id),
+        event: row.event,
+        entry: row.entry,
+        delivery: row.parcel.delivery,
+      }));
+    },
+    reopen: async (replacements) => {
+      for (const { id, jobs } of replacements) {
+        const row = shelf.get(id);
+        if (row?.progress.state !== "unhandled") continue;
+        for (const job of jobs) {
+          const again = shelf.add(row.parcel, row, job);
+          if (again?.progress.state === "waiting") book.append(again);
+        }
+        shelf.remove(row);
+      }
+    },
+  };
+}
+
+function matches({ progress, event, consumer, parcel }: Row, query: JobQuery): boolean {
+  const { states, types, accountId, subscription, receivedAfter, receivedBefore } = query;
+  const { receivedAt } = parcel.delivery;
+  return (
+    (states === undefined || states.includes(progress.state)) &&
+    (types === undefined || types.includes(event.type)) &&
+    (accountId === undefined || event.accountId === accountId) &&
+    (subscription === undefined || event.subscription === subscription) &&
+    (query.consumer === undefined || consumer === query.consumer) &&
+    (receivedAfter === undefined || receivedAt > receivedAfter) &&
+    (receivedBefore === undefined || receivedAt < receivedBefore)
+  );
+}
+
+/** Replays merge with replays only. */
+function replayKey(mergeKey: string | undefined): string | undefined {
+  return mergeKey === undefined || mergeKey.startsWith("replay:") ? mergeKey : `replay:${mergeKey}`;
+}
+
+function gone(row: Row): Row {
+  row.progress = { ...row.progress, state: "done" };
+  return row;
+}

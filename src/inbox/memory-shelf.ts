@@ -1,0 +1,185 @@
+import type { SingleEvent } from "../protocol/events.ts";
+import type { Delivery } from "./delivery.ts";
+import type { LaneRow } from "./lane-book.ts";
+import type { ClaimedJob, InboxStats, NewEvent, NewJob, StoredJob } from "./port.ts";
+import { FRESH } from "./state.ts";
+
+/** A delivery in memory. */
+export interface Parcel {
+  readonly id: number;
+  readonly delivery: Delivery;
+  /** The entry to go on with while it is not expanded. */
+  cursor: number;
+  /** Jobs that still need its bytes, and one while it is not expanded. */
+  holders: number;
+}
+
+/** A job in memory. */
+export interface Row extends LaneRow {
+  readonly id: number;
+  readonly parcel: Parcel;
+  readonly entry: number;
+  readonly event: SingleEvent;
+  readonly consumer: string | undefined;
+  readonly replayOf: string | undefined;
+}
+
+/** Where parcels and rows stand, and how much room is left. */
+export interface Shelf {
+  /** A place for a delivery; undefined when there is none. What makes room, dead and unhandled jobs, is told by its count. */
+  receive(delivery: Delivery, dropped: (count: number) => void): Parcel | undefined;
+  /** A row for a job; none for a skipped one, which is kept like done: not at all. */
+  add(
+    parcel: Parcel,
+    event: Pick<NewEvent, "entry" | "event">,
+    job: NewJob & { readonly replayOf?: string },
+  ): Row | undefined;
+  /** The parcel is wholly expanded, or given up. */
+  close(parcel: Parcel): void;
+  /** The row's progress changed. */
+  moved(row: Row): void;
+  remove(row: Row): void;
+  get(id: string): Row | undefined;
+  rows(): IterableIterator<Row>;
+  hasRoom(): boolean;
+  /** Rows that wait or run. */
+  waiting(): number;
+  stats(): Omit<InboxStats, "unexpanded" | "blockedLanes">;
+  toClaimed(row: Row): ClaimedJob;
+  toStored(row: Row): StoredJob;
+}
+
+export function createShelf(limits: { readonly maxJobs: number; readonly maxBytes: number }): Shelf {
+  const rows = new Map<number, Row>();
+  /** Settled but kept, oldest first. */
+  const kept = { dead: new Set<Row>(), unhandled: new Set<Row>() };
+  let lastId = 0;
+  let bytes = 0;
+  let open = 0; // parcels not wholly expanded
+  let running = 0;
+
+  const hasRoom = (size = 0): boolean => rows.size + open < limits.maxJobs && bytes + size <= limits.maxBytes;
+
+  function letGo(parcel: Parcel): void {
+    parcel.holders -= 1;
+    if (parcel.holders === 0) bytes -= parcel.delivery.body.byteLength;
+  }
+
+  function remove(row: Row): void {
+    if (!rows.delete(row.id)) return;
+    if (row.progress.state === "running") running -= 1;
+    kept.dead.delete(row);
+    kept.unhandled.delete(row);
+    letGo(row.parcel);
+  }
+
+  /** What nobody handles goes first, then what failed for good; never what still waits for its handler. */
+  function makeRoom(size: number): number {
+    let dropped = 0;
+    for (const settled of [kept.unhandled, kept.dead]) {
+      for (const row of settled) {
+        if (hasRoom(size)) return dropped;
+        remove(row);
+        dropped += 1;
+      }
+    }
+    return dropped;
+  }
+
+  return {
+    receive(delivery, dropped) {
+      const size = delivery.body.byteLength;
+      if (!hasRoom(size)) {
+        const count = makeRoom(size);
+        if (count > 0) dropped(count);
+        if (!hasRoom(size)) return undefined;
+      }
+      bytes += size;
+      open += 1;
+      lastId += 1;
+      return { id: lastId, delivery, cursor: 0, holders: 1 };
+    },
+    add(parcel, { entry, event }, { state, consumer, lane, mergeKey, replayOf }) {
+      if (state === "skipped") return undefined;
+      lastId += 1;
+      const progress = state === "waiting" ? FRESH : { ...FRESH, state, settledAt: parcel.delivery.receivedAt };
+      const row: Row = {
+        id: lastId,
+        parcel,
+        entry,
+        event,
+        consumer,
+        lane,
+        mergeKey,
+        replayOf,
+        progress,
+        next: undefined,
+        place: undefined,
+      };
+      parcel.holders += 1;
+      rows.set(row.id, row);
+      if (state === "unhandled") kept.unhandled.add(row);
+      return row;
+    },
+    close(parcel) {
+      open -= 1;
+      letGo(parcel);
+    },
+    moved(row) {
+      const { state } = row.progress;
+      if (state === "running") running += 1;
+      else running -= 1;
+      if (state === "done") remove(row);
+      if (state === "dead" || state === "unhandled") kept[state].add(row);
+    },
+    remove,
+    get: (id) => rows.get(Number(id)),
+    rows: () => rows.values(),
+    hasRoom,
+    waiting: () => rows.size - kept.dead.size - kept.unhandled.size,
+    stats() {
+      const waiting = rows.size - kept.dead.size - kept.unhandled.size - running;
+      return {
+        waiting,
+        running,
+        dead: kept.dead.size,
+        unhandled: kept.unhandled.size,
+        oldestWaitingAt: oldestWaiting(rows.values()),
+      };
+    },
+    toClaimed: (row) => ({
+      id: String(row.id),
+      deliveryId: String(row.parcel.id),
+      entry: row.entry,
+      consumer: row.consumer ?? "",
+      lane: row.lane,
+      mergeKey: row.mergeKey,
+      attempt: row.progress.attempts,
+      firstAttemptAt: row.progress.firstAttemptAt ?? 0,
+      deaths: row.progress.deaths,
+      replayOf: row.replayOf,
+      delivery: row.parcel.delivery,
+      event: row.event,
+    }),
+    toStored: (row) => ({
+      id: String(row.id),
+      deliveryId: String(row.parcel.id),
+      entry: row.entry,
+      state: row.progress.state,
+      event: row.event,
+      consumer: row.consumer,
+      lane: row.lane,
+      attempts: row.progress.attempts,
+      error: row.progress.error,
+      receivedAt: row.parcel.delivery.receivedAt,
+      runAt: row.progress.runAt === 0 ? undefined : row.progress.runAt,
+      settledAt: row.progress.settledAt,
+      replayOf: row.replayOf,
+    }),
+  };
+}
+
+function oldestWaiting(rows: Iterable<Row>): number | undefined {
+  for (const row of rows) if (row.progress.state === "waiting") return row.parcel.delivery.receivedAt;
+  return undefined;
+}

@@ -1,0 +1,183 @@
+import { StorageError, UsageError } from "../errors.ts";
+import { createFifo } from "./fifo.ts";
+import { createLaneBook } from "./lane-book.ts";
+import { createUniqueKeys, type UniqueKeys } from "./memory-dedupe.ts";
+import { memoryJobs } from "./memory-jobs.ts";
+import { createShelf, type Parcel, type Row } from "./memory-shelf.ts";
+import { memoryTombstones } from "./memory-tombstones.ts";
+import type {
+  Claim,
+  Expanded,
+  Inbox,
+  InboxHost,
+  JobOutcome,
+  Kept,
+  NewDelivery,
+  NewEvent,
+  Worker,
+  WorkingInbox,
+} from "./port.ts";
+import { claimed, settled } from "./state.ts";
+
+/** How much a memory inbox may hold. */
+export interface MemoryInboxOptions {
+  /** Jobs and unexpanded deliveries; beyond it deliveries get 503. @default 100_000 */
+  maxJobs?: number | undefined;
+  /** Bodies kept, in bytes. @default 64 MiB */
+  maxBytes?: number | undefined;
+}
+
+/**
+ * Keeps deliveries in this process: what is not handled when it ends, by a crash or a deploy, is lost although the service
+ * was told 200. Under `cluster` each process has its own. For development, for tests, and where losing is fine.
+ *
+ * Done and skipped jobs are forgotten at once; dead and unhandled ones make room for new deliveries when it is full.
+ * @throws UsageError `option-invalid`
+ * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: memoryInbox() });
+ */
+export function memoryInbox(options: MemoryInboxOptions = {}): Inbox<"memory"> {
+  const inbox: WorkingInbox<"memory"> = createMemoryInbox({
+    maxJobs: positive("maxJobs", options.maxJobs ?? 100_000),
+    maxBytes: positive("maxBytes", options.maxBytes ?? 64 * 1024 * 1024),
+  });
+  return inbox;
+}
+
+function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes: number }): WorkingInbox<"memory"> {
+  const shelf = createShelf(limits);
+  const book = createLaneBook<Row>();
+  const backlog = createFifo<Parcel>();
+  const running = new Map<Claim, readonly Row[]>();
+  const now = (): number => host().clock.now();
+  let opened: InboxHost | undefined;
+  let keys: UniqueKeys | undefined;
+  let worker: Worker | undefined;
+
+  function host(): InboxHost {
+    if (opened === undefined) throw new StorageError("storage-failed", "The inbox is not open.");
+    return opened;
+  }
+
+  /** Jobs for the events of one parcel: the whole of it, or its next part. */
+  function addEvents(parcel: Parcel, events: readonly NewEvent[]): Expanded {
+    const duplicates: number[] = [];
+    const conflicts: number[] = [];
+    for (const [index, event] of events.entries()) {
+      const seen = event.unique === undefined ? "new" : keys?.add(event.unique, now());
+      if (seen === "duplicate") {
+        duplicates.push(index);
+        continue;
+      }
+      if (seen === "conflict") conflicts.push(index);
+      for (const job of event.jobs) {
+        const row = shelf.add(parcel, event, job);
+        if (row?.progress.state === "waiting") book.append(row);
+      }
+    }
+    return { duplicates, conflicts };
+  }
+
+  function keep({ delivery, events }: NewDelivery): Kept | StorageError {
+    const parcel = shelf.receive(delivery, (count) =>
+      host().log.error(
+        { code: "inbox-full", count },
+        "the memory inbox is full: its oldest dead and unhandled jobs are dropped",
+      ),
+    );
+    if (parcel === undefined)
+      return new StorageError(
+        "inbox-full",
+        `The memory inbox holds ${limits.maxJobs} jobs or ${limits.maxBytes} bytes.`,
+      );
+    const expanded = events !== undefined && backlog.size === 0;
+    const seen = expanded ? addEvents(parcel, events) : { duplicates: [], conflicts: [] };
+    if (expanded) shelf.close(parcel);
+    else backlog.push(parcel);
+    return { id: String(parcel.id), expanded, ...seen };
+  }
+
+  function claimOf(rows: readonly Row[]): Claim {
+    const time = now();
+    for (const row of rows) {
+      row.progress = claimed(row.progress, time);
+      shelf.moved(row);
+    }
+    const claim = { jobs: rows.map(shelf.toClaimed) } as unknown as Claim; // a run has at least its head
+    running.set(claim, rows);
+    return claim;
+  }
+
+  function settleRow(row: Row, outcome: JobOutcome): void {
+    row.progress = settled(row.progress, outcome, now());
+    shelf.moved(row);
+  }
+
+  return {
+    keeps: "memory",
+    open: async (given) => {
+      opened = given;
+      keys ??= createUniqueKeys({ windowMs: given.dedupeWindowMs, max: limits.maxJobs });
+    },
+    keep: async (deliveries) => deliveries.map(keep),
+    tombstones: memoryTombstones(now),
+    ready: () =>
+      shelf.hasRoom()
+        ? { ready: true }
+        : { ready: false, error: new StorageError("inbox-full", "The memory inbox is full.") },
+    close: async () => {},
+
+    work: async (given) => {
+      worker = given;
+      worker.begin();
+    },
+    unexpanded: async (max) => {
+      if (shelf.waiting() >= limits.maxJobs) return [];
+      const parcels: Parcel[] = [];
+      for (const parcel of backlog) {
+        if (parcels.length >= max) break;
+        parcels.push(parcel);
+      }
+      return parcels.map(({ id, delivery, cursor }) => ({ id: String(id), delivery, cursor }));
+    },
+    expand: async (expansions) =>
+      expansions.map(({ id, events, cursor }) => {
+        const parcel = backlog.peek();
+        // Erased in the meantime, or told twice: nothing is made of it.
+        if (parcel === undefined || String(parcel.id) !== id) return { duplicates: [], conflicts: [] };
+        const seen = addEvents(parcel, events);
+        if (cursor === undefined) {
+          backlog.shift();
+          shelf.close(parcel);
+        } else {
+          parcel.cursor = cursor;
+        }
+        return seen;
+      }),
+    claim: async (wanted) => ({ claims: book.take(wanted, now()).map(claimOf), nextDueAt: book.nextDueAt() }),
+    settle: async (settlements) =>
+      settlements.map(({ claim, outcomes }) => {
+        const rows = running.get(claim);
+        if (rows === undefined) return false;
+        running.delete(claim);
+        for (const [index, row] of rows.entries()) settleRow(row, outcomes[index] ?? { to: "release" });
+        book.give(rows, now());
+        return true;
+      }),
+    jobs: memoryJobs({
+      shelf,
+      book,
+      backlog,
+      running,
+      now,
+      lost: (claims) => worker?.lost(claims),
+      wake: () => worker?.wake(),
+    }),
+    stats: () => ({ ...shelf.stats(), unexpanded: backlog.size, blockedLanes: book.blocked() }),
+    capabilities: { durability: "none", order: "strict", shared: false },
+  };
+}
+
+function positive(name: string, value: number): number {
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw new UsageError("option-invalid", `memoryInbox got ${name} ${String(value)}, expected a whole number above 0.`);
+}
