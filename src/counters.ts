@@ -1,0 +1,35 @@
+/** What a receiver has done since it was made. */
+export interface Counters {
+  answered: Record<number, number>;
+  refused: Record<string, number>;
+  kept: number;
+  duplicates: number;
+  conflicts: number;
+  succeeded: number;
+  failed: number;
+  retried: number;
+  skipped: number;
+  dead: number;
+  merged: number;
+}
+
+export function createCounters(): Counters {
+  return {
+    answered: {},
+    refused: {},
+    kept: 0,
+    duplicates: 0,
+    conflicts: 0,
+    succeeded: 0,
+    failed: 0,
+    retried: 0,
+    skipped: 0,
+    dead: 0,
+    merged: 0,
+  };
+}
+
+/** One more of `key`. */
+export function tally(counts: Record<string | number, number>, key: string | number): void {
+  counts[key] = (counts[key] ?? 0) + 1;
+}

@@ -1,0 +1,62 @@
+import type { StoredDelivery } from "./inbox/delivery.ts";
+import type { Job } from "./inbox/job.ts";
+import type { Logger } from "./log.ts";
+import type { Id } from "./protocol/events.ts";
+
+/** A job at a moment of its life. */
+export interface JobMoment {
+  readonly job: Job;
+  /** What the handler threw. */
+  readonly error?: unknown;
+  /** Of the call. */
+  readonly durationMs?: number;
+}
+
+/** What `receiver.observe` takes: any of these. */
+export type Observer = {
+  /** Durable, before the answer. */
+  readonly kept?: (e: { readonly delivery: Pick<StoredDelivery, "id" | "source" | "receivedAt"> }) => void;
+  /** Not acknowledged. */
+  readonly refused?: (e: { readonly status: number; readonly code: string }) => void;
+} & {
+  readonly [E in "started" | "succeeded" | "failed" | "retried" | "dead" | "duplicate"]?: (e: JobMoment) => void;
+} & {
+  /** A subscription is unwanted: by the gate, a handler, or a call. */
+  readonly unsubscribed?: (e: { readonly subscription: Id; readonly reason: string }) => void;
+};
+
+type Moments = { [E in keyof Observer]-?: Parameters<NonNullable<Observer[E]>>[0] };
+
+/** All observers of a receiver. */
+export interface Observers {
+  add(observer: Observer): () => void;
+  /** `make` runs only when somebody listens. Never throws. */
+  tell<E extends keyof Observer>(name: E, make: () => Moments[E]): void;
+}
+
+export function createObservers(log: Logger): Observers {
+  const observers = new Set<Observer>();
+
+  const failed = (name: string, error: unknown): void => log.warn({ err: error, observer: name }, "an observer threw");
+
+  return {
+    add(observer) {
+      observers.add(observer);
+      return () => observers.delete(observer);
+    },
+    tell(name, make) {
+      if (observers.size === 0) return;
+      for (const observer of observers) {
+        const listen = observer[name] as ((moment: unknown) => unknown) | undefined;
+        if (listen === undefined) continue;
+        try {
+          const returned = listen.call(observer, make());
+          // An async observer's rejection would end the process.
+          if (returned instanceof Promise) returned.catch((error: unknown) => failed(name, error));
+        } catch (error) {
+          failed(name, error);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import { Decision } from "./decision.ts";
+import { askGate } from "./gate.ts";
+import type { ReceivingParts } from "./parts.ts";
+import { Refused, type Admitted, type Verified } from "./steps.ts";
+
+type Parts = Pick<
+  ReceivingParts,
+  "closing" | "opened" | "tombstones" | "gate" | "gateDeadlineMs" | "brake" | "clock" | "log"
+>;
+
+/** Rows 11 and 12 of the table of answers: whether the receiver takes deliveries, and wants this one. */
+export async function admit(verified: Verified, parts: Parts): Promise<Admitted | Refused | Decision> {
+  if (parts.closing()) return new Refused("closing");
+  try {
+    await parts.opened();
+  } catch (error) {
+    return new Refused("storage-failed", error);
+  }
+  const { delivery, document } = verified;
+  if (parts.tombstones.isEmpty && parts.gate() === undefined) return { delivery, document } as Admitted;
+  const { envelope } = document();
+  if (envelope === undefined) return { delivery, document } as Admitted;
+  const tombstone = parts.tombstones.find(envelope.subscription, delivery.source);
+  if (tombstone !== undefined) return new Decision(envelope.subscription, tombstone.reason);
+  return (await askGate(envelope, delivery.source, parts)) ?? ({ delivery, document } as Admitted);
+}

@@ -1,0 +1,67 @@
+import type { Envelope } from "../protocol/events.ts";
+import { Decision, type UnsubscribeDecision } from "./decision.ts";
+import type { ReceivingParts } from "./parts.ts";
+
+/** What a gate may answer: a decision of its own call, or nothing. */
+export type Decided = UnsubscribeDecision | undefined | void;
+
+/**
+ * Says whether a subscription is unwanted: `return unsubscribe("why")` is a yes, anything else keeps the delivery. Asked only about
+ * signed deliveries whose envelope could be read.
+ */
+export type Gate = (
+  delivery: Envelope & { readonly source?: string },
+  unsubscribe: (reason: string) => UnsubscribeDecision,
+) => Decided | Promise<Decided>;
+
+type Parts = Pick<ReceivingParts, "gate" | "gateDeadlineMs" | "brake" | "clock" | "log">;
+
+/** Asks the gate. An error, a late answer, a decision that was made for another subscription, or an empty brake: keep. */
+export async function askGate(
+  { subscription, accountId, resource }: Envelope,
+  source: string | undefined,
+  { gate, gateDeadlineMs, brake, clock, log }: Parts,
+): Promise<Decision | undefined> {
+  const ask = gate();
+  if (ask === undefined) return undefined;
+  let timer: { clear(): void } | undefined;
+  let answer: unknown;
+  try {
+    const asked = ask(
+      { subscription, accountId, resource, ...(source === undefined ? {} : { source }) },
+      (reason) => new Decision(subscription, String(reason)) as unknown as UnsubscribeDecision,
+    );
+    const late = new Promise<typeof LATE>((resolve) => (timer = clock.setTimer(() => resolve(LATE), gateDeadlineMs)));
+    answer = asked instanceof Promise ? await Promise.race([asked, late]) : asked;
+  } catch (error) {
+    log.error({ err: error, code: "gate-failed", subscription }, "the gate threw: the delivery is kept");
+    return undefined;
+  } finally {
+    timer?.clear();
+  }
+  if (answer === undefined) return undefined;
+  if (answer === LATE) {
+    log.error(
+      { code: "gate-late", subscription, deadlineMs: gateDeadlineMs },
+      "the gate gave no answer in time: the delivery is kept",
+    );
+    return undefined;
+  }
+  if (!Decision.holds(answer, subscription)) {
+    log.error(
+      { code: "gate-answer", subscription, got: typeof answer },
+      "the gate's answer is no decision of this call's unsubscribe(): the delivery is kept",
+    );
+    return undefined;
+  }
+  if (!brake.allows(subscription, source)) {
+    log.error(
+      { code: "brake-empty", subscription, reason: answer.reason },
+      "the gate unsubscribes more than `maxUnsubscribesPerHour`: it is not believed, the delivery is kept",
+    );
+    return undefined;
+  }
+  return answer;
+}
+
+const LATE = Symbol("late");

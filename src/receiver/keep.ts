@@ -1,0 +1,57 @@
+import { createBatcher } from "../inbox/batcher.ts";
+import type { Kept, NewEvent, WritingInbox } from "../inbox/port.ts";
+import { StorageError } from "../errors.ts";
+import type { Clock } from "../clock.ts";
+import { REFUSALS, type RefusalCode } from "./refusals.ts";
+import { Refused, type Admitted } from "./steps.ts";
+
+/** Keeps deliveries, those of one turn of the loop in one commit. */
+export interface Keeper {
+  /** Row 13 of the table of answers: resolves when it is durable, or with why that is not certain. */
+  keep(admitted: Admitted): Promise<Kept | Refused>;
+  /** Resolves when all that came has its answer. */
+  drained(): Promise<void>;
+}
+
+export interface KeeperOptions {
+  readonly inbox: WritingInbox;
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+  /**
+   * The events of the deliveries of one commit, where this process works: undefined for those that are to be expanded later.
+   */
+  readonly expand: (batch: readonly Admitted[]) => readonly (readonly NewEvent[] | undefined)[];
+  /** Durable, and not answered yet. */
+  readonly kept: (admitted: Admitted, kept: Kept, events: readonly NewEvent[] | undefined) => void;
+  /** A commit has ended. */
+  readonly committed: () => void;
+}
+
+export function createKeeper({ inbox, deadlineMs, clock, expand, kept, committed }: KeeperOptions): Keeper {
+  const batcher = createBatcher<Admitted, Kept | Refused>({
+    commit: async (batch) => {
+      const events = expand(batch);
+      const results = await inbox.keep(batch.map(({ delivery }, index) => ({ delivery, events: events[index] })));
+      const answers = batch.map((admitted, index) => {
+        const result = results[index];
+        if (result === undefined || result instanceof StorageError) return toRefused(result);
+        kept(admitted, result, events[index]);
+        return result;
+      });
+      committed();
+      return answers;
+    },
+    sizeOf: ({ delivery }) => delivery.body.byteLength,
+    failed: toRefused,
+    deadline: { ms: deadlineMs, clock, late: () => new Refused("storage-late") },
+  });
+  return { keep: (admitted) => batcher.add(admitted), drained: () => batcher.drained() };
+}
+
+function toRefused(error: unknown): Refused {
+  const code =
+    error instanceof StorageError && Object.hasOwn(REFUSALS, error.code)
+      ? (error.code as RefusalCode)
+      : "storage-failed";
+  return new Refused(code, error);
+}

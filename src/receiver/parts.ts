@@ -1,0 +1,33 @@
+import type { Clock } from "../clock.ts";
+import type { Logger } from "../log.ts";
+import type { ResolvedScheme } from "../protocol/scheme.ts";
+import type { Brake } from "./brake.ts";
+import type { Gate } from "./gate.ts";
+import type { Intake } from "./intake.ts";
+import type { Keeper } from "./keep.ts";
+import type { Reporter } from "./report.ts";
+import type { SecretLookup } from "./ring.ts";
+import type { Tombstones } from "../inbox/port.ts";
+
+/** What the steps of receiving work with. */
+export interface ReceivingParts {
+  readonly scheme: ResolvedScheme;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How old a request may be, seconds. */
+  readonly maxAgeSeconds: number;
+  readonly maxBodyBytes: number;
+  readonly bodyTimeoutMs: number;
+  readonly intake: Intake;
+  readonly secrets: SecretLookup;
+  /** No new deliveries: `receiver.close` was called. */
+  readonly closing: () => boolean;
+  /** Resolves when the inbox is open; rejects with why it is not. */
+  readonly opened: () => Promise<void>;
+  readonly tombstones: Tombstones;
+  readonly gate: () => Gate | undefined;
+  readonly gateDeadlineMs: number;
+  readonly brake: Brake;
+  readonly keeper: Keeper;
+  readonly reporter: Reporter;
+}

@@ -1,0 +1,17 @@
+// Verifying and signing
+export { verify } from "./protocol/verify.ts";
+export { sign } from "./protocol/signature.ts";
+export { SignatureError } from "./errors.ts";
+export type { SignedRequest, Verified, VerifyOptions } from "./protocol/verify.ts";
+export type { SignOptions } from "./protocol/signature.ts";
+export type { Secret } from "./protocol/keys.ts";
+export type { HeadersLike } from "./protocol/headers.ts";
+export type { HeaderProblem, SignatureProblem } from "./protocol/credentials.ts";
+
+// Finding out why a signature fails
+export { explain } from "./receiver/explain.ts";
+export type { Explanation, Mistake } from "./receiver/explain.ts";
+export type { MistakeCode } from "./receiver/mistakes.ts";
+
+// Another header or encoding
+export type { Encoding, Part, SignatureScheme } from "./protocol/scheme.ts";
