@@ -1,0 +1,83 @@
+import type { Expanded, Expansion, NewEvent, Unexpanded, WorkingInbox } from "../inbox/port.ts";
+import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
+import { EXPAND_AT_ONCE, expandEvents, jobsOf } from "./expand.ts";
+import type { WorkParts } from "./parts.ts";
+import { eventAt } from "./read-back.ts";
+
+/** So many are read at a time, so that the loop never stops for long. */
+const PAGE = 100;
+
+/** What was kept before this process could expand it. */
+export interface Backlog {
+  /** Gives unhandled jobs to those who handle them now: before anything newer is expanded. */
+  reopen(): Promise<void>;
+  /** Expands all there is room for, oldest first. */
+  expand(): Promise<void>;
+}
+
+export interface BacklogOptions {
+  readonly inbox: WorkingInbox;
+  /** True ends it between two pages. */
+  readonly stopped: () => boolean;
+  /** A page was expanded. */
+  readonly expanded: (origin: Unexpanded, events: readonly NewEvent[], seen: Expanded) => void;
+  /** There may be something to claim. */
+  readonly wake: () => void;
+}
+
+export function createBacklog(
+  { handlers }: Pick<WorkParts, "handlers">,
+  { inbox, stopped, expanded, wake }: BacklogOptions,
+): Backlog {
+  /** The next part of some deliveries, in order, as much as one commit may carry. */
+  function nextPart(page: readonly Unexpanded[]): Expansion[] {
+    const part: Expansion[] = [];
+    let room = EXPAND_AT_ONCE;
+    for (const { id, delivery, cursor } of page) {
+      if (room <= 0) break;
+      const document = parseDocument(delivery.body);
+      const events = eventsOf(document, cursor, room);
+      const end = cursor + events.length;
+      part.push({
+        id,
+        events: expandEvents(events, handlers, { source: delivery.source, first: cursor }),
+        cursor: end < entryCount(document) ? end : undefined,
+      });
+      room -= events.length;
+    }
+    return part;
+  }
+
+  return {
+    async reopen() {
+      let after: string | undefined;
+      while (!stopped()) {
+        const page = await inbox.jobs.unhandled({ after, limit: PAGE });
+        after = page.at(-1)?.id;
+        if (after === undefined) return;
+        const replacements = page.map((job) => ({
+          id: job.id,
+          jobs: jobsOf(eventAt(job), handlers, job.delivery.source),
+        }));
+        await inbox.jobs.reopen(replacements.filter(({ jobs }) => jobs.some(({ state }) => state === "waiting")));
+        wake();
+      }
+    },
+    async expand() {
+      while (!stopped()) {
+        const page = await inbox.unexpanded(PAGE);
+        if (page.length === 0) return;
+        const part = nextPart(page);
+        const seen = await inbox.expand(part);
+        for (const [index, { events }] of part.entries())
+          expanded(page[index] as Unexpanded, events, seen[index] as Expanded);
+        wake();
+        await nextTurn();
+      }
+    },
+  };
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,90 @@
+import type { Clock } from "../clock.ts";
+import { HooklineError } from "../errors.ts";
+import type { AnyEvent } from "../protocol/events.ts";
+import type { Context } from "./context.ts";
+import type { Handler, Middleware } from "./handler.ts";
+import type { CallResult } from "./settle.ts";
+
+/** One call of a handler with its middleware. */
+export interface CallOptions {
+  /** Whose signal the handler got. */
+  readonly controller: AbortController;
+  /** Until the signal aborts; 0 = none. */
+  readonly timeoutMs: number;
+  /** From the abort to `overdue`. */
+  readonly graceMs: number;
+  readonly clock: Clock;
+  /** The call ended, whenever that was. */
+  readonly ended: (result: CallResult) => void;
+  /** It ignored the abort for all of its grace. It still runs. */
+  readonly overdue: () => void;
+}
+
+/** A call under way. */
+export interface RunningCall {
+  /** Aborts its signal; its grace begins. */
+  abort(reason: unknown): void;
+}
+
+/** Runs one call. A handler that ignores its signal cannot be stopped: it is told, waited for, and then reported. */
+export function startCall(
+  call: () => unknown,
+  { controller, timeoutMs, graceMs, clock, ended, overdue }: CallOptions,
+): RunningCall {
+  let over = false;
+  let timer = timeoutMs > 0 ? clock.setTimer(() => abort(timeout(timeoutMs)), timeoutMs) : undefined;
+
+  function abort(reason: unknown): void {
+    if (over || controller.signal.aborted) return;
+    timer?.clear();
+    timer = clock.setTimer(overdue, graceMs);
+    controller.abort(reason);
+  }
+
+  function end(result: CallResult): void {
+    over = true;
+    timer?.clear();
+    ended(result);
+  }
+
+  try {
+    const returned = call();
+    if (isThenable(returned))
+      returned.then(
+        () => end({ ok: true }),
+        (error: unknown) => end({ ok: false, error }),
+      );
+    else end({ ok: true });
+  } catch (error) {
+    end({ ok: false, error });
+  }
+  return { abort };
+}
+
+/** The handler inside its middleware, outermost first. */
+export function compose(middleware: readonly Middleware[], handler: Handler): Handler {
+  return middleware.reduceRight<Handler>(
+    (inner, outer) => (event: AnyEvent, ctx: Context) => {
+      let called = false;
+      return outer(event, ctx, async () => {
+        if (called)
+          throw new HooklineError("next-doubled", "A middleware called next() twice.", {
+            fix: "Call it once: a second run of the handler is a retry's business.",
+          });
+        called = true;
+        await inner(event, ctx);
+      });
+    },
+    handler,
+  );
+}
+
+function timeout(timeoutMs: number): HooklineError {
+  return new HooklineError("handler-timeout", `The handler took longer than ${timeoutMs} ms.`, {
+    fix: "Pass `ctx.signal` on to what it waits for, or raise `timeoutMs`.",
+  });
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+}

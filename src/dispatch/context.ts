@@ -1,0 +1,121 @@
+import type { Delivery, StoredDelivery } from "../inbox/delivery.ts";
+import { toStored } from "../inbox/delivery.ts";
+import type { Logger } from "../log.ts";
+import type { SingleEvent } from "../protocol/events.ts";
+import { naturalKeyOf } from "../protocol/natural-key.ts";
+
+/** For the user's own middleware: extend it by declaration merging. */
+export interface ContextState {}
+
+/** What a handler gets beside its event. */
+export interface Context {
+  /** Aborts when the attempt's time is over, when the receiver closes, and when the job was taken away. */
+  readonly signal: AbortSignal;
+  /** From 1. */
+  readonly attempt: number;
+  /** If this one fails, the job is dead. */
+  readonly lastAttempt: boolean;
+  /** How many jobs this call settles; 1 unless changes were merged. */
+  readonly merged: number;
+  readonly receivedAt: Date;
+  /** The signed timestamp. */
+  readonly sentAt: Date;
+  readonly jobId: string;
+  readonly replayOf?: string;
+  /** As the mount set it. */
+  readonly source?: string;
+  /**
+   * Stable over attempts and over a redelivery with the same timestamp. Of the newest merged job: the same set has the same key, a
+   * grown set a new one. A replay has a new one.
+   */
+  readonly idempotencyKey: string;
+  /** Reads the kept bytes when asked. */
+  delivery(): Promise<StoredDelivery>;
+  /** The receiver's logger; each line carries the job's id. */
+  readonly log: Logger;
+  /** For middleware: what one sets, the next ones and the handler find. */
+  readonly state: ContextState;
+  /**
+   * Writes the tombstone at once; it stays even if the handler throws afterwards.
+   * @throws HooklineError `brake-empty` when too many subscriptions were unsubscribed within the hour
+   * @throws UsageError `no-tombstones` on an inbox without them
+   */
+  unsubscribe(reason: string): Promise<void>;
+}
+
+/** What a context is made from: the newest job of a call, and how the call stands. */
+export interface CallFacts {
+  readonly signal: AbortSignal;
+  readonly attempt: number;
+  readonly lastAttempt: boolean;
+  readonly merged: number;
+  readonly event: SingleEvent;
+  readonly entry: number;
+  readonly jobId: string;
+  readonly deliveryId: string;
+  readonly consumer: string;
+  readonly replayOf: string | undefined;
+  readonly delivery: Delivery;
+}
+
+/** What a context hands on to the receiver. */
+export interface ContextServices {
+  readonly log: Logger;
+  unsubscribe(event: SingleEvent, source: string | undefined, reason: string): Promise<void>;
+}
+
+/** Made for every call: what is seldom asked is made when asked. */
+export function createContext(facts: CallFacts, services: ContextServices): Context {
+  const { delivery, event, jobId } = facts;
+  let log: Logger | undefined;
+  let state: ContextState | undefined;
+  return {
+    signal: facts.signal,
+    attempt: facts.attempt,
+    lastAttempt: facts.lastAttempt,
+    merged: facts.merged,
+    jobId,
+    ...(facts.replayOf === undefined ? {} : { replayOf: facts.replayOf }),
+    ...(delivery.source === undefined ? {} : { source: delivery.source }),
+    get receivedAt() {
+      return new Date(delivery.receivedAt);
+    },
+    get sentAt() {
+      return new Date(delivery.sentAt);
+    },
+    get idempotencyKey() {
+      return idempotencyKey(facts);
+    },
+    get log() {
+      log ??= withJob(services.log, jobId);
+      return log;
+    },
+    get state() {
+      state ??= {};
+      return state;
+    },
+    delivery: async () => toStored(facts.deliveryId, delivery),
+    unsubscribe: (reason) => services.unsubscribe(event, delivery.source, reason),
+  };
+}
+
+/** A consumer is part of it: two consumers do different work for one event. */
+function idempotencyKey({ consumer, event, delivery, entry, replayOf, jobId }: CallFacts): string {
+  const natural = naturalKeyOf(event);
+  const key =
+    natural === undefined
+      ? `${delivery.signature}:${entry}`
+      : delivery.source === undefined
+        ? natural
+        : `${delivery.source}:${natural}`;
+  return replayOf === undefined ? `${consumer}:${key}` : `${consumer}:${key}:replay:${jobId}`;
+}
+
+function withJob(log: Logger, jobId: string): Logger {
+  return {
+    debug: (facts, message) => log.debug({ jobId, ...facts }, message),
+    info: (facts, message) => log.info({ jobId, ...facts }, message),
+    warn: (facts, message) => log.warn({ jobId, ...facts }, message),
+    error: (facts, message) => log.error({ jobId, ...facts }, message),
+  };
+}

@@ -1,0 +1,180 @@
+import { UsageError } from "../errors.ts";
+import type { AnyEvent, EventName } from "../protocol/events.ts";
+import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/names.ts";
+import type { Handler, HandlerOptions, LaneOption, RunLimits } from "./handler.ts";
+
+/** A handler as it was registered. */
+export interface Registration {
+  /** All names of that `on`, joined: what tells its jobs from those of another handler. */
+  readonly key: string;
+  readonly consumer: string;
+  readonly handler: Handler;
+  readonly lane: LaneOption<AnyEvent>;
+  readonly coalesce: boolean;
+  /** It takes all that waits for a resource in one call. */
+  readonly batches: boolean;
+  readonly limits: RunLimits;
+}
+
+/** Who handles what. */
+export interface Handlers {
+  /** @throws UsageError `handler-unknown-name`, `handler-doubled`, `handler-invalid`, `handlers-sealed` */
+  add(names: readonly EventName[], handler: Handler, options: HandlerOptions<never>): void;
+  /** No more `add` from here. */
+  seal(): void;
+  /** The most specific handler of each consumer for events of this type. */
+  routes(type: string): readonly Registration[];
+  /** The one of this consumer. */
+  find(consumer: string, type: string): Registration | undefined;
+  /** Whether some consumer handles anything of the family. */
+  knowsFamily(family: string): boolean;
+  readonly sealed: boolean;
+}
+
+type Shelf = Map<string, Registration>;
+
+export function createHandlers(defaults: RunLimits): Handlers {
+  const consumers = new Map<string, Shelf>();
+  const routes = new Map<string, readonly Registration[]>();
+  let sealed = false;
+
+  return {
+    add(names, handler, options) {
+      if (sealed) {
+        throw new UsageError(
+          "handlers-sealed",
+          `on(${names.map((name) => `"${name}"`).join(", ")}) came after the start.`,
+          {
+            fix: "Register every handler before `receiver.start()` or the first `receiver.handle()`.",
+          },
+        );
+      }
+      if (typeof handler !== "function") throw invalid(names, `got ${typeof handler} as handler, expected a function.`);
+      if (names.length === 0) throw invalid(names, "got no name, expected at least one.");
+      const single = toRegistration(options, { names, handler, batches: false, defaults });
+      const batch = toRegistration(options, { names, handler, batches: true, defaults });
+      const { consumer } = single;
+      const shelf: Shelf = new Map(consumers.get(consumer));
+      for (const name of names) {
+        assertName(name);
+        assertFree(shelf, name, consumer);
+        shelf.set(name, isBatch(name) ? batch : single);
+      }
+      // Only now: of an `on` that throws, nothing is registered.
+      consumers.set(consumer, shelf);
+    },
+    seal() {
+      sealed = true;
+    },
+    routes(type) {
+      let found = routes.get(type);
+      if (found === undefined) {
+        found = [...consumers.values()].flatMap((shelf) => mostSpecific(shelf, type) ?? []);
+        if (sealed) routes.set(type, found);
+      }
+      return found;
+    },
+    find(consumer, type) {
+      const shelf = consumers.get(consumer);
+      return shelf && mostSpecific(shelf, type);
+    },
+    knowsFamily: (family) =>
+      [...consumers.values()].some((shelf) => [...shelf.keys()].some((name) => familyOf(name) === family)),
+    get sealed() {
+      return sealed;
+    },
+  };
+}
+
+/** `email.created` before `email` before `*`; `.changes` has its family to itself; `unknown` is never part of `*`. */
+function mostSpecific(shelf: Shelf, type: string): Registration | undefined {
+  if (type === "unknown") return shelf.get(type);
+  const family = familyOf(type);
+  const named = shelf.get(type) ?? shelf.get(`${family}.changes`);
+  if (named !== undefined) return named;
+  // A signal has no record: a handler of the family would read an id that is not there.
+  return (type.endsWith(".signal") ? undefined : shelf.get(family)) ?? shelf.get("*");
+}
+
+/** @param batches whether it is for the `.changes` among the names */
+function toRegistration(
+  options: HandlerOptions<never>,
+  { names, handler, batches, defaults }: Registering,
+): Registration {
+  const { consumer = "default", lane = batches ? "resource" : "record", coalesce = true } = options;
+  if (typeof lane !== "function" && !LANES.includes(lane)) {
+    throw invalid(names, `got lane "${String(lane)}", expected ${LANES.join(", ")} or a function of the event.`);
+  }
+  if (consumer === "") throw invalid(names, "got an empty consumer, expected a name.");
+  const limits = {
+    attempts: options.attempts ?? defaults.attempts,
+    retryForMs: options.retryForMs ?? defaults.retryForMs,
+    timeoutMs: options.timeoutMs ?? defaults.timeoutMs,
+  };
+  return {
+    key: names.join(","),
+    consumer,
+    handler,
+    lane: lane as LaneOption<AnyEvent>,
+    coalesce,
+    batches,
+    limits: assertLimits(limits, `on("${names.join('", "')}")`),
+  };
+}
+
+interface Registering {
+  readonly names: readonly EventName[];
+  readonly handler: Handler;
+  readonly batches: boolean;
+  readonly defaults: RunLimits;
+}
+
+const LANES: readonly string[] = ["record", "resource", "account", "none"];
+
+/** @throws UsageError `option-invalid` */
+export function assertLimits(limits: RunLimits, where: string): RunLimits {
+  const { attempts, retryForMs, timeoutMs } = limits;
+  const wrong = (name: string, value: number, expected: string): UsageError =>
+    new UsageError("option-invalid", `${where} got ${name} ${String(value)}, expected ${expected}.`);
+  if (!(attempts >= 1)) throw wrong("attempts", attempts, "at least 1");
+  if (!(retryForMs >= 0)) throw wrong("retryForMs", retryForMs, "milliseconds, 0 or more");
+  if (!(timeoutMs >= 0)) throw wrong("timeoutMs", timeoutMs, "milliseconds, 0 for none");
+  return limits;
+}
+
+function assertName(name: string): void {
+  if ((HANDLER_NAMES as readonly string[]).includes(name)) return;
+  throw new UsageError("handler-unknown-name", `on() got "${name}".`, {
+    fix: `Allowed are: ${HANDLER_NAMES.join(", ")}.`,
+  });
+}
+
+function assertFree(shelf: Shelf, name: string, consumer: string): void {
+  if (shelf.has(name)) throw doubled(name, consumer);
+  const family = familyOf(name);
+  if (!isChangeFamily(family)) return;
+  const others = [...shelf.keys()].filter((other) => familyOf(other) === family);
+  const batch = isBatch(name) ? others[0] : others.find(isBatch);
+  if (batch === undefined) return;
+  throw new UsageError(
+    "handler-doubled",
+    `on("${name}") stands beside on("${batch}") of consumer "${consumer}", but \`.changes\` takes the whole of "${family}".`,
+    {
+      fix: `Give one of them another consumer: on("${name}", handler, { consumer: "other" }). Families with \`.changes\`: ${CHANGE_FAMILIES.join(", ")}.`,
+    },
+  );
+}
+
+function isBatch(name: string): boolean {
+  return name.endsWith(".changes");
+}
+
+function doubled(name: string, consumer: string): UsageError {
+  return new UsageError("handler-doubled", `on("${name}") has a handler of consumer "${consumer}" already.`, {
+    fix: `One handler per event and consumer: on("${name}", handler, { consumer: "other" }) gets jobs of its own.`,
+  });
+}
+
+function invalid(names: readonly string[], what: string): UsageError {
+  return new UsageError("handler-invalid", `on(${names.map((name) => `"${String(name)}"`).join(", ")}) ${what}`);
+}

@@ -1,0 +1,56 @@
+import type { AnyEvent, Change, ChangeType, Envelope, SingleEvent } from "../protocol/events.ts";
+import { familyOf } from "../protocol/names.ts";
+import type { Registration } from "./handlers.ts";
+
+type ChangeEvent = Extract<SingleEvent, { readonly changeType: ChangeType }>;
+
+/**
+ * The one event that a call gets for the events of its jobs, oldest first: the newest one with the change that they come to, or
+ * for a `.changes` handler all of them as a list.
+ */
+export function mergeEvents(
+  events: readonly [SingleEvent, ...SingleEvent[]],
+  { batches }: Pick<Registration, "batches">,
+): AnyEvent {
+  const newest = events.at(-1) ?? events[0];
+  if (batches) return toBatch(events, newest);
+  if (events.length === 1 || !isChange(newest)) return newest;
+  const changeType = cameTo(events.filter(isChange));
+  return { ...newest, changeType, type: `${familyOf(newest.type)}.${changeType}` } as AnyEvent;
+}
+
+/** `deleted` if the last one is, else `created` if any is, else `updated`. */
+function cameTo(changes: readonly ChangeEvent[]): ChangeType {
+  if (changes.at(-1)?.changeType === "deleted") return "deleted";
+  return changes.some((change) => change.changeType === "created") ? "created" : "updated";
+}
+
+function toBatch(events: readonly SingleEvent[], newest: SingleEvent): AnyEvent {
+  const { subscription, accountId, resource } = newest as Envelope;
+  const ids: { calendarId?: string; taskListId?: string } = {};
+  if ("calendarId" in newest) ids.calendarId = newest.calendarId;
+  if ("taskListId" in newest) ids.taskListId = newest.taskListId;
+  const changes: Change[] = events.filter(isChange).map(toChange);
+  return {
+    subscription,
+    accountId,
+    resource,
+    ...ids,
+    type: `${familyOf(newest.type)}.changes`,
+    changes,
+    signalled: changes.length < events.length,
+  } as unknown as AnyEvent;
+}
+
+/** The entry of the wire again: without what the batch says once for all. */
+function toChange(event: ChangeEvent): Change {
+  const change: Record<string, unknown> = { ...event };
+  for (const name of SAID_ONCE) delete change[name];
+  return change as unknown as Change;
+}
+
+const SAID_ONCE = ["type", "subscription", "accountId", "resource", "calendarId", "taskListId"];
+
+function isChange(event: SingleEvent): event is ChangeEvent {
+  return "changeType" in event;
+}

@@ -1,0 +1,36 @@
+/** How far ahead to claim: what would start within the next moment, judged by what started in the last one. */
+export interface Pace {
+  started(now: number): void;
+  /** Between the least and {@link MOST_AHEAD}. */
+  ahead(now: number): number;
+}
+
+const MOMENT_MS = 50;
+/** A claim that waits cannot take along what comes for it meanwhile, and counts as running when the process dies. */
+const MOST_AHEAD = 512;
+
+/** @param least claimed however slow the handlers are */
+export function createPace(least: number): Pace {
+  let since = 0;
+  let current = 0;
+  let last = 0;
+
+  function roll(now: number): void {
+    const age = now - since;
+    if (age >= 0 && age < MOMENT_MS) return;
+    last = age < 2 * MOMENT_MS && age >= 0 ? current : 0;
+    current = 0;
+    since = now;
+  }
+
+  return {
+    started(now) {
+      roll(now);
+      current += 1;
+    },
+    ahead(now) {
+      roll(now);
+      return Math.max(least, Math.min(Math.max(last, current), MOST_AHEAD));
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import type PQueue from "p-queue";
+import type { Clock } from "../clock.ts";
+import type { Counters } from "../counters.ts";
+import type { Job } from "../inbox/job.ts";
+import type { Logger } from "../log.ts";
+import type { Observers } from "../observers.ts";
+import type { ContextServices } from "./context.ts";
+import type { Middleware } from "./handler.ts";
+import type { Handlers } from "./handlers.ts";
+
+/** What everything that runs handlers works with. */
+export interface WorkParts {
+  readonly handlers: Handlers;
+  readonly middleware: readonly Middleware[];
+  readonly onDead: readonly ((job: Job) => unknown)[];
+  readonly services: ContextServices;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  readonly counters: Counters;
+  readonly observers: Observers;
+  /** Where handlers run: the one place with concurrency. Its `timeout` is never used, it frees a slot while the function runs. */
+  readonly queue: PQueue;
+  /** Jobs run at once. */
+  readonly concurrency: number;
+  /** From the abort of a handler to giving its slot back. */
+  readonly graceMs: number;
+  /** So many handlers past their grace may run on without a slot. */
+  readonly maxStuck: number;
+}

@@ -1,0 +1,68 @@
+import { isHooklineError } from "../errors.ts";
+import { backoffMs } from "../inbox/backoff.ts";
+import type { ClaimedJob, JobError, JobOutcome } from "../inbox/port.ts";
+import type { RunLimits } from "./handler.ts";
+import type { RetryLater } from "./verdicts.ts";
+
+/** How a call ended. */
+export type CallResult = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
+
+/** By what a failed call is judged. */
+export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> {
+  /** Wall-clock time, milliseconds since the epoch. */
+  readonly now: number;
+  /** From 0 to below 1. */
+  readonly random: number;
+}
+
+/**
+ * What becomes of each job of a call, oldest first. Whether a job's attempts or time are used up is decided here, when an attempt
+ * has just failed, and nowhere else. Each has its own count; the delay is the oldest's.
+ */
+export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rules: SettleRules): JobOutcome[] {
+  const { attempts, retryForMs, now, random } = rules;
+  if (result.ok) return jobs.map(() => ({ to: "done" }));
+  const error = toJobError(result.error, now);
+  if (isHooklineError(result.error, "give-up")) return jobs.map(() => ({ to: "dead", error }));
+  const asked = isRetryLater(result.error);
+  const delayMs = asked ? result.error.delayMs(now) : backoffMs(jobs[0]?.attempt ?? 1, random);
+  return jobs.map((job) => {
+    const spent = now - job.firstAttemptAt >= retryForMs || (!asked && job.attempt >= attempts);
+    return spent ? { to: "dead", error } : { to: "retry", at: now + delayMs, delayMs, counted: !asked, error };
+  });
+}
+
+/** Whether a failure of this attempt is the last one, as far as can be told when it begins. */
+export function isLastAttempt(
+  job: ClaimedJob,
+  { attempts, retryForMs }: Pick<RunLimits, "attempts" | "retryForMs">,
+  now: number,
+): boolean {
+  return job.attempt >= attempts || now - job.firstAttemptAt >= retryForMs;
+}
+
+/** An error's message may be a page of somebody's answer: this much is kept. */
+const MAX_MESSAGE_CHARACTERS = 2_000;
+
+/** What is kept of whatever was thrown. */
+export function toJobError(error: unknown, now: number): JobError {
+  if (error instanceof Error)
+    return { name: error.name, message: error.message.slice(0, MAX_MESSAGE_CHARACTERS), at: now };
+  return {
+    name: "Error",
+    message: `${typeof error} was thrown: ${describe(error)}`.slice(0, MAX_MESSAGE_CHARACTERS),
+    at: now,
+  };
+}
+
+function describe(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return "it cannot be shown";
+  }
+}
+
+function isRetryLater(error: unknown): error is RetryLater {
+  return isHooklineError(error, "retry-later");
+}

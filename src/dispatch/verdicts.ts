@@ -1,0 +1,53 @@
+import { HooklineError, UsageError, type ErrorOptions } from "../errors.ts";
+
+/**
+ * Thrown by a handler: do not try again. The job is dead at once, whatever attempts are left.
+ * @example throw new GiveUp("the account was deleted");
+ */
+export class GiveUp extends HooklineError {
+  override readonly name = "GiveUp";
+
+  constructor(reason: string, options: Pick<ErrorOptions, "cause"> = {}) {
+    super("give-up", reason, options);
+  }
+}
+
+/** When {@link RetryLater} asks to be tried again. */
+export type RetryTime = { readonly afterMs: number } | { readonly afterSeconds: number } | { readonly at: Date };
+
+/**
+ * Thrown by a handler: try again then. It is not counted as a failed attempt, but `retryForMs` still bounds it.
+ * @throws UsageError `retry-later-invalid` when no time can be read from it
+ * @example throw new RetryLater({ afterSeconds: Number(response.headers.get("retry-after")) });
+ */
+export class RetryLater extends HooklineError {
+  override readonly name = "RetryLater";
+  readonly when: RetryTime;
+
+  constructor(when: RetryTime, options: Pick<ErrorOptions, "cause"> = {}) {
+    super("retry-later", "The handler asked to be tried again later.", options);
+    this.when = when;
+    if (!Number.isFinite(this.delayMs(0))) {
+      throw new UsageError("retry-later-invalid", `RetryLater got ${describe(when)}.`, {
+        fix: "Give it { afterMs }, { afterSeconds } or { at: Date }, such as new RetryLater({ afterSeconds: 30 }).",
+      });
+    }
+  }
+
+  /** Milliseconds from now, never below 0. */
+  delayMs(now: number): number {
+    const { when } = this;
+    if (typeof when !== "object" || when === null) return Number.NaN;
+    if ("afterMs" in when) return Math.max(when.afterMs, 0);
+    if ("afterSeconds" in when) return Math.max(when.afterSeconds * 1_000, 0);
+    return "at" in when && when.at instanceof Date ? Math.max(when.at.getTime() - now, 0) : Number.NaN;
+  }
+}
+
+function describe(when: unknown): string {
+  return typeof when === "object" && when !== null
+    ? `{ ${Object.entries(when)
+        .map(([key, value]) => `${key}: ${String(value)}`)
+        .join(", ")} }`
+    : String(when);
+}
