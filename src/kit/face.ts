@@ -1,0 +1,104 @@
+import type { Handler, HandlerOptions, Middleware } from "../dispatch/handler.ts";
+import type { StoredDelivery } from "../inbox/delivery.ts";
+import type { Job } from "../inbox/job.ts";
+import type { Keeps } from "../inbox/port.ts";
+import type { Observer } from "../observers.ts";
+import type { EventName, EventOf, Id } from "../protocol/events.ts";
+import type { Gate } from "../receiver/gate.ts";
+import type { RawRequest, Reply } from "../receiver/raw.ts";
+
+/** What a receiver has done since it was made, in this process. */
+export interface Stats {
+  /** `receiving`: `start()` was not called; `standby`: another process works on this inbox; `working`: this one does. */
+  readonly role: "receiving" | "standby" | "working";
+  /** Answers by status. */
+  readonly answered: Readonly<Record<number, number>>;
+  /** Refusals by code. */
+  readonly refused: Readonly<Record<string, number>>;
+  /** Deliveries kept. */
+  readonly kept: number;
+  /** Events of tracking and booking that were seen before: no job was made. */
+  readonly duplicates: number;
+  /** The same key with other content: a job was made. */
+  readonly conflicts: number;
+  /** Jobs done. */
+  readonly succeeded: number;
+  /** Jobs whose attempt failed; each attempt counts. */
+  readonly failed: number;
+  readonly retried: number;
+  /** Changes that no handler asked for, beside a handler of their family. */
+  readonly skipped: number;
+  readonly dead: number;
+  /** Jobs that another job's call settled. */
+  readonly merged: number;
+  /** Which secret made the signatures: when the old one is not used any more, its rotation is finished. */
+  readonly secrets: readonly { readonly name: string; readonly uses: number; readonly lastUsedAt?: Date }[];
+}
+
+/** How a close ended, in jobs. */
+export interface Closed {
+  /** Handlers that ended well meanwhile. */
+  readonly done: number;
+  /** Given back as if they had not been begun. */
+  readonly released: number;
+  /** Still running: they keep their claim until the process ends, and a late end still counts. */
+  readonly stuck: number;
+}
+
+/** Receives, keeps, and hands events to handlers. */
+export interface Receiver<out K extends Keeps = Keeps> {
+  readonly keeps: K;
+  /**
+   * Registers a handler for one name or several.
+   * @throws UsageError `handler-unknown-name`, `handler-doubled`, `handler-invalid`, `handlers-sealed`
+   */
+  on<const N extends EventName>(
+    name: N | readonly N[],
+    handler: Handler<EventOf<N>>,
+    options?: HandlerOptions<EventOf<N>>,
+  ): this;
+  /** Runs around every handler, in the order of `use`. */
+  use(middleware: Middleware): this;
+  /** At least once, before the job is marked dead. One that throws, or takes longer than the handler's `timeoutMs`, is logged. */
+  onDead(listener: (job: Job) => unknown): this;
+  /**
+   * Who decides which subscriptions are unwanted. A decision is answered 422, which deletes the subscription.
+   * @throws UsageError `gate-doubled` when there is one already
+   */
+  unsubscribeWhen(gate: Gate): this;
+  /** A tombstone from anywhere; without `source` for every source. Its deliveries are answered 422. */
+  unsubscribe(subscription: Id, reason: string, options?: { source?: string | undefined }): Promise<void>;
+  /** Lifts it; without `source` all of the subscription. */
+  resubscribe(subscription: Id, options?: { source?: string | undefined }): Promise<void>;
+  /**
+   * This process works, or stands by where the inbox has a worker already; one that never calls it only receives. Seals the handlers.
+   * Idempotent.
+   * @throws UsageError `secret-missing`, `inbox-cannot-work`
+   * @throws ClosedError `closed`
+   */
+  start(): Promise<void>;
+  /** Resolves when nothing is due and nothing is running in this process. */
+  idle(): Promise<void>;
+  /**
+   * New deliveries get 503, nothing new is begun. Signals abort 5 s before the end of `drainMs`; then what has ended or never started
+   * is given back. Never throws for handlers that do not end: they are `stuck`.
+   */
+  close(options?: {
+    /** The whole budget, milliseconds. @default 10_000 */
+    drainMs?: number | undefined;
+  }): Promise<Closed>;
+  /** What was done so far, as a copy. */
+  stats(): Stats;
+  /** Best effort, never throws into the receiver. Returns its end. */
+  observe(observer: Observer): () => void;
+  /** One request in, one answer out: for one's own mount. Never rejects. */
+  receive(request: RawRequest): Promise<Reply>;
+  /**
+   * For one's own queue: each event once, in order, without retries of ours.
+   * @throws HooklineError `handle-failed` when a handler failed: let the queue give the delivery again
+   * @throws UsageError `delivery-invalid`
+   */
+  handle(delivery: StoredDelivery, options?: { signal?: AbortSignal | undefined }): Promise<void>;
+  /** `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}

@@ -1,0 +1,136 @@
+import { systemClock, type Clock } from "../clock.ts";
+import { assertLimits } from "../dispatch/handlers.ts";
+import type { RunLimits } from "../dispatch/handler.ts";
+import { UsageError } from "../errors.ts";
+import type { Inbox, Keeps } from "../inbox/port.ts";
+import { toLogger, type Logger } from "../log.ts";
+import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/credentials.ts";
+import { resolveScheme, serviceScheme, type ResolvedScheme, type SignatureScheme } from "../protocol/scheme.ts";
+import type { SecretSource } from "../receiver/ring.ts";
+
+/** What `createReceiver` takes. Only `secret` and `inbox` must be given. */
+export interface ReceiverOptions<K extends Keeps = Keeps> {
+  /**
+   * `undefined` is allowed in the type (`process.env.X`); a missing or empty value is refused by `start()` and by the first request,
+   * not at import.
+   */
+  secret: SecretSource | undefined;
+  /** Where deliveries and jobs are kept. */
+  inbox: Inbox<K>;
+  /** Namespace in a shared inbox. @default "default" */
+  name?: string | undefined;
+  /** Jobs run at once. @default 10 */
+  concurrency?: number | undefined;
+  /** Most attempts of a job that fail; a handler may set its own. @default no limit but `retryForMs` */
+  attempts?: number | undefined;
+  /** How long after its first attempt a job is retried, milliseconds; a handler may set its own. @default 86_400_000 */
+  retryForMs?: number | undefined;
+  /** One attempt's time until its signal aborts, milliseconds, 0 = none; a handler may set its own. @default 30_000 */
+  timeoutMs?: number | undefined;
+  /** A longer body is answered 413. @default 1 MiB */
+  maxBodyBytes?: number | undefined;
+  /** Bodies being read, all requests together; beyond it 503. @default 64 MiB */
+  maxInFlightBytes?: number | undefined;
+  /** From the headers to the end of the body, milliseconds. @default 10_000 */
+  bodyTimeoutMs?: number | undefined;
+  /** How old a signed timestamp may be. @default 604_800 (7 days) */
+  maxAgeSeconds?: number | undefined;
+  /** Look-up of a secret by function, milliseconds. @default 2_000 */
+  secretDeadlineMs?: number | undefined;
+  /** Time for keeping before 503, milliseconds. @default 5_000 */
+  keepDeadlineMs?: number | undefined;
+  /** From the abort of a handler to giving its slot back, milliseconds. @default 30_000 */
+  graceMs?: number | undefined;
+  /** Handlers past their grace that may run on without a slot. @default `concurrency` */
+  maxStuck?: number | undefined;
+  gate?:
+    | {
+        /** @default 500 */
+        deadlineMs?: number | undefined;
+        /**
+         * Different subscriptions an hour, by the gate and `ctx.unsubscribe` together; beyond it the gate's yes is not believed.
+         * @default 10
+         */
+        maxUnsubscribesPerHour?: number | undefined;
+      }
+    | undefined;
+  dedupe?:
+    | {
+        /** Tracking and booking. @default 8 days; never below maxAgeSeconds + 1 day */
+        windowSeconds?: number | undefined;
+      }
+    | undefined;
+  /** Another header or encoding of the same envelope. @default the service's */
+  scheme?: SignatureScheme | undefined;
+  /** @default a pino on stderr, level info */
+  log?: Logger | false | undefined;
+  /** Log events' content at level debug: mail content, addresses and IPs of people. @default false */
+  logContent?: boolean | undefined;
+  /** @default the machine's */
+  clock?: Clock | undefined;
+}
+
+/** The options, checked, each with its value. */
+export interface ResolvedOptions {
+  readonly name: string;
+  readonly concurrency: number;
+  readonly limits: RunLimits;
+  readonly maxBodyBytes: number;
+  readonly maxInFlightBytes: number;
+  readonly bodyTimeoutMs: number;
+  readonly maxAgeSeconds: number;
+  readonly secretDeadlineMs: number;
+  readonly keepDeadlineMs: number;
+  readonly graceMs: number;
+  readonly maxStuck: number;
+  readonly gateDeadlineMs: number;
+  readonly maxUnsubscribesPerHour: number;
+  readonly dedupeWindowMs: number;
+  readonly scheme: ResolvedScheme;
+  readonly log: Logger;
+  readonly logContent: boolean;
+  readonly clock: Clock;
+}
+
+const DAY_SECONDS = 86_400;
+
+/** @throws UsageError `option-invalid`, `scheme-invalid` */
+export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
+  const maxAgeSeconds = number("maxAgeSeconds", options.maxAgeSeconds ?? DEFAULT_MAX_AGE_SECONDS, 1);
+  const concurrency = number("concurrency", options.concurrency ?? 10, 1);
+  const windowSeconds = number("dedupe.windowSeconds", options.dedupe?.windowSeconds ?? 8 * DAY_SECONDS, 1);
+  const limits = {
+    attempts: options.attempts ?? Infinity,
+    retryForMs: options.retryForMs ?? DAY_SECONDS * 1_000,
+    timeoutMs: options.timeoutMs ?? 30_000,
+  };
+  return {
+    name: options.name ?? "default",
+    concurrency,
+    limits: assertLimits(limits, "createReceiver"),
+    maxBodyBytes: number("maxBodyBytes", options.maxBodyBytes ?? 1024 * 1024, 1),
+    maxInFlightBytes: number("maxInFlightBytes", options.maxInFlightBytes ?? 64 * 1024 * 1024, 1),
+    bodyTimeoutMs: number("bodyTimeoutMs", options.bodyTimeoutMs ?? 10_000, 1),
+    maxAgeSeconds,
+    secretDeadlineMs: number("secretDeadlineMs", options.secretDeadlineMs ?? 2_000, 1),
+    keepDeadlineMs: number("keepDeadlineMs", options.keepDeadlineMs ?? 5_000, 1),
+    graceMs: number("graceMs", options.graceMs ?? 30_000, 0),
+    maxStuck: number("maxStuck", options.maxStuck ?? concurrency, 0),
+    gateDeadlineMs: number("gate.deadlineMs", options.gate?.deadlineMs ?? 500, 1),
+    maxUnsubscribesPerHour: number("gate.maxUnsubscribesPerHour", options.gate?.maxUnsubscribesPerHour ?? 10, 0),
+    // A redelivery that is still fresh must meet the key of its first copy.
+    dedupeWindowMs: Math.max(windowSeconds, maxAgeSeconds + DAY_SECONDS) * 1_000,
+    scheme: resolveScheme(options.scheme ?? serviceScheme),
+    log: toLogger(options.log),
+    logContent: options.logContent ?? false,
+    clock: options.clock ?? systemClock,
+  };
+}
+
+function number(name: string, value: number, least: number): number {
+  if (typeof value === "number" && value >= least) return value;
+  throw new UsageError(
+    "option-invalid",
+    `createReceiver got ${name} ${String(value)}, expected a number from ${least} on.`,
+  );
+}

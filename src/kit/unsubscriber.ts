@@ -1,0 +1,76 @@
+import type { ContextServices } from "../dispatch/context.ts";
+import { HooklineError, UsageError } from "../errors.ts";
+import type { Tombstones } from "../inbox/port.ts";
+import type { Logger } from "../log.ts";
+import type { Observers } from "../observers.ts";
+import type { Id } from "../protocol/events.ts";
+import type { Brake } from "../receiver/brake.ts";
+
+/** Puts tombstones, and lifts them. */
+export interface Unsubscriber {
+  /** By the user's own call: never braked. */
+  put(tombstone: {
+    readonly subscription: Id;
+    readonly source: string | undefined;
+    readonly reason: string;
+  }): Promise<void>;
+  /** By a handler: shares its brake with the gate. */
+  readonly byHandler: ContextServices["unsubscribe"];
+  lift(subscription: Id, source: string | undefined): Promise<void>;
+}
+
+export interface UnsubscriberParts {
+  /** Resolves when the inbox is open. */
+  readonly opened: () => Promise<void>;
+  readonly tombstones: Tombstones;
+  readonly brake: Brake;
+  readonly log: Logger;
+  readonly observers: Observers;
+}
+
+export function createUnsubscriber({ opened, tombstones, brake, log, observers }: UnsubscriberParts): Unsubscriber {
+  const put: Unsubscriber["put"] = async (tombstone) => {
+    const { subscription, source, reason } = tombstone;
+    if (!Number.isSafeInteger(subscription))
+      throw new UsageError(
+        "subscription-invalid",
+        `unsubscribe() got the subscription ${String(subscription)}, expected its number.`,
+      );
+    await opened();
+    await tombstones.put(tombstone);
+    log.warn(
+      { code: "unsubscribed", subscription, source, reason },
+      "a subscription is unwanted: its deliveries are answered 422 from now on",
+    );
+    observers.tell("unsubscribed", () => ({ subscription, reason }));
+  };
+
+  return {
+    put,
+    async byHandler({ subscription }, source, reason) {
+      if (subscription === undefined)
+        throw new UsageError("subscription-invalid", "This event names no subscription.", {
+          fix: "Look at `event.reason`: what could not be read cannot be unsubscribed.",
+        });
+      if (!brake.allows(subscription, source)) {
+        log.error(
+          { code: "brake-empty", subscription, reason },
+          "handlers unsubscribe more than `maxUnsubscribesPerHour`: it is not done",
+        );
+        throw new HooklineError(
+          "brake-empty",
+          `More than \`gate.maxUnsubscribesPerHour\` subscriptions were unsubscribed within the hour; ${subscription} was not.`,
+          {
+            fix: "Look for a bug first; then raise it, or call `receiver.unsubscribe`, which is not braked.",
+          },
+        );
+      }
+      await put({ subscription, source, reason });
+    },
+    async lift(subscription, source) {
+      await opened();
+      await tombstones.lift(subscription, source);
+      log.info({ code: "resubscribed", subscription, source }, "a subscription is wanted again");
+    },
+  };
+}
