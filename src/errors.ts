@@ -13,7 +13,7 @@ export interface ErrorOptions {
  * try { await receiver.start(); } catch (error) { if (isHooklineError(error, "secret-missing")) explainSetup(error.fix); }
  */
 export class HooklineError extends Error {
-  override readonly name: string = "HooklineError";
+  override name: string = "HooklineError";
   /** Stable, kebab-case; the README lists them all. */
   readonly code: string;
   /** What to change, in one sentence. */
@@ -31,27 +31,27 @@ export class HooklineError extends Error {
 
 /** The program uses Hookline wrongly: thrown at once, where the mistake stands. */
 export class UsageError extends HooklineError {
-  override readonly name = "UsageError";
+  override name: string = "UsageError";
 }
 
 /** A request's signature or timestamp does not hold. The code says which part, such as `signature-wrong` or `timestamp-stale`. */
 export class SignatureError extends HooklineError {
-  override readonly name = "SignatureError";
+  override name: string = "SignatureError";
 }
 
 /** The body could not be had: too large, too late, cut off, or consumed before the mount. */
 export class BodyError extends HooklineError {
-  override readonly name = "BodyError";
+  override name: string = "BodyError";
 }
 
 /** An inbox could not keep, or not in time. Nothing was acknowledged. */
 export class StorageError extends HooklineError {
-  override readonly name = "StorageError";
+  override name: string = "StorageError";
 }
 
 /** The receiver is closing or closed. */
 export class ClosedError extends HooklineError {
-  override readonly name = "ClosedError";
+  override name: string = "ClosedError";
 }
 
 /**

@@ -6,7 +6,7 @@ import { createBacklog, type BacklogOptions } from "./backlog.ts";
 import { createPace } from "./pace.ts";
 import type { WorkParts } from "./parts.ts";
 import { createRunner } from "./runner.ts";
-import { ABORT_BEFORE_END_MS, within } from "./within.ts";
+import { ABORT_BEFORE_END_MS, within } from "../within.ts";
 
 /** Most jobs that one call may settle. */
 const MERGE_MAX = 1_000;
@@ -198,9 +198,12 @@ export function createDispatcher(
       ahead.keep(() => false);
       queued.clear();
       const given = Promise.all(unstarted.map(giveBack));
-      await within(drainMs - ABORT_BEFORE_END_MS, rest(ended), clock);
+      await within(drainMs - ABORT_BEFORE_END_MS, rest(ended), { clock, late: undefined });
       if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
-      await within(Math.min(drainMs, ABORT_BEFORE_END_MS), Promise.all([given, rest(ended)]), clock);
+      await within(Math.min(drainMs, ABORT_BEFORE_END_MS), Promise.all([given, rest(ended)]), {
+        clock,
+        late: undefined,
+      });
       tellQuiet();
       const released = unstarted.reduce((count, { jobs }) => count + jobs.length, 0) + runner.released();
       return { done: counters.succeeded - doneBefore, released, stuck: runner.running() };

@@ -10,7 +10,7 @@ import { laneOf } from "./lanes.ts";
 import { mergeEvents } from "./merge.ts";
 import type { News } from "./news.ts";
 import type { WorkParts } from "./parts.ts";
-import { ABORT_BEFORE_END_MS, within } from "./within.ts";
+import { ABORT_BEFORE_END_MS, within } from "../within.ts";
 
 /** Runs deliveries that a queue of the user keeps: each event once, one after another, without merging. */
 export interface DirectHandling {
@@ -109,9 +109,9 @@ export function createDirectHandling(parts: WorkParts, news: Pick<News, "arrived
     async stop(drainMs) {
       const before = succeeded;
       const rest = Promise.allSettled(handling);
-      await within(drainMs - ABORT_BEFORE_END_MS, rest, clock);
+      await within(drainMs - ABORT_BEFORE_END_MS, rest, { clock, late: undefined });
       for (const running of calls) running.abort(new ClosedError("closed", "The receiver is closing."));
-      await within(Math.min(drainMs, ABORT_BEFORE_END_MS), rest, clock);
+      await within(Math.min(drainMs, ABORT_BEFORE_END_MS), rest, { clock, late: undefined });
       return { done: succeeded - before, stuck: calls.size };
     },
   };

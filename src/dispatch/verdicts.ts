@@ -5,7 +5,7 @@ import { HooklineError, UsageError, type ErrorOptions } from "../errors.ts";
  * @example throw new GiveUp("the account was deleted");
  */
 export class GiveUp extends HooklineError {
-  override readonly name = "GiveUp";
+  override name: string = "GiveUp";
 
   constructor(reason: string, options: Pick<ErrorOptions, "cause"> = {}) {
     super("give-up", reason, options);
@@ -21,7 +21,7 @@ export type RetryTime = { readonly afterMs: number } | { readonly afterSeconds: 
  * @example throw new RetryLater({ afterSeconds: Number(response.headers.get("retry-after")) });
  */
 export class RetryLater extends HooklineError {
-  override readonly name = "RetryLater";
+  override name: string = "RetryLater";
   readonly when: RetryTime;
 
   constructor(when: RetryTime, options: Pick<ErrorOptions, "cause"> = {}) {

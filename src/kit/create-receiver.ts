@@ -4,7 +4,7 @@ import type { Handler, Middleware } from "../dispatch/handler.ts";
 import { createHandlers } from "../dispatch/handlers.ts";
 import { createDirectHandling } from "../dispatch/handle.ts";
 import { createNews } from "../dispatch/news.ts";
-import { ClosedError, UsageError } from "../errors.ts";
+import { ClosedError, StorageError, UsageError } from "../errors.ts";
 import type { Closed, Receiver } from "./face.ts";
 import { fromStored } from "../inbox/delivery.ts";
 import { asWorking, asWriting } from "../inbox/halves.ts";
@@ -22,6 +22,7 @@ import { createReporter } from "../receiver/report.ts";
 import { createSecretLookup } from "../receiver/ring.ts";
 import { createThrottle } from "../receiver/throttle.ts";
 import { createUnsubscriber } from "./unsubscriber.ts";
+import { within } from "../within.ts";
 import { createWork } from "./work.ts";
 
 /**
@@ -75,6 +76,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   });
   let gate: Gate | undefined;
   let opening: Promise<void> | undefined;
+  let isOpen = false;
   let starting: Promise<void> | undefined;
   let closing: Promise<Closed> | undefined;
 
@@ -83,7 +85,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     intake: createIntake(resolved.maxInFlightBytes),
     secrets,
     closing: () => closing !== undefined,
-    opened,
+    opened: openedInTime,
     tombstones: inbox.tombstones,
     gate: () => gate,
     brake,
@@ -93,13 +95,24 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
 
   /** Once; a failure is forgotten, so that the next delivery tries again. */
   function opened(): Promise<void> {
-    opening ??= inbox
-      .open({ name: resolved.name, clock, log, dedupeWindowMs: resolved.dedupeWindowMs })
-      .catch((error: unknown) => {
+    opening ??= inbox.open({ name: resolved.name, clock, log, dedupeWindowMs: resolved.dedupeWindowMs }).then(
+      () => {
+        isOpen = true;
+      },
+      (error: unknown) => {
         opening = undefined;
         throw error;
-      });
+      },
+    );
     return opening;
+  }
+
+  /** A request does not wait longer for an inbox to open than for it to keep. */
+  async function openedInTime(): Promise<void> {
+    if (isOpen) return;
+    const done = opened().then(() => true);
+    if (await within(resolved.keepDeadlineMs, done, { clock, late: false })) return;
+    throw new StorageError("storage-late", "The inbox is still opening.");
   }
 
   function assertOpen(): void {

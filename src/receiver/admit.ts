@@ -1,6 +1,7 @@
 import { Decision } from "./decision.ts";
 import { askGate } from "./gate.ts";
 import type { ReceivingParts } from "./parts.ts";
+import { toRefused } from "./keep.ts";
 import { Refused, type Admitted, type Verified } from "./steps.ts";
 
 type Parts = Pick<
@@ -14,7 +15,7 @@ export async function admit(verified: Verified, parts: Parts): Promise<Admitted 
   try {
     await parts.opened();
   } catch (error) {
-    return new Refused("storage-failed", error);
+    return toRefused(error);
   }
   const { delivery, document } = verified;
   if (parts.tombstones.isEmpty && parts.gate() === undefined) return { delivery, document } as Admitted;

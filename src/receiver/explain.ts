@@ -22,7 +22,8 @@ import { MISTAKES, type MistakeCode } from "./mistakes.ts";
 
 /** One known mistake: what was found, and what to change. */
 export interface Mistake {
-  readonly code: MistakeCode;
+  /** A {@link MistakeCode}; typed as a text, because more of them may come. */
+  readonly code: string;
   readonly message: string;
   readonly fix: string;
 }

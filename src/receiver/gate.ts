@@ -1,4 +1,5 @@
 import type { Envelope } from "../protocol/events.ts";
+import { within } from "../within.ts";
 import { Decision, type UnsubscribeDecision } from "./decision.ts";
 import type { ReceivingParts } from "./parts.ts";
 
@@ -24,20 +25,17 @@ export async function askGate(
 ): Promise<Decision | undefined> {
   const ask = gate();
   if (ask === undefined) return undefined;
-  let timer: { clear(): void } | undefined;
   let answer: unknown;
   try {
     const asked = ask(
       { subscription, accountId, resource, ...(source === undefined ? {} : { source }) },
       (reason) => new Decision(subscription, String(reason)) as unknown as UnsubscribeDecision,
     );
-    const late = new Promise<typeof LATE>((resolve) => (timer = clock.setTimer(() => resolve(LATE), gateDeadlineMs)));
-    answer = asked instanceof Promise ? await Promise.race([asked, late]) : asked;
+    // Most say nothing, and say it at once: those are not made to wait for a turn.
+    answer = asked === undefined ? asked : await within(gateDeadlineMs, Promise.resolve(asked), { clock, late: LATE });
   } catch (error) {
     log.error({ err: error, code: "gate-failed", subscription }, "the gate threw: the delivery is kept");
     return undefined;
-  } finally {
-    timer?.clear();
   }
   if (answer === undefined) return undefined;
   if (answer === LATE) {

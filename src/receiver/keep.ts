@@ -48,7 +48,8 @@ export function createKeeper({ inbox, deadlineMs, clock, expand, kept, committed
   return { keep: (admitted) => batcher.add(admitted), drained: () => batcher.drained() };
 }
 
-function toRefused(error: unknown): Refused {
+/** Why something could not be kept. */
+export function toRefused(error: unknown): Refused {
   const code =
     error instanceof StorageError && Object.hasOwn(REFUSALS, error.code)
       ? (error.code as RefusalCode)

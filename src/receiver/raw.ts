@@ -10,7 +10,7 @@ export interface ReadLimits {
    * Call it with each chunk's length while the body streams, so that all bodies being read share one bound.
    * @throws BodyError `intake-full` when `maxInFlightBytes` is reached: stop reading
    */
-  count(bytes: number): void;
+  count?(bytes: number): void;
 }
 
 /** One HTTP request as a mount hands it in. Also for a mount of one's own, see `receiver.receive`. */
@@ -22,8 +22,8 @@ export interface RawRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Bytes, a stream, or a way to read that is only used once the headers have passed. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array> | ((limits: ReadLimits) => Promise<Uint8Array>);
-  /** Which of your URLs or applications this came through. A function is only asked once the headers have passed. */
-  readonly source?: string | (() => string | undefined) | undefined;
+  /** Which of your URLs or applications this came through. Read once, when the headers have passed: a getter may look it up. */
+  readonly source?: string | undefined;
   /** What the platform gives beside the request; handed on to a secret look-up. */
   readonly platform?: unknown;
   /** Set by a mount that found its body parsed already, although the bytes survived: what to change. Warned of once. */

@@ -17,7 +17,7 @@ export async function read(
   // Said before a byte of it is asked for.
   if (Number(headerOf(request.headers, "content-length")) > maxBodyBytes)
     return new Refused("body-too-large", bodyTooLarge(maxBodyBytes));
-  const source = typeof request.source === "function" ? request.source() : request.source;
+  const { source } = request;
   const controller = new AbortController();
   let timer: { clear(): void } | undefined;
   // A way to read that ignores its signal is not waited for.
@@ -48,12 +48,15 @@ export async function read(
   }
 }
 
-function bytesOf(body: RawRequest["body"], limits: ReadLimits): Uint8Array | Promise<Uint8Array> {
+function bytesOf(body: RawRequest["body"], limits: Required<ReadLimits>): Uint8Array | Promise<Uint8Array> {
   if (body instanceof Uint8Array) return body;
   return typeof body === "function" ? body(limits) : gather(body, limits);
 }
 
-async function gather(chunks: AsyncIterable<Uint8Array>, { maxBytes, signal, count }: ReadLimits): Promise<Uint8Array> {
+async function gather(
+  chunks: AsyncIterable<Uint8Array>,
+  { maxBytes, signal, count }: Required<ReadLimits>,
+): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of chunks) {

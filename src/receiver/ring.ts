@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import { isHooklineError, UsageError } from "../errors.ts";
 import { toKeys, type Secret } from "../protocol/keys.ts";
 import { SECRET_FIX, type Key } from "../protocol/signature.ts";
+import { within } from "../within.ts";
 import { Refused } from "./steps.ts";
 
 /** What a look-up of secrets is told of a request. */
@@ -76,16 +77,8 @@ function lookedUp(
 ): SecretLookup {
   const cache = new Map<string, { readonly keys: readonly Key[]; readonly foundAt: number }>();
 
-  async function ask(source: string | undefined, request: SecretRequest): Promise<readonly Key[] | Refused> {
-    let timer: { clear(): void } | undefined;
-    const late = new Promise<Refused>(
-      (resolve) => (timer = clock.setTimer(() => resolve(new Refused("secret-lookup-late")), deadlineMs)),
-    );
-    try {
-      return await Promise.race([found(source, request), late]);
-    } finally {
-      timer?.clear();
-    }
+  function ask(source: string | undefined, request: SecretRequest): Promise<readonly Key[] | Refused> {
+    return within(deadlineMs, found(source, request), { clock, late: new Refused("secret-lookup-late") });
   }
 
   /** A late one still fills the cache: the redelivery finds it there. */
