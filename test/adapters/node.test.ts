@@ -1,0 +1,148 @@
+import { Agent } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { nodeReceiver } from "hookline/node";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { send, serve } from "../support/http.ts";
+import { ACKNOWLEDGED, bytesOf, deciding, deliver, DELIVERY, receiving, reply } from "./harness.ts";
+import { mountSuite } from "./suite.ts";
+
+mountSuite("node", (receiver, options) => nodeReceiver(receiver, options));
+
+describe("node", () => {
+  test("answers another path 404 with an empty body, and the connection goes on", async () => {
+    const { url, connections } = await serve(nodeReceiver(receiving().receiver, { path: "/webhooks" }));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    for (const method of ["GET", "POST", "HEAD"]) {
+      const sent = method === "POST" ? { method, agent, body: DELIVERY } : { method, agent };
+      expect(await send(url, sent)).toMatchObject({ status: 404, body: "", headers: { "content-length": "0" } });
+    }
+    expect(connections()).toBe(1);
+  });
+
+  test("hands the request to a `source` that is a function", async () => {
+    const { receiver, kept } = receiving();
+    const { url } = await serve(nodeReceiver(receiver, { source: (req) => req.url?.split("/")[1] }));
+    await deliver(url, DELIVERY, { path: "/crm/webhooks" });
+    expect(kept).toMatchObject([{ source: "crm" }]);
+  });
+
+  test("compares and hands on the original URL where a small router has cut it", async () => {
+    const receiver = deciding(async () => reply(200));
+    const mount = nodeReceiver(receiver, { path: "/hooks/mail" });
+    const { url } = await serve((req, res) => mount(Object.assign(req, { originalUrl: req.url, url: "/mail" }), res));
+    expect(await deliver(url, DELIVERY, { path: "/hooks/mail?a=1" })).toMatchObject(ACKNOWLEDGED);
+    expect(receiver.seen).toMatchObject([{ url: "/hooks/mail?a=1" }]);
+  });
+
+  test("takes the bytes that a function platform read and left on `rawBody`", async () => {
+    const { receiver, bodies, log } = receiving();
+    const mount = nodeReceiver(receiver);
+    const { url } = await serve((req, res) => {
+      void buffer(req).then((rawBody) =>
+        mount(Object.assign(req, { rawBody, body: JSON.parse(rawBody.toString()) as unknown }), res),
+      );
+    });
+    expect(await deliver(url)).toMatchObject(ACKNOWLEDGED);
+    expect(await deliver(url)).toMatchObject(ACKNOWLEDGED);
+    expect(bodies()).toEqual([DELIVERY, DELIVERY]);
+    expect(log.of("parsed-before")).toHaveLength(1);
+  });
+
+  test("says what to change where somebody read the body and left nothing", async () => {
+    const { receiver, log } = receiving();
+    const mount = nodeReceiver(receiver);
+    const { url } = await serve((req, res) => {
+      req.on("data", () => {}).on("end", () => mount(req, res));
+    });
+    expect(await deliver(url)).toMatchObject({ status: 500, body: "" });
+    expect(log.of("body-consumed")).toMatchObject([
+      { facts: { fix: expect.stringContaining("req.rawBody = buffer") } },
+    ]);
+  });
+
+  test("knows an ended stream that never gave a byte for an empty body", async () => {
+    const { receiver, bodies } = receiving();
+    const mount = nodeReceiver(receiver);
+    const { url } = await serve((req, res) => {
+      req.on("end", () => mount(req, res)).resume();
+    });
+    expect(await deliver(url, "", { headers: { "Transfer-Encoding": "chunked" } })).toMatchObject(ACKNOWLEDGED);
+    expect(bodies()).toEqual([""]);
+  });
+
+  test("does not take text for bytes where somebody set an encoding on the stream", async () => {
+    const { receiver, log } = receiving();
+    const mount = nodeReceiver(receiver);
+    const { url } = await serve((req, res) => mount(req.setEncoding("utf8"), res));
+    expect(await deliver(url)).toMatchObject({ status: 500 });
+    expect(log.of("body-consumed")).toHaveLength(1);
+  });
+
+  test("shares the stream with somebody who listens to it in the same turn", async () => {
+    const { receiver, bodies } = receiving();
+    const mount = nodeReceiver(receiver);
+    let seen = 0;
+    const { url } = await serve((req, res) => {
+      req.on("data", (chunk: Buffer) => (seen += chunk.length));
+      mount(req, res);
+    });
+    expect(await deliver(url)).toMatchObject(ACKNOWLEDGED);
+    expect(bodies()).toEqual([DELIVERY]);
+    expect(seen).toBe(DELIVERY.length);
+  });
+
+  test("does not read half a body where somebody began to read before the receiver asked", async () => {
+    const receiver = deciding(async (request) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return bytesOf(request).then(
+        () => reply(200),
+        (error: { code: string }) => reply(error.code === "body-consumed" ? 500 : 400),
+      );
+    });
+    const mount = nodeReceiver(receiver);
+    const { url } = await serve((req, res) => {
+      mount(req, res);
+      req.resume();
+    });
+    expect(await deliver(url)).toMatchObject({ status: 500 });
+  });
+
+  test("leaves an answer alone that somebody gave before the receiver had decided", async () => {
+    const receiver = deciding(async (request) => {
+      await bytesOf(request);
+      await new Promise((resolve) => setImmediate(resolve));
+      return reply(422);
+    });
+    const mount = nodeReceiver(receiver);
+    const { url, connections } = await serve((req, res) => {
+      mount(req, res);
+      res.writeHead(503).end("busy");
+    });
+    expect(await deliver(url)).toMatchObject({ status: 503, body: "busy" });
+    expect(connections()).toBe(1);
+  });
+
+  test("is not misled by what was set on the response before", async () => {
+    const mount = nodeReceiver(deciding(async () => reply(200, "token", { "Content-Type": "text/plain" })));
+    const { url } = await serve((req, res) => {
+      res.statusCode = 204;
+      res.statusMessage = "Something Else";
+      res.setHeader("Content-Length", "999");
+      res.setHeader("Content-Encoding", "gzip");
+      res.setHeader("Transfer-Encoding", "chunked");
+      res.setHeader("ETag", '"1"');
+      res.setHeader("Content-Type", "text/html");
+      res.setHeader("X-Kept", "yes");
+      mount(req, res);
+    });
+    const answer = await deliver(url);
+    expect(answer).toMatchObject({
+      status: 200,
+      body: "token",
+      headers: { "content-length": "5", "content-type": "text/plain", "x-kept": "yes" },
+    });
+    for (const name of ["content-encoding", "transfer-encoding", "etag"])
+      expect(answer.headers).not.toHaveProperty(name);
+  });
+});
