@@ -49,6 +49,7 @@ export const rooms: readonly Room[] = [
       "src/testing.ts",
       "src/errors.ts",
       "adapters/",
+      "npm:pino",
       "node:",
     ],
     why: "The command line is a leaf on the faces, as a user's program would be: export it from src/index.ts or src/adapter.ts.",

@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import type { Clock } from "./clock.ts";
 
 /** What Hookline logs with: pino, or anything of its shape. */
 export interface Logger {
@@ -12,11 +13,48 @@ export interface Logger {
   error(facts: object, message?: string): void;
 }
 
-/** The logger of an option: a pino on stderr at level info when none is given, silence for `false`. */
+/**
+ * The logger of an option: a pino on stderr at level info when none is given, silence for `false`. One that throws is
+ * not heard, but it changes no answer and ends no job.
+ */
 export function toLogger(log: Logger | false | undefined): Logger {
   if (log === false) return SILENT;
-  return log ?? pino({ name: "hookline", level: "info" }, pino.destination(2));
+  if (log === undefined) return pino({ name: "hookline", level: "info" }, pino.destination(2));
+  return eachLevel((level) => (facts, message) => {
+    try {
+      log[level](facts, message);
+    } catch {
+      // There is no place left to say so.
+    }
+  });
 }
 
-const nothing = (): void => {};
-const SILENT: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+const INTERVAL_MS = 1_000;
+
+/**
+ * A line a second for each code: for what a stranger, or a fault in every request, can cause, so that it does not fill the
+ * disk. The next line says how many were left out, as `suppressed`.
+ */
+export function throttledLog(log: Logger, clock: Clock): Logger {
+  const codes = new Map<string, { at: number; suppressed: number }>();
+  return eachLevel((level) => (facts, message = "") => {
+    const now = clock.now();
+    const code = "code" in facts ? String(facts.code) : message;
+    const last = codes.get(code);
+    if (last !== undefined && now >= last.at && now - last.at < INTERVAL_MS) {
+      last.suppressed += 1;
+      return;
+    }
+    codes.set(code, { at: now, suppressed: 0 });
+    const suppressed = last?.suppressed ?? 0;
+    log[level](suppressed === 0 ? facts : { ...facts, suppressed }, message);
+  });
+}
+
+type Level = keyof Logger;
+
+function eachLevel(make: (level: Level) => Logger[Level]): Logger {
+  return { debug: make("debug"), info: make("info"), warn: make("warn"), error: make("error") };
+}
+
+const SILENT: Logger = eachLevel(() => () => {});

@@ -34,10 +34,12 @@ export interface Observers {
   tell<E extends keyof Observer>(name: E, make: () => Moments[E]): void;
 }
 
+/** @param log throttled: an observer fails as often as it is told */
 export function createObservers(log: Logger): Observers {
   const observers = new Set<Observer>();
 
-  const failed = (name: string, error: unknown): void => log.warn({ err: error, observer: name }, "an observer threw");
+  const failed = (name: string, error: unknown): void =>
+    log.warn({ code: "observer-failed", err: error, observer: name }, "an observer threw");
 
   return {
     add(observer) {

@@ -29,19 +29,20 @@ export function createBacklog(
   { handlers }: Pick<WorkParts, "handlers">,
   { inbox, stopped, expanded, wake }: BacklogOptions,
 ): Backlog {
-  /** The next part of some deliveries, in order, as much as one commit may carry. */
+  /** The next part of some deliveries, in order, as much as one commit may carry: a delivery that fits into one is not cut. */
   function nextPart(page: readonly Unexpanded[]): Expansion[] {
     const part: Expansion[] = [];
     let room = EXPAND_AT_ONCE;
     for (const { id, delivery, cursor } of page) {
-      if (room <= 0) break;
       const document = parseDocument(delivery.body);
+      const count = entryCount(document);
+      if (part.length > 0 && count - cursor > room) break;
       const events = eventsOf(document, cursor, room);
       const end = cursor + events.length;
       part.push({
         id,
         events: expandEvents(events, handlers, { source: delivery.source, first: cursor }),
-        cursor: end < entryCount(document) ? end : undefined,
+        cursor: end < count ? end : undefined,
       });
       room -= events.length;
     }

@@ -42,6 +42,7 @@ export function startCall(
   }
 
   function end(result: CallResult): void {
+    if (over) return; // a thenable of somebody's own may say so twice
     over = true;
     timer?.clear();
     ended(result);

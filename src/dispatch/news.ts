@@ -1,4 +1,4 @@
-import type { Job } from "../inbox/job.ts";
+import type { Job, JobState } from "../inbox/job.ts";
 import type { Delivery } from "../inbox/delivery.ts";
 import type { Expanded, NewEvent } from "../inbox/port.ts";
 import type { SingleEvent } from "../protocol/events.ts";
@@ -18,12 +18,26 @@ export interface News {
   unhandled(event: SingleEvent): void;
 }
 
+/** A part of a delivery was expanded: to these jobs, of which those that wait have no id yet. */
+export type ExpandedListener = (
+  origin: { readonly id: string; readonly delivery: Delivery },
+  jobs: readonly Job[],
+) => void;
+
+export interface NewsOptions {
+  /** Log events' content at level debug. */
+  readonly logContent: boolean;
+  /** What `receiver.observe` does not tell. */
+  readonly listeners: ReadonlySet<ExpandedListener>;
+}
+
 export function createNews({
   counters,
   observers,
   log,
   logContent,
-}: Pick<WorkParts, "counters" | "observers" | "log"> & { readonly logContent: boolean }): News {
+  listeners,
+}: Pick<WorkParts, "counters" | "observers" | "log"> & NewsOptions): News {
   const warned = new Set<string>();
 
   function arrived(event: SingleEvent): void {
@@ -54,16 +68,14 @@ export function createNews({
     expanded({ id, delivery }, events, { duplicates, conflicts }) {
       counters.duplicates += duplicates.length;
       counters.conflicts += conflicts.length;
-      for (const index of conflicts)
-        log.warn(
-          { code: "conflict", deliveryId: id, event: events[index]?.event.type },
-          "an event came again with other content",
-        );
+      for (const index of conflicts) {
+        const facts = { code: "conflict", deliveryId: id, event: events[index]?.event.type };
+        log.warn(facts, "an event came again with other content");
+      }
+      const seen = new Set(duplicates);
       for (const [index, { event, entry, jobs }] of events.entries()) {
-        if (duplicates.includes(index)) {
-          observers.tell("duplicate", () => ({
-            job: toDuplicate(`${id}.${entry}`, { event, deliveryId: id, delivery }),
-          }));
+        if (seen.has(index)) {
+          observers.tell("duplicate", () => ({ job: toUnmade("skipped", { id, delivery, entry, event }) }));
           continue;
         }
         arrived(event);
@@ -72,20 +84,30 @@ export function createNews({
           if (state === "unhandled") unhandled(event);
         }
       }
+      for (const listener of listeners) listener({ id, delivery }, madeOf(events, seen, { id, delivery }));
     },
     arrived,
     unhandled,
   };
 }
 
-/** It got no job, and so no id of one. */
-function toDuplicate(
-  id: string,
-  {
-    event,
-    deliveryId,
-    delivery,
-  }: { readonly event: SingleEvent; readonly deliveryId: string; readonly delivery: Delivery },
+interface Origin {
+  readonly id: string;
+  readonly delivery: Delivery;
+}
+
+function madeOf(events: readonly NewEvent[], seen: ReadonlySet<number>, origin: Origin): readonly Job[] {
+  return events.flatMap(({ event, entry, jobs }, index) =>
+    (seen.has(index) ? SKIPPED : jobs).map(({ state }) => toUnmade(state, { ...origin, entry, event })),
+  );
+}
+
+const SKIPPED = [{ state: "skipped" }] as const;
+
+/** A job by its place in the delivery: the inbox did not say its id, or made none. */
+function toUnmade(
+  state: JobState,
+  { id, delivery, entry, event }: Origin & { readonly entry: number; readonly event: SingleEvent },
 ): Job {
-  return { id, state: "skipped", event, receivedAt: new Date(delivery.receivedAt), deliveryId };
+  return { id: `${id}.${entry}`, state, event, receivedAt: new Date(delivery.receivedAt), deliveryId: id };
 }

@@ -42,27 +42,22 @@ export function isLastAttempt(
 }
 
 /** An error's message may be a page of somebody's answer: this much is kept. */
-const MAX_MESSAGE_CHARACTERS = 2_000;
+const MAX_CHARACTERS = 2_000;
 
-/** What is kept of whatever was thrown. */
+/** What is kept of whatever was thrown. An error's own fields may be anything too: some libraries put objects there. */
 export function toJobError(error: unknown, now: number): JobError {
-  if (error instanceof Error)
-    return { name: error.name, message: error.message.slice(0, MAX_MESSAGE_CHARACTERS), at: now };
-  return {
-    name: "Error",
-    message: `${typeof error} was thrown: ${describe(error)}`.slice(0, MAX_MESSAGE_CHARACTERS),
-    at: now,
-  };
+  if (error instanceof Error) return { name: textOf(error.name), message: textOf(error.message), at: now };
+  return { name: "Error", message: textOf(`${typeof error} was thrown: ${textOf(error)}`), at: now };
 }
 
-function describe(thrown: unknown): string {
+function textOf(value: unknown): string {
   try {
-    return String(thrown);
+    return String(value).slice(0, MAX_CHARACTERS);
   } catch {
     return "it cannot be shown";
   }
 }
 
 function isRetryLater(error: unknown): error is RetryLater {
-  return isHooklineError(error, "retry-later");
+  return isHooklineError(error, "retry-later") && "delayMs" in error; // of another copy of the package perhaps
 }

@@ -69,13 +69,14 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
       bytes += sizeOf(next.item);
       if (batch.length > 0 && (batch.length >= MAX_ITEMS || bytes > MAX_BYTES)) break;
       queue.shift();
-      if (next.resolve !== undefined) batch.push(next); // a late one has its answer: it is redelivered
+      batch.push(next);
     }
     return batch;
   }
 
+  /** What is late before its commit began is not committed: it is redelivered. Nor is it held while another commit hangs. */
   function forgetAnswered(): void {
-    while (unanswered.size > 0 && unanswered.peek()?.resolve === undefined) unanswered.shift();
+    for (const fifo of [unanswered, queue]) while (fifo.size > 0 && fifo.peek()?.resolve === undefined) fifo.shift();
   }
 
   /** One timer for all: it goes with the oldest that has no result. */
@@ -110,10 +111,10 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
         const waiting = { item, addedAt: deadline?.clock.now() ?? 0, resolve };
         queue.push(waiting);
         if (deadline !== undefined) unanswered.push(waiting);
+        watch();
         if (running) return;
         running = true;
         setImmediate(() => void run());
-        watch();
       });
     },
     async drained() {

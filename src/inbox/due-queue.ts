@@ -2,7 +2,7 @@ import { isDue, type Progress } from "./state.ts";
 
 /** What waits for a time, soonest first. An item counts only as long as `progressOf` gives its progress: else it has left. */
 export interface DueQueue<T> {
-  push(item: T, at: number): void;
+  push(item: T, at: number, now: number): void;
   /** Takes out all that are due. */
   due(now: number): T[];
   next(): number | undefined;
@@ -34,7 +34,8 @@ export function createDueQueue<T>(progressOf: (item: T) => Progress | undefined)
   }
 
   return {
-    push(item, at) {
+    push(item, at, now) {
+      latest = Math.max(latest, now);
       heap.push({ item, at });
       rise(heap, heap.length - 1);
     },

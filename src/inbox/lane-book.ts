@@ -26,7 +26,7 @@ export interface Lane {
 /** Lanes in memory: who is next, who may run now, who waits for a time. Any number of lanes at the same cost a job. */
 export interface LaneBook<R> {
   /** To the tail of its lane. */
-  append(row: R): void;
+  append(row: R, now: number): void;
   /** Heads of free lanes that are due at `now`, each with the run behind it; their lanes are closed until `give`. */
   take(limits: { readonly max: number; readonly mergeMax: number }, now: number): R[][];
   /** Opens the lane of a run again; those that no longer wait leave it. */
@@ -64,12 +64,12 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
       mark(lane, "ready");
     } else {
       mark(lane, "due");
-      later.push(lane, lane.head.progress.runAt);
+      later.push(lane, lane.head.progress.runAt, now);
     }
   }
 
   return {
-    append(row) {
+    append(row, now) {
       let lane = row.lane === undefined ? undefined : lanes.get(row.lane);
       if (lane === undefined) {
         lane = { key: row.lane, head: undefined, tail: undefined, claimed: false, listed: undefined };
@@ -79,7 +79,7 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
       if (lane.tail === undefined) lane.head = row;
       else lane.tail.next = row;
       lane.tail = row;
-      if (lane.head === row && !lane.claimed) list(lane, row.progress.runAt);
+      if (lane.head === row && !lane.claimed) list(lane, now);
     },
 
     take({ max, mergeMax }, now) {

@@ -18,7 +18,7 @@ export interface MemoryJobsParts {
 /** Looking into a memory inbox, and changing it by hand. */
 export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: MemoryJobsParts): InboxJobs {
   function selected(selection: JobSelection): Row[] {
-    if ("ids" in selection) return selection.ids.flatMap((id) => shelf.get(id) ?? []);
+    if ("ids" in selection) return [...new Set(selection.ids)].flatMap((id) => shelf.get(id) ?? []);
     return [...shelf.rows()].filter((row) => matches(row, selection));
   }
 
@@ -44,7 +44,7 @@ export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: M
         : { job: shelf.toStored(row), delivery: toStored(String(row.parcel.id), row.parcel.delivery) };
     },
     replay: async (selection) => {
-      const rows = selected(selection).filter((row) => row.progress.state === "dead");
+      const rows = selected(selection).filter(canReplay);
       for (const row of rows) {
         const { entry, event, consumer, lane, mergeKey, parcel } = row;
         const again = shelf.add(
@@ -52,7 +52,7 @@ export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: M
           { entry, event },
           { state: "waiting", consumer, lane, mergeKey: replayKey(mergeKey), replayOf: row.replayOf ?? String(row.id) },
         );
-        if (again !== undefined) book.append(again);
+        if (again !== undefined) book.append(again, now());
         shelf.remove(row);
       }
       if (rows.length > 0) wake();
@@ -92,6 +92,7 @@ export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: M
         id: String(row.id),
         event: row.event,
         entry: row.entry,
+        consumer: row.consumer,
         delivery: row.parcel.delivery,
       }));
     },
@@ -101,7 +102,7 @@ export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: M
         if (row?.progress.state !== "unhandled") continue;
         for (const job of jobs) {
           const again = shelf.add(row.parcel, row, job);
-          if (again?.progress.state === "waiting") book.append(again);
+          if (again?.progress.state === "waiting") book.append(again, now());
         }
         shelf.remove(row);
       }
@@ -121,6 +122,11 @@ function matches({ progress, event, consumer, parcel }: Row, query: JobQuery): b
     (receivedAfter === undefined || receivedAt > receivedAfter) &&
     (receivedBefore === undefined || receivedAt < receivedBefore)
   );
+}
+
+/** Of the settled jobs only these two are still here; one of nobody has no lane to go to. */
+function canReplay({ progress: { state }, consumer }: Row): boolean {
+  return consumer !== undefined && (state === "dead" || state === "unhandled");
 }
 
 /** Replays merge with replays only. */

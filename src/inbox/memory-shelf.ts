@@ -12,6 +12,8 @@ export interface Parcel {
   cursor: number;
   /** Jobs that still need its bytes, and one while it is not expanded. */
   holders: number;
+  /** Those of them that are not settled: they make no room. */
+  unsettled: number;
 }
 
 /** A job in memory. */
@@ -41,6 +43,7 @@ export interface Shelf {
   remove(row: Row): void;
   get(id: string): Row | undefined;
   rows(): IterableIterator<Row>;
+  /** Whether a small delivery can be received. */
   hasRoom(): boolean;
   /** Rows that wait or run. */
   waiting(): number;
@@ -55,10 +58,20 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
   const kept = { dead: new Set<Row>(), unhandled: new Set<Row>() };
   let lastId = 0;
   let bytes = 0;
+  let unsettledBytes = 0;
   let open = 0; // parcels not wholly expanded
   let running = 0;
 
-  const hasRoom = (size = 0): boolean => rows.size + open < limits.maxJobs && bytes + size <= limits.maxBytes;
+  const waiting = (): number => rows.size - kept.dead.size - kept.unhandled.size;
+  const fits = (size: number): boolean => rows.size + open < limits.maxJobs && bytes + size <= limits.maxBytes;
+  /** Or would, without all that may be dropped. */
+  const couldFit = (size: number): boolean =>
+    waiting() + open < limits.maxJobs && unsettledBytes + size <= limits.maxBytes;
+
+  function settle(parcel: Parcel): void {
+    parcel.unsettled -= 1;
+    if (parcel.unsettled === 0) unsettledBytes -= parcel.delivery.body.byteLength;
+  }
 
   function letGo(parcel: Parcel): void {
     parcel.holders -= 1;
@@ -67,7 +80,9 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
 
   function remove(row: Row): void {
     if (!rows.delete(row.id)) return;
-    if (row.progress.state === "running") running -= 1;
+    const { state } = row.progress;
+    if (state === "running") running -= 1;
+    if (state === "running" || state === "waiting") settle(row.parcel);
     kept.dead.delete(row);
     kept.unhandled.delete(row);
     letGo(row.parcel);
@@ -78,7 +93,7 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
     let dropped = 0;
     for (const settled of [kept.unhandled, kept.dead]) {
       for (const row of settled) {
-        if (hasRoom(size)) return dropped;
+        if (fits(size)) return dropped;
         remove(row);
         dropped += 1;
       }
@@ -89,15 +104,14 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
   return {
     receive(delivery, dropped) {
       const size = delivery.body.byteLength;
-      if (!hasRoom(size)) {
-        const count = makeRoom(size);
-        if (count > 0) dropped(count);
-        if (!hasRoom(size)) return undefined;
-      }
+      if (!couldFit(size)) return undefined;
+      const count = makeRoom(size);
+      if (count > 0) dropped(count);
       bytes += size;
+      unsettledBytes += size;
       open += 1;
       lastId += 1;
-      return { id: lastId, delivery, cursor: 0, holders: 1 };
+      return { id: lastId, delivery, cursor: 0, holders: 1, unsettled: 1 };
     },
     add(parcel, { entry, event }, { state, consumer, lane, mergeKey, replayOf }) {
       if (state === "skipped") return undefined;
@@ -118,29 +132,35 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
       };
       parcel.holders += 1;
       rows.set(row.id, row);
-      if (state === "unhandled") kept.unhandled.add(row);
+      if (state === "unhandled") {
+        kept.unhandled.add(row);
+      } else {
+        if (parcel.unsettled === 0) unsettledBytes += parcel.delivery.body.byteLength; // a replay
+        parcel.unsettled += 1;
+      }
       return row;
     },
     close(parcel) {
       open -= 1;
+      settle(parcel);
       letGo(parcel);
     },
     moved(row) {
       const { state } = row.progress;
       if (state === "running") running += 1;
       else running -= 1;
+      if (state !== "running" && state !== "waiting") settle(row.parcel);
       if (state === "done") remove(row);
       if (state === "dead" || state === "unhandled") kept[state].add(row);
     },
     remove,
     get: (id) => rows.get(Number(id)),
     rows: () => rows.values(),
-    hasRoom,
-    waiting: () => rows.size - kept.dead.size - kept.unhandled.size,
+    hasRoom: () => couldFit(1),
+    waiting,
     stats() {
-      const waiting = rows.size - kept.dead.size - kept.unhandled.size - running;
       return {
-        waiting,
+        waiting: waiting() - running,
         running,
         dead: kept.dead.size,
         unhandled: kept.unhandled.size,

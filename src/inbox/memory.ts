@@ -71,7 +71,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       if (seen === "conflict") conflicts.push(index);
       for (const job of event.jobs) {
         const row = shelf.add(parcel, event, job);
-        if (row?.progress.state === "waiting") book.append(row);
+        if (row?.progress.state === "waiting") book.append(row, now());
       }
     }
     return { duplicates, conflicts };
@@ -124,7 +124,15 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       shelf.hasRoom()
         ? { ready: true }
         : { ready: false, error: new StorageError("inbox-full", "The memory inbox is full.") },
-    close: async () => {},
+    close: async () => {
+      const { waiting, running: unsettled } = shelf.stats();
+      const count = waiting + unsettled + backlog.size;
+      if (count > 0)
+        host().log.warn(
+          { code: "memory-lost", count },
+          "the memory inbox closes before all was handled: it is lost with this process",
+        );
+    },
 
     work: async (given) => {
       worker = given;

@@ -200,7 +200,7 @@ export interface InboxJobs {
   ): Promise<{ readonly jobs: readonly StoredJob[]; readonly next?: string }>;
   /** One job with the kept bytes of its delivery. */
   get(id: string): Promise<{ readonly job: StoredJob; readonly delivery: StoredDelivery } | undefined>;
-  /** A new job at the tail of the lane for each, past the unique keys. Takes settled jobs that have a consumer. */
+  /** A new job at the tail of the lane for each, past the unique keys. Takes settled and unhandled jobs that have a consumer. */
   replay(selection: JobSelection): Promise<number>;
   /** Takes waiting, dead and unhandled jobs; a running one is left. */
   drop(selection: JobSelection): Promise<number>;
@@ -217,6 +217,8 @@ export interface UnhandledJob {
   readonly id: string;
   readonly event: SingleEvent | undefined;
   readonly entry: number;
+  /** Whose handler went; undefined when nobody ever had one. */
+  readonly consumer: string | undefined;
   readonly delivery: Delivery;
 }
 

@@ -3,14 +3,18 @@ import { createCounters } from "../counters.ts";
 import type { Handler, Middleware } from "../dispatch/handler.ts";
 import { createHandlers } from "../dispatch/handlers.ts";
 import { createDirectHandling } from "../dispatch/handle.ts";
-import { createNews } from "../dispatch/news.ts";
-import { ClosedError, StorageError, UsageError } from "../errors.ts";
-import type { Closed, Receiver } from "./face.ts";
+import { createNews, type ExpandedListener } from "../dispatch/news.ts";
+import { UsageError } from "../errors.ts";
+import type { Receiver } from "./face.ts";
 import { fromStored } from "../inbox/delivery.ts";
 import { asWorking, asWriting } from "../inbox/halves.ts";
 import type { Job } from "../inbox/job.ts";
 import type { Keeps } from "../inbox/port.ts";
+import { throttledLog } from "../log.ts";
 import { createObservers } from "../observers.ts";
+import { setInternals } from "./internals.ts";
+import { createLifecycle } from "./lifecycle.ts";
+import { createOpening } from "./opening.ts";
 import { resolveOptions, type ReceiverOptions } from "./options.ts";
 import type { EventName } from "../protocol/events.ts";
 import { createBrake } from "../receiver/brake.ts";
@@ -20,9 +24,7 @@ import { createKeeper } from "../receiver/keep.ts";
 import { receive } from "../receiver/receiver.ts";
 import { createReporter } from "../receiver/report.ts";
 import { createSecretLookup } from "../receiver/ring.ts";
-import { createThrottle } from "../receiver/throttle.ts";
 import { createUnsubscriber } from "./unsubscriber.ts";
-import { within } from "../within.ts";
 import { createWork } from "./work.ts";
 
 /**
@@ -39,14 +41,23 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const { clock, log, concurrency, graceMs, maxStuck } = resolved;
   const inbox = asWriting(options.inbox);
   const counters = createCounters();
-  const observers = createObservers(log);
+  const throttled = throttledLog(log, clock);
+  const observers = createObservers(throttled);
   const handlers = createHandlers(resolved.limits);
   const middleware: Middleware[] = [];
   const onDead: ((job: Job) => unknown)[] = [];
-  const reporter = createReporter({ counters, log, observers, throttle: createThrottle(clock) });
+  const reporter = createReporter({ counters, log: throttled, observers });
   const brake = createBrake(resolved.maxUnsubscribesPerHour, clock);
   const secrets = createSecretLookup(options.secret, { clock, deadlineMs: resolved.secretDeadlineMs });
-  const unsubscriber = createUnsubscriber({ opened, tombstones: inbox.tombstones, brake, log, observers });
+  const host = { name: resolved.name, clock, log, dedupeWindowMs: resolved.dedupeWindowMs };
+  const opening = createOpening(inbox, host, { deadlineMs: resolved.keepDeadlineMs, clock });
+  const unsubscriber = createUnsubscriber({
+    opened: opening.opened,
+    tombstones: inbox.tombstones,
+    brake,
+    log,
+    observers,
+  });
   const queue = new PQueue({ concurrency });
   const parts = {
     handlers,
@@ -63,8 +74,10 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     graceMs,
     maxStuck,
   };
-  const news = createNews({ counters, observers, log, logContent: resolved.logContent });
-  const work = createWork(asWorking(inbox), parts, news);
+  const listeners = new Set<ExpandedListener>();
+  const news = createNews({ counters, observers, log, logContent: resolved.logContent, listeners });
+  const working = asWorking(inbox);
+  const work = createWork(working, parts, news);
   const direct = createDirectHandling(parts, news);
   const keeper = createKeeper({
     inbox,
@@ -74,81 +87,21 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     kept: work.kept,
     committed: work.wake,
   });
+  const lifecycle = createLifecycle({ inbox, opening, secrets, handlers, work, direct, keeper, clock, log });
   let gate: Gate | undefined;
-  let opening: Promise<void> | undefined;
-  let isOpen = false;
-  let starting: Promise<void> | undefined;
-  let closing: Promise<Closed> | undefined;
-
   const receiving = {
     ...resolved,
+    log: throttled,
     intake: createIntake(resolved.maxInFlightBytes),
     secrets,
-    closing: () => closing !== undefined,
-    opened: openedInTime,
+    closing: lifecycle.closing,
+    opened: opening.inTime,
     tombstones: inbox.tombstones,
     gate: () => gate,
     brake,
     keeper,
     reporter,
   };
-
-  /** Once; a failure is forgotten, so that the next delivery tries again. */
-  function opened(): Promise<void> {
-    opening ??= inbox.open({ name: resolved.name, clock, log, dedupeWindowMs: resolved.dedupeWindowMs }).then(
-      () => {
-        isOpen = true;
-      },
-      (error: unknown) => {
-        opening = undefined;
-        throw error;
-      },
-    );
-    return opening;
-  }
-
-  /** A request does not wait longer for an inbox to open than for it to keep. */
-  async function openedInTime(): Promise<void> {
-    if (isOpen) return;
-    const done = opened().then(() => true);
-    if (await within(resolved.keepDeadlineMs, done, { clock, late: false })) return;
-    throw new StorageError("storage-late", "The inbox is still opening.");
-  }
-
-  function assertOpen(): void {
-    if (closing !== undefined)
-      throw new ClosedError("closed", "The receiver is closed.", { fix: "Make a new one with `createReceiver`." });
-  }
-
-  async function start(): Promise<void> {
-    assertOpen();
-    work.assertPossible();
-    secrets.assert();
-    handlers.seal();
-    await opened();
-    assertOpen();
-    await work.start();
-    assertOpen();
-  }
-
-  /** What was missing may be there next time. */
-  function forgetStart(error: unknown): never {
-    starting = undefined;
-    throw error;
-  }
-
-  async function close(drainMs: number): Promise<Closed> {
-    const [worked, handled] = await Promise.all([work.stop(drainMs), direct.stop(drainMs), keeper.drained()]);
-    if (opening !== undefined) {
-      const end = work.ended().then(() => inbox.close());
-      // A handler that outlives the close still settles: its inbox is closed after it.
-      const closed = end.catch((error: unknown) =>
-        log.error({ err: error, code: "inbox-close-failed" }, "the inbox did not close well"),
-      );
-      if (worked.stuck === 0) await closed;
-    }
-    return { done: worked.done + handled.done, released: worked.released, stuck: worked.stuck + handled.stuck };
-  }
 
   const receiver: Receiver<K> = {
     keeps: inbox.keeps,
@@ -175,21 +128,21 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     },
     unsubscribe: (subscription, reason, { source } = {}) => unsubscriber.put({ subscription, reason, source }),
     resubscribe: (subscription, { source } = {}) => unsubscriber.lift(subscription, source),
-    start: () => (closing === undefined ? (starting ??= start().catch(forgetStart)) : start()),
+    start: () => lifecycle.start(),
     async idle() {
       await keeper.drained();
       await work.idle();
     },
-    close: ({ drainMs = 10_000 } = {}) => (closing ??= close(drainMs)),
+    close: ({ drainMs = 10_000 } = {}) => lifecycle.close(drainMs),
     stats: () => ({
-      role: starting === undefined ? "receiving" : work.working() ? "working" : "standby",
+      role: lifecycle.role(),
       ...structuredClone(counters),
       secrets: reporter.secrets(),
     }),
     observe: (observer) => observers.add(observer),
     receive: (request) => receive(request, receiving),
     async handle(delivery, { signal } = {}) {
-      assertOpen();
+      lifecycle.assertOpen();
       handlers.seal();
       await direct.handle(fromStored(delivery, resolved.scheme.signature.lowerCaseHeader), signal);
     },
@@ -197,6 +150,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
       await receiver.close();
     },
   };
+  setInternals(receiver, { clock, works: working !== undefined, expandedListeners: listeners });
   return receiver;
 }
 

@@ -22,6 +22,6 @@ export async function admit(verified: Verified, parts: Parts): Promise<Admitted 
   const { envelope } = document();
   if (envelope === undefined) return { delivery, document } as Admitted;
   const tombstone = parts.tombstones.find(envelope.subscription, delivery.source);
-  if (tombstone !== undefined) return new Decision(envelope.subscription, tombstone.reason);
+  if (tombstone !== undefined) return new Decision(tombstone, tombstone.reason);
   return (await askGate(envelope, delivery.source, parts)) ?? ({ delivery, document } as Admitted);
 }

@@ -3,19 +3,18 @@
  * no `true`, no error with a status of 422 is one.
  */
 export class Decision {
-  readonly #subscription: number;
+  /** What it was made for: one delivery. A gate that remembers one must not delete the next subscription with it. */
+  readonly #call: unknown;
   readonly reason: string;
 
-  constructor(subscription: number, reason: string) {
-    this.#subscription = subscription;
+  constructor(call: unknown, reason: string) {
+    this.#call = call;
     this.reason = reason;
   }
 
-  /** Whether it was made for this subscription, here. */
-  static holds(value: unknown, subscription: number): value is Decision {
-    return (
-      typeof value === "object" && value !== null && #subscription in value && value.#subscription === subscription
-    );
+  /** Whether it was made for this call, here. */
+  static holds(value: unknown, call: unknown): value is Decision {
+    return typeof value === "object" && value !== null && #call in value && value.#call === call;
   }
 }
 

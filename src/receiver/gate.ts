@@ -17,7 +17,7 @@ export type Gate = (
 
 type Parts = Pick<ReceivingParts, "gate" | "gateDeadlineMs" | "brake" | "clock" | "log">;
 
-/** Asks the gate. An error, a late answer, a decision that was made for another subscription, or an empty brake: keep. */
+/** Asks the gate. An error, a late answer, a decision that was made for another delivery, or an empty brake: keep. */
 export async function askGate(
   { subscription, accountId, resource }: Envelope,
   source: string | undefined,
@@ -25,11 +25,12 @@ export async function askGate(
 ): Promise<Decision | undefined> {
   const ask = gate();
   if (ask === undefined) return undefined;
+  const call = Symbol("call");
   let answer: unknown;
   try {
     const asked = ask(
       { subscription, accountId, resource, ...(source === undefined ? {} : { source }) },
-      (reason) => new Decision(subscription, String(reason)) as unknown as UnsubscribeDecision,
+      (reason) => new Decision(call, String(reason)) as unknown as UnsubscribeDecision,
     );
     // Most say nothing, and say it at once: those are not made to wait for a turn.
     answer = asked === undefined ? asked : await within(gateDeadlineMs, Promise.resolve(asked), { clock, late: LATE });
@@ -45,7 +46,7 @@ export async function askGate(
     );
     return undefined;
   }
-  if (!Decision.holds(answer, subscription)) {
+  if (!Decision.holds(answer, call)) {
     log.error(
       { code: "gate-answer", subscription, got: typeof answer },
       "the gate's answer is no decision of this call's unsubscribe(): the delivery is kept",

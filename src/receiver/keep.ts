@@ -34,7 +34,7 @@ export function createKeeper({ inbox, deadlineMs, clock, expand, kept, committed
       const results = await inbox.keep(batch.map(({ delivery }, index) => ({ delivery, events: events[index] })));
       const answers = batch.map((admitted, index) => {
         const result = results[index];
-        if (result === undefined || result instanceof StorageError) return toRefused(result);
+        if (!isKept(result)) return toRefused(result);
         kept(admitted, result, events[index]);
         return result;
       });
@@ -46,6 +46,11 @@ export function createKeeper({ inbox, deadlineMs, clock, expand, kept, committed
     deadline: { ms: deadlineMs, clock, late: () => new Refused("storage-late") },
   });
   return { keep: (admitted) => batcher.add(admitted), drained: () => batcher.drained() };
+}
+
+/** Anything else is not certain to be kept, such as an error of another copy of this package: no 200 for that. */
+function isKept(result: Kept | StorageError | undefined): result is Kept {
+  return typeof result === "object" && result !== null && !(result instanceof Error) && typeof result.id === "string";
 }
 
 /** Why something could not be kept. */

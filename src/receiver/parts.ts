@@ -13,6 +13,7 @@ import type { Tombstones } from "../inbox/port.ts";
 export interface ReceivingParts {
   readonly scheme: ResolvedScheme;
   readonly clock: Clock;
+  /** Throttled: what is logged on the way of a request may be in every request. */
   readonly log: Logger;
   /** How old a request may be, seconds. */
   readonly maxAgeSeconds: number;

@@ -29,7 +29,9 @@ export async function read(
     }, bodyTimeoutMs);
   });
   let counted = 0;
+  let over = false;
   const count = (bytes: number): void => {
+    if (over) throw bodyLate(bodyTimeoutMs); // nobody would give back what is taken now
     intake.take(bytes);
     counted += bytes;
   };
@@ -44,6 +46,7 @@ export async function read(
     return new Refused(codeOf(error), error);
   } finally {
     timer?.clear();
+    over = true;
     intake.give(counted);
   }
 }

@@ -5,7 +5,6 @@ import type { Observers } from "../observers.ts";
 import type { Decision } from "./decision.ts";
 import { REFUSALS } from "./refusals.ts";
 import type { Refused, Verified } from "./steps.ts";
-import type { Throttle } from "./throttle.ts";
 
 /** Says what receiving does: counters, log, observers. Never a secret, a signature, a token, or content. */
 export interface Reporter {
@@ -23,12 +22,11 @@ export function createReporter({
   counters,
   log,
   observers,
-  throttle,
 }: {
   readonly counters: Counters;
+  /** Throttled: a stranger can cause each of its lines. */
   readonly log: Logger;
   readonly observers: Observers;
-  readonly throttle: Throttle;
 }): Reporter {
   const secrets = new Map<string, { uses: number; lastUsedAt: number }>();
   const warned = new Set<string>();
@@ -42,19 +40,9 @@ export function createReporter({
       tally(counters.answered, status);
       tally(counters.refused, code);
       observers.tell("refused", () => ({ status, code }));
-      const suppressed = throttle(code);
-      if (suppressed === undefined) return;
       // An error's own fix is the exact one, such as the change for this framework.
-      log[level](
-        {
-          code,
-          status,
-          fix: isHooklineError(cause) ? (cause.fix ?? fix) : fix,
-          ...(cause === undefined ? {} : { err: cause }),
-          ...(suppressed > 0 ? { suppressed } : {}),
-        },
-        message,
-      );
+      const exact = isHooklineError(cause) ? (cause.fix ?? fix) : fix;
+      log[level]({ code, status, fix: exact, ...(cause === undefined ? {} : { err: cause }) }, message);
     },
     signedBy(name, at) {
       const secret = secrets.get(name);
@@ -67,19 +55,8 @@ export function createReporter({
     },
     unwanted({ delivery, document }, { reason }) {
       const subscription = document().envelope?.subscription;
-      const suppressed = throttle("unwanted");
-      if (suppressed !== undefined)
-        log.warn(
-          {
-            code: "unwanted",
-            status: 422,
-            subscription,
-            source: delivery.source,
-            reason,
-            ...(suppressed > 0 ? { suppressed } : {}),
-          },
-          "a subscription is unwanted: 422 deletes it",
-        );
+      const facts = { code: "unwanted", status: 422, subscription, source: delivery.source, reason };
+      log.warn(facts, "a subscription is unwanted: 422 deletes it");
       if (subscription !== undefined) observers.tell("unsubscribed", () => ({ subscription, reason }));
     },
     parsedBefore(fix) {

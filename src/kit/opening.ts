@@ -1,0 +1,46 @@
+import type { Clock } from "../clock.ts";
+import { StorageError } from "../errors.ts";
+import type { InboxHost, WritingInbox } from "../inbox/port.ts";
+import { within } from "../within.ts";
+
+/** Opens the inbox when it is first needed: never at import. */
+export interface Opening {
+  /** Resolves when it is open. A failure is forgotten, so that the next one tries again. */
+  opened(): Promise<void>;
+  /** The same for a request, which does not wait longer for an inbox to open than for it to keep. */
+  inTime(): Promise<void>;
+  /** Somebody asked for it, and it did not fail. */
+  begun(): boolean;
+}
+
+export function createOpening(
+  inbox: WritingInbox,
+  host: InboxHost,
+  { deadlineMs, clock }: { readonly deadlineMs: number; readonly clock: Clock },
+): Opening {
+  let opening: Promise<void> | undefined;
+  let isOpen = false;
+
+  async function open(): Promise<void> {
+    try {
+      await inbox.open(host);
+      isOpen = true;
+    } catch (error) {
+      opening = undefined;
+      throw error;
+    }
+  }
+
+  const opened = (): Promise<void> => (opening ??= open());
+
+  return {
+    opened,
+    async inTime() {
+      if (isOpen) return;
+      const done = opened().then(() => true);
+      if (await within(deadlineMs, done, { clock, late: false })) return;
+      throw new StorageError("storage-late", "The inbox is still opening.");
+    },
+    begun: () => opening !== undefined,
+  };
+}

@@ -1,0 +1,117 @@
+import type { Receiver } from "hookline";
+import { describe, expect, test } from "vitest";
+import { fakeClock } from "../support/fake-clock.ts";
+import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
+
+const HOUR_MS = 3_600_000;
+
+async function braked(setup: Setup = {}) {
+  const clock = fakeClock();
+  const prepare = (own: Receiver): void =>
+    void own.unsubscribeWhen((_, unsubscribe) => unsubscribe("a bug in the gate"));
+  const own = await mounted({ clock, prepare, ...setup });
+  const statusOf = async (subscription: number, target = "/"): Promise<number> =>
+    (await own.deliver(changes({ subscription }), { target })).status;
+  return { ...own, clock, statusOf };
+}
+
+describe("the brake on unsubscribing", () => {
+  test("believes ten different subscriptions; the eleventh is kept with 200, and logged as an error", async () => {
+    const { statusOf, log, receiver } = await braked();
+    for (let subscription = 1; subscription <= 10; subscription += 1) expect(await statusOf(subscription)).toBe(422);
+    expect(await statusOf(11)).toBe(200);
+    expect(receiver.stats()).toMatchObject({ kept: 1, answered: { 200: 1, 422: 10 } });
+    expect(log.of("brake-empty")).toMatchObject([
+      { level: "error", facts: { subscription: 11, reason: "a bug in the gate" } },
+    ]);
+  });
+
+  test("does not count the same subscription again, not even when it is empty", async () => {
+    const { statusOf } = await braked({ gate: { maxUnsubscribesPerHour: 2 } });
+    for (const subscription of [1, 1, 1, 2, 2, 1]) expect(await statusOf(subscription)).toBe(422);
+    expect(await statusOf(3)).toBe(200);
+    for (const subscription of [1, 2]) expect(await statusOf(subscription)).toBe(422);
+  });
+
+  test("counts one number of two sources as two", async () => {
+    const { statusOf } = await braked({
+      gate: { maxUnsubscribesPerHour: 1 },
+      mount: { source: (req) => req.url?.slice(1) },
+    });
+    expect(await statusOf(1, "/a")).toBe(422);
+    expect(await statusOf(1, "/b")).toBe(200);
+  });
+
+  test("fills over the hour, one subscription after another", async () => {
+    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 4 } });
+    for (const subscription of [1, 2, 3, 4]) expect(await statusOf(subscription)).toBe(422);
+    await clock.advance(HOUR_MS / 4 - 1);
+    expect(await statusOf(5)).toBe(200);
+    await clock.advance(1);
+    expect(await statusOf(5)).toBe(422);
+    expect(await statusOf(6)).toBe(200);
+  });
+
+  test("holds no more than an hour's worth, however long it rested", async () => {
+    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 2 } });
+    await clock.advance(24 * HOUR_MS);
+    for (const subscription of [1, 2]) expect(await statusOf(subscription)).toBe(422);
+    expect(await statusOf(3)).toBe(200);
+  });
+
+  test("gives nothing when the wall clock goes back, and does not stay shut", async () => {
+    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 1 } });
+    expect(await statusOf(1)).toBe(422);
+    await clock.advance(-HOUR_MS / 2);
+    expect(await statusOf(2)).toBe(200);
+    await clock.advance(HOUR_MS);
+    expect(await statusOf(2)).toBe(422);
+  });
+
+  test("set to 0 believes no decision at all", async () => {
+    const { statusOf, log } = await braked({ gate: { maxUnsubscribesPerHour: 0 } });
+    expect(await statusOf(1)).toBe(200);
+    expect(await statusOf(1)).toBe(200);
+    expect(log.of("brake-empty")[0]).toMatchObject({ level: "error", facts: { subscription: 1 } });
+  });
+
+  test("is not touched by decisions that do not hold", async () => {
+    const { statusOf } = await braked({
+      gate: { maxUnsubscribesPerHour: 1 },
+      prepare: (own) =>
+        void own.unsubscribeWhen(({ subscription }, unsubscribe) =>
+          subscription < 100 ? (true as never) : unsubscribe("gone"),
+        ),
+    });
+    for (let subscription = 1; subscription <= 20; subscription += 1) expect(await statusOf(subscription)).toBe(200);
+    expect(await statusOf(100)).toBe(422);
+  });
+
+  test("is shared with ctx.unsubscribe, which rejects when it is empty", async () => {
+    const errors: unknown[] = [];
+    const { deliver, receiver, statusOf } = await braked({
+      gate: { maxUnsubscribesPerHour: 3 },
+      prepare: (own) =>
+        void own
+          .unsubscribeWhen(({ subscription }, unsubscribe) => (subscription < 100 ? unsubscribe("gone") : undefined))
+          .on("email", async (_, ctx) => {
+            await ctx.unsubscribe("not ours").catch((error: unknown) => errors.push(error));
+          }),
+    });
+    await receiver.start();
+    expect(await statusOf(1)).toBe(422);
+    for (const subscription of [101, 102, 103]) {
+      expectBare(await deliver(changes({ subscription })), 200);
+      await receiver.idle();
+    }
+    expect(errors).toMatchObject([{ code: "brake-empty" }]);
+    expect(await statusOf(2)).toBe(200);
+    expect([await statusOf(101), await statusOf(102), await statusOf(103)]).toEqual([422, 422, 200]);
+  });
+
+  test("does not hold receiver.unsubscribe, which somebody called on purpose", async () => {
+    const { receiver, statusOf } = await braked({ gate: { maxUnsubscribesPerHour: 0 } });
+    for (let subscription = 1; subscription <= 30; subscription += 1) await receiver.unsubscribe(subscription, "gone");
+    expect([await statusOf(1), await statusOf(30), await statusOf(31)]).toEqual([422, 422, 200]);
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, test, vi } from "vitest";
+import { fakeClock } from "../support/fake-clock.ts";
+import { dial, headersText } from "../support/http.ts";
+import { altered, hungInbox } from "../support/inboxes.ts";
+import { changes, expectBare, mounted } from "../support/mounted.ts";
+
+/** An inbox that keeps when it is let, and notes what is asked of it. */
+function patientInbox() {
+  const asked: string[] = [];
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const inbox = altered((own) => ({
+    keep: async (all) => {
+      asked.push("keep");
+      await released;
+      const kept = await own.keep(all);
+      asked.push("kept");
+      return kept;
+    },
+    close: async () => {
+      asked.push("close");
+      await own.close();
+    },
+  }));
+  return { inbox, asked, release: () => release() };
+}
+
+describe("while the receiver closes", () => {
+  test("a delivery that is being kept gets its 200, and the inbox is closed only then", async () => {
+    const { inbox, asked, release } = patientInbox();
+    const { deliver, receiver } = await mounted({ inbox });
+    const answer = deliver();
+    await vi.waitFor(() => expect(asked).toEqual(["keep"]));
+    const closing = receiver.close();
+    expectBare(await deliver(), 503, "retry-after");
+    release();
+    expectBare(await answer, 200);
+    await closing;
+    expect(asked).toEqual(["keep", "kept", "close"]);
+    expect(receiver.stats()).toMatchObject({ kept: 1, refused: { closing: 1 } });
+  });
+
+  test("a delivery whose body is still coming gets 503", async () => {
+    const { port, signed, receiver, taken } = await mounted();
+    const body = changes();
+    const most = headersText({ ...signed(body), "Content-Length": String(body.length) }) + body.slice(0, -1);
+    const wire = await dial(port);
+    wire.write(most);
+    await vi.waitFor(() => expect(taken()).toBe(most.length));
+    await receiver.close();
+    wire.write(body.slice(-1));
+    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: \d+/i));
+    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { closing: 1 } });
+  });
+
+  test("a delivery of an unwanted subscription gets 503: nothing is deleted any more", async () => {
+    const { deliver, receiver } = await mounted();
+    await receiver.unsubscribe(1001, "gone");
+    await receiver.close();
+    expectBare(await deliver(), 503, "retry-after");
+  });
+
+  test("a commit that hangs does not hold it beyond its budget", async () => {
+    const clock = fakeClock();
+    const { deliver, receiver } = await mounted({ clock, inbox: hungInbox() });
+    const answer = deliver();
+    await vi.waitFor(() => expect(receiver.stats().secrets).toHaveLength(1));
+    await vi.waitFor(() => expect(clock.waiting).toBe(1));
+    const ended = vi.fn();
+    void receiver.close({ drainMs: 10_000 }).then(ended);
+    await clock.advance(10_000);
+    expectBare(await answer, 503, "retry-after");
+    await vi.waitFor(() => expect(ended).toHaveBeenCalled());
+  });
+
+  test("an inbox that was never opened is not closed", async () => {
+    const { inbox, asked } = patientInbox();
+    const { deliver, receiver } = await mounted({ inbox });
+    expect(await deliver("", { target: "/?validationToken=t" })).toMatchObject({ status: 200 });
+    await receiver.close();
+    expect(asked).toEqual([]);
+  });
+
+  test("start() is refused", async () => {
+    const { receiver } = await mounted();
+    await receiver.close();
+    await expect(receiver.start()).rejects.toMatchObject({ code: "closed" });
+  });
+});

@@ -1,0 +1,99 @@
+import type { Gate } from "hookline";
+import { describe, expect, test, vi } from "vitest";
+import { send } from "../support/http.ts";
+import { changes, expectBare, mounted, type Mounted, type Setup } from "../support/mounted.ts";
+
+/** What a user's program may answer against the types. */
+type AnyGate = (...args: Parameters<Gate>) => unknown;
+
+function gated(gate: AnyGate, setup: Setup = {}): Promise<Mounted> {
+  return mounted({ ...setup, prepare: (own) => void own.unsubscribeWhen(gate as Gate) });
+}
+
+describe("the gate's decision", () => {
+  test.each<[string, AnyGate]>([
+    ["at once", (_, unsubscribe) => unsubscribe("account deleted")],
+    ["by promise", async (_, unsubscribe) => unsubscribe("account deleted")],
+  ])("is 422, and its reason is told to observers and in the log: %s", async (_, gate) => {
+    const told: unknown[] = [];
+    const { deliver, receiver, log } = await gated(gate);
+    receiver.observe({ unsubscribed: (moment) => void told.push(moment) });
+    expectBare(await deliver(), 422);
+    expect(told).toEqual([{ subscription: 1001, reason: "account deleted" }]);
+    expect(log.of("unwanted")).toMatchObject([
+      { facts: { status: 422, subscription: 1001, reason: "account deleted" } },
+    ]);
+    expect(receiver.stats()).toMatchObject({ answered: { 422: 1 }, kept: 0, refused: {} });
+  });
+
+  test("is not remembered: it is asked each time", async () => {
+    let wanted = false;
+    const { deliver } = await gated((_, unsubscribe) => (wanted ? undefined : unsubscribe("account deleted")));
+    expectBare(await deliver(), 422);
+    wanted = true;
+    expectBare(await deliver(), 200);
+  });
+
+  test("is made of the ids as numbers, the resource and the source, and of nothing else", async () => {
+    const gate = vi.fn<AnyGate>(() => undefined);
+    const { deliver } = await gated(gate, { mount: { source: "tenant-a" } });
+    expectBare(await deliver(changes().replace("1001", '"1001"')), 200);
+    expect(gate.mock.calls.map(([delivery]) => delivery)).toEqual([
+      { subscription: 1001, accountId: 2002, resource: "/email/messages", source: "tenant-a" },
+    ]);
+  });
+
+  test("is asked for before the delivery is kept, once for all of its entries", async () => {
+    const gate = vi.fn<AnyGate>(() => undefined);
+    const { deliver, receiver } = await gated((...asked) => {
+      expect(receiver.stats().kept).toBe(0);
+      return gate(...asked);
+    });
+    const payloads = ["a", "b", "c"].map((id) => ({ id, changeType: "created" }));
+    expectBare(await deliver(changes({ payloads })), 200);
+    expect(gate).toHaveBeenCalledTimes(1);
+    expect(receiver.stats().kept).toBe(1);
+  });
+
+  test("holds while the receiver only receives, and while it works", async () => {
+    const { deliver, receiver } = await gated((_, unsubscribe) => unsubscribe("gone"));
+    expectBare(await deliver(), 422);
+    await receiver.start();
+    expectBare(await deliver(), 422);
+  });
+
+  test("comes from one gate: a second one is a mistake in the program", async () => {
+    const { receiver } = await gated(() => undefined);
+    expect(() => receiver.unsubscribeWhen(() => undefined)).toThrow(expect.objectContaining({ code: "gate-doubled" }));
+  });
+});
+
+describe("the gate is not asked", () => {
+  const gate: AnyGate = (_, unsubscribe) => unsubscribe("whatever it is");
+
+  test.each([
+    ["no JSON", "<html>"],
+    ["no envelope", "{}"],
+    ["no subscription", '{"accountId":2,"resource":"/contacts"}'],
+    ["no account", '{"subscription":1,"resource":"/contacts"}'],
+    ["no resource", '{"subscription":1,"accountId":2}'],
+    ["an id that is no number", '{"subscription":"one","accountId":2,"resource":"/contacts"}'],
+    ["an id beyond 2^53", '{"subscription":9007199254740993,"accountId":2,"resource":"/contacts"}'],
+    ["no body", ""],
+  ])("about a delivery with %s: it is kept", async (_, body) => {
+    const { deliver, receiver } = await gated(gate);
+    expectBare(await deliver(body), 200);
+    expect(receiver.stats().kept).toBe(1);
+  });
+
+  test("about a handshake", async () => {
+    const { deliver } = await gated(gate);
+    expect(await deliver("", { target: "/?validationToken=t" })).toMatchObject({ status: 200, body: "t" });
+  });
+
+  test("about what is not signed", async () => {
+    const { deliver, url } = await gated(gate);
+    expectBare(await send(url, { body: changes() }), 401);
+    expectBare(await deliver(changes(), { secret: "another secret" }), 401);
+  });
+});

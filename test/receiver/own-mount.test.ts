@@ -1,0 +1,207 @@
+import type { RawRequest, ReadLimits } from "hookline";
+import { bodyTooLarge } from "hookline/adapter";
+import { describe, expect, test, vi } from "vitest";
+import { fakeClock } from "../support/fake-clock.ts";
+import { shutInbox } from "../support/inboxes.ts";
+import { changes, mounted, type Mounted, type Setup } from "../support/mounted.ts";
+
+type Asked = Omit<Partial<RawRequest>, "body"> & { readonly signed?: string };
+
+/** A receiver asked directly, as a mount of one's own does. */
+async function asked(setup: Setup = {}) {
+  const own = await mounted(setup);
+  const receive = (body: RawRequest["body"], { signed = changes(), ...rest }: Asked = {}) =>
+    own.receiver.receive({ method: "POST", url: "/", headers: own.signed(signed), ...rest, body });
+  return { ...own, receive };
+}
+
+async function* inPieces(text: string, size = 10): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < text.length; at += size) yield Buffer.from(text.slice(at, at + size));
+}
+
+describe("receiver.receive takes the body", () => {
+  test.each<[string, RawRequest["body"]]>([
+    ["as bytes", Buffer.from(changes())],
+    ["as bytes in the middle of a buffer", Buffer.from(`--${changes()}--`).subarray(2, -2)],
+    ["as a stream", inPieces(changes())],
+    ["as a stream of one piece", inPieces(changes(), 10_000)],
+    ["as a way to read", async () => Buffer.from(changes())],
+  ])("%s", async (_, body) => {
+    const { receive } = await asked();
+    expect(await receive(body)).toEqual({ status: 200, headers: {}, body: "" });
+  });
+
+  test("not at all while the headers are bad", async () => {
+    const { receive, receiver } = await asked();
+    const read = vi.fn();
+    expect(await receive(read, { headers: {} })).toEqual({ status: 401, headers: {}, body: "" });
+    expect(await receive(read, { method: "GET" })).toEqual({ status: 405, headers: { Allow: "POST" }, body: "" });
+    expect(read).not.toHaveBeenCalled();
+    expect(receiver.stats().answered).toEqual({ 401: 1, 405: 1 });
+  });
+
+  test("with its limits told to the way to read, which may count and refuse by them", async () => {
+    const limits: ReadLimits[] = [];
+    const { receive } = await asked({ maxBodyBytes: 50, maxInFlightBytes: 100 });
+    const tooLong = await receive(async (given) => {
+      limits.push(given);
+      throw bodyTooLarge(given.maxBytes);
+    });
+    expect(tooLong.status).toBe(413);
+    expect(limits).toMatchObject([{ maxBytes: 50, signal: expect.any(AbortSignal) }]);
+    const crowded = await receive(async ({ count }) => {
+      count?.(101);
+      return Buffer.from(changes());
+    });
+    expect(crowded.status).toBe(503);
+  });
+
+  test.each<[string, number, RawRequest["body"]]>([
+    ["bytes that are too many", 413, Buffer.alloc(1_001)],
+    ["a stream that is too long", 413, inPieces("x".repeat(1_001))],
+    ["a way to read that brings too much", 413, async () => Buffer.alloc(1_001)],
+    ["a stream that breaks", 503, brokenStream()],
+    [
+      "a way to read that throws",
+      503,
+      () => {
+        throw new Error("no");
+      },
+    ],
+    [
+      "a way to read that rejects with a status of 422",
+      503,
+      () => Promise.reject(Object.assign(new Error("no"), { status: 422 })),
+    ],
+    ["a way to read that gives nothing", 503, async () => undefined as never],
+    ["a way to read that gives null", 503, async () => null as never],
+  ])("and refuses %s with %i", async (_, status, body) => {
+    const { receive, receiver } = await asked({ maxBodyBytes: 1_000 });
+    expect((await receive(body)).status).toBe(status);
+    expect(receiver.stats().kept).toBe(0);
+  });
+
+  test("and waits no longer for one that ignores its signal, nor for a stream that stops", async () => {
+    const clock = fakeClock();
+    const { receive } = await asked({ clock, bodyTimeoutMs: 2_000 });
+    let signal: AbortSignal | undefined;
+    const never = new Promise<never>(() => {});
+    const replies = [
+      receive(async (limits) => {
+        ({ signal } = limits);
+        return never;
+      }),
+      receive({ [Symbol.asyncIterator]: () => ({ next: () => never }) }),
+    ];
+    await clock.advance(2_000);
+    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([408, 408]);
+    expect(signal?.aborted).toBe(true);
+  });
+
+  test("and gives no more room to a way to read that goes on counting after its time", async () => {
+    const clock = fakeClock();
+    const { receive, deliver } = await asked({ clock, maxInFlightBytes: 1_000 });
+    let count = (_bytes: number): void => {};
+    const reply = receive((limits) => {
+      count = limits.count ?? count;
+      count(10);
+      return new Promise(() => {});
+    });
+    await clock.advance(10_000);
+    expect((await reply).status).toBe(408);
+    expect(() => count(1_000)).toThrow(expect.objectContaining({ code: "body-late" }));
+    expect((await deliver("x".repeat(1_000))).status).toBe(200);
+  });
+});
+
+describe("receiver.receive takes the headers", () => {
+  const spelled: [string, (headers: Record<string, string>) => RawRequest["headers"]][] = [
+    ["in lower case", (headers) => mapped(headers, (name, value) => [name.toLowerCase(), value])],
+    ["in upper case", (headers) => mapped(headers, (name, value) => [name.toUpperCase(), value])],
+    ["as lists of one", (headers) => mapped(headers, (name, value) => [name, [value]])],
+    ["without a prototype", (headers) => Object.assign(Object.create(null) as object, headers)],
+    ["beside others that are undefined", (headers) => ({ ...headers, "content-encoding": undefined, x: undefined })],
+  ];
+
+  test.each(spelled)("%s", async (_, spell) => {
+    const { receive, signed } = await asked();
+    expect((await receive(Buffer.from(changes()), { headers: spell(signed(changes())) })).status).toBe(200);
+  });
+
+  test("and refuses a signature that stands there in two spellings", async () => {
+    const { receive, signed } = await asked();
+    const headers = { ...signed(changes()), "X-AURINKO-SIGNATURE": "0".repeat(64) };
+    expect((await receive(Buffer.from(changes()), { headers })).status).toBe(401);
+  });
+
+  test("and finds an encoding in any spelling", async () => {
+    const { receive, signed } = await asked();
+    const headers = { ...signed(changes()), "CONTENT-ENCODING": ["gzip"] };
+    expect((await receive(Buffer.from(changes()), { headers })).status).toBe(415);
+  });
+});
+
+describe("receiver.receive takes the URL", () => {
+  test("as a path or whole, and a look-up gets its path", async () => {
+    const paths: string[] = [];
+    const { receive, signed } = await asked({
+      secret: ({ path, query }) => {
+        paths.push(`${path} ${query.get("a")}`);
+        return "short";
+      },
+    });
+    const headers = signed(changes(), { secret: "short" });
+    for (const url of ["/hooks/x?a=1", "https://hooks.example.com/hooks/x?a=1", "/hooks/x"])
+      expect((await receive(Buffer.from(changes()), { url, headers })).status).toBe(200);
+    expect(paths).toEqual(["/hooks/x 1", "/hooks/x 1", "/hooks/x null"]);
+  });
+
+  test("and finds the token in it", async () => {
+    const { receive } = await asked();
+    for (const url of ["/?validationToken=t-1", "https://hooks.example.com/?validationToken=t-1#fragment"])
+      expect(await receive(new Uint8Array(0), { url, signed: "" })).toMatchObject({ status: 200, body: "t-1" });
+  });
+});
+
+describe("receiver.receive never rejects:", () => {
+  test.each<[string, Setup, (own: Mounted) => object]>([
+    [
+      "a source that throws when it is asked",
+      {},
+      () =>
+        Object.defineProperty({}, "source", {
+          enumerable: true,
+          get: () => {
+            throw new Error("no");
+          },
+        }),
+    ],
+    ["an inbox that cannot be opened", { inbox: shutInbox() }, () => ({})],
+    [
+      "a clock that has gone mad",
+      { clock: { now: () => Number.NaN, setTimer: () => ({ clear: () => {} }) } },
+      () => ({}),
+    ],
+  ])("%s", async (_, setup, extra) => {
+    const own = await mounted(setup);
+    const headers = own.signed(changes(), { at: new Date() });
+    const request = { method: "POST", url: "/", headers, body: Buffer.from(changes()) };
+    const reply = await own.receiver.receive(
+      Object.defineProperties(request, Object.getOwnPropertyDescriptors(extra(own))),
+    );
+    expect([401, 503]).toContain(reply.status);
+    expect(own.receiver.stats().kept).toBe(0);
+  });
+});
+
+// oxlint-disable-next-line require-yield -- it breaks before it has anything to give
+async function* brokenStream(): AsyncGenerator<Uint8Array> {
+  throw new Error("the stream broke");
+}
+
+function mapped<V>(
+  headers: Record<string, string>,
+  change: (name: string, value: string) => [string, V],
+): Record<string, V> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => change(name, value)));
+}

@@ -1,0 +1,245 @@
+import { describe, expect, test, vi } from "vitest";
+import { fakeClock } from "../support/fake-clock.ts";
+import { altered, shutInbox } from "../support/inboxes.ts";
+import { changes, expectBare, mounted } from "../support/mounted.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Two applications on one server, told apart by the path. */
+const bySource = { mount: { source: (req: { url?: string | undefined }) => req.url?.slice(1) || undefined } };
+
+describe("receiver.unsubscribe", () => {
+  test("answers the subscription's deliveries 422 from then on, and no other's", async () => {
+    const { deliver, receiver, log } = await mounted();
+    expectBare(await deliver(), 200);
+    await receiver.unsubscribe(1001, "account deleted");
+    expectBare(await deliver(), 422);
+    expectBare(await deliver(changes({ accountId: 7, resource: "/contacts" })), 422);
+    expectBare(await deliver(changes({ subscription: 1002 })), 200);
+    expect(receiver.stats()).toMatchObject({ answered: { 200: 2, 422: 2 }, kept: 2 });
+    expect(log.of("unsubscribed")).toMatchObject([{ facts: { subscription: 1001, reason: "account deleted" } }]);
+  });
+
+  test("without a source stands for every source", async () => {
+    const { deliver, receiver } = await mounted(bySource);
+    await receiver.unsubscribe(1001, "gone");
+    for (const target of ["/a", "/b", "/"]) expectBare(await deliver(changes(), { target }), 422);
+  });
+
+  test("with a source stands for that one alone", async () => {
+    const { deliver, receiver } = await mounted(bySource);
+    await receiver.unsubscribe(1001, "gone", { source: "a" });
+    expectBare(await deliver(changes(), { target: "/a" }), 422);
+    expectBare(await deliver(changes(), { target: "/b" }), 200);
+    expectBare(await deliver(changes(), { target: "/" }), 200);
+  });
+
+  test("meets a subscription that is numeric text on the wire", async () => {
+    const { deliver, receiver } = await mounted();
+    await receiver.unsubscribe(1001, "gone");
+    expectBare(await deliver(changes().replace("1001", '"1001"')), 422);
+  });
+
+  test("meets what cannot be typed, as long as the envelope can be read", async () => {
+    const { deliver, receiver } = await mounted();
+    await receiver.unsubscribe(1001, "gone");
+    expectBare(await deliver(changes({ resource: "/voicemails" })), 422);
+    expectBare(await deliver(changes({ payloads: "none" })), 422);
+  });
+
+  test("keeps what it cannot tell to be of that subscription", async () => {
+    const { deliver, receiver } = await mounted();
+    await receiver.unsubscribe(1001, "gone");
+    expectBare(await deliver('{"subscription":1001}'), 200);
+    expectBare(await deliver(""), 200);
+  });
+
+  test("works before start(), and opens the inbox for it", async () => {
+    const open = vi.fn();
+    const inbox = altered((own) => ({
+      open: (host) => {
+        open();
+        return own.open(host);
+      },
+    }));
+    const { receiver } = await mounted({ inbox });
+    expect(open).not.toHaveBeenCalled();
+    await receiver.unsubscribe(1001, "gone");
+    await receiver.unsubscribe(1002, "gone");
+    expect(open).toHaveBeenCalledTimes(1);
+  });
+
+  test("tells observers, with the reason", async () => {
+    const told: unknown[] = [];
+    const { receiver } = await mounted();
+    receiver.observe({ unsubscribed: (moment) => void told.push(moment) });
+    await receiver.unsubscribe(1001, "account deleted");
+    expect(told).toEqual([{ subscription: 1001, reason: "account deleted" }]);
+  });
+
+  test("does not stop jobs that were kept before", async () => {
+    const seen: string[] = [];
+    const { deliver, receiver } = await mounted({
+      prepare: (own) => void own.on("email", (event) => void seen.push(event.id)),
+    });
+    expectBare(await deliver(), 200);
+    await receiver.unsubscribe(1001, "gone");
+    expectBare(await deliver(), 422);
+    await receiver.start();
+    await receiver.idle();
+    expect(seen).toEqual(["m-1"]);
+  });
+
+  test.each([Number.NaN, 1.5, Infinity, "1001", undefined])("refuses %j, which is no subscription", async (wrong) => {
+    const { deliver, receiver } = await mounted();
+    await expect(receiver.unsubscribe(wrong as number, "gone")).rejects.toMatchObject({ code: "subscription-invalid" });
+    expectBare(await deliver(), 200);
+  });
+
+  test("rejects where the inbox cannot take it: nothing is 422 that is not noted", async () => {
+    const inbox = altered((own) => ({
+      tombstones: { ...own.tombstones, isEmpty: true, put: () => Promise.reject(new Error("the disk is gone")) },
+    }));
+    const { deliver, receiver } = await mounted({ inbox });
+    await expect(receiver.unsubscribe(1001, "gone")).rejects.toThrow("the disk is gone");
+    expectBare(await deliver(), 200);
+    const shut = await mounted({ inbox: shutInbox() });
+    await expect(shut.receiver.unsubscribe(1001, "gone")).rejects.toThrow("no such volume");
+  });
+});
+
+describe("receiver.resubscribe", () => {
+  test("lifts a tombstone", async () => {
+    const { deliver, receiver } = await mounted();
+    await receiver.unsubscribe(1001, "gone");
+    await receiver.unsubscribe(1002, "gone");
+    await receiver.resubscribe(1001);
+    expectBare(await deliver(), 200);
+    expectBare(await deliver(changes({ subscription: 1002 })), 422);
+  });
+
+  test("with a source lifts that source's alone", async () => {
+    const { deliver, receiver } = await mounted(bySource);
+    await receiver.unsubscribe(1001, "gone", { source: "a" });
+    await receiver.unsubscribe(1001, "gone", { source: "b" });
+    await receiver.resubscribe(1001, { source: "a" });
+    expectBare(await deliver(changes(), { target: "/a" }), 200);
+    expectBare(await deliver(changes(), { target: "/b" }), 422);
+  });
+
+  test("without a source lifts every source's", async () => {
+    const { deliver, receiver } = await mounted(bySource);
+    await receiver.unsubscribe(1001, "gone", { source: "a" });
+    await receiver.unsubscribe(1001, "gone");
+    await receiver.resubscribe(1001);
+    for (const target of ["/a", "/b"]) expectBare(await deliver(changes(), { target }), 200);
+  });
+
+  test("of what stands nowhere changes nothing", async () => {
+    const { deliver, receiver } = await mounted();
+    await receiver.resubscribe(1001);
+    expectBare(await deliver(), 200);
+  });
+});
+
+describe("ctx.unsubscribe", () => {
+  test("writes the tombstone before its first 422, and it stays although the handler then throws", async () => {
+    const order: string[] = [];
+    const inbox = altered((own) => ({
+      tombstones: Object.create(own.tombstones, {
+        put: {
+          value: async (stone: Parameters<typeof own.tombstones.put>[0]) => {
+            await own.tombstones.put(stone);
+            order.push("written");
+          },
+        },
+      }) as typeof own.tombstones,
+    }));
+    const { deliver, receiver } = await mounted({
+      inbox,
+      attempts: 1,
+      prepare: (own) =>
+        void own.on("email", async (_, ctx) => {
+          await ctx.unsubscribe("account deleted");
+          order.push("resolved");
+          throw new Error("and then this");
+        }),
+    });
+    await receiver.start();
+    expectBare(await deliver(), 200);
+    await receiver.idle();
+    expect(order).toEqual(["written", "resolved"]);
+    expectBare(await deliver(), 422);
+    expect(receiver.stats()).toMatchObject({ failed: 1, dead: 1 });
+  });
+
+  test("stands for the event's source", async () => {
+    const { deliver, receiver } = await mounted({
+      ...bySource,
+      prepare: (own) => void own.on("email", (_, ctx) => ctx.unsubscribe("gone")),
+    });
+    await receiver.start();
+    expectBare(await deliver(changes(), { target: "/a" }), 200);
+    await receiver.idle();
+    expectBare(await deliver(changes(), { target: "/a" }), 422);
+    expectBare(await deliver(changes(), { target: "/b" }), 200);
+  });
+
+  test("rejects for an event that names no subscription", async () => {
+    const errors: unknown[] = [];
+    const { deliver, receiver } = await mounted({
+      prepare: (own) =>
+        void own.on(
+          "unknown",
+          async (_, ctx) => void errors.push(await ctx.unsubscribe("gone").catch((e: unknown) => e)),
+        ),
+    });
+    await receiver.start();
+    expectBare(await deliver("no JSON"), 200);
+    await receiver.idle();
+    expect(errors).toMatchObject([{ code: "subscription-invalid" }]);
+  });
+});
+
+describe("a tombstone", () => {
+  test("is lifted 30 days after its last hit, not after its first", async () => {
+    const clock = fakeClock();
+    const { deliver, receiver } = await mounted({ clock });
+    await receiver.unsubscribe(1001, "gone");
+    await clock.advance(20 * DAY_MS);
+    expectBare(await deliver(), 422);
+    await clock.advance(30 * DAY_MS - 1);
+    expectBare(await deliver(), 422);
+    await clock.advance(30 * DAY_MS);
+    expectBare(await deliver(), 200);
+    expectBare(await deliver(), 200);
+  });
+
+  test("that nobody ever met is lifted after 30 days too", async () => {
+    const clock = fakeClock();
+    const { deliver, receiver } = await mounted({ clock });
+    await receiver.unsubscribe(1001, "gone");
+    await clock.advance(30 * DAY_MS);
+    expectBare(await deliver(), 200);
+  });
+
+  test("of all sources counts a hit of any", async () => {
+    const clock = fakeClock();
+    const { deliver, receiver } = await mounted({ clock, ...bySource });
+    await receiver.unsubscribe(1001, "gone");
+    for (const target of ["/a", "/b", "/a"]) {
+      await clock.advance(29 * DAY_MS);
+      expectBare(await deliver(changes(), { target }), 422);
+    }
+  });
+
+  test("is not hit by what is not signed", async () => {
+    const clock = fakeClock();
+    const { deliver, receiver } = await mounted({ clock });
+    await receiver.unsubscribe(1001, "gone");
+    await clock.advance(29 * DAY_MS);
+    expectBare(await deliver(changes(), { secret: "another secret" }), 401);
+    await clock.advance(DAY_MS);
+    expectBare(await deliver(), 200);
+  });
+});

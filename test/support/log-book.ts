@@ -1,0 +1,37 @@
+import { inspect } from "node:util";
+import type { Logger } from "hookline";
+
+export interface LogLine {
+  readonly level: keyof Logger;
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly message: string | undefined;
+}
+
+export interface LogBook {
+  readonly logger: Logger;
+  readonly lines: readonly LogLine[];
+  /** The lines with this code. */
+  of(code: string): readonly LogLine[];
+  /** All lines as one text, with whatever hangs on them: causes, stacks, fields of errors. */
+  text(): string;
+}
+
+/** A logger that keeps every line. */
+export function logBook(): LogBook {
+  const lines: LogLine[] = [];
+  const at =
+    (level: keyof Logger): Logger["info"] =>
+    (facts, message) =>
+      void lines.push({ level, facts: facts as LogLine["facts"], message });
+  return {
+    logger: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
+    lines,
+    of: (code) => lines.filter(({ facts }) => facts["code"] === code),
+    text: () =>
+      lines
+        .map((line) =>
+          inspect(line, { depth: null, maxArrayLength: null, maxStringLength: null, breakLength: Infinity }),
+        )
+        .join("\n"),
+  };
+}
