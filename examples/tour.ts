@@ -1,0 +1,43 @@
+import type { AddressInfo } from "node:net";
+import { createApp } from "./tour/app.ts";
+import { countAll } from "./tour/check.ts";
+import { createJournal } from "./tour/journal.ts";
+import { createNarrator } from "./tour/narrator.ts";
+import { parts } from "./tour/parts.ts";
+import { createService } from "./tour/service.ts";
+
+// What `npm start` runs: an app with a receiver, and the service played at it over a real socket.
+process.stdout.on("error", () => process.exit()); // a reader that has seen enough, such as `head`
+const startedAt = performance.now();
+const secret = "from the application's dashboard";
+const journal = createJournal();
+const narrator = createNarrator(process.stdout);
+const app = createApp(secret, (event, text) => journal.add(event.type, text), {
+  refused: ({ code }) => journal.add("refused", code),
+  duplicate: ({ job }) => journal.add(job.event.type, "a duplicate: no call"),
+  failed: ({ job, error }) => journal.add(job.event.type, error instanceof Error ? error.message : String(error)),
+  retried: ({ job }) => journal.add("", `again in ${secondsUntil(job.nextAttemptAt)} s`),
+});
+
+const server = await app.listen();
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+const service = createService(url, secret);
+narrator.title("Hookline, a tour");
+narrator.line(`An Express app with typed handlers listens on ${url}.`);
+narrator.line("The same program plays the service: it signs what it sends, and obeys what is answered.");
+for (const part of parts) await part({ app, service, journal, narrator });
+await app.receiver.idle();
+const counts = countAll(service, app);
+server.close();
+await app.receiver.close();
+
+const wrong = narrator.summary(counts);
+const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+if (wrong.length === 0)
+  narrator.line(`\nAll as expected, in ${seconds} s. The app is in examples/tour/app.ts.`, "green");
+else narrator.line(`\nNot as expected: ${wrong.join("; ")}.`, "red");
+process.exitCode = wrong.length === 0 ? 0 : 1;
+
+function secondsUntil(time: Date | undefined): string {
+  return (((time?.getTime() ?? NaN) - Date.now()) / 1000).toFixed(1);
+}

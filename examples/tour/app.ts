@@ -1,0 +1,71 @@
+import type { Server } from "node:http";
+import express from "express";
+import { createReceiver, memoryInbox, type AnyEvent, type Observer, type Receiver } from "hookline";
+import { expressReceiver } from "hookline/express";
+
+/** Its user has left, but the subscription still sends. */
+export const CLOSED_ACCOUNT = 99;
+
+/** Cannot be fetched at first. */
+export const LOCKED_TASK = "t-2";
+
+/** The app of the tour: an Express app with a receiver in it, as a user would write it. */
+export interface App {
+  readonly receiver: Receiver;
+  /** What the handler of a message waits for: the tour keeps one busy with it. */
+  readonly busy: Map<string, Promise<void>>;
+  listen(): Promise<Server>;
+}
+
+/** Where a real app would do its work, this one says what it would do. */
+export type Say = (event: AnyEvent, text: string) => void;
+
+/** Handlers first, then the mount, then the start. */
+export function createApp(secret: string, say: Say, observer: Observer): App {
+  const busy = new Map<string, Promise<void>>();
+  // Without a logger: the tour tells what a log would, and a memory inbox will do for as long as it takes.
+  const receiver = createReceiver({ secret, inbox: memoryInbox(), log: false });
+  receiver.observe(observer);
+
+  // Each event's type follows from its name: there is an `event.calendarId` for calendars, and for nothing else.
+  receiver.on(["email.created", "email.updated"], async (event, ctx) => {
+    if (event.accountId === CLOSED_ACCOUNT) {
+      await ctx.unsubscribe("the account is closed");
+      return say(event, "calls ctx.unsubscribe");
+    }
+    say(event, ctx.merged > 1 ? `fetch ${event.id}, for all ${ctx.merged}` : `fetch ${event.id}`);
+    await busy.get(event.id);
+  });
+  receiver.on("email.deleted", (event) => say(event, `look whether ${event.id} is gone`));
+  receiver.on("contact", (event) => say(event, `fetch ${event.id}`));
+  receiver.on("calendarEvent", (event) => say(event, `fetch ${event.id} of ${event.calendarId}`));
+  receiver.on("calendarEvent.signal", (event) => say(event, `sync all of ${event.calendarId}`));
+  receiver.on("task", (event, ctx) => {
+    if (event.id === LOCKED_TASK && ctx.attempt < 3) throw new Error(`attempt ${ctx.attempt}: it is locked`);
+    say(
+      event,
+      ctx.attempt > 1 ? `attempt ${ctx.attempt}: fetch ${event.id}` : `fetch ${event.id} of ${event.taskListId}`,
+    );
+  });
+  receiver.on("tracking", (event) => say(event, `about mail ${event.trackingId}`));
+  receiver.on("tracking.open", (event) => say(event, `mail ${event.trackingId}, in ${event.location ?? "some place"}`));
+  receiver.on("booking", (event) => say(event, `${event.eventId}, by page ${event.bookingId}`));
+  receiver.on("lifecycle.error", (event) => say(event, event.error));
+  receiver.on("lifecycle.active", (event) => say(event, "it works again"));
+  receiver.on("unknown", (event) => say(event, `kept: ${event.reason} not known`));
+
+  const app = express();
+  app.post("/webhooks", expressReceiver(receiver)); // above any body parser: the signature is over the raw bytes
+  app.use(express.json());
+
+  return {
+    receiver,
+    busy,
+    async listen() {
+      await receiver.start();
+      return new Promise((resolve, reject) => {
+        const server = app.listen(0, "127.0.0.1", (error) => (error === undefined ? resolve(server) : reject(error)));
+      });
+    },
+  };
+}

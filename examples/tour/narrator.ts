@@ -1,0 +1,64 @@
+import { styleText } from "node:util";
+import type { Count } from "./check.ts";
+import type { Entry } from "./journal.ts";
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Tells the tour, in columns. */
+export interface Narrator {
+  title(text: string): void;
+  /** A part: its heading, and the rule that it shows in a line or two. */
+  part(heading: string, ...rule: readonly string[]): void;
+  /** One request: what was sent, what was answered (nothing when it was not sent), and what came of it. */
+  row(sent: readonly [resource: string, detail: string], status: number | undefined, came: Entry): void;
+  /** Something more that comes of an earlier request. */
+  later(came: Entry): void;
+  line(text: string, style?: Style): void;
+  /** The end: a table of what was counted. Gives what differs, in words. */
+  summary(counts: readonly Count[]): readonly string[];
+}
+
+const WIDTHS = { resource: 26, detail: 13, status: 8, what: 22 } as const;
+const SENT = WIDTHS.resource + WIDTHS.detail;
+
+/** Colours only where somebody sees them: `styleText` asks the stream, and NO_COLOR. */
+export function createNarrator(stream: NodeJS.WriteStream): Narrator {
+  const paint = (style: Style, text: string): string => styleText(style, text, { stream });
+  const print = (text: string): void => void stream.write(`${text.trimEnd()}\n`);
+  let parts = 0;
+
+  function cells([resource, detail]: readonly [string, string], status: string, { what, text }: Entry): void {
+    const sent = `${resource.padEnd(WIDTHS.resource)}${detail}`.padEnd(SENT);
+    print(`  ${sent}${paint(styleOf(status), status.padEnd(WIDTHS.status))}${what.padEnd(WIDTHS.what)}${text}`);
+  }
+
+  return {
+    title: (text) => print(paint("bold", text)),
+    part(heading, ...rule) {
+      parts += 1;
+      print(`\n${paint("bold", `${parts}. ${heading}`)}`);
+      for (const line of rule) print(line);
+      print("");
+      print(`  ${paint("dim", `${"SENT".padEnd(SENT)}${"ANSWER".padEnd(WIDTHS.status)}WHAT CAME OF IT`)}`);
+    },
+    row: (sent, status, came) => cells(sent, String(status ?? "-"), came),
+    later: (came) => cells(["", ""], "", came),
+    line: (text, style) => print(style === undefined ? text : paint(style, text)),
+    summary(counts) {
+      print(`\n${paint("bold", "What it came to")}\n`);
+      print(`  ${paint("dim", `${" ".repeat(WIDTHS.resource)}${"EXPECTED".padStart(8)}${"GOT".padStart(7)}`)}`);
+      for (const { what, expected, got } of counts) {
+        const numbers = `${String(expected).padStart(8)}${String(got).padStart(7)}`;
+        print(`  ${what.padEnd(WIDTHS.resource)}${expected === got ? numbers : paint("red", numbers)}`);
+      }
+      const wrong = counts.filter(({ expected, got }) => expected !== got);
+      return wrong.map(({ what, expected, got }) => `${what}: expected ${expected}, got ${got}`);
+    },
+  };
+}
+
+function styleOf(status: string): Style {
+  if (status.startsWith("2")) return "green";
+  if (status.startsWith("4")) return "yellow";
+  return status.startsWith("5") ? "red" : "dim";
+}

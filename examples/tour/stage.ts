@@ -1,0 +1,20 @@
+import type { App } from "./app.ts";
+import { labelOf, type Delivery } from "./deliveries.ts";
+import type { Journal } from "./journal.ts";
+import type { Narrator } from "./narrator.ts";
+import type { Service } from "./service.ts";
+
+/** All that the parts of the tour play with. */
+export interface Stage {
+  readonly app: App;
+  readonly service: Service;
+  /** What happens in the app. */
+  readonly journal: Journal;
+  readonly narrator: Narrator;
+}
+
+/** Sends a delivery, waits for what comes of it, and tells both in one row. */
+export async function show({ service, journal, narrator }: Stage, delivery: Delivery): Promise<void> {
+  const status = await service.deliver(delivery);
+  narrator.row(labelOf(delivery), status, await journal.next());
+}

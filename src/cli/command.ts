@@ -1,0 +1,42 @@
+import type { Writable } from "node:stream";
+import type { Flags, ValuesOf } from "./arguments.ts";
+import type { ExitCode } from "./exit-codes.ts";
+
+/** What a command has of the process that it runs in. */
+export interface Io {
+  readonly stdout: Terminal;
+  readonly stderr: Terminal;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where SIGTERM and SIGINT arrive. */
+  readonly signals: {
+    on(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
+    off(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
+  };
+  /** Ends the process at once, whatever still runs. */
+  exit(code: ExitCode): void;
+}
+
+/** What asks a program to end: a supervisor, and Ctrl-C. */
+export type StopSignal = "SIGTERM" | "SIGINT";
+
+/** A stream of text, which may be a terminal. */
+export interface Terminal extends Writable {
+  readonly isTTY?: boolean | undefined;
+}
+
+/** One word that can follow `hookline`. */
+export interface Command<F extends Flags = Flags> {
+  readonly name: string;
+  /** One line, for the list of commands. */
+  readonly summary: string;
+  /** What `hookline <name> --help` prints. */
+  readonly help: string;
+  readonly flags: F;
+  /** @throws CommandError for what the person who typed it can change */
+  run(values: ValuesOf<F>, io: Io): Promise<ExitCode>;
+}
+
+/** Infers what `run` gets from the flags. */
+export function defineCommand<const F extends Flags>(command: Command<F>): Command<F> {
+  return command;
+}

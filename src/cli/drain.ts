@@ -1,0 +1,27 @@
+import type { Receiver } from "../index.ts";
+import type { Listening } from "./listen.ts";
+
+/** Longest wait for open requests, and then for their events. */
+const LIMIT_MS = 5_000;
+
+/**
+ * Ends a receiver that has a server of its own, in the order that loses nothing: no more requests, no more events, close.
+ *
+ * @returns false when events were acknowledged and not handled in time
+ */
+export async function drain(server: Listening, receiver: Receiver): Promise<boolean> {
+  await within(LIMIT_MS, server.close());
+  server.cut();
+  // Closing begins nothing new, and what waits in memory ends with the process.
+  const handled = await within(LIMIT_MS, receiver.idle());
+  await receiver.close({ drainMs: 0 });
+  return handled;
+}
+
+async function within(ms: number, end: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), ms)));
+  const inTime = await Promise.race([end.then(() => true), late]);
+  clearTimeout(timer);
+  return inTime;
+}

@@ -1,0 +1,66 @@
+import type { Command } from "./command.ts";
+
+/** What `hookline --help` prints. */
+export function mainHelp(commands: readonly Pick<Command, "name" | "summary">[]): string {
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(8)} ${summary}`);
+  return `Receive mailbox and calendar webhooks without losing one.
+
+Usage: hookline <command> [flags]
+
+Commands:
+${lines.join("\n")}
+  help     Print the help of a command: hookline help serve.
+
+Flags:
+  -h, --help     Print this.
+  -v, --version  Print the version.
+
+${EXIT_CODES}
+`;
+}
+
+const EXIT_CODES = `Exit codes:
+  0  Done.
+  1  Failed: what happened is on stderr.
+  2  Wrong usage: what was got and what was expected is on stderr.`;
+
+/** What `hookline serve --help` prints. */
+export const SERVE_HELP = `Receive deliveries and print each handled event as a line of JSON.
+
+Usage: SIGNING_SECRET=<secret> hookline serve [flags]
+
+Every delivery is verified, kept in memory and answered 200. Then its events are
+printed on stdout:
+
+  {"name":"email.created","jobId":"...","attempt":1,"merged":1,"event":{...}}
+
+  name     The event's type; "unknown" where it was signed but not understood.
+  jobId    The unit of work that this line stands for.
+  attempt  From 1.
+  merged   How many waiting changes of one record came as this line.
+  event    The event itself.
+
+The log goes to stderr: lines of JSON, or of text on a terminal. Its first line
+tells the address.
+
+Flags:
+  --port <port>     Where to listen; 0 takes a free port. Default: 3000.
+  --host <address>  Which of the machine's addresses to listen on.
+                    Default: 127.0.0.1, for a tunnel or a proxy on this machine
+                    and nobody else. In a container, or behind a proxy on
+                    another machine: 0.0.0.0.
+  --path <path>     Where deliveries come; other paths are answered 404.
+                    Default: /webhooks.
+  -h, --help        Print this.
+
+Environment:
+  SIGNING_SECRET    The signing secret of the application, from the service's
+                    dashboard. Required.
+  NO_COLOR          Set it for a log without colours on a terminal.
+
+SIGTERM and Ctrl-C end it well: nothing more is taken in, and what was taken in
+is printed. A second one ends it at once; what is not printed by then is lost,
+as memory ends with the process.
+
+${EXIT_CODES}
+`;

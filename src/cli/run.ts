@@ -1,0 +1,84 @@
+import { createRequire } from "node:module";
+import { isHooklineError } from "../index.ts";
+import { parseArguments } from "./arguments.ts";
+import { CommandError } from "./command-error.ts";
+import type { Command, Io } from "./command.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { mainHelp } from "./help.ts";
+import { serve } from "./serve.ts";
+
+/** What can follow `hookline`, in the order of the help. */
+const COMMANDS: readonly Command[] = [serve];
+
+/**
+ * The program: finds the command, reads its flags, runs it. Never rejects: what goes wrong is a sentence on stderr and an
+ * exit code.
+ *
+ * @param args without Node and the program's file
+ */
+export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
+  // A reader that leaves must not end the process half-way; what matters to a command it finds out itself.
+  io.stdout.on("error", () => {});
+  io.stderr.on("error", () => {});
+  const command = COMMANDS.find(({ name }) => name === args[0]);
+  const typed = command === undefined ? "hookline" : `hookline ${command.name}`;
+  try {
+    return await (command === undefined ? runMain(args, io) : runCommand(command, args.slice(1), io));
+  } catch (error) {
+    return report(typed, error, io);
+  }
+}
+
+async function runCommand(command: Command, args: readonly string[], io: Io): Promise<ExitCode> {
+  const { help, ...values } = parseArguments(args, { ...command.flags, help: { short: "h" } });
+  return help ? print(command.help, io) : command.run(values, io);
+}
+
+async function runMain([word, ...rest]: readonly string[], io: Io): Promise<ExitCode> {
+  switch (word) {
+    case "--version":
+    case "-v":
+      return print(`${version()}\n`, io);
+    case "--help":
+    case "-h":
+      return print(mainHelp(COMMANDS), io);
+    case "help":
+      return print(rest[0] === undefined ? mainHelp(COMMANDS) : helpOf(rest[0]), io);
+    default:
+      throw unknown(word);
+  }
+}
+
+function helpOf(name: string): string {
+  const command = COMMANDS.find((one) => one.name === name);
+  if (command === undefined) throw unknown(name);
+  return command.help;
+}
+
+function unknown(word: string | undefined): CommandError {
+  const what =
+    word === undefined ? "The command is missing" : `There is no ${word.startsWith("-") ? "flag" : "command"} ${word}`;
+  const words = [...COMMANDS.map(({ name }) => name), "help", "--help", "--version"];
+  return new CommandError(EXIT.usage, `${what}. Allowed: ${words.join(", ")}.`);
+}
+
+function print(text: string, { stdout }: Pick<Io, "stdout">): ExitCode {
+  stdout.write(text);
+  return EXIT.done;
+}
+
+function report(typed: string, error: unknown, { stderr }: Pick<Io, "stderr">): ExitCode {
+  if (error instanceof CommandError) {
+    stderr.write(`${typed}: ${error.message}\n`);
+    if (error.exitCode === EXIT.usage) stderr.write(`See ${typed} --help.\n`);
+    return error.exitCode;
+  }
+  // Of anything else the place is wanted too: nobody foresaw it.
+  stderr.write(`${typed}: ${isHooklineError(error) || !(error instanceof Error) ? String(error) : error.stack}\n`);
+  return EXIT.failed;
+}
+
+/** By the package's own name: the sources and what is built of them lie at different depths. */
+function version(): string {
+  return (createRequire(import.meta.url)("hookline/package.json") as { readonly version: string }).version;
+}

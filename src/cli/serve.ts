@@ -1,0 +1,65 @@
+import { nodeReceiver } from "../../adapters/http/node.ts";
+import { createReceiver, memoryInbox, type Logger } from "../index.ts";
+import { CommandError } from "./command-error.ts";
+import { defineCommand, type Io } from "./command.ts";
+import { drain } from "./drain.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { hostFlag, pathFlag, portFlag } from "./flags.ts";
+import { SERVE_HELP } from "./help.ts";
+import { createJsonLines } from "./json-lines.ts";
+import { listen } from "./listen.ts";
+import { createLog } from "./log.ts";
+import { listenForStop } from "./stopping.ts";
+
+/** `hookline serve`: a receiver of its own that prints what it handles. */
+export const serve = defineCommand({
+  name: "serve",
+  summary: "Receive deliveries and print each handled event as a line of JSON.",
+  help: SERVE_HELP,
+  flags: { port: portFlag(3000), host: hostFlag("127.0.0.1"), path: pathFlag("/webhooks") },
+  async run({ port, host, path }, io) {
+    const secret = secretOf(io.env);
+    const log = createLog(io.stderr);
+    const lines = createJsonLines(io.stdout);
+    // Printing is limited by nothing but the reader: a line that waits for him must not be tried again.
+    const receiver = createReceiver({ secret, inbox: memoryInbox(), log, timeoutMs: 0 });
+    receiver.on(["*", "unknown"], (event, { jobId, attempt, merged }) =>
+      lines.write({ name: event.type, jobId, attempt, merged, event }),
+    );
+    await receiver.start();
+    const server = await listen(nodeReceiver(receiver, { path }), { host, port });
+    const stopping = listenForStop(io);
+    try {
+      log.info({ url: `${server.url}${path}` }, "listening");
+      const end = await Promise.race([stopping.asked, lines.broken]);
+      if (typeof end === "string") log.info({ signal: end }, "stopping");
+      const handled = await drain(server, receiver);
+      if (typeof end !== "string") return endedWithoutReader(end);
+      return handled ? EXIT.done : endedTooEarly(log, io);
+    } finally {
+      stopping.forget();
+    }
+  },
+});
+
+function endedTooEarly(log: Logger, io: Pick<Io, "exit">): ExitCode {
+  log.error({}, "the reader did not take all lines in time: events that were kept in memory are lost");
+  // A line that is not taken would hold the process.
+  io.exit(EXIT.failed);
+  return EXIT.failed;
+}
+
+/** A reader who has seen enough, such as `head`, is no failure. */
+function endedWithoutReader(error: NodeJS.ErrnoException): ExitCode {
+  if (error.code === "EPIPE") return EXIT.done;
+  throw new CommandError(EXIT.failed, `stdout takes no more lines: ${error.message}.`, { cause: error });
+}
+
+/** @throws CommandError when there is none */
+function secretOf({ SIGNING_SECRET }: Io["env"]): string {
+  if (SIGNING_SECRET !== undefined && SIGNING_SECRET.trim() !== "") return SIGNING_SECRET;
+  throw new CommandError(
+    EXIT.usage,
+    `SIGNING_SECRET is ${SIGNING_SECRET === undefined ? "not set" : "empty"}. Set it to the signing secret of the application, from the service's dashboard.`,
+  );
+}

@@ -1,0 +1,58 @@
+import { EventEmitter } from "node:events";
+import { PassThrough, type Writable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
+import { onTestFinished, vi } from "vitest";
+import type { Io } from "../../src/cli/command.ts";
+import type { ExitCode } from "../../src/cli/exit-codes.ts";
+import { run } from "../../src/cli/run.ts";
+import { until } from "../support/turns.ts";
+
+export interface Run {
+  out(): string;
+  /** Without colours. */
+  err(): string;
+  readonly signals: EventEmitter;
+  readonly exit: ReturnType<typeof vi.fn<Io["exit"]>>;
+  readonly ended: Promise<ExitCode>;
+  /** The URL that `serve` tells. */
+  url(): Promise<string>;
+}
+
+export interface RunOptions {
+  readonly env?: Io["env"] | undefined;
+  /** Takes the lines instead. */
+  readonly stdout?: Writable | undefined;
+  /** As if stderr were a terminal. */
+  readonly terminal?: boolean | undefined;
+}
+
+/** The program inside this process. What still runs at the test's end is asked to end. */
+export function runCli(
+  args: readonly string[],
+  { env = {}, stdout = new PassThrough(), terminal }: RunOptions = {},
+): Run {
+  const stderr = Object.assign(new PassThrough(), { isTTY: terminal });
+  const signals = new EventEmitter();
+  const exit = vi.fn<Io["exit"]>();
+  const texts = { out: "", err: "" };
+  stdout.on("data", (text: Buffer) => (texts.out += text.toString()));
+  stderr.on("data", (text: Buffer) => (texts.err += text.toString()));
+  const ended = run(args, { stdout, stderr, env, signals, exit });
+  onTestFinished(async () => {
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+  const err = (): string => stripVTControlCharacters(texts.err);
+  return {
+    out: () => texts.out,
+    err,
+    signals,
+    exit,
+    ended,
+    async url() {
+      const url = /http:\/\/[^\s"]+/;
+      await until(() => url.test(err()));
+      return url.exec(err())?.[0] ?? "";
+    },
+  };
+}

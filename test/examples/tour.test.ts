@@ -1,0 +1,42 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+import { startNode } from "../cli/child.ts";
+
+test(
+  "npm start takes the tour, in plain text where nobody looks on, and ends with 0",
+  { timeout: 30_000 },
+  async () => {
+    const [program, ...args] = manifest.scripts.start.split(" ");
+    expect(program).toBe("node");
+    const tour = startNode(args);
+    expect(await tour.ended, tour.out() + tour.err()).toBe(0);
+
+    const lines = tour.out().split("\n");
+    const rows = lines.map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
+    expect(rows).toEqual(expect.arrayContaining(EXPECTED));
+    expect(rows).toContainEqual(expect.stringMatching(/^again in [01]\.\d s$/));
+    expect(rows).toContainEqual(expect.stringMatching(/^All as expected, in \d+\.\d s\. /));
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+    expect(tour.out()).toBe(stripVTControlCharacters(tour.out()));
+  },
+);
+
+/** The important lines, whole, their columns parted by bars. */
+const EXPECTED = [
+  "1. The handshake",
+  "?validationToken=6f9c2b1e-5d0a... | 200 | the same token",
+  "/email/messages | created m-1 | 200 | email.created | fetch m-1",
+  "/calendars/primary/events no payloads | 200 | calendarEvent.signal | sync all of primary",
+  "/email/messages | error | 200 | lifecycle.error | Active token is missing",
+  "/notes | no payloads | 200 | unknown | kept: resource not known",
+  "/email/tracking | open | 200 | tracking.open | a duplicate: no call",
+  "/email/messages | created m-2 | 401 | refused | signature-wrong",
+  "/tasklists/default/tasks | updated t-2 | 200 | task.updated | attempt 1: it is locked",
+  "task.updated | attempt 3: fetch t-2",
+  "email.updated | fetch m-3, for all 3",
+  "/email/messages | created m-5 | 422 | subscription 4099 | the service deletes it",
+  "/email/messages | created m-6 | - | not sent any more",
+  "sent | 28 | 28",
+  "events handled | 24 | 24",
+];
