@@ -25,6 +25,8 @@ function namesOf(checker: ts.TypeChecker, file: ts.SourceFile | undefined): read
 }
 
 function isValue(checker: ts.TypeChecker, symbol: ts.Symbol): boolean {
+  // `export type { X }` leaves a class's declaration behind and no value.
+  if (symbol.declarations?.some(ts.isTypeOnlyExportDeclaration)) return false;
   const meant = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
   return (meant.flags & ts.SymbolFlags.Value) !== 0;
 }
