@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -74,9 +75,38 @@ describe("the README's commands", () => {
       "npm ci && npm start", // test/examples/tour.test.ts runs what `npm start` runs
       "npm ci && npm test", // this is it
       "SIGNING_SECRET=... npx hookline serve --port 3000 --path /webhooks", // test/cli runs it, test/package.test.ts as installed
+      ...commands.filter((line) => line.startsWith("curl ")), // below
     ]);
     expect(Object.keys(manifest.scripts)).toEqual(expect.arrayContaining(["start", "test"]));
     expect(Object.keys(manifest.bin)).toEqual(["hookline"]);
+  });
+
+  it("make and delete a subscription as the service's document says", async () => {
+    const asked: unknown[] = [];
+    const service = createHttpServer(async (req, res) => {
+      let body = "";
+      for await (const chunk of req) body += String(chunk);
+      asked.push([req.method, req.url, req.headers.authorization, req.headers["content-type"], body]);
+      res.end();
+    });
+    await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void service.close());
+    const { port } = service.address() as AddressInfo;
+    const env = { API: `http://127.0.0.1:${port}`, ACCESS_TOKEN: "t", SUBSCRIPTION: "1001" };
+    for (const line of commands.filter((command) => command.startsWith("curl "))) {
+      const curl = start("sh", ["-c", line], env);
+      expect(await curl.ended, curl.output()).toBe(0);
+    }
+    expect(asked).toEqual([
+      [
+        "POST",
+        "/v1/subscriptions",
+        "Bearer t",
+        "application/json",
+        expect.stringContaining('"resource":"/email/messages"'),
+      ],
+      ["DELETE", "/v1/subscriptions/1001", "Bearer t", undefined, ""],
+    ]);
   });
 });
 

@@ -20,7 +20,6 @@ export type RefusalCode =
   | "storage-failed"
   | "storage-late"
   | "inbox-full"
-  | "disk-low"
   | "internal";
 
 export interface Refusal {
@@ -130,12 +129,6 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
     level: "error",
     message: "The inbox is full.",
     fix: "Handlers are slower than the stream, or blocked: look at `stats()`; or take a durable inbox.",
-  },
-  "disk-low": {
-    status: 503,
-    level: "error",
-    message: "The disk is nearly full.",
-    fix: "Make room: intake goes on by itself.",
   },
   internal: {
     status: 503,
