@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import manifest from "../package.json" with { type: "json" };
 
@@ -83,11 +84,11 @@ describe("the README's commands", () => {
 
   it("make and delete a subscription as the service's document says", async () => {
     const asked: unknown[] = [];
-    const service = createHttpServer(async (req, res) => {
-      let body = "";
-      for await (const chunk of req) body += String(chunk);
-      asked.push([req.method, req.url, req.headers.authorization, req.headers["content-type"], body]);
-      res.end();
+    const service = createHttpServer((req, res) => {
+      void text(req).then((body) => {
+        asked.push([req.method, req.url, req.headers.authorization, req.headers["content-type"], body]);
+        res.end();
+      });
     });
     await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void service.close());

@@ -1,4 +1,4 @@
-import type { Expanded, Expansion, NewEvent, Unexpanded, WorkingInbox } from "../inbox/port.ts";
+import type { Expanded, Expansion, NewEvent, NewJob, Unexpanded, UnhandledJob, WorkingInbox } from "../inbox/port.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import { EXPAND_AT_ONCE, expandEvents, jobsOf } from "./expand.ts";
 import type { WorkParts } from "./parts.ts";
@@ -49,6 +49,14 @@ export function createBacklog(
     return part;
   }
 
+  /** One that lost its handler is for its own consumer: the others had a job of their own. */
+  function jobsFor(job: UnhandledJob): NewJob[] {
+    const jobs = jobsOf(eventAt(job), handlers, job.delivery.source);
+    return jobs.filter(
+      ({ state, consumer }) => state === "waiting" && (job.consumer === undefined || job.consumer === consumer),
+    );
+  }
+
   return {
     async reopen() {
       let after: string | undefined;
@@ -56,12 +64,10 @@ export function createBacklog(
         const page = await inbox.jobs.unhandled({ after, limit: PAGE });
         after = page.at(-1)?.id;
         if (after === undefined) return;
-        const replacements = page.map((job) => ({
-          id: job.id,
-          jobs: jobsOf(eventAt(job), handlers, job.delivery.source),
-        }));
-        await inbox.jobs.reopen(replacements.filter(({ jobs }) => jobs.some(({ state }) => state === "waiting")));
+        const replacements = page.map((job) => ({ id: job.id, jobs: jobsFor(job) }));
+        await inbox.jobs.reopen(replacements.filter(({ jobs }) => jobs.length > 0));
         wake();
+        await nextTurn();
       }
     },
     async expand() {

@@ -5,6 +5,7 @@ import type { Claim, JobOutcome, Settlement, WorkingInbox } from "../inbox/port.
 import { createBacklog, type BacklogOptions } from "./backlog.ts";
 import { createPace } from "./pace.ts";
 import type { WorkParts } from "./parts.ts";
+import { createRests } from "./rests.ts";
 import { createRunner } from "./runner.ts";
 import { ABORT_BEFORE_END_MS, within } from "../within.ts";
 
@@ -25,6 +26,8 @@ export interface Dispatcher {
   lost(claims: readonly Claim[]): void;
   /** From `begin` to `stop`. */
   working(): boolean;
+  /** From the end of the sweep to `stop`: what comes before is kept unexpanded, because what waited longer goes first. */
+  expanding(): boolean;
   /** Nothing due and nothing running. */
   idle(): Promise<void>;
   /** No new claims; see `receiver.close`. */
@@ -38,9 +41,10 @@ export function createDispatcher(
   parts: WorkParts,
   expanded: BacklogOptions["expanded"],
 ): Dispatcher {
-  const { clock, log, counters, concurrency, queue } = parts;
+  const { clock, log, concurrency, queue } = parts;
   const pace = createPace(2 * concurrency);
-  const runner = createRunner(parts, { settle, rested: tellQuiet });
+  const rests = createRests();
+  const runner = createRunner(parts, { settle, rested: rests.tell });
   const backlog = createBacklog(parts, { inbox, stopped: () => !working, expanded, wake });
   const settler = createBatcher<Settlement, boolean | Error>({
     commit: (settlements) => inbox.settle(settlements),
@@ -51,9 +55,14 @@ export function createDispatcher(
   const ahead = createFifo<Claim>();
   /** In p-queue, and not begun yet. */
   const queued = new Set<Claim>();
-  /** Who waits for a rest, and what counts as one. */
-  let resting: { readonly when: () => boolean; readonly resolve: () => void }[] = [];
+  /** Taken away before they began. */
+  const gone = new WeakSet<Claim>();
   let working = false;
+  let stopped = false;
+  let givingBack = 0;
+  let givenBack = 0; // jobs
+  let crowded = false; // others hold the queue, and nothing of ours does
+  let swept = false;
   let looking = false;
   let lookAgain = false;
   let behind = true;
@@ -97,19 +106,35 @@ export function createDispatcher(
     } finally {
       looking = false;
     }
-    tellQuiet();
+    rests.tell();
   }
 
   async function claim(): Promise<void> {
     const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - ahead.size - queue.size - queue.pending;
-    if (room <= 0) return;
+    if (room <= 0) {
+      crowded = nothingBegun();
+      return;
+    }
     const { claims, nextDueAt } = await inbox.claim({ max: room, mergeMax: MERGE_MAX });
+    if (!working) {
+      for (const one of claims) void giveBack(one);
+      return;
+    }
     for (const one of claims) ahead.push(one);
     exhausted = claims.length < room && !lookAgain;
     lookAt(nextDueAt === undefined ? undefined : nextDueAt - clock.now());
-    if (working) feed();
-    else for (const one of claims) void giveBack(one);
+    feed();
   }
+
+  const nothingBegun = (): boolean => queued.size === 0 && runner.running() === 0;
+
+  /** What `receiver.handle` runs is in the same queue: its end may be all that this waits for. */
+  queue.addEventListener("next", () => {
+    if (!crowded) return;
+    crowded = false;
+    feed();
+    wake();
+  });
 
   /** p-queue holds twice the concurrency at most: the rest of what is claimed waits where it can be given back. */
   function feed(): void {
@@ -119,11 +144,14 @@ export function createDispatcher(
       queued.add(next);
       void queue.add(() => new Promise<void>((free) => begin(next, free)));
     }
+    crowded = ahead.size > 0 && nothingBegun();
   }
 
   function begin(claimed: Claim, free: () => void): void {
-    if (!queued.delete(claimed)) {
+    if (!queued.delete(claimed) || gone.has(claimed)) {
       free();
+      feed();
+      rests.tell();
       return;
     }
     pace.started(clock.now());
@@ -134,7 +162,11 @@ export function createDispatcher(
   }
 
   async function giveBack(claimed: Claim): Promise<void> {
-    await settle({ claim: claimed, outcomes: claimed.jobs.map((): JobOutcome => ({ to: "release" })) });
+    givingBack += 1;
+    const given = await settle({ claim: claimed, outcomes: claimed.jobs.map((): JobOutcome => ({ to: "release" })) });
+    if (given) givenBack += claimed.jobs.length;
+    givingBack -= 1;
+    rests.tell();
   }
 
   function lookAt(inMs: number | undefined): void {
@@ -142,20 +174,8 @@ export function createDispatcher(
     timer = inMs === undefined || !working ? undefined : clock.setTimer(wake, Math.max(inMs, 0));
   }
 
-  const ended = (): boolean => runner.running() === 0 && runner.settling() === 0;
-  const idle = (): boolean =>
-    !working || (!looking && !lookAgain && exhausted && ahead.size === 0 && queued.size === 0 && ended());
-
-  function tellQuiet(): void {
-    const due = resting.filter(({ when }) => when());
-    if (due.length === 0) return;
-    resting = resting.filter((one) => !due.includes(one));
-    for (const { resolve } of due) resolve();
-  }
-
-  function rest(when: () => boolean): Promise<void> {
-    return when() ? Promise.resolve() : new Promise((resolve) => resting.push({ when, resolve }));
-  }
+  const ended = (): boolean => !looking && givingBack === 0 && runner.running() === 0 && runner.settling() === 0;
+  const idle = (): boolean => !working || (!lookAgain && exhausted && ahead.size === 0 && queued.size === 0 && ended());
 
   async function sweep(): Promise<void> {
     try {
@@ -166,12 +186,15 @@ export function createDispatcher(
         "unhandled jobs could not be looked at: they wait for the next start",
       );
     }
+    swept = true;
     looking = false;
     wake();
+    rests.tell();
   }
 
   return {
     begin() {
+      if (stopped) return;
       working = true;
       looking = true; // nothing is expanded or claimed before the sweep
       void sweep();
@@ -182,32 +205,31 @@ export function createDispatcher(
       wake();
     },
     lost(claims) {
-      for (const claimed of claims)
+      for (const claimed of claims) {
+        gone.add(claimed);
         runner.abort(claimed, new ClosedError("claim-lost", "The job was taken away from its handler."));
+      }
     },
     working: () => working,
+    expanding: () => working && swept,
     async idle() {
       if (!idle()) wake();
-      await rest(idle);
+      await rests.when(idle);
     },
     async stop(drainMs) {
-      const doneBefore = counters.succeeded;
+      const doneBefore = runner.done();
       working = false;
+      stopped = true;
       lookAt(undefined);
-      const unstarted = [...ahead, ...queued];
+      for (const claimed of [...ahead, ...queued]) void giveBack(claimed);
       ahead.keep(() => false);
       queued.clear();
-      const given = Promise.all(unstarted.map(giveBack));
-      await within(drainMs - ABORT_BEFORE_END_MS, rest(ended), { clock, late: undefined });
+      await within(drainMs - ABORT_BEFORE_END_MS, rests.when(ended), { clock, late: undefined });
       if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
-      await within(Math.min(drainMs, ABORT_BEFORE_END_MS), Promise.all([given, rest(ended)]), {
-        clock,
-        late: undefined,
-      });
-      tellQuiet();
-      const released = unstarted.reduce((count, { jobs }) => count + jobs.length, 0) + runner.released();
-      return { done: counters.succeeded - doneBefore, released, stuck: runner.running() };
+      await within(Math.min(drainMs, ABORT_BEFORE_END_MS), rests.when(ended), { clock, late: undefined });
+      rests.tell();
+      return { done: runner.done() - doneBefore, released: givenBack + runner.released(), stuck: runner.running() };
     },
-    ended: () => rest(ended),
+    ended: () => rests.when(ended),
   };
 }

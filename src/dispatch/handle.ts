@@ -43,21 +43,24 @@ export function createDirectHandling(parts: WorkParts, news: Pick<News, "arrived
     const ctx = createContext(factsOf(direct, controller.signal), services);
     const handler = compose(middleware, registration.handler);
     return new Promise((resolve, reject) => {
-      const running = startCall(() => handler(mergeEvents([event], registration), ctx), {
+      let running: RunningCall | undefined; // not yet there for a handler that ends at once
+      let over = false;
+      const abort = (): void => running?.abort(signal?.reason);
+      running = startCall(() => handler(mergeEvents([event], registration), ctx), {
         controller,
         timeoutMs: registration.limits.timeoutMs,
         graceMs,
         clock,
         ended: (result) => {
-          // After this turn: a handler that ends at once ends before it is known here.
-          queueMicrotask(() => calls.delete(running));
+          over = true;
+          if (running !== undefined) calls.delete(running);
           signal?.removeEventListener("abort", abort);
           if (result.ok || isHooklineError(result.error, "give-up")) resolve();
           else reject(result.error);
         },
         overdue: () => {},
       });
-      const abort = (): void => running.abort(signal?.reason);
+      if (over) return;
       calls.add(running);
       signal?.addEventListener("abort", abort, { once: true });
     });
@@ -66,8 +69,10 @@ export function createDirectHandling(parts: WorkParts, news: Pick<News, "arrived
   async function attempt(direct: Direct): Promise<{ readonly error: unknown } | undefined> {
     try {
       await inLanes(laneOf(direct.event, direct.registration), async () => {
-        direct.signal?.throwIfAborted();
-        await queue.add(() => run(direct));
+        await queue.add(async () => {
+          direct.signal?.throwIfAborted();
+          await run(direct);
+        });
       });
     } catch (error) {
       counters.failed += 1;

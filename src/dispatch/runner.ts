@@ -6,12 +6,14 @@ import { createContext, type CallFacts } from "./context.ts";
 import type { Handler, RunLimits } from "./handler.ts";
 import type { Handlers, Registration } from "./handlers.ts";
 import { toJobOf } from "./job-view.ts";
+import { mergeKeyOf } from "./lanes.ts";
 import { mergeEvents } from "./merge.ts";
 import { announceDead } from "./on-dead.ts";
 import type { WorkParts } from "./parts.ts";
 import { eventAt } from "./read-back.ts";
 import { reportEnd, reportStart } from "./report.ts";
 import { isLastAttempt, outcomesOf, type CallResult } from "./settle.ts";
+import { createStuck } from "./stuck.ts";
 
 /** Claims on their way: called, ended, settled. */
 export interface Runner {
@@ -32,6 +34,8 @@ export interface Runner {
   stuck(): number;
   /** As many are stuck as may be: they keep their slots, and nothing more is to be claimed. */
   jammed(): boolean;
+  /** Jobs whose handlers ended well. */
+  done(): number;
   /** Jobs that were given back because of `abortAll`. */
   released(): number;
 }
@@ -60,9 +64,9 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
   const { handlers, middleware, services, log, clock, random, graceMs, maxStuck } = parts;
   const calls = new Map<Claim, { readonly running: RunningCall; readonly jobs: number }>();
   const composed = new WeakMap<Registration, Handler>();
+  const stuck = createStuck(maxStuck);
   let settling = 0;
-  let stuck = 0;
-  let jammed = 0;
+  let done = 0;
   let released = 0;
   let closing = false;
 
@@ -90,6 +94,7 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     }
     const settled = await settle({ claim, outcomes: [...outcomes, ...claim.jobs.slice(jobs.length).map(release)] });
     if (settled) reportEnd({ jobs, events, result, outcomes, durationMs }, parts);
+    if (settled && result.ok) done += jobs.length;
     if (settled && closing) released += outcomes.filter(({ to }) => to === "release").length;
     settling -= 1;
     if (settling === 0 && calls.size === 0) rested();
@@ -123,7 +128,7 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     const ctx = createContext(factsOf(call, registration, { signal: controller.signal, now: startedAt }), services);
     const handler = handlerOf(registration);
     const event = mergeEvents(events, registration);
-    let overdue: "stuck" | "jammed" | undefined;
+    let giveBackSlot = free;
     let over = false;
     reportStart(call, parts);
     const running = startCall(() => handler(event, ctx), {
@@ -134,23 +139,15 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
       ended: (result) => {
         over = true;
         calls.delete(claim);
-        if (overdue === "stuck") stuck -= 1;
-        else if (overdue === "jammed") jammed -= 1;
         void finish(call, registration.limits, { result, durationMs: clock.now() - startedAt });
-        if (overdue !== "stuck") free();
+        giveBackSlot();
       },
       overdue: () => {
-        overdue = stuck < maxStuck ? "stuck" : "jammed";
+        giveBackSlot = stuck.add(free);
         log.error(
-          { code: "handler-stuck", jobId: jobs.at(-1)?.id, event: event.type, stuck: stuck + jammed + 1 },
+          { code: "handler-stuck", jobId: jobs.at(-1)?.id, event: event.type, stuck: stuck.size },
           "a handler ignores its signal: it keeps its lane until it ends",
         );
-        if (overdue === "jammed") {
-          jammed += 1;
-        } else {
-          stuck += 1;
-          free();
-        }
       },
     });
     if (!over) calls.set(claim, { running, jobs: jobs.length });
@@ -165,27 +162,32 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     },
     running: () => [...calls.values()].reduce((count, { jobs }) => count + jobs, 0),
     settling: () => settling,
-    stuck: () => stuck + jammed,
-    jammed: () => jammed > 0,
+    stuck: () => stuck.size,
+    jammed: () => stuck.jammed,
+    done: () => done,
     released: () => released,
   };
 }
 
 /** Those of a claim that go together today: handlers may have changed since its jobs were made. */
 function toCall(claim: Claim, handlers: Handlers): Call {
-  const { consumer } = claim.jobs[0];
-  const all = claim.jobs.map(eventAt) as [SingleEvent, ...SingleEvent[]]; // as many as jobs: at least one
-  const registration = handlers.find(consumer, all[0].type);
-  const other =
-    registration?.coalesce === false
-      ? 1
-      : all.findIndex((event) => handlers.find(consumer, event.type) !== registration);
-  if (other === -1) return { claim, jobs: claim.jobs, events: all, registration };
+  const { consumer, delivery } = claim.jobs[0];
+  const events = claim.jobs.map(eventAt) as [SingleEvent, ...SingleEvent[]]; // as many as jobs: at least one
+  const registration = handlers.find(consumer, events[0].type);
+  const whole = { claim, jobs: claim.jobs, events, registration };
+  if (events.length === 1) return whole;
+  const mergeKey = registration && mergeKeyOf(events[0], registration, delivery.source);
+  const other = events.findIndex((event, index) => {
+    if (index === 0) return false;
+    if (handlers.find(consumer, event.type) !== registration) return true;
+    if (registration === undefined) return false;
+    return mergeKey === undefined || mergeKeyOf(event, registration, delivery.source) !== mergeKey;
+  });
+  if (other === -1) return whole;
   return {
-    claim,
+    ...whole,
     jobs: claim.jobs.slice(0, other),
-    events: all.slice(0, other) as [SingleEvent, ...SingleEvent[]],
-    registration,
+    events: events.slice(0, other) as [SingleEvent, ...SingleEvent[]],
   };
 }
 

@@ -2,7 +2,6 @@
 export interface UniqueKeys {
   /** `conflict`: the key was seen with other content. Either way it is remembered from now on. */
   add(unique: { readonly key: string; readonly content: string }, now: number): "new" | "duplicate" | "conflict";
-  readonly size: number;
 }
 
 /**
@@ -33,9 +32,6 @@ export function createUniqueKeys(options: { readonly windowMs: number; readonly 
       if (!conflict) remember(key, now);
       remember(whole, now);
       return conflict ? "conflict" : "new";
-    },
-    get size() {
-      return seen.size;
     },
   };
 }

@@ -44,7 +44,7 @@ export function createWork(inbox: WorkingInbox | undefined, parts: WorkParts, ne
       });
     },
     expand(batch) {
-      if (dispatcher?.working() !== true) return [];
+      if (dispatcher?.expanding() !== true) return [];
       let room = EVENTS_A_COMMIT;
       return batch.map(({ delivery, document }): readonly NewEvent[] | undefined => {
         const count = entryCount(document());

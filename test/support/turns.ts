@@ -21,3 +21,13 @@ export function deferred<T = void>() {
   });
   return { promise, resolve, reject };
 }
+
+/** How a promise ended, if it has. */
+export function watch<T>(promise: Promise<T>) {
+  const seen: { ended: boolean; value?: T; error?: unknown } = { ended: false };
+  promise.then(
+    (value) => Object.assign(seen, { ended: true, value }),
+    (error: unknown) => Object.assign(seen, { ended: true, error }),
+  );
+  return seen;
+}

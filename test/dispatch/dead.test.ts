@@ -1,0 +1,103 @@
+import type { Job } from "hookline";
+import { describe, expect, test } from "vitest";
+import { altered } from "../support/inboxes.ts";
+import { emails, failing, rig } from "../support/rig.ts";
+
+describe("onDead", () => {
+  test("hears of a job before it is marked dead, with all that is known of it", async () => {
+    const { receiver, send, pass, inbox, clock } = rig({ attempts: 2 });
+    const heard: [Job, number][] = [];
+    receiver.on("email", failing(new TypeError("broken")).handler);
+    receiver.onDead((job) => heard.push([job, inbox.stats().dead]));
+    await receiver.start();
+    await send(emails("a"));
+    await pass(10_000);
+    const { jobs } = await inbox.jobs.find({ limit: 10 });
+    expect(heard).toEqual([
+      [expect.objectContaining({ id: jobs[0]?.id, state: "dead", consumer: "default", attempts: 2 }), 0],
+    ]);
+    expect(heard[0]?.[0]).toMatchObject({
+      event: { type: "email.updated", id: "a" },
+      deliveryId: jobs[0]?.deliveryId,
+      lastError: { name: "TypeError", message: "broken" },
+    });
+    expect(heard[0]?.[0].settledAt?.getTime()).toBe(jobs[0]?.settledAt);
+    expect(jobs[0]?.settledAt).toBeLessThanOrEqual(clock.now());
+    expect(inbox.stats().dead).toBe(1);
+  });
+
+  test("hears nothing of a job that is tried again", async () => {
+    const { receiver, send, pass } = rig();
+    const heard: Job[] = [];
+    receiver.on("email", failing().handler);
+    receiver.onDead((job) => heard.push(job));
+    await receiver.start();
+    await send();
+    await pass(60_000);
+    expect(heard).toEqual([]);
+  });
+
+  test("may have several listeners, one after another; each hears of each merged job", async () => {
+    const { receiver, send, pass } = rig({ attempts: 1 });
+    const heard: string[] = [];
+    receiver.on("email", failing().handler);
+    receiver.onDead(({ id }) => heard.push(`one ${id}`)).onDead(async ({ id }) => heard.push(`two ${id}`));
+    await send(emails("a", "a"));
+    await receiver.start();
+    await pass();
+    expect(heard).toHaveLength(4);
+    expect(heard.map((text) => text.slice(0, 3))).toEqual(["one", "two", "one", "two"]);
+  });
+
+  test.each([
+    [
+      "throws",
+      () => {
+        throw new Error("the pager is down");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("the pager is down"))],
+  ])("that %s is logged, and the job is marked all the same", async (_, listener) => {
+    const { receiver, send, pass, inbox, log } = rig({ attempts: 1 });
+    const heard: Job[] = [];
+    receiver.on("email", failing().handler);
+    receiver.onDead(listener).onDead((job) => heard.push(job));
+    await receiver.start();
+    await send();
+    await pass();
+    expect([heard.length, inbox.stats().dead]).toEqual([1, 1]);
+    expect(log.text()).toContain("the pager is down");
+  });
+
+  test("that takes longer than `timeoutMs` is logged, and the job is marked all the same", async () => {
+    const { receiver, send, pass, inbox, log } = rig({ attempts: 1, timeoutMs: 2_000 });
+    receiver.on("email", failing().handler);
+    receiver.onDead(() => new Promise(() => {}));
+    await receiver.start();
+    await send();
+    await pass(1_999);
+    expect(inbox.stats().dead).toBe(0);
+    await pass(1);
+    expect(inbox.stats().dead).toBe(1);
+    expect(log.of("on-dead-late")).toMatchObject([{ level: "error", facts: { timeoutMs: 2_000 } }]);
+  });
+
+  test("runs once more when the inbox did not take the mark, at least once in all", async () => {
+    let broken = true;
+    const inbox = altered((own) => ({
+      settle: (settlements) => (broken ? Promise.reject(new Error("full disk")) : own.settle(settlements)),
+    }));
+    const { receiver, send, pass } = rig({ inbox, attempts: 1 });
+    const heard: Job[] = [];
+    receiver.on("email", failing().handler);
+    receiver.onDead((job) => heard.push(job));
+    await receiver.start();
+    await send();
+    await pass(5_000);
+    expect(receiver.stats().dead).toBe(0);
+    broken = false;
+    await pass(1_000);
+    expect(receiver.stats().dead).toBe(1);
+    expect(heard.length).toBeGreaterThanOrEqual(1);
+  });
+});

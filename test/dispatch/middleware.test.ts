@@ -1,0 +1,112 @@
+import type { AnyEvent, Context } from "hookline";
+import { describe, expect, test } from "vitest";
+import { compose } from "../../src/dispatch/call.ts";
+import type { Middleware } from "../../src/dispatch/handler.ts";
+import { emailEvent } from "../support/events.ts";
+import { emails, rig } from "../support/rig.ts";
+
+const given = [emailEvent("created") as AnyEvent, {} as Context] as const;
+
+/** A middleware that says when it begins and ends. */
+function named(name: string, said: string[]): Middleware {
+  return async (_event, _ctx, next) => {
+    said.push(`${name} begins`);
+    await next();
+    said.push(`${name} ends`);
+  };
+}
+
+describe("middleware", () => {
+  test("runs around the handler, in the order of `use`", async () => {
+    const said: string[] = [];
+    const handler = compose([named("one", said), named("two", said)], async () => void said.push("handler"));
+    await handler(...given);
+    expect(said).toEqual(["one begins", "two begins", "handler", "two ends", "one ends"]);
+  });
+
+  test("gets the event and the context of the handler", async () => {
+    const seen: unknown[] = [];
+    await compose(
+      [(event, ctx, next) => (seen.push(event, ctx), next())],
+      (event, ctx) => void seen.push(event, ctx),
+    )(...given);
+    expect(seen).toEqual([...given, ...given]);
+  });
+
+  test("waits for the handler in next(), and sees it fail", async () => {
+    const seen: unknown[] = [];
+    const watch: Middleware = async (_event, _ctx, next) => {
+      await next().catch((error: unknown) => seen.push(error));
+    };
+    await compose([watch], async () => Promise.reject(new Error("no")))(...given);
+    await compose([watch], () => {
+      throw new Error("at once");
+    })(...given);
+    expect(seen).toMatchObject([{ message: "no" }, { message: "at once" }]);
+  });
+
+  test("that does not call next() keeps the handler from running", async () => {
+    let runs = 0;
+    await compose([async () => {}], () => (runs += 1))(...given);
+    expect(runs).toBe(0);
+  });
+
+  test("that calls next() twice is told so, and the handler runs once", async () => {
+    let runs = 0;
+    const twice: Middleware = async (_event, _ctx, next) => {
+      await next();
+      await next();
+    };
+    const call = compose([twice], () => (runs += 1));
+    await expect(call(...given)).rejects.toMatchObject({ code: "next-doubled" });
+    expect(runs).toBe(1);
+    await expect(call(...given)).rejects.toMatchObject({ code: "next-doubled" });
+    expect(runs).toBe(2);
+  });
+
+  test("fails the call with what it throws", async () => {
+    const call = compose([async () => Promise.reject(new Error("not allowed"))], () => {});
+    await expect(call(...given)).rejects.toThrow("not allowed");
+  });
+
+  test("there is none of is the handler itself", () => {
+    const handler = () => "as it is";
+    expect(compose([], handler)).toBe(handler);
+  });
+});
+
+describe("receiver.use", () => {
+  test("runs it around every handler, with one state for all of a call", async () => {
+    const { receiver, send } = rig();
+    const said: unknown[] = [];
+    receiver.use(async (_event, ctx, next) => {
+      Object.assign(ctx.state, { tenant: ctx.jobId });
+      await next();
+      said.push("done");
+    });
+    receiver.on("email", (_event, ctx) => said.push((ctx.state as { tenant?: string }).tenant === ctx.jobId));
+    await receiver.start();
+    await send(emails("a"));
+    await receiver.idle();
+    await send(emails("b"));
+    await receiver.idle();
+    expect(said).toEqual([true, "done", true, "done"]);
+  });
+
+  test("makes a call fail by throwing, and done by not calling next()", async () => {
+    const { receiver, send, pass } = rig({ attempts: 1 });
+    let runs = 0;
+    receiver.use((event, _ctx, next) => {
+      if (event.type === "email.deleted") return undefined;
+      if (event.type === "email.created") throw new Error("not allowed");
+      return next();
+    });
+    receiver.on("email", () => (runs += 1));
+    await receiver.start();
+    await send(emails("a"));
+    for (const type of ["created", "deleted"]) await send(emails("b").replace("updated", type));
+    await pass();
+    expect(runs).toBe(1);
+    expect(receiver.stats()).toMatchObject({ succeeded: 2, failed: 1, dead: 1 });
+  });
+});

@@ -1,0 +1,188 @@
+import { GiveUp, HooklineError, RetryLater } from "hookline";
+import { describe, expect, test } from "vitest";
+import { isLastAttempt, outcomesOf, toJobError } from "../../src/dispatch/settle.ts";
+import { claimedJob } from "../support/claimed-job.ts";
+
+const DAY_MS = 86_400_000;
+const now = Date.parse("2026-05-06T07:08:09Z");
+const limits = { attempts: Infinity, retryForMs: DAY_MS };
+const job = (fields: object = {}) => claimedJob({ firstAttemptAt: now, ...fields });
+
+/** What becomes of jobs whose call threw this. */
+function afterThrowing(error: unknown, jobs = [job()], rules: Partial<Parameters<typeof outcomesOf>[2]> = {}) {
+  return outcomesOf(jobs, { ok: false, error }, { ...limits, now, random: 0, ...rules });
+}
+
+describe("a call that ended well", () => {
+  test("makes all of its jobs done, whatever their attempts", () => {
+    const jobs = [job({ attempt: 99, firstAttemptAt: 0 }), job()];
+    expect(outcomesOf(jobs, { ok: true }, { attempts: 1, retryForMs: 0, now, random: 0 })).toEqual([
+      { to: "done" },
+      { to: "done" },
+    ]);
+  });
+});
+
+describe("a call that failed", () => {
+  test("is tried again after the back-off of its attempt", () => {
+    const error = { name: "TypeError", message: "no", at: now };
+    expect(afterThrowing(new TypeError("no"))).toEqual([
+      { to: "retry", at: now + 500, delayMs: 500, counted: true, error },
+    ]);
+    expect(afterThrowing(new TypeError("no"), [job({ attempt: 4 })], { random: 0.5 })).toMatchObject([
+      { delayMs: 6_000 },
+    ]);
+  });
+
+  test("is dead when `attempts` are used up", () => {
+    const outcomes = [1, 2, 3, 4].map(
+      (attempt) => afterThrowing(new Error("no"), [job({ attempt })], { attempts: 3 })[0]?.to,
+    );
+    expect(outcomes).toEqual(["retry", "retry", "dead", "dead"]);
+  });
+
+  test("is dead when `retryForMs` after its first attempt is over", () => {
+    const outcomes = [0, 1, DAY_MS - 1, DAY_MS, DAY_MS + 1].map(
+      (age) => afterThrowing(new Error("no"), [job({ attempt: 2, firstAttemptAt: now - age })])[0]?.to,
+    );
+    expect(outcomes).toEqual(["retry", "retry", "retry", "dead", "dead"]);
+  });
+
+  test("for the first time is tried again, however long it waited before: only a failure decides", () => {
+    expect(afterThrowing(new Error("no"), [job({ firstAttemptAt: now })])).toMatchObject([{ to: "retry" }]);
+  });
+
+  test("with `attempts: 1` or `retryForMs: 0` has no second try", () => {
+    expect(afterThrowing(new Error("no"), [job()], { attempts: 1 })).toMatchObject([{ to: "dead" }]);
+    expect(afterThrowing(new Error("no"), [job()], { retryForMs: 0 })).toMatchObject([{ to: "dead" }]);
+  });
+
+  test("leaves each of its merged jobs with its own count; the delay is the oldest's", () => {
+    const jobs = [job({ attempt: 3 }), job({ attempt: 1 }), job({ attempt: 2, firstAttemptAt: now - DAY_MS })];
+    expect(afterThrowing(new Error("no"), jobs, { attempts: 3 })).toMatchObject([
+      { to: "dead" },
+      { to: "retry", delayMs: 2_000, at: now + 2_000, counted: true },
+      { to: "dead" },
+    ]);
+  });
+});
+
+describe("GiveUp", () => {
+  test("ends the job at once, and all that were merged", () => {
+    const outcomes = afterThrowing(new GiveUp("the account is gone"), [job(), job()]);
+    const error = { name: "GiveUp", message: "the account is gone", at: now };
+    expect(outcomes).toEqual([
+      { to: "dead", error },
+      { to: "dead", error },
+    ]);
+  });
+
+  test("of another copy of the package counts as well", () => {
+    const foreign = Object.assign(new Error("gone"), { name: "GiveUp", code: "give-up" });
+    expect(afterThrowing(foreign)).toMatchObject([{ to: "dead" }]);
+  });
+
+  test("is nothing that only looks a little like it", () => {
+    for (const error of [{ code: "give-up", name: "GiveUp" }, Object.assign(new Error("no"), { code: "give-up" })])
+      expect(afterThrowing(error)).toMatchObject([{ to: "retry" }]);
+  });
+});
+
+describe("RetryLater", () => {
+  test.each([
+    [{ afterMs: 1_500 }, 1_500],
+    [{ afterSeconds: 30 }, 30_000],
+    [{ at: new Date(now + 60_000) }, 60_000],
+    [{ at: new Date(now - 60_000) }, 0],
+    [{ afterMs: -5 }, 0],
+  ])("%o is tried again then, uncounted", (when, delayMs) => {
+    expect(afterThrowing(new RetryLater(when))).toMatchObject([
+      { to: "retry", at: now + delayMs, delayMs, counted: false, error: { name: "RetryLater" } },
+    ]);
+  });
+
+  test("does not use up `attempts`", () => {
+    expect(afterThrowing(new RetryLater({ afterMs: 1 }), [job({ attempt: 3 })], { attempts: 3 })).toMatchObject([
+      { to: "retry" },
+    ]);
+  });
+
+  test("is bounded by `retryForMs`", () => {
+    expect(afterThrowing(new RetryLater({ afterMs: 1 }), [job({ firstAttemptAt: now - DAY_MS })])).toMatchObject([
+      { to: "dead" },
+    ]);
+  });
+
+  test("may ask for a time beyond that: the job gets its attempt, and only a failure then ends it", () => {
+    expect(afterThrowing(new RetryLater({ afterMs: 2 * DAY_MS }))).toMatchObject([
+      { to: "retry", delayMs: 2 * DAY_MS },
+    ]);
+  });
+
+  test("of another copy of the package counts as well, but nothing that only has its name", () => {
+    const foreign = Object.assign(new Error("later"), { name: "RetryLater", code: "retry-later" });
+    expect(afterThrowing(foreign)).toMatchObject([{ to: "retry", counted: true }]);
+    expect(afterThrowing(Object.assign(foreign, { delayMs: () => 7 }))).toMatchObject([{ delayMs: 7, counted: false }]);
+  });
+
+  test("holds all merged jobs", () => {
+    const outcomes = afterThrowing(new RetryLater({ afterMs: 9 }), [job(), job({ attempt: 5 })], { attempts: 5 });
+    expect(outcomes).toMatchObject([
+      { delayMs: 9, counted: false },
+      { delayMs: 9, counted: false },
+    ]);
+  });
+});
+
+describe("the last attempt", () => {
+  test("is one whose failure would end the job", () => {
+    expect([1, 2, 3].map((attempt) => isLastAttempt(job({ attempt }), { ...limits, attempts: 2 }, now))).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(isLastAttempt(job({ firstAttemptAt: now - DAY_MS }), limits, now)).toBe(true);
+    expect(isLastAttempt(job({ firstAttemptAt: now - DAY_MS + 1 }), limits, now)).toBe(false);
+  });
+});
+
+describe("what is kept of an error", () => {
+  test("is its name and its message", () => {
+    expect(toJobError(new RangeError("too far"), now)).toEqual({ name: "RangeError", message: "too far", at: now });
+    expect(toJobError(new HooklineError("x", "what. fix"), now)).toMatchObject({
+      name: "HooklineError",
+      message: "what. fix",
+    });
+  });
+
+  test("is no more than 2,000 characters of it", () => {
+    expect(toJobError(new Error("x".repeat(10_000)), now).message).toHaveLength(2_000);
+    expect(toJobError("x".repeat(10_000), now).message).toHaveLength(2_000);
+  });
+
+  const hostile = {
+    toString() {
+      throw new Error("no");
+    },
+  };
+
+  test.each([
+    [undefined, "undefined was thrown: undefined"],
+    [null, "object was thrown: null"],
+    ["no", "string was thrown: no"],
+    [Symbol("s"), "symbol was thrown: Symbol(s)"],
+    [hostile, "object was thrown: it cannot be shown"],
+    [Object.create(null), "object was thrown: it cannot be shown"],
+  ])("is a sentence where something else was thrown: %#", (thrown, message) => {
+    expect(toJobError(thrown, now)).toEqual({ name: "Error", message, at: now });
+  });
+
+  test.each([
+    ["an object", { code: 5 }, "[object Object]"],
+    ["nothing", undefined, "undefined"],
+    ["what cannot be shown", hostile, "it cannot be shown"],
+  ])("is a text even where the error's own message or name is %s", (_, own, text) => {
+    const strange = Object.assign(new Error("x"), { message: own, name: own });
+    expect(toJobError(strange, now)).toEqual({ name: text, message: text, at: now });
+  });
+});

@@ -1,0 +1,71 @@
+import { createReceiver, forwardInbox, memoryInbox } from "hookline";
+import { describe, expect, test } from "vitest";
+import { asWorking, asWriting } from "../../src/inbox/halves.ts";
+import type { Kept } from "../../src/inbox/port.ts";
+import { mail } from "../support/inbox-suite/bench.ts";
+import { makeDelivery } from "../support/make-delivery.ts";
+
+describe("an inbox by its halves:", () => {
+  test("memoryInbox has both, forwardInbox the writing one alone", () => {
+    expect(asWorking(asWriting(memoryInbox()))).toBeDefined();
+    expect(asWorking(asWriting(forwardInbox(async () => {})))).toBeUndefined();
+  });
+
+  test.each([undefined, null, {}, { keeps: "memory" }, { keep: () => {} }])(
+    "%o is none, and createReceiver says so",
+    (inbox) => {
+      const make = () => createReceiver({ secret: "s", inbox: inbox as never, log: false });
+      expect(make).toThrow(expect.objectContaining({ name: "UsageError", code: "inbox-invalid" }) as Error);
+    },
+  );
+});
+
+describe("forwardInbox", () => {
+  test("refuses what is no function", () => {
+    expect(() => forwardInbox("queue" as never)).toThrow(/expected a function/);
+  });
+
+  test("hands all deliveries of a commit to the queue in one call, in order, each with an id of its own", async () => {
+    const calls: (readonly { readonly id: string; readonly bodyBase64: string }[])[] = [];
+    const inbox = asWriting(forwardInbox(async (deliveries) => void calls.push(deliveries)));
+    const [one, other] = [mail(["a"]), { delivery: makeDelivery("not json"), events: undefined }];
+    const kept = await inbox.keep([one, other]);
+    expect(calls).toHaveLength(1);
+    expect(calls[0]?.map(({ id }) => id)).toEqual(kept.map((each) => (each as Kept).id));
+    expect(calls[0]?.map(({ bodyBase64 }) => Buffer.from(bodyBase64, "base64").toString())).toEqual([
+      Buffer.from(one.delivery.body).toString(),
+      "not json",
+    ]);
+    expect(kept).toMatchObject([{ expanded: false }, { expanded: false }]);
+  });
+
+  test.each([
+    ["rejects", () => Promise.reject(new Error("throttled"))],
+    [
+      "throws",
+      () => {
+        throw new Error("throttled");
+      },
+    ],
+  ])("whose queue %s keeps none of them for certain", async (_, store) => {
+    const inbox = asWriting(forwardInbox(store as () => Promise<void>));
+    const kept = await inbox.keep([mail(["a"]), mail(["b"])]);
+    expect(kept).toHaveLength(2);
+    for (const one of kept) expect(one).toMatchObject({ code: "storage-failed", cause: { message: "throttled" } });
+  });
+
+  test("keeps no tombstones: unsubscribing on it rejects, and names `unsubscribeWhen`", async () => {
+    const { tombstones } = asWriting(forwardInbox(async () => {}));
+    expect([tombstones.isEmpty, tombstones.find(1, undefined), await tombstones.list()]).toEqual([true, undefined, []]);
+    const refusal = { code: "no-tombstones", fix: expect.stringContaining("unsubscribeWhen") };
+    await expect(tombstones.put({ subscription: 1, source: undefined, reason: "gone" })).rejects.toMatchObject(refusal);
+    await expect(tombstones.lift(1, undefined)).rejects.toMatchObject(refusal);
+  });
+
+  test("outlives what its queue does: network unless it is told otherwise", () => {
+    expect([forwardInbox(async () => {}).keeps, forwardInbox(async () => {}, { keeps: "disk" }).keeps]).toEqual([
+      "network",
+      "disk",
+    ]);
+  });
+});

@@ -1,0 +1,187 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createLaneBook } from "../../src/inbox/lane-book.ts";
+import type { JobOutcome } from "../../src/inbox/port.ts";
+import { isDue, SUSPECT_DEATHS } from "../../src/inbox/state.ts";
+import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";
+
+/** A lane as plainly as it can be said: an array, and whether it is free. */
+interface PlainLane {
+  rows: TestRow[];
+  claimed: boolean;
+  /** Its head was seen due: a clock that jumps back afterwards does not undo that. */
+  ready: boolean;
+}
+
+class Plain {
+  readonly lanes: PlainLane[] = [];
+  readonly named = new Map<string, PlainLane>();
+
+  append(row: TestRow, now: number): void {
+    let lane = row.lane === undefined ? undefined : this.named.get(row.lane);
+    if (lane === undefined) {
+      lane = { rows: [], claimed: false, ready: false };
+      this.lanes.push(lane);
+      if (row.lane !== undefined) this.named.set(row.lane, lane);
+    }
+    lane.rows.push(row);
+    if (!lane.claimed && lane.rows.length === 1) this.look(lane, now);
+  }
+
+  /** Every run that may be taken now. */
+  runs(mergeMax: number, now: number): TestRow[][] {
+    for (const lane of this.lanes) if (!lane.claimed && !lane.ready) this.look(lane, now);
+    return this.lanes.filter((lane) => !lane.claimed && lane.ready).map(({ rows }) => runOf(rows, mergeMax));
+  }
+
+  laneOf(row: TestRow): PlainLane {
+    return this.lanes.find(({ rows }) => rows.includes(row)) as PlainLane;
+  }
+
+  /** Rows that no longer wait leave; the lane is free. */
+  give(run: readonly TestRow[], now: number): void {
+    const lane = this.laneOf(run[0] as TestRow);
+    lane.rows = lane.rows.filter((row) => !run.includes(row) || row.progress.state === "waiting");
+    lane.claimed = false;
+    this.look(lane, now);
+  }
+
+  remove(row: TestRow, now: number): void {
+    const lane = this.laneOf(row);
+    const first = lane.rows[0] === row;
+    lane.rows = lane.rows.filter((other) => other !== row);
+    if (first && !lane.claimed) this.look(lane, now);
+  }
+
+  /** Heads of free lanes that wait for their time. */
+  blocked(): TestRow[] {
+    return this.lanes.flatMap(({ rows, claimed, ready }) => (claimed || ready ? [] : rows.slice(0, 1)));
+  }
+
+  look(lane: PlainLane, now: number): void {
+    lane.ready = lane.rows[0] !== undefined && isDue(lane.rows[0].progress, now);
+  }
+}
+
+function runOf([head, ...behind]: readonly TestRow[], mergeMax: number): TestRow[] {
+  const run = [head as TestRow];
+  const alone = ({ mergeKey, progress }: TestRow): boolean =>
+    mergeKey === undefined || progress.deaths >= SUSPECT_DEATHS;
+  if (alone(run[0] as TestRow)) return run;
+  for (const row of behind) {
+    if (run.length >= mergeMax || alone(row) || row.mergeKey !== head?.mergeKey) break;
+    run.push(row);
+  }
+  return run;
+}
+
+const error = { name: "Error", message: "no", at: 0 };
+const outcome = fc.oneof(
+  fc.constantFrom("done" as const, "dead" as const, "release" as const, "unhandled" as const),
+  fc.nat(2_000),
+);
+
+function outcomeOf(kind: "done" | "dead" | "release" | "unhandled" | number, now: number): JobOutcome {
+  if (typeof kind === "number") return { to: "retry", at: now + kind, delayMs: kind, counted: kind % 2 === 0, error };
+  return kind === "dead" ? { to: kind, error } : { to: kind };
+}
+
+const step = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      lane: fc.constantFrom("a", "b", "c", undefined),
+      key: fc.constantFrom("x", "x", "x", "y", undefined),
+      deaths: fc.constantFrom(0, 0, 0, 0, 1, 2),
+    }),
+  },
+  { weight: 6, arbitrary: fc.record({ max: fc.nat(4), mergeMax: fc.integer({ min: 1, max: 4 }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ give: fc.nat(10), outcomes: fc.array(outcome, { minLength: 4, maxLength: 4 }) }),
+  },
+  { weight: 2, arbitrary: fc.record({ remove: fc.nat(30) }) },
+  { weight: 3, arbitrary: fc.record({ pass: fc.nat(1_500) }) },
+  { weight: 1, arbitrary: fc.record({ pass: fc.integer({ min: -5_000, max: 5_000 }) }) },
+);
+
+test("a lane book is what its plain specification is: one claim a lane, order kept, nothing lost, one merge key a run", () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const book = createLaneBook<TestRow>();
+      const plain = new Plain();
+      const taken: TestRow[][] = [];
+      let waiting: TestRow[] = [];
+      let now = 1_000_000;
+
+      function take(max: number, mergeMax: number): void {
+        const may = plain.runs(mergeMax, now);
+        const runs = book.take({ max, mergeMax }, now);
+        expect(runs).toHaveLength(Math.min(max, may.length));
+        expect(idsOf(may)).toEqual(expect.arrayContaining(idsOf(runs)));
+        expect(new Set(runs.map(([head]) => head?.id)).size).toBe(runs.length);
+        for (const run of runs) {
+          const lane = plain.laneOf(run[0] as TestRow);
+          expect(lane.claimed).toBe(false);
+          lane.claimed = true;
+          lane.ready = false;
+        }
+        taken.push(...runs);
+        waiting = waiting.filter((row) => !runs.flat().includes(row));
+      }
+
+      function give(run: TestRow[], outcomes: readonly JobOutcome[]): void {
+        settleRows(run, outcomes, now);
+        plain.give(run, now);
+        book.give(run, now);
+        waiting.push(...run.filter(({ progress }) => progress.state === "waiting"));
+      }
+
+      for (const one of steps) {
+        if ("pass" in one) {
+          now += one.pass;
+        } else if ("max" in one) {
+          take(one.max, one.mergeMax);
+        } else if ("give" in one) {
+          const [run] = taken.splice(one.give % Math.max(taken.length, 1), 1);
+          if (run !== undefined)
+            give(
+              run,
+              one.outcomes.map((kind) => outcomeOf(kind, now)),
+            );
+        } else if ("remove" in one) {
+          const row = waiting[one.remove];
+          if (row === undefined) continue;
+          waiting.splice(one.remove, 1);
+          plain.remove(row, now);
+          book.remove(row, now);
+        } else {
+          const row = laneRow(one.lane, one.key, one.deaths);
+          waiting.push(row);
+          plain.append(row, now);
+          book.append(row, now);
+        }
+        const blocked = plain.blocked();
+        expect(book.blocked()).toBe(blocked.length);
+        expect(book.nextDueAt()).toBe(
+          blocked.length === 0 ? undefined : Math.min(...blocked.map(({ progress }) => progress.runAt)),
+        );
+      }
+
+      // Nothing is lost: when all that is taken ends and all time has passed, every job comes.
+      for (const run of taken.splice(0)) give(run, []);
+      now += 1_000_000;
+      const left = new Set(waiting);
+      while (left.size > 0) {
+        take(3, 2);
+        expect(taken.length).toBeGreaterThan(0);
+        for (const run of taken.splice(0)) {
+          for (const row of run) expect(left.delete(row)).toBe(true);
+          give(run, []);
+        }
+      }
+      expect(book.take({ max: 10, mergeMax: 10 }, now)).toEqual([]);
+    }),
+    { numRuns: 1_000 },
+  );
+});

@@ -1,0 +1,241 @@
+import { memoryInbox, StorageError, UsageError, type MemoryInboxOptions } from "hookline";
+import { describe, expect, test } from "vitest";
+import type { NewDelivery, WorkingInbox } from "../../src/inbox/port.ts";
+import {
+  claimAll,
+  claimOne,
+  dead,
+  done,
+  findAll,
+  keepAll,
+  killAll,
+  mail,
+  openBench,
+  raw,
+  settleAll,
+  told,
+  UNHANDLED,
+} from "../support/inbox-suite/bench.ts";
+import { logBook } from "../support/log-book.ts";
+
+function make(options: MemoryInboxOptions) {
+  return openBench(() => memoryInbox(options) as WorkingInbox<"memory">);
+}
+
+function unhandledMail(...ids: readonly string[]): NewDelivery {
+  return mail(ids.map((id) => Object.assign({ id }, UNHANDLED)));
+}
+
+const BYTES = mail(["a"]).delivery.body.byteLength;
+
+/** Records of the jobs that are there. */
+async function left(inbox: WorkingInbox): Promise<unknown[]> {
+  return (await findAll(inbox)).map(({ event }) => (event as { readonly id?: string }).id);
+}
+
+describe("the memory inbox", () => {
+  test.each([{ maxJobs: 0 }, { maxJobs: 1.5 }, { maxJobs: -1 }, { maxBytes: 0 }, { maxBytes: Number.NaN }])(
+    "refuses %o, and says what it expected",
+    (options) => {
+      expect(() => memoryInbox(options)).toThrow(UsageError);
+      expect(() => memoryInbox(options)).toThrow(/expected a whole number above 0/);
+    },
+  );
+
+  test("keeps in memory, for one process, and says so", async () => {
+    const { inbox } = await make({});
+    expect(inbox.keeps).toBe("memory");
+    expect(inbox.capabilities).toEqual({ durability: "none", order: "strict", shared: false });
+  });
+
+  test("does nothing before it is open", async () => {
+    const inbox = memoryInbox() as WorkingInbox<"memory">;
+    await expect(inbox.claim({ max: 1, mergeMax: 1 })).rejects.toThrow(StorageError);
+  });
+
+  test("forgets done and skipped jobs at once", async () => {
+    const { inbox } = await make({ maxJobs: 1 });
+    for (let round = 0; round < 3; round += 1) {
+      await keepAll(inbox, mail(["a"]));
+      await settleAll(inbox, await claimOne(inbox), done);
+    }
+    expect(await findAll(inbox)).toEqual([]);
+  });
+});
+
+describe("a full memory inbox", () => {
+  test("refuses each delivery by itself with inbox-full, and says what it holds", async () => {
+    const { inbox } = await make({ maxJobs: 2 });
+    const [first, second, third] = await inbox.keep([mail(["a"]), raw(mail(["b"])), mail(["c"])]);
+    expect([first, second]).toEqual([
+      expect.objectContaining({ expanded: true }),
+      expect.objectContaining({ expanded: false }),
+    ]);
+    expect(third).toBeInstanceOf(StorageError);
+    expect(third).toMatchObject({ code: "inbox-full", message: expect.stringMatching(/2 jobs/) });
+    expect(inbox.ready()).toMatchObject({ ready: false, error: { code: "inbox-full" } });
+  });
+
+  test("takes deliveries again as soon as a job is done", async () => {
+    const { inbox } = await make({ maxJobs: 1 });
+    await keepAll(inbox, mail(["a"]));
+    await settleAll(inbox, await claimOne(inbox), done);
+    expect(inbox.ready()).toEqual({ ready: true });
+    await keepAll(inbox, mail(["b"]));
+  });
+
+  test("counts the bytes of bodies, each once however many jobs it has, until the last of them is gone", async () => {
+    const { inbox } = await make({ maxBytes: 2 * BYTES });
+    const two = [
+      { consumer: "default", lane: "default" },
+      { consumer: "search", lane: "search" },
+    ];
+    await keepAll(inbox, mail([{ id: "a", jobs: two }]), raw(mail(["b"])));
+    expect(await inbox.keep([mail(["c"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    const [first, second] = await claimAll(inbox, { max: 2 });
+    if (first === undefined || second === undefined) throw new Error("expected two claims");
+    await settleAll(inbox, first, done);
+    expect(await inbox.keep([mail(["c"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    await settleAll(inbox, second, done);
+    await keepAll(inbox, mail(["c"]));
+  });
+
+  test("makes room from unhandled jobs first, then from dead ones, oldest first", async () => {
+    const bench = await make({ maxJobs: 5 });
+    const { inbox } = bench;
+    await killAll(bench, "dead 1", "dead 2");
+    await keepAll(inbox, unhandledMail("nobody's 1", "nobody's 2"), mail(["waiting"]));
+    expect(inbox.ready()).toEqual({ ready: true });
+    const steps: unknown[][] = [];
+    for (const id of ["a", "b", "c", "d"]) {
+      await keepAll(inbox, mail([id]));
+      steps.push(await left(inbox));
+    }
+    expect(steps).toEqual([
+      ["dead 1", "dead 2", "nobody's 2", "waiting", "a"],
+      ["dead 1", "dead 2", "waiting", "a", "b"],
+      ["dead 2", "waiting", "a", "b", "c"],
+      ["waiting", "a", "b", "c", "d"],
+    ]);
+    expect(await inbox.keep([mail(["e"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    expect(inbox.ready()).toMatchObject({ ready: false });
+  });
+
+  test("says in the log how many it dropped", async () => {
+    const inbox = memoryInbox({ maxJobs: 2 }) as WorkingInbox<"memory">;
+    const { host, clock } = await openBench(() => inbox);
+    const log = logBook();
+    await inbox.open({ ...host, clock, log: log.logger });
+    await keepAll(inbox, unhandledMail("a", "b"));
+    await keepAll(inbox, mail(["c"]));
+    expect(log.of("inbox-full")).toMatchObject([{ level: "error", facts: { count: 1 } }]);
+  });
+
+  test("drops nothing for a delivery that would not fit even then", async () => {
+    const bench = await make({ maxJobs: 3, maxBytes: 4 * BYTES });
+    const { inbox } = bench;
+    await killAll(bench, "dead");
+    await keepAll(inbox, unhandledMail("nobody's"), mail(["waiting"]));
+    const huge = mail(["a"], { filler: "x".repeat(4 * BYTES) });
+    expect(await inbox.keep([huge])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    expect(await left(inbox)).toEqual(["dead", "nobody's", "waiting"]);
+  });
+
+  test("drops no dead letter while those that wait fill it alone", async () => {
+    const bench = await make({ maxJobs: 2 });
+    const { inbox } = bench;
+    await killAll(bench, "dead");
+    await keepAll(inbox, mail(["b", "c", "d"]));
+    expect(await inbox.keep([mail(["e"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    expect(inbox.stats()).toMatchObject({ dead: 1, waiting: 3 });
+  });
+
+  test("drops no dead letter while the bodies of those that wait fill it alone", async () => {
+    const bench = await make({ maxBytes: 5 * BYTES });
+    const { inbox } = bench;
+    await killAll(bench, "a");
+    await keepAll(inbox, mail(["waiting"], { filler: "x".repeat(2 * BYTES) }));
+    expect(await inbox.keep([mail(["e"], { filler: "x".repeat(BYTES) })])).toEqual([
+      expect.objectContaining({ code: "inbox-full" }),
+    ]);
+    expect(inbox.stats()).toMatchObject({ dead: 1, waiting: 1 });
+  });
+
+  test("has room for what a dead letter's body took, once it is dropped", async () => {
+    const bench = await make({ maxBytes: 2 * BYTES });
+    const { inbox } = bench;
+    await killAll(bench, "a");
+    await keepAll(inbox, mail(["b"]));
+    expect(inbox.ready()).toEqual({ ready: true });
+    await keepAll(inbox, mail(["c"]));
+    expect(await left(inbox)).toEqual(["b", "c"]);
+    expect(inbox.ready()).toMatchObject({ ready: false });
+  });
+
+  test("replays and erases without losing count of its room", async () => {
+    const bench = await make({ maxJobs: 2, maxBytes: 2 * BYTES });
+    const { inbox } = bench;
+    const [id] = await killAll(bench, "a");
+    await inbox.jobs.replay({ ids: [id ?? ""] });
+    await settleAll(inbox, await claimOne(inbox), done);
+    await keepAll(inbox, mail(["b"]), raw(mail(["c"])));
+    await claimOne(inbox);
+    expect(await inbox.jobs.erase(2002)).toBe(2);
+    await keepAll(inbox, mail(["d"]));
+    await keepAll(inbox, mail(["e"]));
+    expect(await inbox.keep([mail(["f"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+  });
+});
+
+describe("expansion", () => {
+  test("waits while there is no room for jobs, and so does everything newer", async () => {
+    const { inbox } = await make({ maxJobs: 3 });
+    const long = mail(["a", "b", "c", "d"]);
+    const [kept] = await keepAll(inbox, raw(long), raw(mail(["e"])));
+    await inbox.expand([{ id: kept?.id ?? "", events: long.events.slice(0, 3), cursor: 3 }]);
+    expect(await inbox.unexpanded(10)).toEqual([]);
+    expect(inbox.stats().unexpanded).toBe(2);
+    await settleAll(inbox, (await claimAll(inbox))[0] ?? (undefined as never), done);
+    expect(await inbox.unexpanded(10)).toMatchObject([{ id: kept?.id, cursor: 3 }, { cursor: 0 }]);
+  });
+
+  test("does not wait for dead or unhandled jobs: they make room", async () => {
+    const bench = await make({ maxJobs: 3 });
+    const { inbox } = bench;
+    await killAll(bench, "dead");
+    await keepAll(inbox, unhandledMail("nobody's"), raw(mail(["a"])));
+    expect(await inbox.unexpanded(10)).toHaveLength(1);
+  });
+});
+
+describe("the unique keys of a memory inbox", () => {
+  test("are forgotten, oldest first, when there are more than it keeps jobs", async () => {
+    const { inbox } = await make({ maxJobs: 10 });
+    const event = (id: number) => told({ key: `tracking:1:${id}`, content: "open" });
+    for (let id = 0; id < 20; id += 1) {
+      const [kept] = await keepAll(inbox, event(id));
+      expect(kept?.duplicates).toEqual([]);
+      await settleAll(inbox, await claimOne(inbox), done);
+    }
+    expect((await keepAll(inbox, event(19)))[0]?.duplicates).toEqual([0]);
+    expect((await keepAll(inbox, event(0)))[0]?.duplicates).toEqual([]);
+  });
+
+  test("survive an open that comes again", async () => {
+    const { inbox, host } = await make({});
+    await keepAll(inbox, told({ key: "k", content: "c" }));
+    await inbox.open(host);
+    expect((await keepAll(inbox, told({ key: "k", content: "c" })))[0]?.duplicates).toEqual([0]);
+  });
+});
+
+test("a dead job is not dropped for room while it is being replayed", async () => {
+  const bench = await make({ maxJobs: 1 });
+  const { inbox } = bench;
+  await killAll(bench, "a");
+  await inbox.jobs.replay({ states: ["dead"] });
+  expect(await inbox.keep([mail(["b"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+  await settleAll(inbox, await claimOne(inbox), dead(bench));
+  await keepAll(inbox, mail(["b"]));
+  expect(await left(inbox)).toEqual(["b"]);
+});

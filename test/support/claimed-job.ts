@@ -1,0 +1,21 @@
+import type { ClaimedJob } from "../../src/inbox/port.ts";
+import { makeDelivery } from "./make-delivery.ts";
+
+/** A job as an inbox hands it out: by default the first attempt at its first entry. */
+export function claimedJob(fields: Partial<ClaimedJob> = {}): ClaimedJob {
+  return {
+    id: "1",
+    deliveryId: "9",
+    entry: 0,
+    consumer: "default",
+    lane: undefined,
+    mergeKey: undefined,
+    attempt: 1,
+    firstAttemptAt: 0,
+    deaths: 0,
+    replayOf: undefined,
+    delivery: makeDelivery(),
+    event: undefined,
+    ...fields,
+  };
+}

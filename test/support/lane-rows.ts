@@ -1,0 +1,25 @@
+import type { LaneRow } from "../../src/inbox/lane-book.ts";
+import type { JobOutcome } from "../../src/inbox/port.ts";
+import { claimed, FRESH, settled } from "../../src/inbox/state.ts";
+
+export interface TestRow extends LaneRow {
+  readonly id: number;
+}
+
+let lastId = 0;
+
+/** A waiting job with nothing but what a lane book needs. */
+export function laneRow(lane: string | undefined, mergeKey?: string, deaths = 0): TestRow {
+  lastId += 1;
+  return { id: lastId, lane, mergeKey, progress: { ...FRESH, deaths }, next: undefined, place: undefined };
+}
+
+/** What an inbox does to the rows of a run before it gives them back. */
+export function settleRows(run: readonly LaneRow[], outcomes: readonly JobOutcome[], now: number): void {
+  for (const [index, row] of run.entries())
+    row.progress = settled(claimed(row.progress, now), outcomes[index] ?? { to: "done" }, now);
+}
+
+export function idsOf(runs: readonly (readonly TestRow[])[]): number[][] {
+  return runs.map((run) => run.map(({ id }) => id));
+}

@@ -1,0 +1,113 @@
+import {
+  createReceiver,
+  memoryInbox,
+  type AnyEvent,
+  type Context,
+  type Inbox,
+  type Receiver,
+  type ReceiverOptions,
+  type Reply,
+} from "hookline";
+import { expect, onTestFinished } from "vitest";
+import type { WorkingInbox } from "../../src/inbox/port.ts";
+import { fakeClock, type FakeClock } from "./fake-clock.ts";
+import { logBook, type LogBook } from "./log-book.ts";
+import { bodyOf, change, signedRequest } from "./make-delivery.ts";
+import { deferred, turns } from "./turns.ts";
+
+const SECRET = "a signing secret";
+
+export interface RigOptions extends Omit<Partial<ReceiverOptions>, "inbox" | "clock" | "log"> {
+  readonly inbox?: Inbox<"memory">;
+  readonly clock?: FakeClock;
+}
+
+/** A receiver with a clock that stands still, without sockets. */
+export interface Rig {
+  readonly receiver: Receiver<"memory">;
+  readonly inbox: WorkingInbox<"memory">;
+  readonly clock: FakeClock;
+  readonly log: LogBook;
+  /** Delivers a body, and expects it to be acknowledged. */
+  send(body?: string, how?: { readonly source?: string; readonly at?: Date }): Promise<void>;
+  /** Delivers a body, and says what was answered. */
+  offer(body?: string, how?: { readonly source?: string; readonly at?: Date }): Promise<Reply>;
+  /** Lets all that was begun go on, then time pass, then all that follows from it. */
+  pass(ms?: number): Promise<void>;
+}
+
+/** Ends with the test. */
+export function rig({ inbox = memoryInbox(), clock = fakeClock(), ...options }: RigOptions = {}): Rig {
+  const log = logBook();
+  const receiver = createReceiver({ secret: SECRET, inbox, clock, log: log.logger, ...options });
+  onTestFinished(() => void receiver.close({ drainMs: 0 }));
+
+  async function offer(
+    body = bodyOf(),
+    { source, at = clock.date() }: Parameters<Rig["offer"]>[1] = {},
+  ): Promise<Reply> {
+    return receiver.receive(signedRequest(body, { secret: SECRET, at, source }));
+  }
+
+  return {
+    receiver,
+    inbox: inbox as WorkingInbox<"memory">,
+    clock,
+    log,
+    offer,
+    async send(...given) {
+      expect(await offer(...given)).toMatchObject({ status: 200 });
+    },
+    async pass(ms = 0) {
+      await turns();
+      await clock.advance(ms);
+      await turns();
+    },
+  };
+}
+
+/** A delivery of changes of e-mails with these ids. */
+export function emails(...ids: readonly string[]): string {
+  return bodyOf({ payloads: ids.map((id) => change(id)) });
+}
+
+/** A call of a handler that the test ends by hand. */
+export interface HeldCall {
+  readonly event: AnyEvent;
+  readonly ctx: Context;
+  end(): void;
+  fail(error?: unknown): void;
+}
+
+/** A handler whose calls wait for the test. */
+export function heldHandler() {
+  const calls: HeldCall[] = [];
+  const handler = (event: AnyEvent, ctx: Context): Promise<void> => {
+    const { promise, resolve, reject } = deferred();
+    calls.push({ event, ctx, end: resolve, fail: (error = new Error("no")) => reject(error) });
+    return promise;
+  };
+  return { calls, handler, last: () => calls.at(-1) as HeldCall };
+}
+
+/** The record that an event is about. */
+export function idOf(event: AnyEvent): string {
+  return String((event as { readonly id?: unknown }).id);
+}
+
+/** A handler that notes the records it got, and does with them what it is told to. */
+export function notingHandler(then: (event: AnyEvent, ctx: Context) => unknown = () => {}) {
+  const seen: string[] = [];
+  const handler = (event: AnyEvent, ctx: Context): unknown => {
+    seen.push(idOf(event));
+    return then(event, ctx);
+  };
+  return { seen, handler };
+}
+
+/** One that always fails. */
+export function failing(error: unknown = new Error("no")) {
+  return notingHandler(() => {
+    throw error;
+  });
+}
