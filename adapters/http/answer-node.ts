@@ -32,7 +32,7 @@ const OF_A_BODY: ReadonlySet<string> = new Set([
  * and a connection that is gone are left alone.
  */
 export function answerNode(req: IncomingMessage, res: ServerResponse, answer: Answer): void {
-  if (res.headersSent || res.writableEnded || res.destroyed || req.socket?.destroyed) {
+  if (res.headersSent || req.socket?.destroyed) {
     req.resume();
     return;
   }
@@ -48,8 +48,6 @@ export function answerNode(req: IncomingMessage, res: ServerResponse, answer: An
   res.writeHead(answer.status, isHttp2 ? undefined : STATUS_CODES[answer.status], headers);
   if (!req.complete) return answerEarly(req, res, answer.body);
   res.end(answer.body);
-  // All of it is here, but not all was taken: a stream left paused would hold the connection's next request.
-  if (!req.readableEnded) req.resume();
 }
 
 /**
@@ -77,7 +75,7 @@ function answerEarly(req: IncomingMessage, res: ServerResponse, body: string): v
   };
   const cut = (): void => {
     onEnd();
-    req.destroy();
+    res.destroy();
   };
   const timer = setTimeout(cut, DRAIN_MS);
   req.on("data", onData).on("end", onEnd).on("close", stop).resume();

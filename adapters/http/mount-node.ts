@@ -83,7 +83,7 @@ async function send({ req, res }: Pick<Arrival<unknown>, "req" | "res">, decide:
     answerNode(req, res, answer);
   } catch {
     // A response that something before the mount broke: no answer is a redelivery, a half one may be read as anything.
-    req.destroy();
+    res.destroy();
   }
 }
 

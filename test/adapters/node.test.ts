@@ -1,9 +1,12 @@
-import { Agent } from "node:http";
+import { once } from "node:events";
+import { Agent, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { nodeReceiver } from "hookline/node";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { send, serve } from "../support/http.ts";
-import { ACKNOWLEDGED, bytesOf, deciding, deliver, DELIVERY, receiving, reply } from "./harness.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { dial, headersText, send, serve } from "../support/http.ts";
+import { deferred, turns, until } from "../support/turns.ts";
+import { ACKNOWLEDGED, bytesOf, deciding, deliver, DELIVERY, receiving, reply, signedAndMeasured } from "./harness.ts";
 import { mountSuite } from "./suite.ts";
 
 mountSuite("node", (receiver, options) => nodeReceiver(receiver, options));
@@ -11,8 +14,7 @@ mountSuite("node", (receiver, options) => nodeReceiver(receiver, options));
 describe("node", () => {
   test("answers another path 404 with an empty body, and the connection goes on", async () => {
     const { url, connections } = await serve(nodeReceiver(receiving().receiver, { path: "/webhooks" }));
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    onTestFinished(() => agent.destroy());
+    const agent = keepingAgent();
     for (const method of ["GET", "POST", "HEAD"]) {
       const sent = method === "POST" ? { method, agent, body: DELIVERY } : { method, agent };
       expect(await send(url, sent)).toMatchObject({ status: 404, body: "", headers: { "content-length": "0" } });
@@ -79,6 +81,57 @@ describe("node", () => {
     expect(log.of("body-consumed")).toHaveLength(1);
   });
 
+  test("knows an empty body for what it is, whatever was done to the stream", async () => {
+    const { receiver, bodies } = receiving();
+    const mount = nodeReceiver(receiver);
+    const { url } = await serve((req, res) => mount(req.setEncoding("utf8"), res));
+    expect(await deliver(url, "")).toMatchObject(ACKNOWLEDGED);
+    expect(bodies()).toEqual([""]);
+  });
+
+  test.each([
+    ["came whole before the answer", false],
+    ["was answered by somebody else before it came whole", true],
+  ])("goes on with a connection whose body was refused half-way and %s", async (_, answeredElsewhere) => {
+    const refused = deferred();
+    const decides = deferred();
+    const receiver = deciding(async ({ body }) => {
+      if (typeof body !== "function" || receiver.seen.length > 1) return reply(200);
+      const count = (): never => {
+        throw new Error("no room");
+      };
+      await body({ maxBytes: 1_000, signal: new AbortController().signal, count }).catch(() => refused.resolve());
+      await decides.promise;
+      return reply(503);
+    });
+    const mount = nodeReceiver(receiver);
+    const seen: { req: IncomingMessage; res: ServerResponse }[] = [];
+    // So small that what nobody takes stops the socket.
+    const server = createServer({ highWaterMark: 16 }, (req, res) => {
+      seen.push({ req, res });
+      mount(req, res);
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const wire = await dial((server.address() as AddressInfo).port);
+    wire.write(headersText(signedAndMeasured(DELIVERY)) + DELIVERY.slice(0, 5));
+    await refused.promise;
+    if (answeredElsewhere) {
+      seen[0]?.res.writeHead(503).end();
+      wire.write(DELIVERY.slice(5, 60));
+      await turns();
+      decides.resolve();
+      wire.write(DELIVERY.slice(60));
+    } else {
+      wire.write(DELIVERY.slice(5));
+      await until(() => seen[0]?.req.complete === true);
+      decides.resolve();
+    }
+    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 503 [^]*Connection: keep-alive\r\n/));
+    wire.write(headersText(signedAndMeasured("")));
+    await vi.waitFor(() => expect(wire.text()).toMatch(/HTTP\/1\.1 200 OK\r\n/));
+  });
+
   test("shares the stream with somebody who listens to it in the same turn", async () => {
     const { receiver, bodies } = receiving();
     const mount = nodeReceiver(receiver);
@@ -117,9 +170,14 @@ describe("node", () => {
     const mount = nodeReceiver(receiver);
     const { url, connections } = await serve((req, res) => {
       mount(req, res);
-      res.writeHead(503).end("busy");
+      res.writeHead(503).write("bu");
+      void turns().then(() => res.end("sy"));
     });
-    expect(await deliver(url)).toMatchObject({ status: 503, body: "busy" });
+    const agent = keepingAgent();
+    for (let round = 0; round < 2; round += 1) {
+      expect(await deliver(url, DELIVERY, { agent })).toMatchObject({ status: 503, body: "busy" });
+    }
+    expect(receiver.seen).toHaveLength(2);
     expect(connections()).toBe(1);
   });
 
@@ -146,3 +204,10 @@ describe("node", () => {
       expect(answer.headers).not.toHaveProperty(name);
   });
 });
+
+/** One connection, kept. */
+function keepingAgent(): Agent {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  return agent;
+}

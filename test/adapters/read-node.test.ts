@@ -6,7 +6,7 @@ import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { readNode } from "../../adapters/http/read-node.ts";
 import { dial, headersText, send, serve } from "../support/http.ts";
-import { deferred } from "../support/turns.ts";
+import { deferred, turns } from "../support/turns.ts";
 
 type Limits = Parameters<typeof readNode>[1];
 
@@ -150,6 +150,7 @@ describe("the reader", () => {
         return signal();
       },
     });
+    await turns();
     expect(signal).not.toHaveBeenCalled();
   });
 
@@ -180,6 +181,21 @@ describe("the reader", () => {
   test("does not believe a length that is exceeded", async () => {
     const req = arriving({ "content-length": "100" }, Buffer.alloc(80), Buffer.alloc(80));
     await expect(readNode(req, { ...unlimited(), maxBytes: 120 })).rejects.toMatchObject({ code: "body-too-large" });
+  });
+
+  test("tells the first of two reasons, and nobody has to catch the second", async () => {
+    const req = arriving({ "transfer-encoding": "chunked" }, Buffer.alloc(80), Buffer.alloc(80));
+    const count = vi
+      .fn<() => void>()
+      .mockImplementationOnce(() => {})
+      .mockImplementation(() => {
+        throw new Error("no room");
+      });
+    await expect(readNode(req, { ...unlimited(), maxBytes: 50, count })).rejects.toMatchObject({
+      code: "body-too-large",
+    });
+    await turns();
+    expect(count).toHaveBeenCalledTimes(2);
   });
 
   test("reads a body of HTTP/2, which no header announces", async () => {

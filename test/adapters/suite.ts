@@ -135,8 +135,15 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       expect(await deliver(url)).toMatchObject({ status: 503, body: "", headers: { "retry-after": "10" } });
     });
 
-    test("that cannot be written is a closed connection", async () => {
-      const { url } = await serve(makeListener(deciding(async () => reply(200, "", { "X-Bad": "line\nbreak" }))));
+    test.each([
+      ["before", async () => {}],
+      ["after", bytesOf],
+    ])("that cannot be written is a closed connection, %s the body was read", async (_, read) => {
+      const receiver = deciding(async (request) => {
+        await read(request);
+        return reply(200, "", { "X-Bad": "line\nbreak" });
+      });
+      const { url } = await serve(makeListener(receiver));
       await expect(deliver(url)).rejects.toMatchObject({ code: "ECONNRESET" });
     });
   });

@@ -127,7 +127,7 @@ describe("a request that is not kept gets a status and nothing else:", () => {
   test.each([
     ["storage-failed", brokenInbox()],
     ["storage-failed", shutInbox()],
-    ["disk-low", altered(() => ({ keep: async (all) => all.map(() => new StorageError("disk-low", "Nearly full.")) }))],
+    ["inbox-full", altered(() => ({ keep: async (all) => all.map(() => new StorageError("inbox-full", "Full.")) }))],
   ])("one that could not be kept is 503 (%s)", async (code, inbox) => {
     const { deliver, receiver } = await mounted({ inbox });
     expectTryAgain(await deliver());

@@ -239,7 +239,7 @@ describe("the inbox is opened", () => {
   });
 
   test.each<[string, unknown]>([
-    ["disk-low", new StorageError("disk-low", "Nearly full.")],
+    ["inbox-full", new StorageError("inbox-full", "Full.")],
     ["storage-failed", new Error("no such volume")],
   ])("or it is said why not (%s)", async (code, error) => {
     const { deliver, receiver } = await mounted({ inbox: shutInbox(error) });
