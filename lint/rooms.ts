@@ -76,8 +76,8 @@ export const rooms: readonly Room[] = [
   },
   {
     room: "src/kit/",
-    may: ["src/protocol/", "src/receiver/", "src/inbox/", "src/dispatch/", "src/*", "npm:p-queue"],
-    why: "This is the one place that puts the rooms together; it adds no framework and no database.",
+    may: ["src/protocol/", "src/receiver/", "src/inbox/", "src/dispatch/", "src/*"],
+    why: "This is the one place that puts the rooms together; it adds no library of its own.",
   },
   {
     room: "src/*",

@@ -1,3 +1,4 @@
+import PQueue from "p-queue";
 import { ClosedError } from "../errors.ts";
 import { createBatcher } from "../inbox/batcher.ts";
 import { createFifo } from "../inbox/fifo.ts";
@@ -41,7 +42,9 @@ export function createDispatcher(
   parts: WorkParts,
   expanded: BacklogOptions["expanded"],
 ): Dispatcher {
-  const { clock, log, concurrency, queue } = parts;
+  const { clock, log, concurrency } = parts;
+  // The one place with concurrency. Its `timeout` is never used: that frees a slot while the function still runs.
+  const queue = new PQueue({ concurrency });
   const pace = createPace(2 * concurrency);
   const rests = createRests();
   const runner = createRunner(parts, { settle, rested: rests.tell });
@@ -61,7 +64,6 @@ export function createDispatcher(
   let stopped = false;
   let givingBack = 0;
   let givenBack = 0; // jobs
-  let crowded = false; // others hold the queue, and nothing of ours does
   let swept = false;
   let looking = false;
   let lookAgain = false;
@@ -111,10 +113,7 @@ export function createDispatcher(
 
   async function claim(): Promise<void> {
     const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - ahead.size - queue.size - queue.pending;
-    if (room <= 0) {
-      crowded = nothingBegun();
-      return;
-    }
+    if (room <= 0) return;
     const { claims, nextDueAt } = await inbox.claim({ max: room, mergeMax: MERGE_MAX });
     if (!working) {
       for (const one of claims) void giveBack(one);
@@ -126,16 +125,6 @@ export function createDispatcher(
     feed();
   }
 
-  const nothingBegun = (): boolean => queued.size === 0 && runner.running() === 0;
-
-  /** What `receiver.handle` runs is in the same queue: its end may be all that this waits for. */
-  queue.addEventListener("next", () => {
-    if (!crowded) return;
-    crowded = false;
-    feed();
-    wake();
-  });
-
   /** p-queue holds twice the concurrency at most: the rest of what is claimed waits where it can be given back. */
   function feed(): void {
     while (working && queue.size + queue.pending < 2 * concurrency) {
@@ -144,7 +133,6 @@ export function createDispatcher(
       queued.add(next);
       void queue.add(() => new Promise<void>((free) => begin(next, free)));
     }
-    crowded = ahead.size > 0 && nothingBegun();
   }
 
   function begin(claimed: Claim, free: () => void): void {

@@ -1,3 +1,4 @@
+import PQueue from "p-queue";
 import { ClosedError, HooklineError, isHooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/delivery.ts";
 import { eventsOf, parseDocument } from "../protocol/envelope.ts";
@@ -30,7 +31,8 @@ interface Direct {
 }
 
 export function createDirectHandling(parts: WorkParts, news: Pick<News, "arrived" | "unhandled">): DirectHandling {
-  const { handlers, middleware, services, clock, counters, queue, graceMs } = parts;
+  const { handlers, middleware, services, clock, counters, concurrency, graceMs } = parts;
+  const queue = new PQueue({ concurrency });
   const inLanes = createInLanes();
   const calls = new Set<RunningCall>();
   const handling = new Set<Promise<void>>();

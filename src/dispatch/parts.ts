@@ -1,4 +1,3 @@
-import type PQueue from "p-queue";
 import type { Clock } from "../clock.ts";
 import type { Counters } from "../counters.ts";
 import type { Job } from "../inbox/job.ts";
@@ -20,8 +19,6 @@ export interface WorkParts {
   readonly random: () => number;
   readonly counters: Counters;
   readonly observers: Observers;
-  /** Where handlers run: the one place with concurrency. Its `timeout` is never used, it frees a slot while the function runs. */
-  readonly queue: PQueue;
   /** Jobs run at once. */
   readonly concurrency: number;
   /** From the abort of a handler to giving its slot back. */

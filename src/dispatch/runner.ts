@@ -64,6 +64,8 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
   const { handlers, middleware, services, log, clock, random, graceMs, maxStuck } = parts;
   const calls = new Map<Claim, { readonly running: RunningCall; readonly jobs: number }>();
   const composed = new WeakMap<Registration, Handler>();
+  /** Warned of: once for each consumer and type, because a whole backlog may be of them. */
+  const missed = new Set<string>();
   const stuck = createStuck(maxStuck);
   let settling = 0;
   let done = 0;
@@ -102,10 +104,15 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
 
   /** Its handler went with a deploy: the jobs wait for one, and free their lane. */
   async function strand({ claim, jobs, events }: Call): Promise<void> {
-    log.warn(
-      { code: "handler-gone", event: events[0].type, consumer: claim.jobs[0].consumer },
-      "jobs wait for a handler that this process does not have",
-    );
+    const { type } = events[0];
+    const { consumer } = claim.jobs[0];
+    if (!missed.has(`${consumer} ${type}`)) {
+      missed.add(`${consumer} ${type}`);
+      log.warn(
+        { code: "handler-gone", event: type, consumer },
+        "jobs wait for a handler that this process does not have",
+      );
+    }
     settling += 1;
     await settle({
       claim,

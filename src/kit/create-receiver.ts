@@ -1,4 +1,3 @@
-import PQueue from "p-queue";
 import { createCounters } from "../counters.ts";
 import type { Handler, Middleware } from "../dispatch/handler.ts";
 import { createHandlers } from "../dispatch/handlers.ts";
@@ -58,7 +57,6 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     log,
     observers,
   });
-  const queue = new PQueue({ concurrency });
   const parts = {
     handlers,
     middleware,
@@ -69,7 +67,6 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     random: Math.random,
     counters,
     observers,
-    queue,
     concurrency,
     graceMs,
     maxStuck,

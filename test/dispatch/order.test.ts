@@ -60,6 +60,39 @@ describe("a lane", () => {
     );
   });
 
+  test("loses no change, whatever merges, fails and comes meanwhile: each is in one call that ended well, in order", async () => {
+    const step = fc.record({
+      record: fc.constantFrom("a", "b"),
+      ms: fc.nat(900),
+      gap: fc.nat(600),
+      fails: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
+        const { receiver, send, pass, clock } = rig({ clock: fakeClock() });
+        const handled: number[] = [];
+        let calls = 0;
+        receiver.on("email.changes", async (event) => {
+          const { ms, fails } = steps[calls % steps.length] ?? { ms: 0, fails: false };
+          calls += 1;
+          await new Promise<void>((resolve) => void clock.setTimer(resolve, ms));
+          if (fails && calls % 3 !== 0) throw new Error("no");
+          handled.push(...event.changes.map((one) => Number((one as { readonly index?: number }).index)));
+        });
+        await receiver.start();
+        for (const [index, { record, gap }] of steps.entries()) {
+          await send(bodyOf({ payloads: [{ ...change(record), index }] }));
+          await pass(gap);
+        }
+        await pass(3_600_000);
+        expect(handled).toEqual(steps.map((_, index) => index));
+        expect(receiver.stats()).toMatchObject({ succeeded: steps.length, dead: 0 });
+        await receiver.close();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
   test("by `account` is one for all of a family, by `none` there is none", async () => {
     for (const [lane, together] of [
       ["account", 1],
