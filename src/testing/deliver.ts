@@ -1,25 +1,34 @@
+import { ClosedError } from "../errors.ts";
 import type { Job } from "../inbox/job.ts";
 import type { Receiver } from "../kit/face.ts";
 import { internalsOf } from "../kit/internals.ts";
 import type { Reply } from "../receiver/raw.ts";
-import { signedDelivery, type SigningOptions } from "./signed-delivery.ts";
-import { isTestClock } from "./test-clock.ts";
 import { followDelivery } from "./follow-delivery.ts";
+import { signedDelivery, type SigningOptions } from "./signed-delivery.ts";
+import { skipperOf } from "./test-clock.ts";
 import type { Sendable } from "./wire.ts";
 
 /** The answer to a delivery, and what became of it. */
 export type Delivered = Reply & {
-  /** Waits until each of the delivery's jobs is done, skipped, unhandled or dead. Under a `testClock` it skips the backoff. */
+  /**
+   * Waits until each of the delivery's jobs is done, skipped, unhandled or dead, and gives them in the order of its
+   * entries; a duplicate is skipped. None where nothing was kept, or another process has to handle it.
+   *
+   * Under a `testClock` what waits for its time is let through at once, whatever the hours. No time passes while a
+   * handler runs: one that waits for a real server does not meet its time limit. To let it, advance the clock.
+   *
+   * @throws ClosedError `closed` when the receiver was closed before
+   */
   settled(): Promise<readonly Job[]>;
 };
-
-/** Time for other deliveries' jobs in the same lanes, when nothing of this one moves. */
-const STEP_MS = 1_000;
 
 /**
  * Signs an event and hands it to a receiver, without a socket; starts the receiver if need be.
  *
- * @throws UsageError `events-apart`, `secret-missing`, and what `receiver.start()` throws
+ * @param event an event, several of one delivery, or `{ wire }` for any body
+ * @param options the receiver's secret, and when it is signed: by default at the receiver's own time
+ * @throws UsageError `events-apart`, `secret-missing`, `receiver-invalid`
+ * @throws ClosedError `closed`
  * @example
  * const delivery = await deliver(receiver, sample("email.created"), { secret });
  * expect(await delivery.settled()).toMatchObject([{ state: "done" }]);
@@ -28,26 +37,28 @@ export async function deliver(receiver: Receiver, event: Sendable, { secret, at 
   const { clock, works } = internalsOf(receiver);
   if (works) await receiver.start();
   const request = signedDelivery(event, { secret, at: at ?? new Date(clock.now()) });
-  const followed = followDelivery(receiver, request.body as Uint8Array);
+  const followed = followDelivery(receiver, request.body);
   const reply = await receiver.receive(request);
   if (reply.status !== 200 || !works) followed.end();
+  const skip = skipperOf(clock);
 
   return {
     ...reply,
     async settled() {
-      for (let quiet = 0; !followed.ended(); quiet += 1) {
-        if (!isTestClock(clock)) {
-          await followed.news();
-          continue;
-        }
-        await clock.advance(0);
-        if (followed.ended() || followed.running()) continue;
-        // What waits for its retry is let through; what waits for others is given time.
-        const next = followed.nextAttemptAt();
-        if (next !== undefined) await clock.advance(Math.max(next - clock.now(), 0));
-        else if (quiet > 0) await clock.advance(STEP_MS);
+      while (!followed.over()) {
+        if (skip !== undefined) await Promise.race([followed.ended, receiver.idle()]);
+        if (followed.over()) break;
+        assertWorking(receiver);
+        await (skip === undefined ? followed.ended : skip());
       }
       return followed.jobs();
     },
   };
+}
+
+function assertWorking(receiver: Receiver): void {
+  if (receiver.stats().role !== "receiving") return;
+  throw new ClosedError("closed", "The receiver was closed before the delivery was settled.", {
+    fix: "Await settled() before `receiver.close()`.",
+  });
 }

@@ -10,20 +10,21 @@ import type { Context } from "../dispatch/context.ts";
  */
 export function fakeContext(fields: Partial<Context> = {}): Context & { readonly unsubscribed: readonly string[] } {
   const unsubscribed: string[] = [];
-  const at = new Date("2026-01-02T03:04:05Z");
+  const { receivedAt = new Date(AT), sentAt = new Date(AT), source } = fields;
   return {
     signal: new AbortController().signal,
     attempt: 1,
     lastAttempt: false,
     merged: 1,
-    receivedAt: at,
-    sentAt: at,
+    receivedAt,
+    sentAt,
     jobId: "1",
     idempotencyKey: "default:sample:0",
     delivery: async () => ({
       id: "1",
-      receivedAt: at.toISOString(),
-      sentAt: at.toISOString(),
+      receivedAt: receivedAt.toISOString(),
+      sentAt: sentAt.toISOString(),
+      ...(source === undefined ? {} : { source }),
       signedBy: "default",
       headers: {},
       bodyBase64: "",
@@ -37,5 +38,7 @@ export function fakeContext(fields: Partial<Context> = {}): Context & { readonly
     unsubscribed,
   };
 }
+
+const AT = "2026-01-02T03:04:05Z";
 
 function nothing(): void {}

@@ -6,73 +6,69 @@ import { entryCount, parseDocument } from "../protocol/envelope.ts";
 
 /** What becomes of one delivery's jobs. */
 export interface FollowedDelivery {
-  /** All of them are settled. */
-  ended(): boolean;
+  /** Resolves when all of them are settled, or there is nothing to follow. */
+  readonly ended: Promise<void>;
+  /** The same, to look at. */
+  over(): boolean;
   /** There is nothing to follow. */
   end(): void;
-  /** A handler runs. */
-  running(): boolean;
-  /** When the first of those that wait for a retry is due. */
-  nextAttemptAt(): number | undefined;
-  /** Resolves when something has changed. */
-  news(): Promise<void>;
-  /** Those that are settled. */
+  /** Those that are settled, in the order in which they were made. */
   jobs(): readonly Job[];
 }
 
 /** @param body the very bytes that are handed to the receiver: they tell this delivery from its equals */
 export function followDelivery(receiver: Receiver, body: Uint8Array): FollowedDelivery {
   const { expandedListeners } = internalsOf(receiver);
-  /** As they stand, by id, of every delivery: a job may start before it is known whose it is. */
-  const jobs = new Map<string, Job>();
-  const unmade: Job[] = [];
+  /** As they were made, those that wait without their own ids. */
+  const made: Job[] = [];
+  /** Of every delivery until it is known which is this one: a job may be settled before. */
+  let settled: Job[] = [];
   let deliveryId: string | undefined;
   let unexpanded = entryCount(parseDocument(body));
   let expected = 0;
   let over = false;
-  let waiting: (() => void)[] = [];
+  const { promise: ended, resolve: finished } = Promise.withResolvers<void>();
 
-  const ours = (state: Job["state"]): Job[] =>
-    [...jobs.values()].filter((job) => job.deliveryId === deliveryId && job.state === state);
-  const settled = (): Job[] => [...ours("done"), ...ours("dead")];
-
-  function tell(): void {
-    if (unexpanded <= 0 && settled().length >= expected) finish();
-    const told = waiting;
-    waiting = [];
-    for (const resolve of told) resolve();
+  function look(): void {
+    if (deliveryId !== undefined && unexpanded <= 0 && settled.length >= expected) end();
   }
 
-  const expanded: ExpandedListener = ({ id, delivery }, made) => {
+  const expanded: ExpandedListener = ({ id, delivery }, jobs) => {
     if (delivery.body !== body) return;
     deliveryId = id;
-    unexpanded -= new Set(made.map(({ event }) => event)).size;
-    expected += made.filter(({ state }) => state === "waiting").length;
-    unmade.push(...made.filter(({ state }) => state !== "waiting"));
-    tell();
+    settled = settled.filter((job) => job.deliveryId === id);
+    unexpanded -= new Set(jobs.map(({ event }) => event)).size;
+    expected += jobs.filter(waits).length;
+    for (const job of jobs) made.push(job);
+    look();
   };
   const moved = ({ job }: { readonly job: Job }): void => {
-    jobs.set(job.id, job);
-    tell();
+    if (deliveryId !== undefined && job.deliveryId !== deliveryId) return;
+    settled.push(job);
+    look();
   };
   expandedListeners.add(expanded);
-  const unobserve = receiver.observe({ started: moved, succeeded: moved, dead: moved, retried: moved });
+  const unobserve = receiver.observe({ succeeded: moved, dead: moved });
 
-  function finish(): void {
+  function end(): void {
     over = true;
     expandedListeners.delete(expanded);
     unobserve();
+    finished();
   }
 
   return {
-    ended: () => over,
-    end: finish,
-    running: () => ours("running").length > 0,
-    nextAttemptAt() {
-      const times = ours("waiting").map(({ nextAttemptAt }) => nextAttemptAt?.getTime() ?? 0);
-      return times.length === 0 ? undefined : Math.min(...times);
+    ended,
+    over: () => over,
+    end,
+    jobs() {
+      // An inbox counts jobs as they are made.
+      const inOrder = settled.toSorted((a, b) => Number(a.id) - Number(b.id)).values();
+      return made.flatMap((job) => (waits(job) ? (inOrder.next().value ?? []) : job));
     },
-    news: () => (over ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
-    jobs: () => [...unmade, ...settled()].toSorted((a, b) => Number(a.id) - Number(b.id)),
   };
+}
+
+function waits({ state }: Job): boolean {
+  return state === "waiting";
 }

@@ -1,14 +1,43 @@
-import type { Change, EventMap } from "../protocol/events.ts";
+import { UsageError } from "../errors.ts";
+import type { Change, Envelope, EventMap, UnknownEvent } from "../protocol/events.ts";
+import { resourceOf } from "../protocol/registry.ts";
 
 /**
- * An event as a handler gets it, whole and of the right type: for a test that calls a handler itself.
+ * An event as a handler gets it, whole and of the right type: for a test that calls a handler itself, or delivers it.
  *
- * @param fields what your test is about; the rest is made up, the same every time
+ * @param name any but the families and `*`
+ * @param fields what your test is about; the rest is made up, the same every time, and fits: the resource names the
+ * calendar, task list or booking page that you give, and the other way round
+ * @throws UsageError `option-invalid` for any other name
  * @example
  * await onOpen(sample("tracking.open", { context: "deal-9" }), fakeContext());
  */
 export function sample<N extends keyof EventMap>(name: N, fields: Partial<EventMap[N]> = {}): EventMap[N] {
-  return { ...SAMPLES[name], ...fields };
+  if (!Object.hasOwn(SAMPLES, name)) {
+    throw new UsageError("option-invalid", `sample got ${JSON.stringify(name)}, expected the name of an event.`, {
+      fix: `Take one of ${Object.keys(SAMPLES).join(", ")}.`,
+    });
+  }
+  const made = name === "unknown" ? unknownOf((fields as Partial<UnknownEvent>).reason) : SAMPLES[name];
+  const event: object = { ...structuredClone(made), ...fields };
+  const { resource } = fields;
+  return (typeof resource === "string"
+    ? { ...event, ...resourceOf(resource)?.ids, ...fields }
+    : { ...event, ...resourceFor(event), ...fields }) as unknown as EventMap[N];
+}
+
+interface Named {
+  readonly bookingId?: number;
+  readonly calendarId?: string;
+  readonly taskListId?: string;
+}
+
+/** The path that names the record's calendar, list or page; nothing for an event whose path names none. */
+function resourceFor({ bookingId, calendarId, taskListId }: Named): Partial<Envelope> {
+  if (bookingId !== undefined) return { resource: `/booking/${bookingId}` };
+  if (calendarId !== undefined) return { resource: `/calendars/${encodeURIComponent(calendarId)}/events` };
+  if (taskListId !== undefined) return { resource: `/tasklists/${encodeURIComponent(taskListId)}/tasks` };
+  return {};
 }
 
 const FROM = { subscription: 1001, accountId: 2002 };
@@ -27,6 +56,18 @@ const TRACKING = {
 const VIEW = { location: "Utrecht, NL", userAgent: "Mozilla/5.0", remoteAddr: "192.0.2.1" };
 const MAIL = { threadId: "t-1", messageId: "m-2", internetMessageId: "<m-2@example.com>" };
 
+/** What the reason says is wrong with it. */
+function unknownOf(reason: UnknownEvent["reason"] = "resource"): UnknownEvent {
+  const type = "unknown";
+  if (reason === "not-json") return { type, reason };
+  if (reason === "shape") return { ...EMAIL, type, reason, json: { changeType: "created" } };
+  if (reason === "value") return { ...EMAIL, type, reason, json: { id: "m-1", changeType: "archived" } };
+  const notes = { ...FROM, resource: "/notes" };
+  return { ...notes, type, reason, json: { ...notes, payloads: [{ id: "n-1" }] } };
+}
+
+/** A field of the wire that no handler needs, and every handler gets. */
+const notice = (lifecycleEvent: string): object => ({ lifecycleEvent });
 const created = (id: string): Change<"created"> => ({ id, changeType: "created" });
 const updated = (id: string): Change<"updated"> => ({ id, changeType: "updated" });
 const deleted = (id: string): Change<"deleted"> => ({ id, changeType: "deleted" });
@@ -66,13 +107,7 @@ const SAMPLES: EventMap = {
     eventId: "e-9",
     type: "booking",
   },
-  "lifecycle.error": { ...EMAIL, error: "Active token is missing", type: "lifecycle.error" },
-  "lifecycle.active": { ...EMAIL, type: "lifecycle.active" },
-  unknown: {
-    ...FROM,
-    resource: "/notes",
-    type: "unknown",
-    reason: "resource",
-    json: { ...FROM, resource: "/notes", payloads: [{ id: "n-1" }] },
-  },
+  "lifecycle.error": { ...EMAIL, ...notice("error"), error: "Active token is missing", type: "lifecycle.error" },
+  "lifecycle.active": { ...EMAIL, ...notice("active"), type: "lifecycle.active" },
+  unknown: unknownOf(),
 };

@@ -1,0 +1,37 @@
+// Middleware runs around every handler, in the order of `use`: here one times them, and one finds what all of them need.
+// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/middleware.ts
+// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+import { createServer } from "node:http";
+import { createReceiver, memoryInbox } from "hookline";
+import { nodeReceiver } from "hookline/node";
+
+declare module "hookline" {
+  interface ContextState {
+    caseWorker?: string;
+  }
+}
+
+const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
+const receiver = createReceiver({ secret, inbox: memoryInbox() });
+
+receiver.use(async (event, ctx, next) => {
+  const startedAt = performance.now();
+  try {
+    await next();
+  } finally {
+    console.log(`${event.type}, attempt ${ctx.attempt}: ${Math.round(performance.now() - startedAt)} ms`);
+  }
+});
+receiver.use(async (event, ctx, next) => {
+  ctx.state.caseWorker = event.accountId === 2002 ? "Ann" : "Bob"; // looked up, in a real app
+  await next();
+});
+receiver.on("email", (event, ctx) => console.log(`${ctx.state.caseWorker} is told of message ${event.id}`));
+
+await receiver.start();
+const server = createServer(nodeReceiver(receiver, { path: "/webhooks" }));
+server.listen(port, () => console.log(`listening on http://localhost:${port}/webhooks`));
+process.once("SIGTERM", () => {
+  server.close();
+  void receiver.close();
+});

@@ -1,0 +1,34 @@
+// Several applications of the service on one server: the URL says which one it is, and each has its own signing secret.
+// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/multi-tenant.ts
+// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks/shop
+import express from "express";
+import { createReceiver, memoryInbox } from "hookline";
+import { expressReceiver } from "hookline/express";
+
+const { SIGNING_SECRET, CRM_SIGNING_SECRET, PORT: port = 3000 } = process.env;
+const secrets = new Map([
+  ["shop", SIGNING_SECRET],
+  ["crm", CRM_SIGNING_SECRET],
+]);
+
+const receiver = createReceiver({
+  // May be asynchronous, and look into a database: what it finds is kept for a minute.
+  secret: ({ source = "" }) => secrets.get(source),
+  inbox: memoryInbox(),
+});
+
+receiver.on("email", (event, ctx) => console.log(`${ctx.source}: ${event.changeType} message ${event.id}`));
+
+const app = express();
+app.post("/webhooks/:tenant", expressReceiver(receiver, { source: ({ params: { tenant } }) => tenant }));
+
+await receiver.start();
+const server = app.listen(port, (error) => {
+  if (error !== undefined) throw error;
+  console.log(`listening on http://localhost:${port}/webhooks/shop`);
+});
+
+process.once("SIGTERM", () => {
+  server.close();
+  void receiver.close();
+});

@@ -1,0 +1,31 @@
+// A receiver that is a server of its own, without a framework. Its work takes time, and may fail: that is tried again.
+// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/node.ts
+// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+import { createServer } from "node:http";
+import { setTimeout } from "node:timers/promises";
+import { createReceiver, GiveUp, memoryInbox } from "hookline";
+import { nodeReceiver } from "hookline/node";
+
+const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
+const receiver = createReceiver({ secret, inbox: memoryInbox(), concurrency: 20 });
+
+receiver.on(
+  "email",
+  async (event, ctx) => {
+    await setTimeout(10, undefined, { signal: ctx.signal }); // the call of an API, such as fetch(url, { signal })
+    if (ctx.attempt === 1) throw new Error("the API is busy");
+    if (event.id === "m-404") throw new GiveUp("there is no such message");
+    console.log(`account ${event.accountId}: fetched message ${event.id} at attempt ${ctx.attempt}`);
+  },
+  { attempts: 5, timeoutMs: 10_000 },
+);
+receiver.onDead((job) => console.log(`gave up on ${job.event.type}: ${job.lastError?.message}`));
+
+await receiver.start();
+const server = createServer(nodeReceiver(receiver, { path: "/webhooks" }));
+server.listen(port, () => console.log(`listening on http://localhost:${port}/webhooks`));
+
+process.once("SIGTERM", () => {
+  server.close();
+  void receiver.close({ drainMs: 20_000 });
+});

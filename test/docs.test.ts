@@ -1,0 +1,70 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startNode } from "./cli/child.ts";
+
+const root = join(import.meta.dirname, "..");
+const chapter = readFileSync(join(root, "docs/testing.md"), "utf8");
+
+/** Inside the repository, or `hookline` could not be found by its name. */
+const folder = mkdtempSync(join(import.meta.dirname, ".readme-docs-"));
+const folderName = `test/${basename(folder)}`;
+
+const files = [...chapter.matchAll(/^```ts file=(\S+)\n(.*?)^```$/gms)].map(([, name = "", code = ""]) => ({
+  // Another name than tests have here: a run beside this one must not take them for its own.
+  name: name.replace(".test.ts", ".example.ts"),
+  code,
+}));
+
+beforeAll(() => {
+  for (const { name, code } of files) writeFileSync(join(folder, name), code);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("docs/testing.md", () => {
+  test("has an app and its tests, and no code that is not run", () => {
+    expect(files.map(({ name }) => name)).toContain("app.ts");
+    expect(files.filter(({ name }) => name.endsWith(".example.ts"))).toHaveLength(files.length - 1);
+    expect([...chapter.matchAll(/^```\w/gm)]).toHaveLength(files.length);
+  });
+
+  test("has tests that pass", { timeout: 60_000 }, async () => {
+    const config = { include: [`${folderName}/*.example.ts`] };
+    writeFileSync(
+      join(folder, "vitest.config.ts"),
+      `import base from "../../vitest.config.ts";\nexport default { ...base, test: ${JSON.stringify(config)} };\n`,
+    );
+    const report = join(folder, "report.json");
+    const run = startNode([
+      "node_modules/vitest/vitest.mjs",
+      "run",
+      `--config=${folderName}/vitest.config.ts`,
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile.json=${report}`,
+    ]);
+    expect(await run.ended, run.out() + run.err()).toBe(0);
+    const tests = [...chapter.matchAll(/^test\(/gm)].length;
+    expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ numTotalTests: tests, numPassedTests: tests });
+  });
+
+  test("has code that type-checks", { timeout: 120_000 }, async () => {
+    // As strict as most programs are; what this repository asks of itself beyond that is its own affair.
+    const relaxed = { noImplicitReturns: false, noPropertyAccessFromIndexSignature: false };
+    const config = {
+      extends: "../../tsconfig.json",
+      compilerOptions: { rootDir: "../..", ...relaxed },
+      include: [],
+      files: files.map(({ name }) => name),
+    };
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+    const compiler = startNode(["node_modules/typescript/bin/tsc", "-p", folder]);
+    expect(await compiler.ended, compiler.out() + compiler.err()).toBe(0);
+  });
+
+  test("links to what is there", () => {
+    const links = [...chapter.matchAll(/\]\(([^)#]+)\)/g)].map(([, target = ""]) => target);
+    expect(links).not.toEqual([]);
+    for (const link of links) expect(() => readFileSync(join(root, "docs", link)), link).not.toThrow();
+  });
+});

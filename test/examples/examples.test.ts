@@ -1,0 +1,187 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startNode } from "../cli/child.ts";
+import { send } from "../support/http.ts";
+import { signedHeaders } from "../support/sign.ts";
+import { until } from "../support/turns.ts";
+
+const folder = join(import.meta.dirname, "../../examples");
+const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));
+
+const SECRET = "a secret of the shop";
+const CRM_SECRET = "a secret of the CRM";
+
+interface Posted {
+  readonly resource?: string;
+  readonly payloads?: readonly object[];
+  /** @default what the example itself prints as its URL */
+  readonly path?: string;
+  readonly secret?: string;
+  /** @default 200 */
+  readonly status?: number;
+}
+
+const created = (id: string): object => ({ id, changeType: "created" });
+
+/** What is posted to each example that serves, and what it then prints. */
+const SERVERS: Readonly<Record<string, { readonly posts: readonly Posted[]; readonly prints: readonly string[] }>> = {
+  "express.ts": {
+    posts: [
+      { payloads: [created("m-1"), { id: "m-2", changeType: "deleted" }] },
+      { secret: "another", status: 401 },
+      { path: "/elsewhere", status: 404 },
+    ],
+    prints: ["account 2002: created message m-1, attempt 1", "account 2002: look whether message m-2 is gone"],
+  },
+  "koa.ts": {
+    posts: [
+      { payloads: [created("m-1")] },
+      { resource: "/calendars/work/events", payloads: [created("e-1")] },
+      { resource: "/calendars/home/events" },
+      { secret: "another", status: 401 },
+      { path: "/elsewhere", status: 200 },
+    ],
+    prints: ["created message m-1", "created event e-1 of work", "something changed in home"],
+  },
+  "node.ts": {
+    posts: [
+      { payloads: [created("m-1"), created("m-404")] },
+      { secret: "another", status: 401 },
+      { path: "/elsewhere", status: 404 },
+    ],
+    prints: ["account 2002: fetched message m-1 at attempt 2", "gave up on email.created: there is no such message"],
+  },
+  "middleware.ts": {
+    posts: [{ payloads: [created("m-1")] }, { secret: "another", status: 401 }],
+    prints: ["Ann is told of message m-1", "email.created, attempt 1: "],
+  },
+  "multi-tenant.ts": {
+    posts: [
+      { payloads: [created("m-1")] },
+      { payloads: [created("m-2")], path: "/webhooks/crm", secret: CRM_SECRET },
+      { path: "/webhooks/crm", status: 401 },
+      { path: "/webhooks/stranger", status: 401 },
+    ],
+    prints: ["shop: created message m-1", "crm: created message m-2"],
+  },
+  "own-queue.ts": {
+    posts: [{ payloads: [created("m-1")] }, { payloads: [created("m-2")] }, { secret: "another", status: 401 }],
+    prints: ["created message m-1", "created message m-2"],
+  },
+};
+
+describe("the examples", () => {
+  test("are all run by a test", () => {
+    // The tour has a test of its own, beside this one.
+    expect(files.toSorted()).toEqual([...Object.keys(SERVERS), "testing.ts", "tour.ts"].toSorted());
+  });
+
+  test.each(files.filter((name) => name !== "tour.ts"))("are short, and say how to try them: %s", (name) => {
+    const lines = readFileSync(join(folder, name), "utf8").trimEnd().split("\n");
+    expect(lines.length).toBeLessThan(40);
+    const head = lines.slice(
+      0,
+      lines.findIndex((line) => !line.startsWith("//")),
+    );
+    expect(head.length).toBeLessThanOrEqual(3);
+    const run = `npx node --conditions=hookline-source examples/${name}`;
+    if (name === "testing.ts") {
+      expect(head.slice(1)).toEqual([`// Try it: ${run}`]);
+      return;
+    }
+    expect(head[1]).toBe(`// Try it: SIGNING_SECRET=whsec ${run}`);
+    expect(head[2]).toMatch(/^\/\/ and then: SIGNING_SECRET=whsec npm run hookline -- send \S+ --to http:\S+$/);
+    const [url = ""] = head[2]?.match(/http:\S+$/) ?? [];
+    expect(lines.join("\n").replaceAll("${port}", "3000")).toContain(`listening on ${url}\``);
+  });
+
+  test.each(Object.entries(SERVERS))(
+    "receive, handle and close: %s",
+    { timeout: 30_000 },
+    async (name, { posts, prints }) => {
+      const queue = mkdtempSync(join(tmpdir(), "hookline-"));
+      onTestFinished(() => rmSync(queue, { recursive: true, force: true }));
+      const child = startNode([`examples/${name}`], {
+        SIGNING_SECRET: SECRET,
+        CRM_SIGNING_SECRET: CRM_SECRET,
+        PORT: String(await freePort()),
+        QUEUE: queue,
+      });
+      const [, url = ""] = await child.says("out", /listening on (\S+)\n/);
+      for (const { path, status = 200, secret = SECRET, resource = "/email/messages", payloads } of posts) {
+        const body = JSON.stringify({ subscription: 1001, accountId: 2002, resource, payloads });
+        const target = new URL(path ?? url, url).href;
+        const answer = await send(target, { body, headers: signedHeaders(body, { secret }) });
+        expect(answer.status, target).toBe(status);
+      }
+      for (const line of prints) await child.says("out", new RegExp(line));
+      child.kill("SIGTERM");
+      expect(await child.ended, child.out() + child.err()).toBe(0);
+      expect(readdirSync(queue)).toEqual([]);
+    },
+  );
+
+  test("hand deliveries to another process: own-queue.ts", { timeout: 30_000 }, async () => {
+    const queue = mkdtempSync(join(tmpdir(), "hookline-"));
+    onTestFinished(() => rmSync(queue, { recursive: true, force: true }));
+    const env = { SIGNING_SECRET: SECRET, PORT: String(await freePort()), QUEUE: queue };
+    const first = startNode(["examples/own-queue.ts"], env);
+    const [, url = ""] = await first.says("out", /listening on (\S+)\n/);
+    await deliver(url, "m-1");
+    const [, worker = ""] = await first.says("out", /process (\d+): created message m-1/);
+    await until(() => readdirSync(queue).length === 0);
+
+    // Without its worker it still keeps, and answers 200.
+    process.kill(Number(worker), "SIGKILL");
+    await deliver(url, "m-2");
+    first.kill("SIGTERM");
+    expect(await first.ended, first.err()).toBe(0);
+    expect(readdirSync(queue)).toEqual([expect.stringMatching(/^\d+-[\da-f-]+\.json$/)]);
+
+    const second = startNode(["examples/own-queue.ts"], env);
+    await second.says("out", /process \d+: created message m-2/);
+    second.kill("SIGTERM");
+    expect(await second.ended, second.err()).toBe(0);
+    expect(readdirSync(queue)).toEqual([]);
+    expect(second.out()).not.toContain("m-1");
+  });
+
+  test.each(Object.keys(SERVERS).filter((name) => name !== "multi-tenant.ts" && name !== "own-queue.ts"))(
+    "say what is missing where there is no secret: %s",
+    { timeout: 30_000 },
+    async (name) => {
+      const child = startNode([`examples/${name}`]);
+      expect(await child.ended).toBe(1);
+      expect(child.err()).toContain("secret-missing");
+      expect(child.out()).toBe("");
+    },
+  );
+
+  test("test handlers: testing.ts", { timeout: 30_000 }, async () => {
+    const child = startNode(["examples/testing.ts"]);
+    expect(await child.ended, child.err()).toBe(0);
+    expect(child.out()).toMatch(/^all as expected, after \d+ attempts that failed\n$/);
+    expect(child.err()).toBe("");
+  });
+});
+
+async function deliver(url: string, id: string): Promise<void> {
+  const body = JSON.stringify({
+    subscription: 1001,
+    accountId: 2002,
+    resource: "/email/messages",
+    payloads: [created(id)],
+  });
+  expect(await send(url, { body, headers: signedHeaders(body, { secret: SECRET }) })).toMatchObject({ status: 200 });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
