@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
+import { text as readText } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import manifest from "../package.json" with { type: "json" };
 
@@ -85,7 +85,7 @@ describe("the README's commands", () => {
   it("make and delete a subscription as the service's document says", async () => {
     const asked: unknown[] = [];
     const service = createHttpServer((req, res) => {
-      void text(req).then((body) => {
+      void readText(req).then((body) => {
         asked.push([req.method, req.url, req.headers.authorization, req.headers["content-type"], body]);
         res.end();
       });

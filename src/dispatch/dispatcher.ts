@@ -4,7 +4,7 @@ import { createBatcher } from "../inbox/batcher.ts";
 import { createFifo } from "../inbox/fifo.ts";
 import type { Claim, JobOutcome, Settlement, WorkingInbox } from "../inbox/port.ts";
 import { createBacklog, type BacklogOptions } from "./backlog.ts";
-import { createPace } from "./pace.ts";
+import { createPace, MOST_AHEAD } from "./pace.ts";
 import type { WorkParts } from "./parts.ts";
 import { createRests } from "./rests.ts";
 import { createRunner } from "./runner.ts";
@@ -45,7 +45,7 @@ export function createDispatcher(
   const { clock, log, concurrency } = parts;
   // The one place with concurrency. Its `timeout` is never used: that frees a slot while the function still runs.
   const queue = new PQueue({ concurrency });
-  const pace = createPace(2 * concurrency);
+  const pace = createPace(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
   const rests = createRests();
   const runner = createRunner(parts, { settle, rested: rests.tell });
   const backlog = createBacklog(parts, { inbox, stopped: () => !working, expanded, wake });

@@ -7,7 +7,7 @@ export interface Pace {
 
 const MOMENT_MS = 50;
 /** A claim that waits cannot take along what comes for it meanwhile, and counts as running when the process dies. */
-const MOST_AHEAD = 512;
+export const MOST_AHEAD = 512;
 
 /** @param least claimed however slow the handlers are */
 export function createPace(least: number): Pace {

@@ -38,21 +38,24 @@ export function reportEnd(
   }
   const { error: thrown } = result;
   const error = toJobError(thrown, settledAt);
-  counters.failed += jobs.length;
-  log.warn(
-    {
-      err: thrown,
-      jobId: jobs.at(-1)?.id,
-      event: events.at(-1)?.type,
-      attempt: jobs[0]?.attempt,
-      merged: jobs.length,
-      outcome: outcomes[0]?.to,
-    },
-    "a handler failed",
-  );
+  // It asked for more time: nothing has failed.
+  const asked = outcomes.every((outcome) => outcome.to === "retry" && !outcome.counted);
+  const facts = {
+    jobId: jobs.at(-1)?.id,
+    event: events.at(-1)?.type,
+    attempt: jobs[0]?.attempt,
+    merged: jobs.length,
+    outcome: outcomes[0]?.to,
+  };
+  if (asked) {
+    log.debug(facts, "a handler asked to be tried again later");
+  } else {
+    counters.failed += jobs.length;
+    log.warn({ ...facts, err: thrown }, "a handler failed");
+  }
   eachOf(jobs, events, (job, event, index) => {
     const outcome = outcomes[index];
-    observers.tell("failed", () => ({ job: toJobOf(job, event, { error }), error: thrown, durationMs }));
+    if (!asked) observers.tell("failed", () => ({ job: toJobOf(job, event, { error }), error: thrown, durationMs }));
     if (outcome?.to === "retry") {
       counters.retried += 1;
       observers.tell("retried", () => ({

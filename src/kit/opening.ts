@@ -22,16 +22,19 @@ export function createOpening(
   let isOpen = false;
 
   async function open(): Promise<void> {
+    await inbox.open(host);
+    isOpen = true;
+  }
+
+  async function opened(): Promise<void> {
+    const begun = (opening ??= open());
     try {
-      await inbox.open(host);
-      isOpen = true;
+      await begun;
     } catch (error) {
-      opening = undefined;
+      if (opening === begun) opening = undefined;
       throw error;
     }
   }
-
-  const opened = (): Promise<void> => (opening ??= open());
 
   return {
     opened,

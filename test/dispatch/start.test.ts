@@ -1,8 +1,8 @@
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { bodyOf, change, trackingBody, tracked } from "../support/make-delivery.ts";
-import { emails, failing, heldHandler, notingHandler, rig } from "../support/rig.ts";
-import { deferred, turns } from "../support/turns.ts";
+import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { deferred, turns, until } from "../support/turns.ts";
 import { altered } from "../support/inboxes.ts";
 
 describe("events that are kept before start()", () => {
@@ -55,6 +55,24 @@ describe("events that are kept before start()", () => {
     expect(seen).toEqual([...ids, "behind"]);
     expect(inbox.stats()).toMatchObject({ unexpanded: 0, waiting: 0 });
   });
+});
+
+test("what found no room in the inbox is expanded as soon as jobs are done", async () => {
+  const { receiver, send, inbox } = rig({ inbox: memoryInbox({ maxJobs: 500 }) });
+  const { calls, handler } = heldHandler();
+  receiver.on("email", handler, { lane: "account", coalesce: false });
+  const ids = Array.from({ length: 1_000 }, (_, index) => `m-${index}`);
+  await send(emails(...ids));
+  await send(emails("behind"));
+  await receiver.start();
+  await turns();
+  expect(inbox.stats()).toMatchObject({ unexpanded: 1, running: 1, waiting: 999 });
+  for (let ended = 0; ended < 1_001; ended += 1) {
+    await until(() => calls.length > ended);
+    calls[ended]?.end();
+  }
+  await receiver.idle();
+  expect(calls.map(({ event }) => idOf(event))).toEqual([...ids, "behind"]);
 });
 
 describe("a delivery", () => {
@@ -129,12 +147,16 @@ describe("start()", () => {
   test.each([undefined, "", "  "])("refuses the secret %o", async (secret) => {
     const receiver = createReceiver({ secret, inbox: memoryInbox(), log: false });
     await expect(receiver.start()).rejects.toMatchObject({ code: "secret-missing" });
+    expect(receiver.stats().role).toBe("receiving");
   });
 
   test("that failed may be tried again", async () => {
     let broken = true;
     const inbox = altered((own) => ({
-      open: (host) => (broken ? Promise.reject(new Error("no volume")) : own.open(host)),
+      open(host) {
+        if (broken) throw new Error("no volume");
+        return own.open(host);
+      },
     }));
     const { receiver, send } = rig({ inbox });
     const { seen, handler } = notingHandler();

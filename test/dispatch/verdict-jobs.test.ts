@@ -53,7 +53,7 @@ describe("RetryLater", () => {
       [31_500, 1, true],
       [3_600_000, 1, true],
     ]);
-    expect(receiver.stats()).toMatchObject({ succeeded: 1, dead: 0 });
+    expect(receiver.stats()).toMatchObject({ succeeded: 1, failed: 0, retried: 3, dead: 0 });
   });
 
   test("is bounded by `retryForMs`", async () => {

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import type { Logger } from "hookline";
 
-export interface LogLine {
+interface LogLine {
   readonly level: keyof Logger;
   readonly facts: Readonly<Record<string, unknown>>;
   readonly message: string | undefined;

@@ -16,7 +16,7 @@ export interface Setup extends Partial<ReceiverOptions> {
   readonly around?: (listener: RequestListener) => RequestListener;
 }
 
-export interface Delivered extends Sent {
+interface Delivered extends Sent {
   /** @default {@link SECRET} */
   readonly secret?: string;
   /** @default the receiver's present time */

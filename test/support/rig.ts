@@ -72,7 +72,7 @@ export function emails(...ids: readonly string[]): string {
 }
 
 /** A call of a handler that the test ends by hand. */
-export interface HeldCall {
+interface HeldCall {
   readonly event: AnyEvent;
   readonly ctx: Context;
   end(): void;

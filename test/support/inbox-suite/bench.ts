@@ -29,7 +29,7 @@ export interface InboxBench {
 /** Sentences about an inbox, each with its proof. */
 export type InboxCases = Readonly<Record<string, (bench: InboxBench) => Promise<void>>>;
 
-export const DEDUPE_WINDOW_MS = 8 * 86_400_000;
+const DEDUPE_WINDOW_MS = 8 * 86_400_000;
 
 export async function openBench(make: () => WorkingInbox | Promise<WorkingInbox>): Promise<InboxBench> {
   const clock = fakeClock();
@@ -138,7 +138,7 @@ export function retry({ clock }: InboxBench, delayMs: number, counted = true): J
 }
 
 /** The record of a change, or the tracking event's id. */
-export function recordOf(job: ClaimedJob): string {
+function recordOf(job: ClaimedJob): string {
   return String((eventAt(job) as { readonly id?: unknown }).id);
 }
 
