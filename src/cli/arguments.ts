@@ -2,13 +2,24 @@ import { parseArgs } from "node:util";
 import { CommandError } from "./command-error.ts";
 import { EXIT } from "./exit-codes.ts";
 
-/** A flag with a value, such as `--port 3000` or `--port=3000`. */
-export interface ValueFlag<T> {
+/** What a value is read from. */
+interface Read<T> {
   /** What the value must be, in words. */
   readonly expects: string;
   /** The value in the text; `undefined` when it is none. */
   readonly read: (text: string) => T | undefined;
+  /** Set for what stands there by its place, not by a flag: its name in the help, such as `FILE`. */
+  readonly argument?: string;
+}
+
+/** A flag with a value, such as `--port 3000` or `--port=3000`. */
+export interface ValueFlag<T> extends Read<T> {
   readonly default: T;
+}
+
+/** A flag with a value that must be given. */
+export interface RequiredFlag<T> extends Read<T> {
+  readonly required: true;
 }
 
 /** A flag that is there or not, such as `--help`. */
@@ -17,13 +28,18 @@ interface Switch {
   readonly short: string;
 }
 
-export type Flags = Readonly<Record<string, ValueFlag<unknown> | Switch>>;
+type Valued = ValueFlag<unknown> | RequiredFlag<unknown>;
+
+export type Flags = Readonly<Record<string, Valued | Switch>>;
 
 /** What the flags say: a value, or whether a switch is there. */
-export type ValuesOf<F extends Flags> = { readonly [N in keyof F]: F[N] extends ValueFlag<infer T> ? T : boolean };
+export type ValuesOf<F extends Flags> = {
+  readonly [N in keyof F]: F[N] extends ValueFlag<infer T> ? T : F[N] extends RequiredFlag<infer T> ? T : boolean;
+};
 
 /**
- * Reads a command's arguments. The last one counts where a flag is given twice.
+ * Reads a command's arguments. The last one counts where a flag is given twice. Whether those are there that must be,
+ * {@link assertGiven} tells.
  *
  * @throws CommandError for what it does not take, with what it does
  */
@@ -31,16 +47,30 @@ export function parseArguments<const F extends Flags>(args: readonly string[], f
   // Not strict: its messages would tell neither what a value must be nor which flags there are.
   const { tokens } = parseArgs({ args: [...args], options: optionsOf(flags), strict: false, tokens: true });
   const values: Record<string, unknown> = Object.fromEntries(
-    Object.entries(flags).map(([name, flag]) => [name, "read" in flag ? flag.default : false]),
+    Object.entries(flags).map(([name, flag]) => [name, "short" in flag ? false : defaultOf(flag)]),
   );
+  const places = Object.entries(flags).filter(isPlaced);
   for (const token of tokens) {
     if (token.kind === "option-terminator") continue;
-    if (token.kind === "positional") throw mistake(`Got the argument "${token.value}", expected flags only.`, flags);
+    if (token.kind === "positional") {
+      const place = places.shift();
+      if (place === undefined) throw mistake(`Got the argument "${token.value}", ${onlyThose(flags)}.`, flags);
+      values[place[0]] = valueOf({ rawName: place[1].argument, value: token.value, inlineValue: true }, place[1]);
+      continue;
+    }
     const flag = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined;
-    if (flag === undefined) throw mistake(`There is no flag ${token.rawName}.`, flags);
-    values[token.name] = "read" in flag ? valueOf(token, flag) : switched(token);
+    if (flag === undefined || "argument" in flag) throw mistake(`There is no flag ${token.rawName}.`, flags);
+    values[token.name] = "short" in flag ? switched(token) : valueOf(token, flag);
   }
   return values as ValuesOf<F>;
+}
+
+/** @throws CommandError when something is missing that must be given */
+export function assertGiven<F extends Flags>(values: ValuesOf<F>, flags: F): void {
+  for (const [name, flag] of Object.entries(flags)) {
+    if (!("required" in flag) || values[name] !== undefined) continue;
+    throw new CommandError(EXIT.usage, `${flag.argument ?? `--${name}`} is missing, expected ${flag.expects}.`);
+  }
 }
 
 interface Token {
@@ -49,7 +79,11 @@ interface Token {
   readonly inlineValue: boolean | undefined;
 }
 
-function valueOf<T>({ rawName, value, inlineValue }: Token, { expects, read }: ValueFlag<T>): T {
+function defaultOf(flag: Valued): unknown {
+  return "default" in flag ? flag.default : undefined;
+}
+
+function valueOf({ rawName, value, inlineValue }: Token, { expects, read }: Valued): unknown {
   // Without strict the next flag would count as the value.
   if (value === undefined || (inlineValue !== true && value.startsWith("--"))) {
     throw new CommandError(EXIT.usage, `${rawName} needs a value: ${expects}.`);
@@ -65,15 +99,26 @@ function switched({ rawName, value }: Token): true {
 }
 
 function mistake(message: string, flags: Flags): CommandError {
-  const names = Object.keys(flags).map((name) => `--${name}`);
+  const names = Object.entries(flags).flatMap(([name, flag]) => ("argument" in flag ? [] : `--${name}`));
   return new CommandError(EXIT.usage, `${message} Allowed: ${names.join(", ")}.`);
+}
+
+function onlyThose(flags: Flags): string {
+  const names = Object.entries(flags)
+    .filter(isPlaced)
+    .map(([, { argument }]) => argument);
+  return names.length === 0 ? "expected flags only" : `expected one ${names.join(" ")} and flags only`;
+}
+
+function isPlaced(entry: [string, Flags[string]]): entry is [string, Valued & { readonly argument: string }] {
+  return "argument" in entry[1];
 }
 
 function optionsOf(flags: Flags): Record<string, { type: "string" } | { type: "boolean"; short: string }> {
   return Object.fromEntries(
     Object.entries(flags).map(([name, flag]) => [
       name,
-      "read" in flag ? { type: "string" } : { type: "boolean", short: flag.short },
+      "short" in flag ? { type: "boolean", short: flag.short } : { type: "string" },
     ]),
   );
 }

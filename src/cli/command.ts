@@ -1,4 +1,4 @@
-import type { Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import type { Flags, ValuesOf } from "./arguments.ts";
 import type { ExitCode } from "./exit-codes.ts";
 
@@ -6,6 +6,7 @@ import type { ExitCode } from "./exit-codes.ts";
 export interface Io {
   readonly stdout: Terminal;
   readonly stderr: Terminal;
+  readonly stdin: Readable & { readonly isTTY?: boolean | undefined };
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Where SIGTERM and SIGINT arrive. */
   readonly signals: {
@@ -22,6 +23,8 @@ export type StopSignal = "SIGTERM" | "SIGINT";
 /** A stream of text, which may be a terminal. */
 export interface Terminal extends Writable {
   readonly isTTY?: boolean | undefined;
+  /** How wide a terminal is. */
+  readonly columns?: number | undefined;
 }
 
 /** One word that can follow `hookline`. */

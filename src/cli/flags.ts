@@ -1,4 +1,4 @@
-import type { ValueFlag } from "./arguments.ts";
+import type { RequiredFlag, ValueFlag } from "./arguments.ts";
 
 /** A port to listen on. */
 export function portFlag(port: number): ValueFlag<number> {
@@ -26,3 +26,31 @@ export function pathFlag(path: string): ValueFlag<string> {
     default: path,
   };
 }
+
+/** How many of something. */
+export function wholeFlag(least: number, most: number, byDefault: number): ValueFlag<number> {
+  return {
+    expects: `a whole number from ${least.toLocaleString("en-US")} to ${most.toLocaleString("en-US")}`,
+    read: (text) =>
+      /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined,
+    default: byDefault,
+  };
+}
+
+/** How many in a second. */
+export const rateFlag: ValueFlag<number | undefined> = {
+  expects: "a number from 0.001 to 1,000,000, such as 50 or 0.5",
+  read: (text) =>
+    /^\d{1,7}(?:\.\d{1,3})?$/.test(text) && Number(text) > 0 && Number(text) <= 1e6 ? Number(text) : undefined,
+  default: undefined,
+};
+
+/** Where to send to. */
+export const urlFlag: RequiredFlag<string> = {
+  expects: "a URL with http:// or https:// and without a password, such as http://localhost:3000/webhooks",
+  read(text) {
+    const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
+    return url === null || url.username !== "" || url.password !== "" ? undefined : url.href;
+  },
+  required: true,
+};

@@ -15,14 +15,20 @@ Flags:
   -h, --help     Print this.
   -v, --version  Print the version.
 
-${EXIT_CODES}
+Exit codes:
+  0  Done.
+  1  Failed, or something is wrong: the command's own help says what.
+${WRONG_USAGE}
 `;
 }
+
+/** The line of exit code 2, the same for all. */
+export const WRONG_USAGE = "  2  Wrong usage: what was got and what was expected is on stderr.";
 
 const EXIT_CODES = `Exit codes:
   0  Done.
   1  Failed: what happened is on stderr.
-  2  Wrong usage: what was got and what was expected is on stderr.`;
+${WRONG_USAGE}`;
 
 /** What `hookline serve --help` prints. */
 export const SERVE_HELP = `Receive deliveries and print each handled event as a line of JSON.

@@ -3,6 +3,10 @@ import { run } from "./run.ts";
 
 const { argv, stdout, stderr, env } = process;
 process.exitCode = await run(argv.slice(2), {
+  // Asked for only by who reads it: Node opens it then.
+  get stdin() {
+    return process.stdin;
+  },
   stdout,
   stderr,
   env,

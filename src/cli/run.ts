@@ -1,14 +1,16 @@
 import { createRequire } from "node:module";
 import { isHooklineError } from "../index.ts";
-import { parseArguments } from "./arguments.ts";
+import { assertGiven, parseArguments } from "./arguments.ts";
 import { CommandError } from "./command-error.ts";
 import type { Command, Io } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { explainCommand } from "./explain.ts";
 import { mainHelp } from "./help.ts";
+import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 
 /** What can follow `hookline`, in the order of the help. */
-const COMMANDS: readonly Command[] = [serve];
+const COMMANDS: readonly Command[] = [serve, send, explainCommand];
 
 /**
  * The program: finds the command, reads its flags, runs it. Never rejects: what goes wrong is a sentence on stderr and an
@@ -31,7 +33,9 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
 
 async function runCommand(command: Command, args: readonly string[], io: Io): Promise<ExitCode> {
   const { help, ...values } = parseArguments(args, { ...command.flags, help: { short: "h" } });
-  return help ? print(command.help, io) : command.run(values, io);
+  if (help) return print(command.help, io);
+  assertGiven(values, command.flags);
+  return command.run(values, io);
 }
 
 async function runMain([word, ...rest]: readonly string[], io: Io): Promise<ExitCode> {

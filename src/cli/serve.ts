@@ -9,6 +9,7 @@ import { SERVE_HELP } from "./help.ts";
 import { createJsonLines } from "./json-lines.ts";
 import { listen } from "./listen.ts";
 import { createLog } from "./log.ts";
+import { secretOf } from "./secret.ts";
 import { listenForStop } from "./stopping.ts";
 
 /** `hookline serve`: a receiver of its own that prints what it handles. */
@@ -53,13 +54,4 @@ function endedTooEarly(log: Logger, io: Pick<Io, "exit">): ExitCode {
 function endedWithoutReader(error: NodeJS.ErrnoException): ExitCode {
   if (error.code === "EPIPE") return EXIT.done;
   throw new CommandError(EXIT.failed, `stdout takes no more lines: ${error.message}.`, { cause: error });
-}
-
-/** @throws CommandError when there is none */
-function secretOf({ SIGNING_SECRET }: Io["env"]): string {
-  if (SIGNING_SECRET !== undefined && SIGNING_SECRET.trim() !== "") return SIGNING_SECRET;
-  throw new CommandError(
-    EXIT.usage,
-    `SIGNING_SECRET is ${SIGNING_SECRET === undefined ? "not set" : "empty"}. Set it to the signing secret of the application, from the service's dashboard.`,
-  );
 }

@@ -19,17 +19,19 @@ export interface Child {
 }
 
 /** The program as a process of its own, from its sources. It does not outlive the test. */
-export function startCli(args: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
-  return startNode(["src/cli/main.ts", ...args], env);
+export function startCli(args: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): Child {
+  return startNode(["src/cli/main.ts", ...args], env, stdin);
 }
 
 /** A TypeScript file of the repository as a process of its own, without the colours and the secret of whoever runs the tests. */
-export function startNode(args: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
+export function startNode(args: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): Child {
   const child = spawn(process.execPath, ["--conditions=hookline-source", ...args], {
     cwd: root,
     env: { PATH: process.env["PATH"], ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: "pipe",
   });
+  // One that does not read it closes it early.
+  child.stdin.on("error", () => {}).end(stdin);
   onTestFinished(() => void child.kill("SIGKILL"));
   const texts = { out: "", err: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => (texts.out += text));

@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { PassThrough, type Writable } from "node:stream";
+import { PassThrough, Readable, type Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { onTestFinished, vi } from "vitest";
 import type { Io } from "../../src/cli/command.ts";
@@ -8,6 +8,7 @@ import { run } from "../../src/cli/run.ts";
 import { until } from "../support/turns.ts";
 
 export interface Run {
+  /** Without colours. */
   out(): string;
   /** Without colours. */
   err(): string;
@@ -22,29 +23,32 @@ export interface RunOptions {
   readonly env?: Io["env"] | undefined;
   /** Takes the lines instead. */
   readonly stdout?: Writable | undefined;
-  /** As if stderr were a terminal. */
+  /** What comes on stdin. */
+  readonly stdin?: string | Uint8Array | undefined;
+  /** As if stderr, and stdin, were a terminal. */
   readonly terminal?: boolean | undefined;
 }
 
 /** The program inside this process. What still runs at the test's end is asked to end. */
 export function runCli(
   args: readonly string[],
-  { env = {}, stdout = new PassThrough(), terminal }: RunOptions = {},
+  { env = {}, stdout = new PassThrough(), stdin = "", terminal }: RunOptions = {},
 ): Run {
   const stderr = Object.assign(new PassThrough(), { isTTY: terminal });
+  const input = Object.assign(Readable.from([stdin]), { isTTY: terminal });
   const signals = new EventEmitter();
   const exit = vi.fn<Io["exit"]>();
   const texts = { out: "", err: "" };
   stdout.on("data", (text: Buffer) => (texts.out += text.toString()));
   stderr.on("data", (text: Buffer) => (texts.err += text.toString()));
-  const ended = run(args, { stdout, stderr, env, signals, exit });
+  const ended = run(args, { stdin: input, stdout, stderr, env, signals, exit });
   onTestFinished(async () => {
     signals.emit("SIGTERM", "SIGTERM");
     await ended;
   });
   const err = (): string => stripVTControlCharacters(texts.err);
   return {
-    out: () => texts.out,
+    out: () => stripVTControlCharacters(texts.out),
     err,
     signals,
     exit,

@@ -2,6 +2,7 @@ import { PassThrough, Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { run } from "../../src/cli/run.ts";
+import { SEND_NAMES } from "../../src/cli/send/fields.ts";
 import { startCli } from "./child.ts";
 import { runCli } from "./in-process.ts";
 
@@ -16,6 +17,8 @@ describe("help", () => {
 
       Commands:
         serve    Receive deliveries and print each handled event as a line of JSON.
+        send     Send a signed sample of any event, or the handshake, to a URL.
+        explain  Tell which known mistake makes the signature of a request fail.
         help     Print the help of a command: hookline help serve.
 
       Flags:
@@ -24,7 +27,7 @@ describe("help", () => {
 
       Exit codes:
         0  Done.
-        1  Failed: what happened is on stderr.
+        1  Failed, or something is wrong: the command's own help says what.
         2  Wrong usage: what was got and what was expected is on stderr.
       "
     `);
@@ -84,10 +87,141 @@ describe("help", () => {
     },
   );
 
-  test("fits a terminal of 80 columns", async () => {
-    for (const args of [["help"], ["help", "serve"]]) {
+  test.each([[["send", "--help"]], [["send", "-h", "--count", "3"]], [["help", "send"]]])(
+    "%s tells all about send, without a name, a URL and a secret",
+    async (args) => {
       const cli = runCli(args);
-      await cli.ended;
+      expect(await cli.ended).toBe(0);
+      expect(cli.out()).toMatchInlineSnapshot(`
+        "Send a signed delivery as the service does, and tell what the answer means.
+
+        Usage: SIGNING_SECRET=<secret> hookline send <name> --to <url> [flags]
+
+          hookline send email.created --to http://localhost:3000/webhooks
+          hookline send booking --to http://localhost:3000/webhooks --count 1000
+          hookline send handshake --to https://example.com/webhooks
+
+        Names:
+          email.created  email.updated  email.deleted  email.signal  email.changes
+          and the same of contact, calendarEvent and task
+          tracking.open  tracking.click  tracking.reply  tracking.replyBounce
+          tracking.initial
+          booking
+          lifecycle.error  lifecycle.active
+          unknown    Signed, but of no known resource.
+          handshake  The question for a token that comes before a subscription is made.
+                     The answer must be status 200, content type text/plain, and
+                     exactly the token as body.
+
+        One request prints its status, its latency (connecting included) and what the
+        status means: 200 acknowledges, 422 deletes the subscription, anything else is
+        redelivered. Several print a table of statuses and latencies. A redirect is not
+        followed, and after 10 seconds without an answer a request is given up.
+
+        Flags:
+          --to <url>         Where to send it. Required.
+          --data <json>      Fields of the event instead of the made-up ones, such as
+                             '{"accountId":7}'. Of unknown: fields of the body.
+          --count <n>        How many; each is another delivery. Default: 1.
+                             From the second on each is about another record: m-1,
+                             m-1-2, m-1-3 where its id is text, 701, 1701, 2701 where it
+                             is a number. So do the trackingId of tracking and the
+                             eventId of booking. Signals and lifecycle have no record.
+          --rate <n>         At most so many a second, such as 50 or 0.5.
+                             Default: as fast as the concurrency allows.
+          --concurrency <n>  At most so many at once. Default: 10.
+          -h, --help         Print this.
+
+        Tracking and bookings that come again are handled once, so a second run does
+        nothing new: give them another id or eventId with --data.
+
+        Environment:
+          SIGNING_SECRET     The signing secret that the receiver has. Required.
+          NO_COLOR           Set it for an output without colours on a terminal.
+
+        Ctrl-C ends it and prints what became of those that were sent.
+
+        Exit codes:
+          0  Every request was answered 200, or the handshake as it must be.
+          1  One was not, or it was stopped: what happened is on stdout.
+          2  Wrong usage: what was got and what was expected is on stderr.
+        "
+      `);
+      expect(cli.err()).toBe("");
+    },
+  );
+
+  test.each([[["explain", "--help"]], [["explain", "-h", "file"]], [["help", "explain"]]])(
+    "%s tells all about explain, without a secret",
+    async (args) => {
+      const cli = runCli(args);
+      expect(await cli.ended).toBe(0);
+      expect(cli.out()).toMatchInlineSnapshot(`
+        "Tell why the signature of a captured request does not hold, and what to change.
+
+        Usage: SIGNING_SECRET=<secret> hookline explain [<file>]
+
+          hookline explain captured.txt
+          pbpaste | hookline explain
+
+        The request comes from a file, or from stdin where there is none or it is "-".
+        It is written in one of these forms, which it tells apart by itself:
+
+          raw HTTP  The request line, the headers, a blank line, the body; as an
+                    inspector shows it, or "nc -l 3000 > captured.txt" keeps it.
+          curl      A curl line with -H and -d, --data-raw or --data-binary.
+          JSON      {"headers":{...},"body":"..."}, with "bodyBase64" instead of "body"
+                    for exact bytes, and "method" and "url" if you like. A delivery as
+                    Hookline hands it to a queue of yours is such JSON.
+
+        It prints which known mistake explains the signature, with the fix: a body that
+        was parsed and written again, white space at its ends, a secret with spaces,
+        quotes or decoded, base64 for hex, a signature of the body alone, milliseconds,
+        a clock that is wrong. It prints neither the secret nor a signature.
+
+        A paste into a terminal or an editor may add a newline to the body, and a
+        terminal cuts lines of over 4,095 bytes: a file, or JSON with bodyBase64, keeps
+        each byte.
+
+        Flags:
+          -h, --help      Print this.
+
+        Environment:
+          SIGNING_SECRET  The signing secret of the application. Required.
+          NO_COLOR        Set it for an output without colours on a terminal.
+
+        Exit codes:
+          0  The signature is right, and neither too old nor from the future.
+          1  A mistake was found: it is on stdout.
+          2  Wrong usage: what was got and what was expected is on stderr.
+             So does a request that cannot be read.
+        "
+      `);
+      expect(cli.err()).toBe("");
+    },
+  );
+
+  test("names every event that can be sent", async () => {
+    const cli = runCli(["help", "send"]);
+    await cli.ended;
+    for (const name of SEND_NAMES) {
+      const [family = "", event] = name.split(".");
+      expect(cli.out()).toMatch(new RegExp(`\\b${family}\\b`));
+      if (event !== undefined) expect(cli.out()).toContain(`.${event}`);
+    }
+  });
+
+  test("fits a terminal of 80 columns, each page of it", async () => {
+    const main = runCli(["help"]);
+    await main.ended;
+    const [list = ""] = main.out().split("Flags:");
+    const words = [...list.matchAll(/^ {2}(\w+) /gm)].map(([, word]) => word ?? "");
+    const pages = words.filter((word) => word !== "help");
+    expect(pages).toEqual(["serve", "send", "explain"]);
+    for (const args of [["help"], ...pages.map((page) => ["help", page])]) {
+      const cli = runCli(args);
+      expect(await cli.ended).toBe(0);
+      expect(cli.out()).toContain("Exit codes:");
       for (const line of cli.out().split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
     }
   });
@@ -100,7 +234,7 @@ test.each([["--version"], ["-v"]])("%s prints the package's version", async (wor
 });
 
 describe("wrong usage ends with 2 and says what is allowed", () => {
-  const words = "Allowed: serve, help, --help, --version.";
+  const words = "Allowed: serve, send, explain, help, --help, --version.";
   const flags = "Allowed: --port, --host, --path, --help.";
   const host = "expected an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all.";
   const path = 'expected a path that begins with "/", without a query, such as /webhooks.';
@@ -173,7 +307,7 @@ test("an error that nobody foresaw ends with 1 and tells its place", async () =>
       },
     },
   );
-  const io = { stdout: new PassThrough(), stderr, env, signals: process, exit: () => {} };
+  const io = { stdin: process.stdin, stdout: new PassThrough(), stderr, env, signals: process, exit: () => {} };
   expect(await run(["serve"], io)).toBe(1);
   expect(told).toMatch(/^hookline serve: TypeError: no such thing\n +at .*run\.test\.ts/);
 });

@@ -1,5 +1,6 @@
 import { StorageError } from "hookline";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText, send } from "../support/http.ts";
 import { altered, brokenInbox, hungInbox, shutInbox } from "../support/inboxes.ts";
@@ -70,11 +71,11 @@ describe("a request that is not kept gets a status and nothing else:", () => {
     const wire = await dial(port);
     wire.write(headersText({ ...signed("whole"), "Content-Length": "5" }));
     wire.write("who");
-    await vi.waitFor(() => expect(clock.waiting).toBe(1));
+    await eventually(() => expect(clock.waiting).toBe(1));
     await clock.advance(9_999);
     expect(wire.text()).toBe("");
     await clock.advance(1);
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 408 [^]*\r\n\r\n$/));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 408 [^]*\r\n\r\n$/));
     expect(receiver.stats()).toMatchObject({ refused: { "body-late": 1 }, kept: 0 });
   });
 
@@ -138,8 +139,8 @@ describe("a request that is not kept gets a status and nothing else:", () => {
     const clock = fakeClock();
     const { deliver, receiver } = await mounted({ clock, inbox: hungInbox(), keepDeadlineMs: 700 });
     const answer = deliver();
-    await vi.waitFor(() => expect(receiver.stats().secrets).toHaveLength(1));
-    await vi.waitFor(() => expect(clock.waiting).toBe(1));
+    await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
+    await eventually(() => expect(clock.waiting).toBe(1));
     await clock.advance(700);
     expectTryAgain(await answer);
     expect(receiver.stats().refused).toEqual({ "storage-late": 1 });
@@ -172,7 +173,7 @@ describe("a signed request that is kept", () => {
     const { deliver, receiver } = await mounted({ inbox });
     let answered = false;
     const answer = deliver().finally(() => (answered = true));
-    await vi.waitFor(() => expect(receiver.stats().secrets).toHaveLength(1));
+    await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
     expect(await Promise.race([answer, new Promise((resolve) => setImmediate(resolve, "still open"))])).toBe(
       "still open",
     );

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText } from "../support/http.ts";
 import { altered, hungInbox } from "../support/inboxes.ts";
@@ -30,7 +31,7 @@ describe("while the receiver closes", () => {
     const { inbox, asked, release } = patientInbox();
     const { deliver, receiver } = await mounted({ inbox });
     const answer = deliver();
-    await vi.waitFor(() => expect(asked).toEqual(["keep"]));
+    await eventually(() => expect(asked).toEqual(["keep"]));
     const closing = receiver.close();
     expectBare(await deliver(), 503, "retry-after");
     release();
@@ -46,10 +47,10 @@ describe("while the receiver closes", () => {
     const most = headersText({ ...signed(body), "Content-Length": String(body.length) }) + body.slice(0, -1);
     const wire = await dial(port);
     wire.write(most);
-    await vi.waitFor(() => expect(taken()).toBe(most.length));
+    await eventually(() => expect(taken()).toBe(most.length));
     await receiver.close();
     wire.write(body.slice(-1));
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: \d+/i));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: \d+/i));
     expect(receiver.stats()).toMatchObject({ kept: 0, refused: { closing: 1 } });
   });
 
@@ -64,13 +65,13 @@ describe("while the receiver closes", () => {
     const clock = fakeClock();
     const { deliver, receiver } = await mounted({ clock, inbox: hungInbox() });
     const answer = deliver();
-    await vi.waitFor(() => expect(receiver.stats().secrets).toHaveLength(1));
-    await vi.waitFor(() => expect(clock.waiting).toBe(1));
+    await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
+    await eventually(() => expect(clock.waiting).toBe(1));
     const ended = vi.fn();
     void receiver.close({ drainMs: 10_000 }).then(ended);
     await clock.advance(10_000);
     expectBare(await answer, 503, "retry-after");
-    await vi.waitFor(() => expect(ended).toHaveBeenCalled());
+    await eventually(() => expect(ended).toHaveBeenCalled());
   });
 
   test("an inbox that was never opened is not closed", async () => {

@@ -1,5 +1,6 @@
 import { Agent } from "node:http";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send } from "../support/http.ts";
 import { brokenInbox } from "../support/inboxes.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
@@ -52,7 +53,7 @@ describe("a connection", () => {
     const bad = headersText({ ...signed(body, { secret: "another secret" }), ...length }) + body;
     const good = headersText({ ...signed(body), ...length }) + body;
     wire.write(bad + good + bad + good);
-    await vi.waitFor(() => expect(wire.text().match(/HTTP\/1\.1 \d+/g)).toHaveLength(4));
+    await eventually(() => expect(wire.text().match(/HTTP\/1\.1 \d+/g)).toHaveLength(4));
     expect(wire.text().match(/HTTP\/1\.1 \d+/g)).toEqual([401, 200, 401, 200].map((status) => `HTTP/1.1 ${status}`));
     expect(receiver.stats()).toMatchObject({ kept: 2, answered: { 200: 2, 401: 2 } });
   });
@@ -61,7 +62,7 @@ describe("a connection", () => {
     const { port } = await mounted();
     const wire = await dial(port);
     wire.write(headersText({ "Content-Length": "10" }));
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 [^]*connection: close/i));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 [^]*connection: close/i));
     wire.write("0123456789");
     await wire.closed;
     expect(wire.text().match(/HTTP\/1\.1/g)).toHaveLength(1);
@@ -81,9 +82,9 @@ describe("a connection", () => {
     const half = headersText({ ...signed(body), "Content-Length": String(body.length) }) + body.slice(0, -5);
     const wire = await dial(port);
     wire.write(half);
-    await vi.waitFor(() => expect(taken()).toBe(half.length));
+    await eventually(() => expect(taken()).toBe(half.length));
     wire.socket.destroy();
-    await vi.waitFor(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
+    await eventually(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
     expect(receiver.stats()).toMatchObject({ kept: 0, secrets: [] });
     expect(log.of("body-cut-off")).toMatchObject([{ level: "warn", facts: { status: 408 } }]);
     expectBare(await deliver(), 200);
@@ -94,9 +95,9 @@ describe("a connection", () => {
     const half = headersText({ ...signed("xxxx"), "Transfer-Encoding": "chunked" }) + "4\r\nxxxx\r\n";
     const wire = await dial(port);
     wire.write(half);
-    await vi.waitFor(() => expect(taken()).toBe(half.length));
+    await eventually(() => expect(taken()).toBe(half.length));
     wire.socket.destroy();
-    await vi.waitFor(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
+    await eventually(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
     expect(receiver.stats().kept).toBe(0);
   });
 
@@ -115,9 +116,9 @@ describe("a connection", () => {
     const body = changes();
     const wire = await dial(port);
     wire.write(headersText({ ...signed(body), "Content-Length": String(body.length), Expect: "100-continue" }));
-    await vi.waitFor(() => expect(wire.text()).toBe("HTTP/1.1 100 Continue\r\n\r\n"));
+    await eventually(() => expect(wire.text()).toBe("HTTP/1.1 100 Continue\r\n\r\n"));
     wire.write(body);
-    await vi.waitFor(() => expect(wire.text()).toMatch(/100 Continue\r\n\r\nHTTP\/1\.1 200 /));
+    await eventually(() => expect(wire.text()).toMatch(/100 Continue\r\n\r\nHTTP\/1\.1 200 /));
     expect(receiver.stats().kept).toBe(1);
   });
 
@@ -125,7 +126,7 @@ describe("a connection", () => {
     const { port } = await mounted();
     const wire = await dial(port);
     wire.write(headersText({ "Content-Length": "10", Expect: "100-continue" }));
-    await vi.waitFor(() => expect(wire.text()).toMatch(/HTTP\/1\.1 401 [^]*connection: close/i));
+    await eventually(() => expect(wire.text()).toMatch(/HTTP\/1\.1 401 [^]*connection: close/i));
   });
 
   test("may bring a body in as many pieces as it likes", async () => {
@@ -137,7 +138,7 @@ describe("a connection", () => {
       wire.write(character);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 200 /));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 200 /));
     expect(receiver.stats().kept).toBe(1);
   });
 

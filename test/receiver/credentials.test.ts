@@ -1,4 +1,5 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText, send } from "../support/http.ts";
 import { changes, expectBare, mounted, SECRET } from "../support/mounted.ts";
@@ -45,7 +46,7 @@ describe("401 before the body is read, and the cause in the counters alone, for 
     const { port } = await mounted();
     const wire = await dial(port);
     wire.write(headersText({ "Content-Length": "1000" }));
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 [^]*connection: close[^]*\r\n\r\n$/i));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 [^]*connection: close[^]*\r\n\r\n$/i));
   });
 
   test("of another body, of another secret, of none", async () => {

@@ -195,6 +195,17 @@ describe("receiver.handle", () => {
     expect(seen).toEqual([5, 5]);
   });
 
+  test("has no tombstones for its handlers either", async () => {
+    const errors: unknown[] = [];
+    const receiver = createReceiver({ secret: undefined, inbox: forwardInbox(async () => {}), log: false });
+    receiver.on(
+      "email",
+      async (_, ctx) => void errors.push(await ctx.unsubscribe("gone").catch((error: unknown) => error)),
+    );
+    await receiver.handle(await storedDelivery(changes()));
+    expect(errors).toMatchObject([{ code: "no-tombstones", fix: expect.stringContaining("unsubscribeWhen") }]);
+  });
+
   test("refuses what is no stored delivery", async () => {
     const delivery = await storedDelivery();
     for (const wrong of [

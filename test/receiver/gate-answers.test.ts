@@ -1,5 +1,6 @@
 import type { Gate, UnsubscribeDecision } from "hookline";
 import { describe, expect, test, vi } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, expectBare, mounted, type Mounted, type Setup } from "../support/mounted.ts";
 
@@ -121,7 +122,7 @@ describe("whatever else the gate does keeps the delivery and answers 200:", () =
       { clock, gate: { deadlineMs: 250 } },
     );
     const answer = deliver();
-    await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+    await eventually(() => expect(asked).toHaveBeenCalled());
     await clock.advance(249);
     expect(receiver.stats().answered).toEqual({});
     await clock.advance(1);
@@ -142,7 +143,7 @@ describe("whatever else the gate does keeps the delivery and answers 200:", () =
       { clock },
     );
     const answer = deliver();
-    await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+    await eventually(() => expect(asked).toHaveBeenCalled());
     await clock.advance(500);
     expectBare(await answer, 200);
     fail();

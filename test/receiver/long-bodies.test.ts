@@ -1,4 +1,5 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send, type Wire } from "../support/http.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
 
@@ -28,7 +29,7 @@ describe("a body of 1 MiB", () => {
     const fitting = `${headersText({ ...signed("x"), ...chunked })}100001\r\n${"x".repeat(MIB)}`;
     const wire = await dial(port);
     wire.write(fitting);
-    await vi.waitFor(() => expect(taken()).toBe(fitting.length));
+    await eventually(() => expect(taken()).toBe(fitting.length));
     expect(wire.text()).toBe("");
     wire.write("x");
     await expectAnswer(wire, 413);
@@ -40,7 +41,7 @@ describe("a body of 1 MiB", () => {
     for (const length of ["99999999999999999999", "101"]) {
       const wire = await dial(port);
       wire.write(headersText({ ...signed("x"), "Content-Length": length }));
-      await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 4(00|13) /));
+      await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 4(00|13) /));
     }
   });
 });
@@ -57,7 +58,7 @@ describe("bodies that are being read", () => {
   test("share `maxInFlightBytes`: what does not fit beside them is 503, and fits when they are through", async () => {
     const own = await mounted({ maxInFlightBytes: 1_000 });
     const first = await allButLast(own, "a".repeat(900));
-    await vi.waitFor(async () => expectBare(await own.deliver("b".repeat(200)), 503, "retry-after"));
+    await eventually(async () => expectBare(await own.deliver("b".repeat(200)), 503, "retry-after"));
     expect(own.receiver.stats().refused["intake-full"]).toBeGreaterThan(0);
     expectBare(await own.deliver("c".repeat(100)), 200);
     first.write("a");
@@ -68,7 +69,7 @@ describe("bodies that are being read", () => {
   test("do not hold up a handshake when there is no room", async () => {
     const own = await mounted({ maxInFlightBytes: 1_000 });
     await allButLast(own, "a".repeat(1_001));
-    await vi.waitFor(async () => expectBare(await own.deliver("b"), 503, "retry-after"));
+    await eventually(async () => expectBare(await own.deliver("b"), 503, "retry-after"));
     expect(await own.deliver("", { target: "/?validationToken=t" })).toMatchObject({ status: 200, body: "t" });
   });
 
@@ -82,9 +83,9 @@ describe("bodies that are being read", () => {
       expectBare(await send(url, { body: "a".repeat(800) }), 401);
       const cut = await dial(own.port);
       cut.write(headersText({ ...signed("a"), "Content-Length": "900" }) + "a".repeat(800));
-      await vi.waitFor(async () => expectBare(await deliver("b".repeat(300), whole), 503, "retry-after"));
+      await eventually(async () => expectBare(await deliver("b".repeat(300), whole), 503, "retry-after"));
       cut.socket.destroy();
-      await vi.waitFor(() => expect(receiver.stats().refused["body-cut-off"]).toBe(round + 1));
+      await eventually(() => expect(receiver.stats().refused["body-cut-off"]).toBe(round + 1));
     }
     expectBare(await deliver("c".repeat(900), whole), 200);
   });
@@ -100,5 +101,5 @@ describe("bodies that are being read", () => {
 });
 
 async function expectAnswer(wire: Wire, status: number): Promise<void> {
-  await vi.waitFor(() => expect(wire.text()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\n\\r\\n$`)));
+  await eventually(() => expect(wire.text()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\n\\r\\n$`)));
 }

@@ -1,4 +1,5 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText, send } from "../support/http.ts";
 import { brokenInbox, shutInbox } from "../support/inboxes.ts";
@@ -84,7 +85,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
     const { port, signed } = await mounted({ maxBodyBytes: 10 });
     const wire = await dial(port);
     wire.write(headersText({ ...signed("x"), "Content-Length": "11" }));
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 413 /));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 413 /));
   });
 
   test("a body that is too long before a secret that is missing and a wrong signature", async () => {
@@ -97,9 +98,9 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
     const { port, signed } = await mounted({ ...noSecret, clock });
     const wire = await dial(port);
     wire.write(headersText({ ...signed("x"), "Content-Length": "2" }));
-    await vi.waitFor(() => expect(clock.waiting).toBe(1));
+    await eventually(() => expect(clock.waiting).toBe(1));
     await clock.advance(10_000);
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 408 /));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 408 /));
   });
 
   test("a body that a parser took before a secret that is missing", async () => {

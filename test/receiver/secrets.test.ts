@@ -1,5 +1,6 @@
 import { createReceiver, memoryInbox, type SecretRequest, type SecretSource } from "hookline";
 import { describe, expect, test, vi } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { send } from "../support/http.ts";
 import { changes, expectBare, mounted, SECRET } from "../support/mounted.ts";
@@ -187,12 +188,12 @@ describe("with a look-up", () => {
     const find = vi.fn(() => new Promise<string>((resolve) => (found = resolve)));
     const { deliver, receiver } = await mounted({ clock, secret: find, secretDeadlineMs: 300, mount: { source: "a" } });
     const answer = deliver();
-    await vi.waitFor(() => expect(find).toHaveBeenCalledTimes(1));
+    await eventually(() => expect(find).toHaveBeenCalledTimes(1));
     await clock.advance(300);
     expectBare(await answer, 503, "retry-after");
     expect(receiver.stats().refused).toEqual({ "secret-lookup-late": 1 });
     found(SECRET);
-    await vi.waitFor(async () => expectBare(await deliver(), 200));
+    await eventually(async () => expectBare(await deliver(), 200));
     expect(find).toHaveBeenCalledTimes(1);
   });
 

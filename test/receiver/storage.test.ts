@@ -1,6 +1,7 @@
 import { memoryInbox, StorageError } from "hookline";
 import { describe, expect, test, vi } from "vitest";
 import type { Delivery } from "../../src/inbox/delivery.ts";
+import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { altered, brokenInbox, shutInbox } from "../support/inboxes.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
@@ -102,7 +103,7 @@ describe("what could not be kept is 503 and comes again:", () => {
     expect(receiver.stats()).toMatchObject({ kept: 2, refused: { "inbox-full": 1 } });
     expect(log.of("inbox-full")).toMatchObject([{ level: "error", facts: { status: 503 } }]);
     release();
-    await vi.waitFor(async () => expectBare(await deliver(changes({ accountId: 4 })), 200));
+    await eventually(async () => expectBare(await deliver(changes({ accountId: 4 })), 200));
   });
 
   test("a memory inbox that has no room for these bytes, but for fewer", async () => {
@@ -138,7 +139,7 @@ describe("storage that is slower than `keepDeadlineMs`", () => {
     const { deliver, receiver, clock, commits, seen } = await slow();
     await receiver.start();
     const first = deliver();
-    await vi.waitFor(() => expect(commits).toHaveLength(1));
+    await eventually(() => expect(commits).toHaveLength(1));
     await clock.advance(999);
     expect(receiver.stats().answered).toEqual({});
     await clock.advance(1);
@@ -147,7 +148,7 @@ describe("storage that is slower than `keepDeadlineMs`", () => {
     commits[0]?.end();
     await receiver.idle();
     const again = deliver();
-    await vi.waitFor(() => expect(commits).toHaveLength(2));
+    await eventually(() => expect(commits).toHaveLength(2));
     commits[1]?.end();
     expectBare(await again, 200);
     await receiver.idle();
@@ -158,15 +159,15 @@ describe("storage that is slower than `keepDeadlineMs`", () => {
   test("is not given what was late before its turn came: that is redelivered", async () => {
     const own = await slow();
     const first = own.deliver("first delivery");
-    await vi.waitFor(() => expect(own.commits).toHaveLength(1));
+    await eventually(() => expect(own.commits).toHaveLength(1));
     const second = together(own, ["second", "third"]);
-    await vi.waitFor(() => expect(own.receiver.stats().secrets).toMatchObject([{ uses: 3 }]));
+    await eventually(() => expect(own.receiver.stats().secrets).toMatchObject([{ uses: 3 }]));
     await own.clock.advance(1_000);
     expect(await second).toEqual([503, 503]);
     expectBare(await first, 503, "retry-after");
     own.commits[0]?.end();
     const fourth = own.deliver("fourth delivery");
-    await vi.waitFor(() => expect(own.commits).toHaveLength(2));
+    await eventually(() => expect(own.commits).toHaveLength(2));
     own.commits[1]?.end();
     expectBare(await fourth, 200);
     expect(own.commits.flatMap(({ bodies }) => bodies)).toEqual(["first delivery", "fourth delivery"]);
@@ -175,14 +176,14 @@ describe("storage that is slower than `keepDeadlineMs`", () => {
   test("counts each delivery's time from its own coming", async () => {
     const own = await slow();
     const first = own.deliver("first delivery");
-    await vi.waitFor(() => expect(own.commits).toHaveLength(1));
+    await eventually(() => expect(own.commits).toHaveLength(1));
     await own.clock.advance(600);
     const second = together(own, ["second"]);
-    await vi.waitFor(() => expect(own.receiver.stats().secrets).toMatchObject([{ uses: 2 }]));
+    await eventually(() => expect(own.receiver.stats().secrets).toMatchObject([{ uses: 2 }]));
     await own.clock.advance(400);
     expectBare(await first, 503, "retry-after");
     own.commits[0]?.end();
-    await vi.waitFor(() => expect(own.commits).toHaveLength(2));
+    await eventually(() => expect(own.commits).toHaveLength(2));
     own.commits[1]?.end();
     expect(await second).toEqual([200]);
   });
@@ -229,13 +230,13 @@ describe("the inbox is opened", () => {
     const inbox = altered((own) => ({ open: (host) => opening.then(() => own.open(host)) }));
     const { deliver, receiver } = await mounted({ clock, inbox, keepDeadlineMs: 700 });
     const answer = deliver();
-    await vi.waitFor(() => expect(receiver.stats().secrets).toHaveLength(1));
-    await vi.waitFor(() => expect(clock.waiting).toBe(1));
+    await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
+    await eventually(() => expect(clock.waiting).toBe(1));
     await clock.advance(700);
     expectBare(await answer, 503, "retry-after");
     expect(receiver.stats().refused).toEqual({ "storage-late": 1 });
     open();
-    await vi.waitFor(async () => expectBare(await deliver(), 200));
+    await eventually(async () => expectBare(await deliver(), 200));
   });
 
   test.each<[string, unknown]>([

@@ -1,0 +1,90 @@
+/** Why there was no answer. */
+export interface Failure {
+  /** Node's own, for a table and a search. */
+  readonly code: string;
+  /** The same in words, with what to look at. */
+  readonly words: string;
+}
+
+/** What a request is ended with that takes too long. */
+export const LATE = Object.assign(new Error("No answer in time."), { code: "TIMEOUT" });
+
+/** Why `fetch` threw. */
+export function toFailure(error: unknown, url: string): Failure {
+  const cause = rootOf(error);
+  const code = codeOf(cause);
+  return { code, words: wordsOf(code, new URL(url)) ?? certificateWords(code) ?? cause.message };
+}
+
+function wordsOf(code: string, { host, hostname, port, protocol }: URL): string | undefined {
+  const orHttps = protocol === "https:" ? "" : ", or is it https://";
+  switch (code) {
+    case LATE.code:
+      return "no answer within 10 s: the app is stuck, or it works before it answers";
+    case "ECONNREFUSED":
+      return `nothing listens on ${host}: is the app running, and on that port?`;
+    case "ENOTFOUND":
+      return `there is no host ${hostname}`;
+    case "EAI_AGAIN":
+      return `the address of ${hostname} could not be looked up: is there a network?`;
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+    case "ETIMEDOUT":
+    case "UND_ERR_CONNECT_TIMEOUT":
+      return `${host} could not be reached: is it up, or does a firewall drop it?`;
+    case "ECONNRESET":
+    case "EPIPE":
+    case "UND_ERR_SOCKET":
+      return `the connection was closed before the answer was whole: did the app crash${orHttps}?`;
+    case "HTTPParserError":
+      return `what came back is no HTTP: is it another port${orHttps}?`;
+    case "bad port":
+      return `fetch never connects to port ${port}, which is kept for another protocol: take another`;
+    case "ERR_SSL_WRONG_VERSION_NUMBER":
+      return `${host} does not speak TLS: is it http://?`;
+    default:
+      return undefined;
+  }
+}
+
+function certificateWords(code: string): string | undefined {
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "the certificate is for another host";
+  if (code === "CERT_HAS_EXPIRED") return "the certificate has expired";
+  if (code === "CERT_NOT_YET_VALID") return "the certificate is not valid yet: is this machine's clock right?";
+  if (code.includes("SELF_SIGNED_CERT")) {
+    return "the certificate is signed by no authority that is known here: name its file in NODE_EXTRA_CA_CERTS";
+  }
+  if (code.startsWith("UNABLE_TO_")) {
+    return "the certificate's authority is not known here: does the server send its intermediate certificates?";
+  }
+  // The message of the rest is a place in OpenSSL's source.
+  return code.startsWith("ERR_SSL_") || code === "EPROTO" ? "the TLS handshake failed" : undefined;
+}
+
+function codeOf({ code, name, message }: Cause): string {
+  // Some versions of Node give it a code of the parser's.
+  if (name === "HTTPParserError") return name;
+  return code ?? (name === "Error" ? message : name);
+}
+
+interface Cause {
+  readonly code?: string;
+  readonly name: string;
+  readonly message: string;
+}
+
+/** `fetch` throws a TypeError that says nothing, with the cause inside. */
+function rootOf(error: unknown): Cause {
+  let cause: unknown = error;
+  while (cause instanceof Error) {
+    const inner: unknown = cause instanceof AggregateError ? mostTelling(cause.errors) : cause.cause;
+    if (!(inner instanceof Error)) return cause;
+    cause = inner;
+  }
+  return new Error(String(cause));
+}
+
+/** Of the addresses of one host that failed: where a machine has no IPv6, that one says nothing. */
+function mostTelling(errors: readonly unknown[]): unknown {
+  return errors.find((one) => (one as Cause | undefined)?.code === "ECONNREFUSED") ?? errors[0];
+}

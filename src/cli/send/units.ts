@@ -1,0 +1,25 @@
+/** A span of time, as exact as it matters. */
+export function milliseconds(ms: number): string {
+  return `${ms < 10 ? ms.toFixed(1) : grouped(Math.round(ms))} ms`;
+}
+
+/** A longer one. */
+export function duration(ms: number): string {
+  return ms < 1_000 ? milliseconds(ms) : `${grouped(ms / 1_000)} s`;
+}
+
+/** How many in a second. */
+export function perSecond(count: number, ms: number): string {
+  const rate = ms > 0 ? (count / ms) * 1_000 : 0;
+  return `${grouped(rate < 10 ? rate : Math.round(rate))} per second`;
+}
+
+/** A number with a comma between its thousands. */
+export function grouped(count: number): string {
+  return count.toLocaleString("en-US", { maximumFractionDigits: 1 });
+}
+
+/** The value below which such a share of the sorted values lies, or which is the last of them. */
+export function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.max(Math.ceil(sorted.length * share) - 1, 0)] ?? Number.NaN;
+}
