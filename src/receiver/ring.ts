@@ -84,7 +84,7 @@ function lookedUp(
   /** A late one still fills the cache: the redelivery finds it there. */
   async function found(source: string | undefined, request: SecretRequest): Promise<readonly Key[] | Refused> {
     try {
-      const secrets = await find(request);
+      const secrets = (await find(request)) ?? undefined; // a database says null for what it has not
       if (secrets === undefined || (Array.isArray(secrets) && secrets.length === 0))
         return new Refused("secret-unknown");
       const keys = toKeys(secrets);

@@ -149,6 +149,7 @@ describe("with a look-up", () => {
     ["nothing", () => undefined, "secret-unknown"],
     ["nothing, by promise", async () => undefined, "secret-unknown"],
     ["an empty list", () => [], "secret-unknown"],
+    ["null, as a database says it", () => null as unknown as undefined, "secret-unknown"],
   ])("one that finds %s refuses with 401, and is asked again next time", async (_, secret, code) => {
     const find = vi.fn(secret as () => undefined);
     const { deliver, receiver } = await mounted({ secret: find, mount: { source: "a" } });
