@@ -64,39 +64,26 @@ export interface ContextServices {
   unsubscribe(event: SingleEvent, source: string | undefined, reason: string): Promise<void>;
 }
 
-/** Made for every call: what is seldom asked is made when asked. */
+/** Made for every call: plain values, because getters made for each call cost more than what they would save. */
 export function createContext(facts: CallFacts, services: ContextServices): Context {
   const { delivery, event, jobId } = facts;
-  let log: Logger | undefined;
-  let state: ContextState | undefined;
-  return {
+  const ctx: { -readonly [Name in keyof Context]: Context[Name] } = {
     signal: facts.signal,
     attempt: facts.attempt,
     lastAttempt: facts.lastAttempt,
     merged: facts.merged,
+    receivedAt: new Date(delivery.receivedAt),
+    sentAt: new Date(delivery.sentAt),
     jobId,
-    ...(facts.replayOf === undefined ? {} : { replayOf: facts.replayOf }),
-    ...(delivery.source === undefined ? {} : { source: delivery.source }),
-    get receivedAt() {
-      return new Date(delivery.receivedAt);
-    },
-    get sentAt() {
-      return new Date(delivery.sentAt);
-    },
-    get idempotencyKey() {
-      return idempotencyKey(facts);
-    },
-    get log() {
-      log ??= withJob(services.log, jobId);
-      return log;
-    },
-    get state() {
-      state ??= {};
-      return state;
-    },
+    idempotencyKey: idempotencyKey(facts),
     delivery: async () => toStored(facts.deliveryId, delivery),
+    log: withJob(services.log, jobId),
+    state: {},
     unsubscribe: (reason) => services.unsubscribe(event, delivery.source, reason),
   };
+  if (facts.replayOf !== undefined) ctx.replayOf = facts.replayOf;
+  if (delivery.source !== undefined) ctx.source = delivery.source;
+  return ctx;
 }
 
 /** A consumer is part of it: two consumers do different work for one event. */

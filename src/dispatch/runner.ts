@@ -85,21 +85,26 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     const outcomes =
       !result.ok && closing ? jobs.map(release) : outcomesOf(jobs, result, { ...limits, now, random: random() });
     settling += 1;
-    for (const [index, outcome] of outcomes.entries()) {
-      const [job, event] = [jobs[index], events[index]];
-      if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
-      await announceDead(
-        toJobOf(job, event, { state: "dead", error: outcome.error, settledAt: now }),
-        limits.timeoutMs,
-        parts,
-      );
-    }
-    const settled = await settle({ claim, outcomes: [...outcomes, ...claim.jobs.slice(jobs.length).map(release)] });
+    if (!result.ok) await announceAll(call, outcomes, limits);
+    const settled = await settle({ claim, outcomes: withRest(outcomes, claim) });
     if (settled) reportEnd({ jobs, events, result, outcomes, durationMs }, parts);
     if (settled && result.ok) done += jobs.length;
     if (settled && closing) released += outcomes.filter(({ to }) => to === "release").length;
     settling -= 1;
     if (settling === 0 && calls.size === 0) rested();
+  }
+
+  async function announceAll(
+    { jobs, events }: Call,
+    outcomes: readonly JobOutcome[],
+    limits: RunLimits,
+  ): Promise<void> {
+    for (const [index, outcome] of outcomes.entries()) {
+      const [job, event] = [jobs[index], events[index]];
+      if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
+      const { error } = outcome;
+      await announceDead(toJobOf(job, event, { state: "dead", error, settledAt: error.at }), limits.timeoutMs, parts);
+    }
   }
 
   /** Its handler went with a deploy: the jobs wait for one, and free their lane. */
@@ -114,10 +119,8 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
       );
     }
     settling += 1;
-    await settle({
-      claim,
-      outcomes: [...jobs.map((): JobOutcome => ({ to: "unhandled" })), ...claim.jobs.slice(jobs.length).map(release)],
-    });
+    const outcomes = jobs.map((): JobOutcome => ({ to: "unhandled" }));
+    await settle({ claim, outcomes: withRest(outcomes, claim) });
     settling -= 1;
     if (settling === 0 && calls.size === 0) rested();
   }
@@ -218,6 +221,11 @@ function factsOf(
     replayOf: newest.replayOf,
     delivery: newest.delivery,
   };
+}
+
+/** Those of the claim that were not part of the call are given back. */
+function withRest(outcomes: readonly JobOutcome[], { jobs }: Claim): readonly JobOutcome[] {
+  return outcomes.length === jobs.length ? outcomes : [...outcomes, ...jobs.slice(outcomes.length).map(release)];
 }
 
 function release(): JobOutcome {

@@ -20,8 +20,8 @@ export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> 
  * has just failed, and nowhere else. Each has its own count; the delay is the oldest's.
  */
 export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rules: SettleRules): JobOutcome[] {
+  if (result.ok) return jobs.map(() => DONE);
   const { attempts, retryForMs, now, random } = rules;
-  if (result.ok) return jobs.map(() => ({ to: "done" }));
   const error = toJobError(result.error, now);
   if (isHooklineError(result.error, "give-up")) return jobs.map(() => ({ to: "dead", error }));
   const asked = isRetryLater(result.error);
@@ -31,6 +31,8 @@ export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rule
     return spent ? { to: "dead", error } : { to: "retry", at: now + delayMs, delayMs, counted: !asked, error };
   });
 }
+
+const DONE: JobOutcome = { to: "done" };
 
 /** Whether a failure of this attempt is the last one, as far as can be told when it begins. */
 export function isLastAttempt(
