@@ -26,24 +26,26 @@ export const explainCommand = defineCommand({
   flags: { file: fileArgument },
   async run({ file }, io) {
     const secret = secretOf(io.env);
-    const captured = await readCaptured(file === undefined || file === "-" ? await readStdin(io) : await read(file));
+    const captured = await readCaptured(await read(file, io));
     const explanation = explain(captured, secret);
     report(captured, explanation, io.stdout);
     return explanation.mistakes.length === 0 ? EXIT.done : EXIT.failed;
   },
 });
 
-async function readStdin({ stdin, stderr }: Pick<Io, "stdin" | "stderr">): Promise<Buffer> {
-  if (stdin.isTTY === true) stderr.write("Paste the request, then press Ctrl-D on a line of its own.\n");
-  return buffer(stdin);
+async function read(file: string | undefined, { stdin, stderr }: Pick<Io, "stdin" | "stderr">): Promise<Buffer> {
+  const fromStdin = file === undefined || file === "-";
+  if (fromStdin && stdin.isTTY === true) stderr.write("Paste the request, then press Ctrl-D on a line of its own.\n");
+  try {
+    return await (fromStdin ? buffer(stdin) : readFile(file));
+  } catch (error) {
+    const what = fromStdin ? "stdin" : file;
+    throw new CommandError(EXIT.usage, `${whyNot(error as NodeJS.ErrnoException, what)} ${FORMS}`, { cause: error });
+  }
 }
 
-async function read(file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === "ENOENT" ? `There is no file ${file}.` : `${file} cannot be read: ${message}.`;
-    throw new CommandError(EXIT.usage, `${why} ${FORMS}`, { cause: error });
-  }
+function whyNot({ code, message }: NodeJS.ErrnoException, what: string): string {
+  if (code === "ENOENT") return `There is no file ${what}.`;
+  if (code === "EISDIR") return `${what} is a folder.`;
+  return code === "EACCES" ? `${what} may not be read by this user.` : `${what} cannot be read: ${message}.`;
 }

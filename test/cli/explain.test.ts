@@ -146,6 +146,14 @@ describe("reads", () => {
     expect(code).toBe(0);
   });
 
+  test("a URL without what it may hide, or a terminal would obey", async () => {
+    const url = "https://ann:pw@example.com/in\u001B[2J?validationToken=t";
+    const { out } = await explained(JSON.stringify({ method: "post", url, headers: headers(), body }));
+    expect(out).toContain("Read as JSON: POST https://example.com/in?[2J, 2 headers");
+    const odd = await explained(JSON.stringify({ method: "\u001B[2J", headers: headers(), body }));
+    expect(odd.out).toContain("Read as JSON: 2 headers");
+  });
+
   test("a handshake, whose body is empty", async () => {
     const url = "/in?validationToken=t";
     const signed = Object.entries(signedHeaders("", { secret, at })).map(([name, value]) => `${name}: ${value}`);
@@ -227,7 +235,7 @@ describe("names the mistake and the fix", () => {
   test("and tells how old it is, also from the future", async () => {
     const stale = await explained(captured({ timestamp: old }));
     expect(stale.out).toContain("Signed 12 days ago, at 2026-11-09T10:00:00Z.");
-    expect(stale.out).toContain("When you look at an old capture this is no mistake");
+    expect(stale.out).toContain("An old capture is always stale");
     expect((await explained(captured({ timestamp: ahead }))).out).toContain(
       "Signed 1 hour from now, at 2026-11-21T11:00:00Z.",
     );
@@ -315,7 +323,7 @@ describe("ends with 2 for what it cannot read, and says what it takes", () => {
 
   test.each([
     [["nowhere.txt"], `There is no file nowhere.txt. ${forms}`],
-    [[folder], `${folder} cannot be read: EISDIR: illegal operation on a directory, read. ${forms}`],
+    [[folder], `${folder} is a folder. ${forms}`],
     [[""], 'FILE got "", expected the path of a file, or "-" for stdin.'],
     [["a", "b"], 'Got the argument "b", expected one FILE and flags only. Allowed: --help.'],
     [["--file", "a"], "There is no flag --file. Allowed: --help."],
@@ -323,6 +331,16 @@ describe("ends with 2 for what it cannot read, and says what it takes", () => {
     const cli = runCli(["explain", ...args], { env: { SIGNING_SECRET: secret } });
     expect(await cli.ended).toBe(2);
     expect(cli.err()).toBe(`hookline explain: ${message}\nSee hookline explain --help.\n`);
+  });
+
+  test.each([
+    ["EACCES", "stdin may not be read by this user."],
+    ["EIO", "stdin cannot be read: it failed."],
+  ])("and for a stdin that fails with %s", async (code, message) => {
+    const error = Object.assign(new Error("it failed"), { code });
+    const cli = runCli(["explain"], { env: { SIGNING_SECRET: secret }, stdin: error });
+    expect(await cli.ended).toBe(2);
+    expect(cli.err()).toContain(`hookline explain: ${message} ${forms}`);
   });
 
   test("and for a secret that is missing", async () => {

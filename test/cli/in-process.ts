@@ -23,8 +23,8 @@ export interface RunOptions {
   readonly env?: Io["env"] | undefined;
   /** Takes the lines instead. */
   readonly stdout?: Writable | undefined;
-  /** What comes on stdin. */
-  readonly stdin?: string | Uint8Array | undefined;
+  /** What comes on stdin, which fails with an error. */
+  readonly stdin?: string | Uint8Array | Error | undefined;
   /** As if stderr, and stdin, were a terminal. */
   readonly terminal?: boolean | undefined;
 }
@@ -35,7 +35,7 @@ export function runCli(
   { env = {}, stdout = new PassThrough(), stdin = "", terminal }: RunOptions = {},
 ): Run {
   const stderr = Object.assign(new PassThrough(), { isTTY: terminal });
-  const input = Object.assign(Readable.from([stdin]), { isTTY: terminal });
+  const input = Object.assign(stdin instanceof Error ? failing(stdin) : Readable.from([stdin]), { isTTY: terminal });
   const signals = new EventEmitter();
   const exit = vi.fn<Io["exit"]>();
   const texts = { out: "", err: "" };
@@ -59,4 +59,12 @@ export function runCli(
       return url.exec(err())?.[0] ?? "";
     },
   };
+}
+
+function failing(error: Error): Readable {
+  return new Readable({
+    read() {
+      this.destroy(error);
+    },
+  });
 }

@@ -125,8 +125,8 @@ describe("help", () => {
           --count <n>        How many; each is another delivery. Default: 1.
                              From the second on each is about another record: m-1,
                              m-1-2, m-1-3 where its id is text, 701, 1701, 2701 where it
-                             is a number. So do the trackingId of tracking and the
-                             eventId of booking. Signals and lifecycle have no record.
+                             is a number. The trackingId of tracking and the eventId of
+                             booking vary too. Signals and lifecycle have no record.
           --rate <n>         At most so many a second, such as 50 or 0.5.
                              Default: as fast as the concurrency allows.
           --concurrency <n>  At most so many at once. Default: 10.
@@ -194,7 +194,7 @@ describe("help", () => {
           0  The signature is right, and neither too old nor from the future.
           1  A mistake was found: it is on stdout.
           2  Wrong usage: what was got and what was expected is on stderr.
-             So does a request that cannot be read.
+             The same for a request that cannot be read.
         "
       `);
       expect(cli.err()).toBe("");

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { buffer } from "node:stream/consumers";
 import { SEND_NAMES } from "../../src/cli/send/fields.ts";
 import { deferred, until } from "../support/turns.ts";
@@ -208,13 +208,19 @@ describe("Ctrl-C", () => {
     expect(cli.exit).not.toHaveBeenCalled();
   });
 
-  test("does not wait for the next one of a slow rate", async () => {
-    const { url, requests } = await recording();
-    const cli = send(["email.created", "--to", url, "--count", "50", "--rate", "0.001", "--concurrency", "3"]);
-    await until(() => requests.length === 1);
+  test("does not wait for the next one of a slow rate, and ends with 1 although all so far were acknowledged", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { url } = await recording();
+    const args = ["email.created", "--to", url, "--count", "50", "--rate", "0.001", "--concurrency", "3"];
+    const cli = send(args, { terminal: true });
+    await until(() => {
+      vi.advanceTimersByTime(200);
+      return cli.err().includes("1 of 50 sent");
+    });
     cli.signals.emit("SIGINT", "SIGINT");
     expect(await cli.ended).toBe(1);
-    expect(cli.out()).toMatch(/^sent +1 of 50 in /);
+    expect(cli.out()).toMatch(/^sent +1 of 50 in [^\n]+\n200 +1 {2}acknowledged\nlatency/);
   });
 
   test.each(["email.created", "handshake"])("ends a single %s that waits", async (name) => {

@@ -38,5 +38,5 @@ Exit codes:
   0  The signature is right, and neither too old nor from the future.
   1  A mistake was found: it is on stdout.
 ${WRONG_USAGE}
-     So does a request that cannot be read.
+     The same for a request that cannot be read.
 `;

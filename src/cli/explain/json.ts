@@ -24,7 +24,7 @@ export function readJson(bytes: Buffer): Captured {
   }
   return {
     form: "JSON",
-    method: typeof method === "string" ? method : undefined,
+    method: typeof method === "string" && /^[A-Za-z]+$/.test(method) ? method.toUpperCase() : undefined,
     url: typeof url === "string" ? url : undefined,
     headers: lines.all(),
     ...bodyOf(json),

@@ -26,14 +26,19 @@ export function report(captured: Captured, { matches, mistakes }: Explanation, s
 
 const PASTE =
   "A paste into a terminal or an editor adds or removes such bytes too: capture into a file, or give JSON with bodyBase64.";
-const OLD = "When you look at an old capture this is no mistake: it was fresh when it came.";
+const OLD = "An old capture is always stale: what counts is how old it was when it came.";
 
 function summaryOf({ form, method, url, headers, body }: Captured): string {
   const names = Object.keys(headers).length;
-  // The query may hold a token.
-  const target = [method, url?.replace(/[?#].*$/s, "")].filter((part) => part !== undefined).join(" ");
+  const target = [method, url === undefined ? undefined : shown(url)].filter((part) => part !== undefined).join(" ");
   const parts = [`${names} header${names === 1 ? "" : "s"}`, `a body of ${body.length} bytes`];
   return `Read as ${form}: ${[...(target === "" ? [] : [target]), ...parts].join(", ")}.`;
+}
+
+/** Without what may be a token or a password, and what a terminal would obey. */
+function shown(url: string): string {
+  const bare = url.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//");
+  return bare.replaceAll(/[^\x21-\x7e]/g, "?");
 }
 
 /** As the service has it. @see protocol 5 */

@@ -33,8 +33,8 @@ Flags:
   --count <n>        How many; each is another delivery. Default: 1.
                      From the second on each is about another record: m-1,
                      m-1-2, m-1-3 where its id is text, 701, 1701, 2701 where it
-                     is a number. So do the trackingId of tracking and the
-                     eventId of booking. Signals and lifecycle have no record.
+                     is a number. The trackingId of tracking and the eventId of
+                     booking vary too. Signals and lifecycle have no record.
   --rate <n>         At most so many a second, such as 50 or 0.5.
                      Default: as fast as the concurrency allows.
   --concurrency <n>  At most so many at once. Default: 10.

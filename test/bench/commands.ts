@@ -1,0 +1,36 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Problem } from "./problem.ts";
+
+/** Whether a command can be run, whatever it says. */
+export function isThere(command: string, args: readonly string[]): boolean {
+  return spawnSync(command, args, { stdio: "ignore" }).error === undefined;
+}
+
+/** @throws Problem with how to get it */
+export function assertWrk(): void {
+  if (isThere("wrk", ["--version"])) return;
+  throw new Problem("wrk is missing, which sends the requests: apt-get install wrk (macOS: brew install wrk).");
+}
+
+const FOLDER = fileURLToPath(new URL(".", import.meta.url));
+
+/** Whether the packages of the bench's own package.json are here. */
+export function hasPeers(): boolean {
+  return existsSync(`${FOLDER}node_modules/.package-lock.json`);
+}
+
+/** @throws Problem with how to go on without them */
+export function installPeers(say: (line: string) => void): void {
+  if (hasPeers()) return;
+  say("Installing what is compared with: npm ci in test/bench (once, 35 MB).");
+  const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
+    cwd: FOLDER,
+    stdio: ["ignore", 2, 2],
+  });
+  if (status !== 0)
+    throw new Problem(
+      "What is compared with could not be installed: run npm ci in test/bench, or name what needs nothing, such as --only node,express,koa.",
+    );
+}

@@ -1,0 +1,58 @@
+/** One number of several rounds. */
+export interface Figure {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** @param values at least one */
+export function toFigure(values: readonly number[]): Figure {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  const [low, high] = [sorted[Math.floor(middle)], sorted[Math.ceil(middle)]] as [number, number];
+  return { median: (low + high) / 2, min: sorted[0] as number, max: sorted.at(-1) as number };
+}
+
+/** What one contender did in one round. */
+export interface Sample {
+  readonly perSecond: number;
+  /** The server's time on a core for one request, microseconds. */
+  readonly cpuUs: number;
+  readonly p99Ms: number;
+  /** Deliveries kept and not handled yet, at the worst moment: where there is a handler. */
+  readonly backlog?: number;
+}
+
+/** What came out for one contender. Ratios are to the baseline of the same round; above 1 is faster. */
+export interface Row {
+  readonly name: string;
+  readonly title: string;
+  readonly perSecond: Figure;
+  readonly cpuUs: Figure;
+  readonly p99Ms: Figure;
+  readonly ratio: Figure;
+  readonly cpuRatio: Figure;
+  readonly backlog?: Figure;
+}
+
+/**
+ * @param samples of each round, in their order
+ * @param baseline of the same rounds
+ */
+export function toRow(
+  { name, title }: Pick<Row, "name" | "title">,
+  samples: readonly Sample[],
+  baseline: readonly Sample[],
+): Row {
+  const backlogs = samples.flatMap(({ backlog }) => backlog ?? []);
+  return {
+    name,
+    title,
+    perSecond: toFigure(samples.map(({ perSecond }) => perSecond)),
+    cpuUs: toFigure(samples.map(({ cpuUs }) => cpuUs)),
+    p99Ms: toFigure(samples.map(({ p99Ms }) => p99Ms)),
+    ratio: toFigure(samples.map((sample, round) => sample.perSecond / (baseline[round]?.perSecond ?? Number.NaN))),
+    cpuRatio: toFigure(samples.map((sample, round) => (baseline[round]?.cpuUs ?? Number.NaN) / sample.cpuUs)),
+    ...(backlogs.length === 0 ? {} : { backlog: toFigure(backlogs) }),
+  };
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { availableParallelism, cpus, loadavg } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isThere } from "./commands.ts";
+
+/** What the figures were measured on. */
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly node: string;
+  /** Of the last minute, at the start. */
+  readonly load: number;
+  /** The share of all cores' time that others took at the start, from 0 to 1. */
+  readonly busy: number;
+}
+
+/** A core for the server and another for the client, by their numbers. */
+export interface Cores {
+  readonly server: number;
+  readonly client: number;
+}
+
+/** More than this of the cores in use, and the figures are others' as well. */
+export const MOST_BUSY = 0.05;
+
+const LOOK_MS = 500;
+
+export async function describeMachine(): Promise<Machine> {
+  const before = times();
+  await sleep(LOOK_MS);
+  const after = times();
+  return {
+    cpu: cpus()[0]?.model.trim() ?? "unknown",
+    cores: availableParallelism(),
+    node: process.version,
+    load: loadavg()[0] ?? 0,
+    busy: 1 - (after.idle - before.idle) / (after.all - before.all),
+  };
+}
+
+/** Undefined where processes cannot be held to a core, or there are not two. */
+export function findCores(): Cores | undefined {
+  if (!isThere("taskset", ["--version"])) return undefined;
+  const [server, client] = toCores(
+    /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1],
+  );
+  return server === undefined || client === undefined ? undefined : { server, client };
+}
+
+/** The numbers in a list such as `0-3,8`. */
+export function toCores(list = ""): readonly number[] {
+  return list
+    .split(",")
+    .filter((part) => part !== "")
+    .flatMap((part) => {
+      const [first = 0, last = first] = part.split("-").map(Number);
+      return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+    });
+}
+
+function times(): { readonly idle: number; readonly all: number } {
+  const all = cpus().map(({ times: one }) => one);
+  return {
+    idle: all.reduce((sum, one) => sum + one.idle, 0),
+    all: all.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0),
+  };
+}

@@ -1,0 +1,90 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { SECRET, SIGNINGS, type SigningName } from "./signing.ts";
+
+/** One request, ready to be sent. */
+export interface SignedRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Requests for wrk, in a file, with the script that sends them. */
+export interface Requests {
+  readonly script: string;
+  readonly signedAtMs: number;
+}
+
+/** So many different records, then the first one again: no record is in flight twice, and none waits when it comes again. */
+const RECORDS = 50_000;
+
+/** The signed request of one record. */
+export function signedRequest(
+  signing: SigningName,
+  record: number,
+  { atMs, secret = SECRET }: { readonly atMs: number; readonly secret?: string },
+): SignedRequest {
+  const { path, body: bodyOf, headers } = SIGNINGS[signing];
+  const body = bodyOf(`m-${String(record).padStart(8, "0")}`);
+  return { path, body, headers: { ...COMMON, ...headers(body, String(Math.floor(atMs / 1_000)), secret) } };
+}
+
+/** As it goes over the connection. */
+export function toWire({ path, headers, body }: SignedRequest): string {
+  const all = { Host: "127.0.0.1", ...headers, "Content-Length": String(Buffer.byteLength(body)) };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n${body}`;
+}
+
+/** Writes {@link RECORDS} signed requests, all of one length, one behind the other, and their script. */
+export function writeRequests(signing: SigningName, folder: string): Requests {
+  const signedAtMs = Date.now();
+  const wires = Array.from({ length: RECORDS }, (_, record) =>
+    toWire(signedRequest(signing, record, { atMs: signedAtMs })),
+  );
+  const file = join(folder, `${signing}.requests`);
+  const script = join(folder, `${signing}.lua`);
+  writeFileSync(file, wires.join(""));
+  writeFileSync(script, toLua({ file, records: RECORDS, bytes: wires[0]?.length ?? 0 }));
+  return { script, signedAtMs };
+}
+
+/**
+ * A script for wrk with one thread. The requests are read in `init`, which runs once, before the time is taken; they are whole,
+ * because `wrk.format` knows no Host while a script loads. Every answer's status is looked at.
+ */
+export function toLua({ file, records, bytes }: { file: string; records: number; bytes: number }): string {
+  return `local requests, at, client = {}, 0, nil
+others = 0
+
+function setup(thread)
+  client = thread
+end
+
+function init()
+  local file = assert(io.open(${JSON.stringify(file)}, "rb"))
+  for i = 1, ${records} do requests[i] = assert(file:read(${bytes})) end
+  file:close()
+  io.stderr:write("ready\\n")
+end
+
+function request()
+  at = at % ${records} + 1
+  return requests[at]
+end
+
+function response(status)
+  if status ~= 200 then others = others + 1 end
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '\\n{"requests":%d,"seconds":%.6f,"p99Ms":%.3f,"others":%d,"failed":%d}\\n',
+    summary.requests, summary.duration / 1e6, latency:percentile(99) / 1e3, client:get("others"),
+    errors.connect + errors.read + errors.write + errors.timeout))
+end
+`;
+}
+
+const COMMON = { "Content-Type": "application/json", "User-Agent": "hookline-bench" };

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkAnswers } from "./check.ts";
+import { BASELINE, type Contender } from "./contenders.ts";
+import type { Sample } from "./figures.ts";
+import { runLoad } from "./load.ts";
+import type { Cores } from "./machine.ts";
+import { Problem } from "./problem.ts";
+import { writeRequests, type Requests } from "./requests.ts";
+import { startServer, type Server } from "./server.ts";
+import type { SigningName } from "./signing.ts";
+
+export interface Plan {
+  readonly contenders: readonly Contender[];
+  readonly rounds: number;
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+  /** A new process in every round; else one for all of them, warmed up once. */
+  readonly fresh: boolean;
+  readonly cores: Cores | undefined;
+  readonly say: (line: string) => void;
+}
+
+export interface Measured {
+  /** By the contender's name, one for each round. */
+  readonly samples: ReadonlyMap<string, readonly Sample[]>;
+  /** By the contender's name, why it has none. */
+  readonly failures: ReadonlyMap<string, string>;
+}
+
+/** Slack and others refuse what is older than five minutes. */
+const SIGNED_FOR_MS = 120_000;
+
+/** Handlers that are further behind do not keep up: some 50 ms of the stream. */
+const MOST_BACKLOG = 1_000;
+
+/** All contenders, round by round. One that fails is left out from there on. @throws Problem when the baseline fails */
+export async function measureRounds(plan: Plan): Promise<Measured> {
+  const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));
+  const requests = new Map<SigningName, Requests>();
+  const running = new Map<string, Server>();
+  const samples = new Map<string, Sample[]>(plan.contenders.map(({ name }) => [name, []]));
+  const failures = new Map<string, string>();
+
+  function scriptOf(signing: SigningName): string {
+    let found = requests.get(signing);
+    if (found === undefined || Date.now() - found.signedAtMs > SIGNED_FOR_MS)
+      requests.set(signing, (found = writeRequests(signing, folder)));
+    return found.script;
+  }
+
+  async function measure(contender: Contender): Promise<Sample> {
+    const { name, signing } = contender;
+    const core = plan.cores?.client;
+    let server = running.get(name);
+    if (server === undefined) {
+      server = await startServer(contender, plan.cores?.server);
+      running.set(name, server);
+      await checkAnswers(contender, server.port);
+      await runLoad({ port: server.port, script: scriptOf(signing), seconds: plan.warmUpSeconds, core });
+    }
+    const script = scriptOf(signing);
+    const before = await server.usage();
+    const load = await runLoad({ port: server.port, script, seconds: plan.seconds, core });
+    const after = await server.usage();
+    const { requests: count, seconds, p99Ms, others, failed } = load;
+    if (count === 0 || others > 0 || failed > 0)
+      throw new Error(`of ${count} requests ${others} were not answered 200, and ${failed} not at all`);
+    const { backlog } = after;
+    if (backlog !== undefined && backlog > MOST_BACKLOG)
+      throw new Error(`its handlers do not keep up: ${backlog} deliveries behind`);
+    return {
+      perSecond: count / seconds,
+      cpuUs: (after.cpuUs - before.cpuUs) / count,
+      p99Ms,
+      ...(backlog === undefined ? {} : { backlog }),
+    };
+  }
+
+  async function stop(name: string): Promise<void> {
+    await running.get(name)?.stop();
+    running.delete(name);
+  }
+
+  async function runRound(): Promise<void> {
+    for (const contender of plan.contenders) {
+      const { name } = contender;
+      if (failures.has(name)) continue;
+      try {
+        samples.get(name)?.push(await measure(contender));
+      } catch (error) {
+        if (name === BASELINE) throw new Problem(`${name}, which all else is compared with, failed: ${String(error)}`);
+        failures.set(name, (error as Error).message);
+        samples.delete(name);
+      }
+      if (plan.fresh || failures.has(name)) await stop(name);
+    }
+  }
+
+  try {
+    for (let round = 1; round <= plan.rounds; round += 1) {
+      plan.say(`Round ${round} of ${plan.rounds}.`);
+      await runRound();
+    }
+    return { samples, failures };
+  } finally {
+    for (const name of running.keys()) await stop(name);
+    rmSync(folder, { recursive: true });
+  }
+}

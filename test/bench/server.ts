@@ -1,0 +1,56 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Contender } from "./contenders.ts";
+import type { Usage } from "./servers/serve.ts";
+
+/** A contender's server, in a process of its own. */
+export interface Server {
+  readonly port: number;
+  usage(): Promise<Usage>;
+  stop(): Promise<void>;
+}
+
+/** A start that takes longer has failed. */
+const START_MS = 20_000;
+
+/** @param core held to it, where given */
+export async function startServer({ name, server: [file, ...args] }: Contender, core?: number): Promise<Server> {
+  const node = [process.execPath, fileURLToPath(new URL(`servers/${file}`, import.meta.url)), ...args];
+  const [command = "", ...rest] = core === undefined ? node : ["taskset", "-c", String(core), ...node];
+  const child = spawn(command, rest, { stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (text: Buffer) => (said += text.toString()));
+  const ended = once(child, "exit");
+
+  async function told<T>(): Promise<T> {
+    const [message] = (await Promise.race([
+      once(child, "message", { signal: AbortSignal.timeout(START_MS) }),
+      ended.then(([code]) => {
+        throw new Error(`the server ended with ${String(code)}: ${said.slice(-2_000)}`);
+      }),
+    ])) as [T];
+    return message;
+  }
+
+  try {
+    const { port } = await told<{ readonly port: number }>();
+    return {
+      port,
+      usage() {
+        const answer = told<Usage>();
+        child.send("usage");
+        return answer;
+      },
+      stop: () => stop(child, ended),
+    };
+  } catch (cause) {
+    await stop(child, ended);
+    throw new Error(`${name} did not start: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function stop(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
+  child.kill("SIGKILL");
+  await ended;
+}

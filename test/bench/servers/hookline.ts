@@ -1,0 +1,48 @@
+import type { RequestListener } from "node:http";
+import express from "express";
+import Koa from "koa";
+import { expressReceiver } from "../../../adapters/http/express.ts";
+import { koaReceiver } from "../../../adapters/http/koa.ts";
+import { nodeReceiver } from "../../../adapters/http/node.ts";
+import { createReceiver, memoryInbox, type Receiver } from "../../../src/index.ts";
+import { SECRET } from "../signing.ts";
+import { serve } from "./serve.ts";
+
+// With every default. What is received only is never handled, so it must all have room.
+const receiver = createReceiver({
+  secret: SECRET,
+  inbox: memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 }),
+});
+
+const MOUNTS: Readonly<Record<string, (receiver: Receiver) => RequestListener>> = {
+  node: (mounted) => nodeReceiver(mounted, { path: "/webhooks" }),
+  express: (mounted) => express().post("/webhooks", expressReceiver(mounted)),
+  koa(mounted) {
+    const handle = new Koa().use(koaReceiver(mounted, { path: "/webhooks" })).callback();
+    return (req, res) => void handle(req, res);
+  },
+};
+
+const [where = "", handling] = process.argv.slice(2);
+const listener = MOUNTS[where]?.(receiver);
+if (listener === undefined)
+  throw new TypeError(`Got the mount "${where}", expected ${Object.keys(MOUNTS).join(", ")}.`);
+
+if (handling === "handler") {
+  receiver.on("email", () => {});
+  await receiver.start();
+  let most = 0;
+  const look = (): void => {
+    const { kept, succeeded } = receiver.stats();
+    most = Math.max(most, kept - succeeded);
+  };
+  setInterval(look, 50).unref();
+  serve(listener, () => {
+    look();
+    const backlog = most;
+    most = 0;
+    return { backlog };
+  });
+} else {
+  serve(listener);
+}

@@ -1,0 +1,15 @@
+import { serve } from "./serve.ts";
+import { isSigned } from "./verify.ts";
+
+// The least that a receiver can do: read, verify, parse. It keeps nothing.
+serve((req, res) => {
+  const chunks: Buffer[] = [];
+  req.on("data", (chunk: Buffer) => chunks.push(chunk));
+  req.on("end", () => {
+    const [only] = chunks;
+    const body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+    if (isSigned(body, req.headers)) JSON.parse(body.toString());
+    else res.statusCode = 401;
+    res.end();
+  });
+});
