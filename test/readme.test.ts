@@ -75,6 +75,7 @@ describe("the README's commands", () => {
     expect(commands.map((line) => line.replace(/\s+#.*$/, ""))).toEqual([
       "npm ci && npm start", // test/examples/tour.test.ts runs what `npm start` runs
       "npm ci && npm test", // this is it
+      "SIGNING_SECRET=... npx hookline send email.created --to http://localhost:3000/webhooks", // test/cli runs it
       "SIGNING_SECRET=... npx hookline serve --port 3000 --path /webhooks", // test/cli runs it, test/package.test.ts as installed
       ...commands.filter((line) => line.startsWith("curl ")), // below
     ]);

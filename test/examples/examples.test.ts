@@ -39,12 +39,12 @@ const SERVERS: Readonly<Record<string, { readonly posts: readonly Posted[]; read
   "koa.ts": {
     posts: [
       { payloads: [created("m-1")] },
-      { resource: "/calendars/work/events", payloads: [created("e-1")] },
+      { resource: "/calendars/team/events", payloads: [created("e-1")] },
       { resource: "/calendars/home/events" },
       { secret: "another", status: 401 },
       { path: "/elsewhere", status: 200 },
     ],
-    prints: ["created message m-1", "created event e-1 of work", "something changed in home"],
+    prints: ["created message m-1", "created event e-1 of team", "something changed in home"],
   },
   "node.ts": {
     posts: [

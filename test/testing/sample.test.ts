@@ -72,17 +72,17 @@ describe("a sample", () => {
 
   test.each([
     [sample("calendarEvent.updated", { calendarId: "ann@example.com" }), "/calendars/ann%40example.com/events"],
-    [sample("calendarEvent.signal", { calendarId: "work/home" }), "/calendars/work%2Fhome/events"],
-    [sample("calendarEvent.changes", { calendarId: "work" }), "/calendars/work/events"],
+    [sample("calendarEvent.signal", { calendarId: "team/home" }), "/calendars/team%2Fhome/events"],
+    [sample("calendarEvent.changes", { calendarId: "team" }), "/calendars/team/events"],
     [sample("task.deleted", { taskListId: "a b" }), "/tasklists/a%20b/tasks"],
-    [sample("booking", { bookingId: 7, calendarId: "work" }), "/booking/7"],
+    [sample("booking", { bookingId: 7, calendarId: "team" }), "/booking/7"],
   ])("of $type names in its resource what it is given: $resource", async (event, resource) => {
     expect(event.resource).toBe(resource);
     expect(await handled(event)).toStrictEqual([event]);
   });
 
   test.each([
-    [sample("calendarEvent.created", { resource: "/calendars/work/events" }), { calendarId: "work" }],
+    [sample("calendarEvent.created", { resource: "/calendars/team/events" }), { calendarId: "team" }],
     [sample("task.created", { resource: "/tasklists/a%20b/tasks" }), { taskListId: "a b" }],
     [sample("booking", { resource: "/booking/7" }), { bookingId: 7 }],
   ])("of $type says what its resource names: $resource", async (event, fields) => {
