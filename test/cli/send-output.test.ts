@@ -82,7 +82,17 @@ describe("colours", () => {
   });
 
   async function shown(status: number, isTTY: boolean, vars: Readonly<Record<string, string>>): Promise<string> {
-    for (const name of ["NO_COLOR", "FORCE_COLOR", "NODE_DISABLE_COLORS"]) vi.stubEnv(name, vars[name]);
+    // Each of these is asked whether the terminal has colours; a build machine sets some.
+    for (const name of [
+      "NO_COLOR",
+      "FORCE_COLOR",
+      "NODE_DISABLE_COLORS",
+      "CI",
+      "TEAMCITY_VERSION",
+      "TMUX",
+      "COLORTERM",
+    ])
+      vi.stubEnv(name, vars[name]);
     vi.stubEnv("TERM", "xterm-256color");
     // As a real terminal judges it.
     const { getColorDepth } = WriteStream.prototype;
