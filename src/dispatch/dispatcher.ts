@@ -54,16 +54,15 @@ export function createDispatcher(
     sizeOf: () => 0,
     failed: (error) => (error instanceof Error ? error : new Error(String(error))),
   });
-  /** Claimed, and not in p-queue yet. */
+  /** Claimed, and not begun yet. */
   const ahead = createFifo<Claim>();
-  /** In p-queue, and not begun yet. */
-  const queued = new Set<Claim>();
   /** Taken away before they began. */
   const gone = new WeakSet<Claim>();
   let working = false;
   let stopped = false;
   let givingBack = 0;
   let givenBack = 0; // jobs
+  let slots = 0; // in p-queue
   let swept = false;
   let looking = false;
   let lookAgain = false;
@@ -101,6 +100,8 @@ export function createDispatcher(
           behind = inbox.stats().unexpanded > 0;
         }
         await claim();
+        // Once a turn: handlers that wait for nothing would keep the loop from everything else.
+        if (lookAgain) await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
       log.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
@@ -112,7 +113,7 @@ export function createDispatcher(
   }
 
   async function claim(): Promise<void> {
-    const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - ahead.size - queue.size - queue.pending;
+    const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - ahead.size - slots;
     if (room <= 0) return;
     const { claims, nextDueAt } = await inbox.claim({ max: room, mergeMax: MERGE_MAX });
     if (!working) {
@@ -125,28 +126,36 @@ export function createDispatcher(
     feed();
   }
 
-  /** p-queue holds twice the concurrency at most: the rest of what is claimed waits where it can be given back. */
+  /** p-queue runs slots, and a slot claims: a task for each of them would cost as much as its handler. */
   function feed(): void {
-    while (working && queue.size + queue.pending < 2 * concurrency) {
-      const next = ahead.shift();
-      if (next === undefined) break;
-      queued.add(next);
-      void queue.add(() => new Promise<void>((free) => begin(next, free)));
+    while (working && ahead.size > 0 && slots < concurrency) {
+      slots += 1;
+      void queue.add(() => new Promise<void>(runSlot));
     }
   }
 
-  function begin(claimed: Claim, free: () => void): void {
-    if (!queued.delete(claimed) || gone.has(claimed)) {
-      free();
-      feed();
-      rests.tell();
-      return;
+  /** Begins one claim after another, until there is none. */
+  function runSlot(end: () => void): void {
+    for (let claimed = next(); claimed !== undefined; claimed = next()) {
+      let starting = true;
+      let free = false;
+      pace.started(clock.now());
+      runner.start(claimed, () => {
+        free = true;
+        if (!starting) runSlot(end);
+      });
+      starting = false;
+      if (!free) return;
     }
-    pace.started(clock.now());
-    runner.start(claimed, () => {
-      free();
-      feed();
-    });
+    slots -= 1;
+    end();
+    rests.tell();
+  }
+
+  function next(): Claim | undefined {
+    let claimed = working ? ahead.shift() : undefined;
+    while (claimed !== undefined && gone.has(claimed)) claimed = ahead.shift();
+    return claimed;
   }
 
   async function giveBack(claimed: Claim): Promise<void> {
@@ -163,7 +172,7 @@ export function createDispatcher(
   }
 
   const ended = (): boolean => !looking && givingBack === 0 && runner.running() === 0 && runner.settling() === 0;
-  const idle = (): boolean => !working || (!lookAgain && exhausted && ahead.size === 0 && queued.size === 0 && ended());
+  const idle = (): boolean => !working || (!lookAgain && exhausted && ahead.size === 0 && ended());
 
   async function sweep(): Promise<void> {
     try {
@@ -209,9 +218,8 @@ export function createDispatcher(
       working = false;
       stopped = true;
       lookAt(undefined);
-      for (const claimed of [...ahead, ...queued]) void giveBack(claimed);
+      for (const claimed of ahead) void giveBack(claimed);
       ahead.keep(() => false);
-      queued.clear();
       await within(drainMs - ABORT_BEFORE_END_MS, rests.when(ended), { clock, late: undefined });
       if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
       await within(Math.min(drainMs, ABORT_BEFORE_END_MS), rests.when(ended), { clock, late: undefined });
