@@ -1,4 +1,5 @@
 import type { HooklineError } from "../errors.ts";
+import { createChurnMap } from "../inbox/churn-map.ts";
 import type { Claim, ClaimedJob, JobOutcome, Settlement } from "../inbox/port.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 import { compose, startCall, type RunningCall } from "./call.ts";
@@ -62,7 +63,7 @@ export interface RunnerOptions {
 
 export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions): Runner {
   const { handlers, middleware, services, log, clock, random, graceMs, maxStuck } = parts;
-  const calls = new Map<Claim, { readonly running: RunningCall; readonly jobs: number }>();
+  const calls = createChurnMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
   const composed = new WeakMap<Registration, Handler>();
   /** Warned of: once for each consumer and type, because a whole backlog may be of them. */
   const missed = new Set<string>();

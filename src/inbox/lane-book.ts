@@ -1,3 +1,4 @@
+import { createChurnMap } from "./churn-map.ts";
 import { createDueQueue } from "./due-queue.ts";
 import { createFifo } from "./fifo.ts";
 import { isDue, SUSPECT_DEATHS, type Progress } from "./state.ts";
@@ -41,7 +42,7 @@ export interface LaneBook<R> {
 
 /** An empty one. */
 export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
-  const lanes = new Map<string, Lane>();
+  const lanes = createChurnMap<string, Lane>();
   const ready = createFifo<Lane>();
   const later = createDueQueue<Lane>((lane) => (lane.listed === "due" ? lane.head?.progress : undefined));
   let blocked = 0;

@@ -1,5 +1,6 @@
 import { parseDocument } from "../protocol/envelope.ts";
 import { toStored } from "./delivery.ts";
+import type { ChurnMap } from "./churn-map.ts";
 import type { Fifo } from "./fifo.ts";
 import type { LaneBook } from "./lane-book.ts";
 import type { Parcel, Row, Shelf } from "./memory-shelf.ts";
@@ -9,7 +10,7 @@ export interface MemoryJobsParts {
   readonly shelf: Shelf;
   readonly book: LaneBook<Row>;
   readonly backlog: Fifo<Parcel>;
-  readonly running: Map<Claim, readonly Row[]>;
+  readonly running: ChurnMap<Claim, readonly Row[]>;
   readonly now: () => number;
   readonly lost: (claims: readonly Claim[]) => void;
   readonly wake: () => void;
@@ -65,7 +66,7 @@ export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: M
       return rows.length;
     },
     erase: async (accountId) => {
-      const ended = [...running].filter(([, rows]) => rows.some((row) => row.event.accountId === accountId));
+      const ended = [...running.entries()].filter(([, rows]) => rows.some((row) => row.event.accountId === accountId));
       for (const [claim, rows] of ended) {
         running.delete(claim);
         for (const row of rows) shelf.remove(row);

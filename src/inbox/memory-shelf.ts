@@ -1,4 +1,5 @@
 import type { SingleEvent } from "../protocol/events.ts";
+import { createChurnMap } from "./churn-map.ts";
 import type { Delivery } from "./delivery.ts";
 import type { LaneRow } from "./lane-book.ts";
 import type { ClaimedJob, InboxStats, NewEvent, NewJob, StoredJob } from "./port.ts";
@@ -53,7 +54,7 @@ export interface Shelf {
 }
 
 export function createShelf(limits: { readonly maxJobs: number; readonly maxBytes: number }): Shelf {
-  const rows = new Map<number, Row>();
+  const rows = createChurnMap<number, Row>();
   /** Settled but kept, oldest first. */
   const kept = { dead: new Set<Row>(), unhandled: new Set<Row>() };
   let lastId = 0;

@@ -1,4 +1,5 @@
 import { StorageError, UsageError } from "../errors.ts";
+import { createChurnMap } from "./churn-map.ts";
 import { createFifo } from "./fifo.ts";
 import { createLaneBook } from "./lane-book.ts";
 import { createUniqueKeys, type UniqueKeys } from "./memory-dedupe.ts";
@@ -47,7 +48,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   const shelf = createShelf(limits);
   const book = createLaneBook<Row>();
   const backlog = createFifo<Parcel>();
-  const running = new Map<Claim, readonly Row[]>();
+  const running = createChurnMap<Claim, readonly Row[]>();
   const now = (): number => host().clock.now();
   let opened: InboxHost | undefined;
   let keys: UniqueKeys | undefined;

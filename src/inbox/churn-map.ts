@@ -1,0 +1,43 @@
+/** A map for entries that come and go by the thousands. Look through it before it is changed, never meanwhile. */
+export interface ChurnMap<K, V> {
+  get(key: K): V | undefined;
+  set(key: K, value: V): void;
+  /** Whether it was there. */
+  delete(key: K): boolean;
+  entries(): MapIterator<[K, V]>;
+  values(): MapIterator<V>;
+  readonly size: number;
+}
+
+/** A copy is worth its while after so many deletions, and after as many as there are entries. */
+const COPY_AFTER = 1_000;
+
+/**
+ * Like a `Map`, whose table V8 replaces as entries come and go. A replaced table refers to its successor: once one of them has grown
+ * old, all that follow it are kept with what they held, until a full collection. Half of what should die young is then copied twice.
+ * A copy of the map has no such predecessor.
+ */
+export function createChurnMap<K, V>(): ChurnMap<K, V> {
+  let map = new Map<K, V>();
+  let deleted = 0;
+  return {
+    get: (key) => map.get(key),
+    set(key, value) {
+      map.set(key, value);
+    },
+    delete(key) {
+      if (!map.delete(key)) return false;
+      deleted += 1;
+      if (deleted >= COPY_AFTER && deleted >= map.size) {
+        map = new Map(map);
+        deleted = 0;
+      }
+      return true;
+    },
+    entries: () => map.entries(),
+    values: () => map.values(),
+    get size() {
+      return map.size;
+    },
+  };
+}
