@@ -1,4 +1,3 @@
-import PQueue from "p-queue";
 import { ClosedError } from "../errors.ts";
 import { createBatcher } from "../inbox/batcher.ts";
 import { createFifo } from "../inbox/fifo.ts";
@@ -8,6 +7,7 @@ import { createPace, MOST_AHEAD } from "./pace.ts";
 import type { WorkParts } from "./parts.ts";
 import { createRests } from "./rests.ts";
 import { createRunner } from "./runner.ts";
+import { createSlots } from "./slots.ts";
 import { ABORT_BEFORE_END_MS, within } from "../within.ts";
 
 /** Most jobs that one call may settle. */
@@ -43,11 +43,10 @@ export function createDispatcher(
   expanded: BacklogOptions["expanded"],
 ): Dispatcher {
   const { clock, log, concurrency } = parts;
-  // The one place with concurrency. Its `timeout` is never used: that frees a slot while the function still runs.
-  const queue = new PQueue({ concurrency });
   const pace = createPace(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
   const rests = createRests();
   const runner = createRunner(parts, { settle, rested: rests.tell });
+  const slots = createSlots({ concurrency, waiting: () => ahead.size, next, start, rested: rests.tell });
   const backlog = createBacklog(parts, { inbox, stopped: () => !working, expanded, wake });
   const settler = createBatcher<Settlement, boolean | Error>({
     commit: (settlements) => inbox.settle(settlements),
@@ -62,7 +61,6 @@ export function createDispatcher(
   let stopped = false;
   let givingBack = 0;
   let givenBack = 0; // jobs
-  let slots = 0; // in p-queue
   let swept = false;
   let looking = false;
   let lookAgain = false;
@@ -71,17 +69,19 @@ export function createDispatcher(
   let timer: { clear(): void } | undefined;
 
   /** Until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */
-  async function settle(settlement: Settlement): Promise<boolean> {
-    for (;;) {
-      const result = await settler.add(settlement);
+  function settle(settlement: Settlement, then: (settled: boolean) => void): void {
+    settler.put(settlement, (result) => {
       wake();
-      if (typeof result === "boolean") return result;
+      if (typeof result === "boolean") {
+        then(result);
+        return;
+      }
       log.error(
         { err: result, code: "settle-failed" },
         "the inbox did not take what became of a job: it is tried again",
       );
-      await new Promise<void>((resolve) => void clock.setTimer(resolve, TRY_AGAIN_MS));
-    }
+      clock.setTimer(() => settle(settlement, then), TRY_AGAIN_MS);
+    });
   }
 
   function wake(): void {
@@ -113,43 +113,17 @@ export function createDispatcher(
   }
 
   async function claim(): Promise<void> {
-    const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - ahead.size - slots;
+    const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - ahead.size - slots.taken();
     if (room <= 0) return;
     const { claims, nextDueAt } = await inbox.claim({ max: room, mergeMax: MERGE_MAX });
     if (!working) {
-      for (const one of claims) void giveBack(one);
+      for (const one of claims) giveBack(one);
       return;
     }
     for (const one of claims) ahead.push(one);
     exhausted = claims.length < room && !lookAgain;
     lookAt(nextDueAt === undefined ? undefined : nextDueAt - clock.now());
-    feed();
-  }
-
-  /** p-queue runs slots, and a slot claims: a task for each of them would cost as much as its handler. */
-  function feed(): void {
-    while (working && ahead.size > 0 && slots < concurrency) {
-      slots += 1;
-      void queue.add(() => new Promise<void>(runSlot));
-    }
-  }
-
-  /** Begins one claim after another, until there is none. */
-  function runSlot(end: () => void): void {
-    for (let claimed = next(); claimed !== undefined; claimed = next()) {
-      let starting = true;
-      let free = false;
-      pace.started(clock.now());
-      runner.start(claimed, () => {
-        free = true;
-        if (!starting) runSlot(end);
-      });
-      starting = false;
-      if (!free) return;
-    }
-    slots -= 1;
-    end();
-    rests.tell();
+    slots.feed();
   }
 
   function next(): Claim | undefined {
@@ -158,12 +132,18 @@ export function createDispatcher(
     return claimed;
   }
 
-  async function giveBack(claimed: Claim): Promise<void> {
+  function start(claimed: Claim, free: () => void): void {
+    pace.started(clock.now());
+    runner.start(claimed, free);
+  }
+
+  function giveBack(claimed: Claim): void {
     givingBack += 1;
-    const given = await settle({ claim: claimed, outcomes: claimed.jobs.map((): JobOutcome => ({ to: "release" })) });
-    if (given) givenBack += claimed.jobs.length;
-    givingBack -= 1;
-    rests.tell();
+    settle({ claim: claimed, outcomes: claimed.jobs.map((): JobOutcome => ({ to: "release" })) }, (given) => {
+      if (given) givenBack += claimed.jobs.length;
+      givingBack -= 1;
+      rests.tell();
+    });
   }
 
   function lookAt(inMs: number | undefined): void {
@@ -218,7 +198,7 @@ export function createDispatcher(
       working = false;
       stopped = true;
       lookAt(undefined);
-      for (const claimed of ahead) void giveBack(claimed);
+      for (const claimed of ahead) giveBack(claimed);
       ahead.keep(() => false);
       await within(drainMs - ABORT_BEFORE_END_MS, rests.when(ended), { clock, late: undefined });
       if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));

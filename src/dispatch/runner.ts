@@ -1,19 +1,17 @@
 import type { HooklineError } from "../errors.ts";
 import { createChurnMap } from "../inbox/churn-map.ts";
-import type { Claim, ClaimedJob, JobOutcome, Settlement } from "../inbox/port.ts";
-import type { SingleEvent } from "../protocol/events.ts";
+import type { Claim, JobOutcome, Settlement } from "../inbox/port.ts";
 import { compose, startCall, type RunningCall } from "./call.ts";
-import { createContext, type CallFacts } from "./context.ts";
+import { toCall, toFacts, type ClaimedCall } from "./claimed-call.ts";
+import { createContext } from "./context.ts";
 import type { Handler, RunLimits } from "./handler.ts";
-import type { Handlers, Registration } from "./handlers.ts";
+import type { Registration } from "./handlers.ts";
 import { toJobOf } from "./job-view.ts";
-import { mergeKeyOf } from "./lanes.ts";
 import { mergeEvents } from "./merge.ts";
 import { announceDead } from "./on-dead.ts";
 import type { WorkParts } from "./parts.ts";
-import { eventAt } from "./read-back.ts";
 import { reportEnd, reportStart } from "./report.ts";
-import { isLastAttempt, outcomesOf, type CallResult } from "./settle.ts";
+import { outcomesOf, type CallResult } from "./settle.ts";
 import { createStuck } from "./stuck.ts";
 
 /** Claims on their way: called, ended, settled. */
@@ -41,22 +39,14 @@ export interface Runner {
   released(): number;
 }
 
-interface Call {
-  readonly claim: Claim;
-  /** Those that go together, oldest first. */
-  readonly jobs: readonly ClaimedJob[];
-  readonly events: readonly [SingleEvent, ...SingleEvent[]];
-  readonly registration: Registration | undefined;
-}
-
 interface Ended {
   readonly result: CallResult;
   readonly durationMs: number;
 }
 
 export interface RunnerOptions {
-  /** Resolves when the inbox has it: false when the claim was lost. */
-  readonly settle: (settlement: Settlement) => Promise<boolean>;
+  /** Tells when the inbox has it: false when the claim was lost. A callback, because a promise for each job costs more than its settle. */
+  readonly settle: (settlement: Settlement, then: (settled: boolean) => void) => void;
   /** Nothing runs and nothing is being settled. */
   readonly rested: () => void;
 }
@@ -69,7 +59,7 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
   const missed = new Set<string>();
   const stuck = createStuck(maxStuck);
   let settling = 0;
-  let done = 0;
+  let succeeded = 0;
   let released = 0;
   let closing = false;
 
@@ -80,23 +70,34 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     return handler;
   }
 
-  async function finish(call: Call, limits: RunLimits, { result, durationMs }: Ended): Promise<void> {
-    const { claim, jobs, events } = call;
-    const now = clock.now();
-    const outcomes =
-      !result.ok && closing ? jobs.map(release) : outcomesOf(jobs, result, { ...limits, now, random: random() });
+  function finish(call: ClaimedCall, limits: RunLimits, ended: Ended): void {
     settling += 1;
-    if (!result.ok) await announceAll(call, outcomes, limits);
-    const settled = await settle({ claim, outcomes: withRest(outcomes, claim) });
-    if (settled) reportEnd({ jobs, events, result, outcomes, durationMs }, parts);
-    if (settled && result.ok) done += jobs.length;
-    if (settled && closing) released += outcomes.filter(({ to }) => to === "release").length;
+    const { jobs } = call;
+    const { result } = ended;
+    const rules = { ...limits, now: clock.now(), random: random() };
+    const outcomes = !result.ok && closing ? jobs.map(release) : outcomesOf(jobs, result, rules);
+    const conclude = (): void => settleCall(call, ended, outcomes);
+    if (outcomes.some(({ to }) => to === "dead")) void announceAll(call, outcomes, limits).then(conclude);
+    else conclude();
+  }
+
+  function settleCall(call: ClaimedCall, { result, durationMs }: Ended, outcomes: readonly JobOutcome[]): void {
+    const { claim, jobs, events } = call;
+    settle({ claim, outcomes: withRest(outcomes, claim) }, (settled) => {
+      if (settled) reportEnd({ jobs, events, result, outcomes, durationMs }, parts);
+      if (settled && result.ok) succeeded += jobs.length;
+      if (settled && closing) released += outcomes.filter(({ to }) => to === "release").length;
+      rest();
+    });
+  }
+
+  function rest(): void {
     settling -= 1;
     if (settling === 0 && calls.size === 0) rested();
   }
 
   async function announceAll(
-    { jobs, events }: Call,
+    { jobs, events }: ClaimedCall,
     outcomes: readonly JobOutcome[],
     limits: RunLimits,
   ): Promise<void> {
@@ -109,7 +110,7 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
   }
 
   /** Its handler went with a deploy: the jobs wait for one, and free their lane. */
-  async function strand({ claim, jobs, events }: Call): Promise<void> {
+  function strand({ claim, jobs, events }: ClaimedCall): void {
     const { type } = events[0];
     const { consumer } = claim.jobs[0];
     if (!missed.has(`${consumer} ${type}`)) {
@@ -121,22 +122,20 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     }
     settling += 1;
     const outcomes = jobs.map((): JobOutcome => ({ to: "unhandled" }));
-    await settle({ claim, outcomes: withRest(outcomes, claim) });
-    settling -= 1;
-    if (settling === 0 && calls.size === 0) rested();
+    settle({ claim, outcomes: withRest(outcomes, claim) }, rest);
   }
 
   function start(claim: Claim, free: () => void): void {
     const call = toCall(claim, handlers);
     const { registration, jobs, events } = call;
     if (registration === undefined) {
-      void strand(call);
+      strand(call);
       free();
       return;
     }
     const controller = new AbortController();
     const startedAt = clock.now();
-    const ctx = createContext(factsOf(call, registration, { signal: controller.signal, now: startedAt }), services);
+    const ctx = createContext(toFacts(call, registration, { signal: controller.signal, now: startedAt }), services);
     const handler = handlerOf(registration);
     const event = mergeEvents(events, registration);
     let giveBackSlot = free;
@@ -150,7 +149,7 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
       ended: (result) => {
         over = true;
         calls.delete(claim);
-        void finish(call, registration.limits, { result, durationMs: clock.now() - startedAt });
+        finish(call, registration.limits, { result, durationMs: clock.now() - startedAt });
         giveBackSlot();
       },
       overdue: () => {
@@ -175,52 +174,8 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     settling: () => settling,
     stuck: () => stuck.size,
     jammed: () => stuck.jammed,
-    done: () => done,
+    done: () => succeeded,
     released: () => released,
-  };
-}
-
-/** Those of a claim that go together today: handlers may have changed since its jobs were made. */
-function toCall(claim: Claim, handlers: Handlers): Call {
-  const { consumer, delivery } = claim.jobs[0];
-  const events = claim.jobs.map(eventAt) as [SingleEvent, ...SingleEvent[]]; // as many as jobs: at least one
-  const registration = handlers.find(consumer, events[0].type);
-  const whole = { claim, jobs: claim.jobs, events, registration };
-  if (events.length === 1) return whole;
-  const mergeKey = registration && mergeKeyOf(events[0], registration, delivery.source);
-  const other = events.findIndex((event, index) => {
-    if (index === 0) return false;
-    if (handlers.find(consumer, event.type) !== registration) return true;
-    if (registration === undefined) return false;
-    return mergeKey === undefined || mergeKeyOf(event, registration, delivery.source) !== mergeKey;
-  });
-  if (other === -1) return whole;
-  return {
-    ...whole,
-    jobs: claim.jobs.slice(0, other),
-    events: events.slice(0, other) as [SingleEvent, ...SingleEvent[]],
-  };
-}
-
-/** The back-off is the oldest job's, what names the call is the newest's. */
-function factsOf(
-  { jobs, events }: Call,
-  { limits, consumer }: Registration,
-  { signal, now }: { readonly signal: AbortSignal; readonly now: number },
-): CallFacts {
-  const [oldest, newest] = [jobs[0], jobs.at(-1)] as [ClaimedJob, ClaimedJob];
-  return {
-    signal,
-    attempt: oldest.attempt,
-    lastAttempt: jobs.every((job) => isLastAttempt(job, limits, now)),
-    merged: jobs.length,
-    event: events.at(-1) ?? events[0],
-    entry: newest.entry,
-    jobId: newest.id,
-    deliveryId: newest.deliveryId,
-    consumer,
-    replayOf: newest.replayOf,
-    delivery: newest.delivery,
   };
 }
 

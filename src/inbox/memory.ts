@@ -11,10 +11,10 @@ import type {
   Expanded,
   Inbox,
   InboxHost,
-  JobOutcome,
   Kept,
   NewDelivery,
   NewEvent,
+  Settlement,
   Worker,
   WorkingInbox,
 } from "./port.ts";
@@ -60,11 +60,11 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   }
 
   /** Jobs for the events of one parcel: the whole of it, or its next part. */
-  function addEvents(parcel: Parcel, events: readonly NewEvent[]): Expanded {
+  function addEvents(parcel: Parcel, events: readonly NewEvent[], time: number): Expanded {
     const duplicates: number[] = [];
     const conflicts: number[] = [];
     for (const [index, event] of events.entries()) {
-      const seen = event.unique === undefined ? "new" : keys?.add(event.unique, now());
+      const seen = event.unique === undefined ? "new" : keys?.add(event.unique, time);
       if (seen === "duplicate") {
         duplicates.push(index);
         continue;
@@ -72,13 +72,13 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       if (seen === "conflict") conflicts.push(index);
       for (const job of event.jobs) {
         const row = shelf.add(parcel, event, job);
-        if (row?.progress.state === "waiting") book.append(row, now());
+        if (row?.progress.state === "waiting") book.append(row, time);
       }
     }
     return { duplicates, conflicts };
   }
 
-  function keep({ delivery, events }: NewDelivery): Kept | StorageError {
+  function keep({ delivery, events }: NewDelivery, time: number): Kept | StorageError {
     const parcel = shelf.receive(delivery, (count) =>
       host().log.error(
         { code: "inbox-full", count },
@@ -91,14 +91,13 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         `The memory inbox holds ${limits.maxJobs} jobs or ${limits.maxBytes} bytes.`,
       );
     const expanded = events !== undefined && backlog.size === 0;
-    const seen = expanded ? addEvents(parcel, events) : { duplicates: [], conflicts: [] };
+    const seen = expanded ? addEvents(parcel, events, time) : { duplicates: [], conflicts: [] };
     if (expanded) shelf.close(parcel);
     else backlog.push(parcel);
     return { id: String(parcel.id), expanded, ...seen };
   }
 
-  function claimOf(rows: readonly Row[]): Claim {
-    const time = now();
+  function claimOf(rows: readonly Row[], time: number): Claim {
     for (const row of rows) {
       row.progress = claimed(row.progress, time);
       shelf.moved(row);
@@ -108,9 +107,16 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     return claim;
   }
 
-  function settleRow(row: Row, outcome: JobOutcome): void {
-    row.progress = settled(row.progress, outcome, now());
-    shelf.moved(row);
+  function settle({ claim, outcomes }: Settlement, time: number): boolean {
+    const rows = running.get(claim);
+    if (rows === undefined) return false;
+    running.delete(claim);
+    for (const [index, row] of rows.entries()) {
+      row.progress = settled(row.progress, outcomes[index] ?? { to: "release" }, time);
+      shelf.moved(row);
+    }
+    book.give(rows, time);
+    return true;
   }
 
   return {
@@ -119,7 +125,10 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       opened = given;
       keys ??= createUniqueKeys({ windowMs: given.dedupeWindowMs, max: limits.maxJobs });
     },
-    keep: async (deliveries) => deliveries.map(keep),
+    keep: async (deliveries) => {
+      const time = now();
+      return deliveries.map((delivery) => keep(delivery, time));
+    },
     tombstones: memoryTombstones(now),
     ready: () =>
       shelf.hasRoom()
@@ -153,7 +162,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         const parcel = backlog.peek();
         // Erased in the meantime, or told twice: nothing is made of it.
         if (parcel === undefined || String(parcel.id) !== id) return { duplicates: [], conflicts: [] };
-        const seen = addEvents(parcel, events);
+        const seen = addEvents(parcel, events, now());
         if (cursor === undefined) {
           backlog.shift();
           shelf.close(parcel);
@@ -162,16 +171,14 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         }
         return seen;
       }),
-    claim: async (wanted) => ({ claims: book.take(wanted, now()).map(claimOf), nextDueAt: book.nextDueAt() }),
-    settle: async (settlements) =>
-      settlements.map(({ claim, outcomes }) => {
-        const rows = running.get(claim);
-        if (rows === undefined) return false;
-        running.delete(claim);
-        for (const [index, row] of rows.entries()) settleRow(row, outcomes[index] ?? { to: "release" });
-        book.give(rows, now());
-        return true;
-      }),
+    claim: async (wanted) => {
+      const time = now();
+      return { claims: book.take(wanted, time).map((rows) => claimOf(rows, time)), nextDueAt: book.nextDueAt() };
+    },
+    settle: async (settlements) => {
+      const time = now();
+      return settlements.map((settlement) => settle(settlement, time));
+    },
     jobs: memoryJobs({
       shelf,
       book,
