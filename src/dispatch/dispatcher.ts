@@ -8,6 +8,7 @@ import type { WorkParts } from "./parts.ts";
 import { createRests } from "./rests.ts";
 import { createRunner } from "./runner.ts";
 import { createSlots } from "./slots.ts";
+import { createSolitude } from "./solitude.ts";
 import { ABORT_BEFORE_END_MS, within } from "../within.ts";
 
 /** Most jobs that one call may settle. */
@@ -46,6 +47,7 @@ export function createDispatcher(
   const pace = createPace(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
   const rests = createRests();
   const runner = createRunner(parts, { settle, rested: rests.tell });
+  const solitude = createSolitude(clock, wake);
   const slots = createSlots({ concurrency, waiting: () => ahead.size, next, start, rested: rests.tell });
   const backlog = createBacklog(parts, { inbox, stopped: () => !working, expanded, wake });
   const settler = createBatcher<Settlement, boolean | Error>({
@@ -57,6 +59,8 @@ export function createDispatcher(
   const ahead = createFifo<Claim>();
   /** Taken away before they began. */
   const gone = new WeakSet<Claim>();
+  /** Suspects, with whom to tell that the others may go on. */
+  const solitary = new WeakMap<Claim, () => void>();
   let working = false;
   let stopped = false;
   let givingBack = 0;
@@ -71,9 +75,10 @@ export function createDispatcher(
   /** Until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */
   function settle(settlement: Settlement, then: (settled: boolean) => void): void {
     settler.put(settlement, (result) => {
-      wake();
+      exhausted = false; // before anybody asks whether this was the last
       if (typeof result === "boolean") {
         then(result);
+        wake();
         return;
       }
       log.error(
@@ -81,6 +86,7 @@ export function createDispatcher(
         "the inbox did not take what became of a job: it is tried again",
       );
       clock.setTimer(() => settle(settlement, then), TRY_AGAIN_MS);
+      wake();
     });
   }
 
@@ -113,28 +119,46 @@ export function createDispatcher(
   }
 
   async function claim(): Promise<void> {
-    const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - ahead.size - slots.taken();
+    const outstanding = ahead.size + slots.taken();
+    const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - outstanding;
     if (room <= 0) return;
-    const { claims, nextDueAt } = await inbox.claim({ max: room, mergeMax: MERGE_MAX });
+    const turn = solitude.turn({ busy: outstanding > 0 || !atRest(), stuck: runner.stuck() > 0 });
+    if (turn === "nobody") return;
+    const max = turn === "suspect" ? 1 : room;
+    const { claims, nextDueAt, suspects } = await inbox.claim({
+      max,
+      mergeMax: MERGE_MAX,
+      suspects: turn === "suspect",
+    });
     if (!working) {
       for (const one of claims) giveBack(one);
       return;
     }
+    if (solitude.found(suspects)) lookAgain = true;
     for (const one of claims) ahead.push(one);
-    exhausted = claims.length < room && !lookAgain;
+    const [suspect] = turn === "suspect" ? claims : [];
+    if (suspect !== undefined) solitary.set(suspect, solitude.begun());
+    exhausted = claims.length < max && !suspects && !lookAgain;
     lookAt(nextDueAt === undefined ? undefined : nextDueAt - clock.now());
     slots.feed();
   }
 
   function next(): Claim | undefined {
     let claimed = working ? ahead.shift() : undefined;
-    while (claimed !== undefined && gone.has(claimed)) claimed = ahead.shift();
+    while (claimed !== undefined && gone.has(claimed)) {
+      solitary.get(claimed)?.();
+      claimed = ahead.shift();
+    }
     return claimed;
   }
 
   function start(claimed: Claim, free: () => void): void {
     pace.started(clock.now());
-    runner.start(claimed, free);
+    const over = solitary.get(claimed);
+    runner.start(claimed, () => {
+      free();
+      over?.();
+    });
   }
 
   function giveBack(claimed: Claim): void {
@@ -151,7 +175,8 @@ export function createDispatcher(
     timer = inMs === undefined || !working ? undefined : clock.setTimer(wake, Math.max(inMs, 0));
   }
 
-  const ended = (): boolean => !looking && givingBack === 0 && runner.running() === 0 && runner.settling() === 0;
+  const atRest = (): boolean => givingBack === 0 && runner.running() === 0 && runner.settling() === 0;
+  const ended = (): boolean => !looking && atRest();
   const idle = (): boolean => !working || (!lookAgain && exhausted && ahead.size === 0 && ended());
 
   async function sweep(): Promise<void> {
@@ -198,6 +223,7 @@ export function createDispatcher(
       working = false;
       stopped = true;
       lookAt(undefined);
+      solitude.stop();
       for (const claimed of ahead) giveBack(claimed);
       ahead.keep(() => false);
       await within(drainMs - ABORT_BEFORE_END_MS, rests.when(ended), { clock, late: undefined });

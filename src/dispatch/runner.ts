@@ -1,6 +1,7 @@
-import type { HooklineError } from "../errors.ts";
+import { HooklineError } from "../errors.ts";
 import { createChurnMap } from "../inbox/churn-map.ts";
 import type { Claim, JobOutcome, Settlement } from "../inbox/port.ts";
+import { MOST_DEATHS, SUSPECT_DEATHS } from "../inbox/state.ts";
 import { compose, startCall, type RunningCall } from "./call.ts";
 import { toCall, toFacts, type ClaimedCall } from "./claimed-call.ts";
 import { createContext } from "./context.ts";
@@ -11,7 +12,8 @@ import { mergeEvents } from "./merge.ts";
 import { announceDead } from "./on-dead.ts";
 import type { WorkParts } from "./parts.ts";
 import { reportEnd, reportStart } from "./report.ts";
-import { outcomesOf, type CallResult } from "./settle.ts";
+import { outcomesOf, toJobError, type CallResult } from "./settle.ts";
+import { SUSPECT_MS } from "./solitude.ts";
 import { createStuck } from "./stuck.ts";
 
 /** Claims on their way: called, ended, settled. */
@@ -125,11 +127,23 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     settle({ claim, outcomes: withRest(outcomes, claim) }, rest);
   }
 
+  /** The process died over it, and it was alone. A listener that it died over as well is not asked again. */
+  function bury(call: ClaimedCall, limits: RunLimits): void {
+    const error = new HooklineError("process-died", "The process died each time that this job ran.");
+    const { jobs } = call;
+    const outcomes = jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, clock.now()) }));
+    settling += 1;
+    const conclude = (): void => settleCall(call, { result: { ok: false, error }, durationMs: 0 }, outcomes);
+    if (jobs[0]?.deaths === MOST_DEATHS) void announceAll(call, outcomes, limits).then(conclude);
+    else conclude();
+  }
+
   function start(claim: Claim, free: () => void): void {
     const call = toCall(claim, handlers);
     const { registration, jobs, events } = call;
-    if (registration === undefined) {
-      strand(call);
+    if (registration === undefined || isFatal(claim)) {
+      if (registration === undefined) strand(call);
+      else bury(call, registration.limits);
       free();
       return;
     }
@@ -143,7 +157,7 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     reportStart(call, parts);
     const running = startCall(() => handler(event, ctx), {
       controller,
-      timeoutMs: registration.limits.timeoutMs,
+      timeoutMs: timeLimitOf(claim, registration.limits),
       graceMs,
       clock,
       ended: (result) => {
@@ -186,4 +200,15 @@ function withRest(outcomes: readonly JobOutcome[], { jobs }: Claim): readonly Jo
 
 function release(): JobOutcome {
   return { to: "release" };
+}
+
+/** It is not run again. */
+function isFatal({ jobs }: Claim): boolean {
+  return jobs[0].deaths >= MOST_DEATHS;
+}
+
+/** All others wait for a suspect. */
+function timeLimitOf({ jobs }: Claim, { timeoutMs }: RunLimits): number {
+  if (jobs[0].deaths < SUSPECT_DEATHS) return timeoutMs;
+  return timeoutMs === 0 ? SUSPECT_MS : Math.min(timeoutMs, SUSPECT_MS);
 }

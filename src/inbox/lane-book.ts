@@ -1,6 +1,7 @@
 import { createChurnMap } from "./churn-map.ts";
 import { createDueQueue } from "./due-queue.ts";
 import { createFifo } from "./fifo.ts";
+import type { ClaimLimits } from "./port.ts";
 import { isDue, SUSPECT_DEATHS, type Progress } from "./state.ts";
 
 /** What a lane book needs of a job; an inbox adds its own. */
@@ -21,7 +22,7 @@ export interface Lane {
   tail: LaneRow | undefined;
   claimed: boolean;
   /** In the queue of ready lanes, or of those that wait for a time. */
-  listed: "ready" | "due" | undefined;
+  listed: "ready" | "suspect" | "due" | undefined;
 }
 
 /** Lanes in memory: who is next, who may run now, who waits for a time. Any number of lanes at the same cost a job. */
@@ -29,7 +30,9 @@ export interface LaneBook<R> {
   /** To the tail of its lane. */
   append(row: R, now: number): void;
   /** Heads of free lanes that are due at `now`, each with the run behind it; their lanes are closed until `give`. */
-  take(limits: { readonly max: number; readonly mergeMax: number }, now: number): R[][];
+  take(limits: ClaimLimits, now: number): R[][];
+  /** Some heads that are due come only when asked for. */
+  suspects(): boolean;
   /** Opens the lane of a run again; those that no longer wait leave it. */
   give(run: readonly R[], now: number): void;
   /** Takes a waiting job out; not one that is taken. */
@@ -44,12 +47,15 @@ export interface LaneBook<R> {
 export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
   const lanes = createChurnMap<string, Lane>();
   const ready = createFifo<Lane>();
+  const suspects = createFifo<Lane>();
   const later = createDueQueue<Lane>((lane) => (lane.listed === "due" ? lane.head?.progress : undefined));
   let blocked = 0;
+  let suspected = 0;
 
   /** An entry of a lane in either queue counts only while the lane says so: none is ever searched for to take it out. */
   function mark(lane: Lane, listed: Lane["listed"]): void {
     blocked += (listed === "due" ? 1 : 0) - (lane.listed === "due" ? 1 : 0);
+    suspected += (listed === "suspect" ? 1 : 0) - (lane.listed === "suspect" ? 1 : 0);
     lane.listed = listed;
   }
 
@@ -61,8 +67,9 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
       mark(lane, undefined);
       if (lane.key !== undefined) lanes.delete(lane.key);
     } else if (isDue(lane.head.progress, now)) {
-      if (lane.listed !== "ready") ready.push(lane);
-      mark(lane, "ready");
+      const listed = isSuspect(lane.head) ? "suspect" : "ready";
+      if (lane.listed !== listed) (listed === "ready" ? ready : suspects).push(lane);
+      mark(lane, listed);
     } else {
       mark(lane, "due");
       later.push(lane, lane.head.progress.runAt, now);
@@ -83,13 +90,13 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
       if (lane.head === row && !lane.claimed) list(lane, now);
     },
 
-    take({ max, mergeMax }, now) {
+    take({ max, mergeMax, suspects: asked = false }, now) {
       for (const lane of later.due(now)) if (lane.listed === "due") list(lane, now);
       const runs: R[][] = [];
       while (runs.length < max) {
-        const lane = ready.shift();
+        const lane = (asked ? suspects : ready).shift();
         if (lane === undefined) break;
-        if (lane.listed !== "ready" || lane.head === undefined) continue;
+        if (lane.listed !== (asked ? "suspect" : "ready") || lane.head === undefined) continue;
         mark(lane, undefined);
         lane.claimed = true;
         runs.push(runFrom(lane.head, mergeMax) as R[]);
@@ -125,6 +132,7 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
       if (lane !== undefined && lane.head === row && !lane.claimed) list(lane, now);
     },
 
+    suspects: () => suspected > 0,
     nextDueAt: () => later.next(),
     blocked: () => blocked,
   };
@@ -134,14 +142,18 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
 function runFrom(head: LaneRow, mergeMax: number): LaneRow[] {
   const run = [head];
   const { mergeKey } = head;
-  if (mergeKey === undefined || head.progress.deaths >= SUSPECT_DEATHS) return run;
+  if (mergeKey === undefined || isSuspect(head)) return run;
   let last = head;
   while (run.length < mergeMax) {
     let next = last.next;
     while (next !== undefined && next.place === undefined) next = next.next; // removed in the meantime
-    if (next === undefined || next.mergeKey !== mergeKey || next.progress.deaths >= SUSPECT_DEATHS) break;
+    if (next === undefined || next.mergeKey !== mergeKey || isSuspect(next)) break;
     run.push(next);
     last = next;
   }
   return run;
+}
+
+function isSuspect({ progress }: LaneRow): boolean {
+  return progress.deaths >= SUSPECT_DEATHS;
 }

@@ -18,7 +18,7 @@ import type {
   Worker,
   WorkingInbox,
 } from "./port.ts";
-import { claimed, settled } from "./state.ts";
+import { claimed, orphaned, settled } from "./state.ts";
 
 /** How much a memory inbox may hold. */
 export interface MemoryInboxOptions {
@@ -119,9 +119,13 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     return true;
   }
 
-  return {
+  const inbox: WorkingInbox<"memory"> = {
     keeps: "memory",
     open: async (given) => {
+      if (opened !== undefined && opened !== given)
+        throw new UsageError("inbox-shared", "This memory inbox is in use by another receiver.", {
+          fix: "Give each receiver a `memoryInbox()` of its own, or close the other one first.",
+        });
       opened = given;
       keys ??= createUniqueKeys({ windowMs: given.dedupeWindowMs, max: limits.maxJobs });
     },
@@ -142,6 +146,8 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
           { code: "memory-lost", count },
           "the memory inbox closes before all was handled: it is lost with this process",
         );
+      opened = undefined;
+      worker = undefined;
     },
 
     work: async (given) => {
@@ -173,7 +179,8 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       }),
     claim: async (wanted) => {
       const time = now();
-      return { claims: book.take(wanted, time).map((rows) => claimOf(rows, time)), nextDueAt: book.nextDueAt() };
+      const claims = book.take(wanted, time).map((rows) => claimOf(rows, time));
+      return { claims, nextDueAt: book.nextDueAt(), suspects: book.suspects() };
     },
     settle: async (settlements) => {
       const time = now();
@@ -191,6 +198,29 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     stats: () => ({ ...shelf.stats(), unexpanded: backlog.size, blockedLanes: book.blocked() }),
     capabilities: { durability: "none", order: "strict", shared: false },
   };
+  crashes.set(inbox, () => {
+    for (const [claim, rows] of [...running.entries()]) {
+      running.delete(claim);
+      for (const row of rows) {
+        row.progress = orphaned(row.progress);
+        shelf.moved(row);
+      }
+      book.give(rows, now());
+    }
+    opened = undefined;
+    worker = undefined;
+  });
+  return inbox;
+}
+
+const crashes = new WeakMap<Inbox, () => void>();
+
+/**
+ * Leaves a memory inbox as if the process that worked on it had died: another receiver can take it over. For simulations: a process
+ * that really dies takes it along.
+ */
+export function crashMemoryInbox(inbox: Inbox): void {
+  crashes.get(inbox)?.();
 }
 
 function positive(name: string, value: number): number {

@@ -50,9 +50,9 @@ export interface WorkingInbox<K extends Keeps = Keeps> extends WritingInbox<K> {
   expand(expansions: readonly Expansion[]): Promise<readonly Expanded[]>;
   /**
    * The heads of free lanes that are due, each with the run behind it that has the same merge key. Never two claims on a lane.
-   * The attempt counts from here.
+   * The attempt counts from here. A job over which the process died twice comes only when asked for, without a run.
    */
-  claim(limits: { readonly max: number; readonly mergeMax: number }): Promise<Claimed>;
+  claim(limits: ClaimLimits): Promise<Claimed>;
   /** By token: `false` says that the claim was lost, and nothing changed. The lane's next is claimable in the same write. */
   settle(settlements: readonly Settlement[]): Promise<readonly boolean[]>;
   readonly jobs: InboxJobs;
@@ -130,11 +130,22 @@ export interface Expansion {
   readonly cursor: number | undefined;
 }
 
+/** How much to claim. */
+export interface ClaimLimits {
+  readonly max: number;
+  /** Jobs in a run. */
+  readonly mergeMax: number;
+  /** Only jobs over which the process died twice; else none of them. */
+  readonly suspects?: boolean | undefined;
+}
+
 /** What a claim found. */
 export interface Claimed {
   readonly claims: readonly Claim[];
   /** Wall-clock time at which the next waiting job is due, if one waits for its time. */
   readonly nextDueAt: number | undefined;
+  /** Some that are due come only when asked for: see {@link ClaimLimits.suspects}. */
+  readonly suspects: boolean;
 }
 
 /** The right to run some jobs, oldest first: one, or a run that merges. It is its own token. */
@@ -154,7 +165,10 @@ export interface ClaimedJob {
   readonly attempt: number;
   /** Wall-clock time of the first attempt: this one's, or an earlier one's. */
   readonly firstAttemptAt: number;
-  /** How often a process died over it since it last ended. */
+  /**
+   * How often the process died while it was claimed, since it last ended: each counted one attempt, too. From the third on a claim counts
+   * none, because it will not be run.
+   */
   readonly deaths: number;
   readonly replayOf: string | undefined;
   readonly delivery: Delivery;

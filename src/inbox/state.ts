@@ -28,8 +28,10 @@ export const FRESH: Progress = {
   settledAt: undefined,
 };
 
-/** At this many deaths a job runs alone; one more, and it is dead. */
+/** At this many deaths a job runs alone. */
 export const SUSPECT_DEATHS = 2;
+/** At this many it is not run again: only a job that was alone comes so far. */
+export const MOST_DEATHS = 3;
 
 /**
  * Whether a waiting job may run. A retry that is further away than its own delay was written before the wall clock
@@ -39,12 +41,12 @@ export function isDue(progress: Progress, now: number): boolean {
   return progress.runAt <= now || progress.runAt - now > progress.delayMs;
 }
 
-/** A claim: the attempt counts from here. */
+/** A claim: the attempt counts from here, unless it is claimed to be buried. */
 export function claimed(progress: Progress, now: number): Progress {
   return {
     ...progress,
     state: "running",
-    attempts: progress.attempts + 1,
+    attempts: progress.deaths < MOST_DEATHS ? progress.attempts + 1 : progress.attempts,
     firstAttemptAt: progress.firstAttemptAt ?? now,
   };
 }

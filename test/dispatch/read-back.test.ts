@@ -13,13 +13,13 @@ function forgetful() {
   const given = new Map<Claim, Claim>();
   return altered((own) => ({
     async claim(limits) {
-      const { claims, nextDueAt } = await own.claim(limits);
+      const { claims, ...more } = await own.claim(limits);
       const stripped = claims.map((claim): Claim => {
         const jobs = claim.jobs.map((job) => ({ ...job, event: undefined })) as unknown as [ClaimedJob];
         given.set({ jobs }, claim);
         return [...given.keys()].at(-1) as Claim;
       });
-      return { claims: stripped, nextDueAt };
+      return { claims: stripped, ...more };
     },
     settle: (settlements) =>
       own.settle(settlements.map(({ claim, outcomes }) => ({ claim: given.get(claim) ?? claim, outcomes }))),

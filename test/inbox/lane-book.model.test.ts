@@ -65,14 +65,17 @@ class Plain {
 
 function runOf([head, ...behind]: readonly TestRow[], mergeMax: number): TestRow[] {
   const run = [head as TestRow];
-  const alone = ({ mergeKey, progress }: TestRow): boolean =>
-    mergeKey === undefined || progress.deaths >= SUSPECT_DEATHS;
+  const alone = (row: TestRow): boolean => row.mergeKey === undefined || isSuspect(row);
   if (alone(run[0] as TestRow)) return run;
   for (const row of behind) {
     if (run.length >= mergeMax || alone(row) || row.mergeKey !== head?.mergeKey) break;
     run.push(row);
   }
   return run;
+}
+
+function isSuspect({ progress }: TestRow): boolean {
+  return progress.deaths >= SUSPECT_DEATHS;
 }
 
 const error = { name: "Error", message: "no", at: 0 };
@@ -95,7 +98,14 @@ const step = fc.oneof(
       deaths: fc.constantFrom(0, 0, 0, 0, 1, 2),
     }),
   },
-  { weight: 6, arbitrary: fc.record({ max: fc.nat(4), mergeMax: fc.integer({ min: 1, max: 4 }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      max: fc.nat(4),
+      mergeMax: fc.integer({ min: 1, max: 4 }),
+      suspects: fc.nat(3).map((n) => n === 0),
+    }),
+  },
   {
     weight: 6,
     arbitrary: fc.record({ give: fc.nat(10), outcomes: fc.array(outcome, { minLength: 4, maxLength: 4 }) }),
@@ -114,9 +124,12 @@ test("a lane book is what its plain specification is: one claim a lane, order ke
       let waiting: TestRow[] = [];
       let now = 1_000_000;
 
-      function take(max: number, mergeMax: number): void {
-        const may = plain.runs(mergeMax, now);
-        const runs = book.take({ max, mergeMax }, now);
+      function take(max: number, mergeMax: number, suspects: boolean): void {
+        const [due, others] = [plain.runs(mergeMax, now), [] as TestRow[][]];
+        const may: TestRow[][] = [];
+        for (const run of due) (isSuspect(run[0] as TestRow) === suspects ? may : others).push(run);
+        const runs = book.take({ max, mergeMax, suspects }, now);
+        expect(book.suspects()).toBe(suspects ? may.length > runs.length : others.length > 0);
         expect(runs).toHaveLength(Math.min(max, may.length));
         expect(idsOf(may)).toEqual(expect.arrayContaining(idsOf(runs)));
         expect(new Set(runs.map(([head]) => head?.id)).size).toBe(runs.length);
@@ -141,7 +154,7 @@ test("a lane book is what its plain specification is: one claim a lane, order ke
         if ("pass" in one) {
           now += one.pass;
         } else if ("max" in one) {
-          take(one.max, one.mergeMax);
+          take(one.max, one.mergeMax, one.suspects);
         } else if ("give" in one) {
           const [run] = taken.splice(one.give % Math.max(taken.length, 1), 1);
           if (run !== undefined)
@@ -173,7 +186,8 @@ test("a lane book is what its plain specification is: one claim a lane, order ke
       now += 1_000_000;
       const left = new Set(waiting);
       while (left.size > 0) {
-        take(3, 2);
+        take(3, 2, false);
+        take(3, 2, true);
         expect(taken.length).toBeGreaterThan(0);
         for (const run of taken.splice(0)) {
           for (const row of run) expect(left.delete(row)).toBe(true);

@@ -151,9 +151,20 @@ describe("a run", () => {
     expect(take()).toEqual([[b]]);
   });
 
-  test("leaves out a suspect, which runs alone, and what stands behind it", () => {
+  test("leaves out a suspect, which comes alone and only when it is asked for, and what stands behind it", () => {
     const [a, suspect, b] = [add("lane", "x"), add("lane", "x", 2), add("lane", "x")];
-    expect([settleNext([done]), settleNext([done]), settleNext([done])]).toEqual([[a], [suspect], [b]]);
+    const c = add("other", "x");
+    expect(book.suspects()).toBe(false);
+    settleNextOf(take(1));
+    expect(a.progress.state).toBe("done");
+    expect(take()).toEqual([[c]]);
+    expect(book.suspects()).toBe(true);
+    const [run = []] = book.take({ max: 10, mergeMax: 10, suspects: true }, T);
+    expect(run).toEqual([suspect]);
+    expect(book.suspects()).toBe(false);
+    settleRows(run, [done], T);
+    book.give(run, T);
+    expect(take()).toEqual([[b]]);
   });
 
   test.each([

@@ -53,6 +53,17 @@ describe("the memory inbox", () => {
     await expect(inbox.claim({ max: 1, mergeMax: 1 })).rejects.toThrow(StorageError);
   });
 
+  test("serves one receiver at a time", async () => {
+    const { inbox, host } = await make({});
+    await keepAll(inbox, mail(["a"]));
+    await inbox.open(host); // again after a failure
+    const other = { ...host };
+    await expect(inbox.open(other)).rejects.toMatchObject({ code: "inbox-shared", fix: expect.any(String) });
+    await inbox.close();
+    await inbox.open(other);
+    expect(inbox.stats().waiting).toBe(1);
+  });
+
   test("forgets done and skipped jobs at once", async () => {
     const { inbox } = await make({ maxJobs: 1 });
     for (let round = 0; round < 3; round += 1) {
@@ -124,6 +135,7 @@ describe("a full memory inbox", () => {
   test("says in the log how many it dropped", async () => {
     const inbox = memoryInbox({ maxJobs: 2 }) as WorkingInbox<"memory">;
     const { host, clock } = await openBench(() => inbox);
+    await inbox.close();
     const log = logBook();
     await inbox.open({ ...host, clock, log: log.logger });
     await keepAll(inbox, unhandledMail("a", "b"));

@@ -1,0 +1,46 @@
+import type { Inbox } from "hookline";
+import { crashMemoryInbox } from "../../src/inbox/memory.ts";
+
+/** A memory inbox as a process sees it that may die. */
+export interface MortalInbox {
+  /** For that process alone. */
+  readonly inbox: Inbox<"memory">;
+  /** Ends the process: nothing it asked for is answered any more, and the inbox is free for a successor. */
+  die(): void;
+}
+
+/** @param store outlives the process */
+export function mortal(store: Inbox<"memory">): MortalInbox {
+  let dead = false;
+
+  async function whileAlive(result: Promise<unknown>): Promise<unknown> {
+    const settled = await result;
+    return dead ? new Promise(() => {}) : settled;
+  }
+
+  function mortalPart<T extends object>(part: T): T {
+    return new Proxy(part, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value === "object" && value !== null && (name === "jobs" || name === "tombstones"))
+          return mortalPart(value);
+        if (typeof value !== "function") return value;
+        return (...given: unknown[]): unknown => {
+          if (dead && !SYNCHRONOUS.has(name)) return new Promise(() => {});
+          const result: unknown = Reflect.apply(value, target, given);
+          return result instanceof Promise ? whileAlive(result) : result;
+        };
+      },
+    });
+  }
+
+  return {
+    inbox: mortalPart(store),
+    die() {
+      dead = true;
+      crashMemoryInbox(store);
+    },
+  };
+}
+
+const SYNCHRONOUS: ReadonlySet<string | symbol> = new Set(["ready", "stats", "find"]);
