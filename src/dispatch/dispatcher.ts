@@ -1,12 +1,12 @@
 import { ClosedError } from "../errors.ts";
-import { createBatcher } from "../inbox/batcher.ts";
 import { createFifo } from "../inbox/fifo.ts";
-import type { Claim, JobOutcome, Settlement, WorkingInbox } from "../inbox/port.ts";
+import type { Claim, JobOutcome, WorkingInbox } from "../inbox/port.ts";
 import { createBacklog, type BacklogOptions } from "./backlog.ts";
 import { createPace, MOST_AHEAD } from "./pace.ts";
 import type { WorkParts } from "./parts.ts";
 import { createRests } from "./rests.ts";
 import { createRunner } from "./runner.ts";
+import { createSettler } from "./settler.ts";
 import { createSlots } from "./slots.ts";
 import { createSolitude } from "./solitude.ts";
 import { ABORT_BEFORE_END_MS, within } from "../within.ts";
@@ -46,15 +46,20 @@ export function createDispatcher(
   const { clock, log, concurrency } = parts;
   const pace = createPace(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
   const rests = createRests();
+  const settle = createSettler(inbox, {
+    clock,
+    log,
+    tryAgainMs: TRY_AGAIN_MS,
+    answered(tell) {
+      exhausted = false; // before anybody asks whether this was the last
+      tell();
+      wake();
+    },
+  });
   const runner = createRunner(parts, { settle, rested: rests.tell });
   const solitude = createSolitude(clock, wake);
   const slots = createSlots({ concurrency, waiting: () => ahead.size, next, start, rested: rests.tell });
   const backlog = createBacklog(parts, { inbox, stopped: () => !working, expanded, wake });
-  const settler = createBatcher<Settlement, boolean | Error>({
-    commit: (settlements) => inbox.settle(settlements),
-    sizeOf: () => 0,
-    failed: (error) => (error instanceof Error ? error : new Error(String(error))),
-  });
   /** Claimed, and not begun yet. */
   const ahead = createFifo<Claim>();
   /** Taken away before they began. */
@@ -71,24 +76,6 @@ export function createDispatcher(
   let behind = true;
   let exhausted = false; // the last claim found less than it had room for
   let timer: { clear(): void } | undefined;
-
-  /** Until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */
-  function settle(settlement: Settlement, then: (settled: boolean) => void): void {
-    settler.put(settlement, (result) => {
-      exhausted = false; // before anybody asks whether this was the last
-      if (typeof result === "boolean") {
-        then(result);
-        wake();
-        return;
-      }
-      log.error(
-        { err: result, code: "settle-failed" },
-        "the inbox did not take what became of a job: it is tried again",
-      );
-      clock.setTimer(() => settle(settlement, then), TRY_AGAIN_MS);
-      wake();
-    });
-  }
 
   function wake(): void {
     exhausted = false;

@@ -1,16 +1,36 @@
 import type { Job } from "../inbox/job.ts";
+import type { JobOutcome } from "../inbox/port.ts";
 import { startCall } from "./call.ts";
+import { toJobOf } from "./job-view.ts";
 import type { WorkParts } from "./parts.ts";
+import type { CallJobs } from "./report.ts";
+
+type Parts = Pick<WorkParts, "onDead" | "log" | "clock"> & {
+  /** The handler's; where that has no limit, a listener has {@link LISTENER_MS} all the same: the job waits for it. */
+  readonly timeoutMs: number;
+};
+
+const LISTENER_MS = 30_000;
 
 /**
- * Tells the listeners of a job that is about to be marked dead, one after another. One that throws, or takes longer than `timeoutMs`,
- * does not keep the job from being marked.
+ * Tells the listeners of each job of a call that is about to be marked dead, one after another. One that throws, or takes longer than
+ * `timeoutMs`, does not keep the job from being marked.
  */
 export async function announceDead(
-  job: Job,
-  timeoutMs: number,
-  { onDead, log, clock }: Pick<WorkParts, "onDead" | "log" | "clock">,
+  { jobs, events }: CallJobs,
+  outcomes: readonly JobOutcome[],
+  parts: Parts,
 ): Promise<void> {
+  for (const [index, outcome] of outcomes.entries()) {
+    const [job, event] = [jobs[index], events[index]];
+    if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
+    const { error } = outcome;
+    await announce(toJobOf(job, event, { state: "dead", error, settledAt: error.at }), parts);
+  }
+}
+
+async function announce(job: Job, { onDead, log, clock, ...limits }: Parts): Promise<void> {
+  const timeoutMs = limits.timeoutMs === 0 ? LISTENER_MS : limits.timeoutMs;
   for (const listener of onDead) {
     await new Promise<void>((resolve) => {
       startCall(() => listener(job), {

@@ -1,18 +1,18 @@
 import { HooklineError } from "../errors.ts";
 import { createChurnMap } from "../inbox/churn-map.ts";
-import type { Claim, JobOutcome, Settlement } from "../inbox/port.ts";
+import type { Claim, JobOutcome } from "../inbox/port.ts";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../inbox/state.ts";
 import { compose, startCall, type RunningCall } from "./call.ts";
 import { toCall, toFacts, type ClaimedCall } from "./claimed-call.ts";
 import { createContext } from "./context.ts";
 import type { Handler, RunLimits } from "./handler.ts";
 import type { Registration } from "./handlers.ts";
-import { toJobOf } from "./job-view.ts";
 import { mergeEvents } from "./merge.ts";
 import { announceDead } from "./on-dead.ts";
 import type { WorkParts } from "./parts.ts";
 import { reportEnd, reportStart } from "./report.ts";
 import { outcomesOf, toJobError, type CallResult } from "./settle.ts";
+import type { Settle } from "./settler.ts";
 import { SUSPECT_MS } from "./solitude.ts";
 import { createStuck } from "./stuck.ts";
 
@@ -48,7 +48,7 @@ interface Ended {
 
 export interface RunnerOptions {
   /** Tells when the inbox has it: false when the claim was lost. A callback, because a promise for each job costs more than its settle. */
-  readonly settle: (settlement: Settlement, then: (settled: boolean) => void) => void;
+  readonly settle: Settle;
   /** Nothing runs and nothing is being settled. */
   readonly rested: () => void;
 }
@@ -79,7 +79,8 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     const rules = { ...limits, now: clock.now(), random: random() };
     const outcomes = !result.ok && closing ? jobs.map(release) : outcomesOf(jobs, result, rules);
     const conclude = (): void => settleCall(call, ended, outcomes);
-    if (outcomes.some(({ to }) => to === "dead")) void announceAll(call, outcomes, limits).then(conclude);
+    if (outcomes.some(({ to }) => to === "dead"))
+      void announceDead(call, outcomes, { timeoutMs: limits.timeoutMs, ...parts }).then(conclude);
     else conclude();
   }
 
@@ -96,19 +97,6 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
   function rest(): void {
     settling -= 1;
     if (settling === 0 && calls.size === 0) rested();
-  }
-
-  async function announceAll(
-    { jobs, events }: ClaimedCall,
-    outcomes: readonly JobOutcome[],
-    limits: RunLimits,
-  ): Promise<void> {
-    for (const [index, outcome] of outcomes.entries()) {
-      const [job, event] = [jobs[index], events[index]];
-      if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
-      const { error } = outcome;
-      await announceDead(toJobOf(job, event, { state: "dead", error, settledAt: error.at }), limits.timeoutMs, parts);
-    }
   }
 
   /** Its handler went with a deploy: the jobs wait for one, and free their lane. */
@@ -134,7 +122,8 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
     const outcomes = jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, clock.now()) }));
     settling += 1;
     const conclude = (): void => settleCall(call, { result: { ok: false, error }, durationMs: 0 }, outcomes);
-    if (jobs[0]?.deaths === MOST_DEATHS) void announceAll(call, outcomes, limits).then(conclude);
+    if (jobs[0]?.deaths === MOST_DEATHS)
+      void announceDead(call, outcomes, { timeoutMs: limits.timeoutMs, ...parts }).then(conclude);
     else conclude();
   }
 

@@ -199,7 +199,8 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     capabilities: { durability: "none", order: "strict", shared: false },
   };
   crashes.set(inbox, () => {
-    for (const [claim, rows] of [...running.entries()]) {
+    const orphans = [...running.entries()];
+    for (const [claim, rows] of orphans) {
       running.delete(claim);
       for (const row of rows) {
         row.progress = orphaned(row.progress);

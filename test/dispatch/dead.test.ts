@@ -69,17 +69,20 @@ describe("onDead", () => {
     expect(log.text()).toContain("the pager is down");
   });
 
-  test("that takes longer than `timeoutMs` is logged, and the job is marked all the same", async () => {
-    const { receiver, send, pass, inbox, log } = rig({ attempts: 1, timeoutMs: 2_000 });
+  test.each([
+    ["`timeoutMs`", { timeoutMs: 2_000 }, 2_000],
+    ["30 s, where there is no `timeoutMs`,", { timeoutMs: 0 }, 30_000],
+  ])("that takes longer than %s is logged, and the job is marked all the same", async (_, options, limitMs) => {
+    const { receiver, send, pass, inbox, log } = rig({ attempts: 1, ...options });
     receiver.on("email", failing().handler);
     receiver.onDead(() => new Promise(() => {}));
     await receiver.start();
     await send();
-    await pass(1_999);
+    await pass(limitMs - 1);
     expect(inbox.stats().dead).toBe(0);
     await pass(1);
     expect(inbox.stats().dead).toBe(1);
-    expect(log.of("on-dead-late")).toMatchObject([{ level: "error", facts: { timeoutMs: 2_000 } }]);
+    expect(log.of("on-dead-late")).toMatchObject([{ level: "error", facts: { timeoutMs: limitMs } }]);
   });
 
   test("runs once more when the inbox did not take the mark, at least once in all", async () => {

@@ -1,0 +1,44 @@
+import type { Clock } from "../clock.ts";
+import { createBatcher } from "../inbox/batcher.ts";
+import type { Settlement, WorkingInbox } from "../inbox/port.ts";
+import type { Logger } from "../log.ts";
+
+/** Says what became of a claim, until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */
+export type Settle = (settlement: Settlement, then: (settled: boolean) => void) => void;
+
+export interface SettlerOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** After a failure of the inbox itself. */
+  readonly tryAgainMs: number;
+  /** Around every answer of the inbox: something may be claimable now. */
+  readonly answered: (tell: () => void) => void;
+}
+
+/** Those of one turn of the loop share a commit. */
+export function createSettler(
+  inbox: Pick<WorkingInbox, "settle">,
+  { clock, log, tryAgainMs, answered }: SettlerOptions,
+): Settle {
+  const batcher = createBatcher<Settlement, boolean | Error>({
+    commit: (settlements) => inbox.settle(settlements),
+    sizeOf: () => 0,
+    failed: (error) => (error instanceof Error ? error : new Error(String(error))),
+  });
+
+  return function settle(settlement, then) {
+    batcher.put(settlement, (result) =>
+      answered(() => {
+        if (typeof result === "boolean") {
+          then(result);
+          return;
+        }
+        log.error(
+          { err: result, code: "settle-failed" },
+          "the inbox did not take what became of a job: it is tried again",
+        );
+        clock.setTimer(() => settle(settlement, then), tryAgainMs);
+      }),
+    );
+  };
+}
