@@ -2,7 +2,7 @@
 export { createReceiver } from "./kit/create-receiver.ts";
 export { forwardInbox } from "./inbox/forward.ts";
 export { memoryInbox, type MemoryInboxOptions } from "./inbox/memory.ts";
-export type { Closed, Receiver, Stats } from "./kit/face.ts";
+export type { Closed, Health, Receiver, Stats } from "./kit/face.ts";
 export type { ReceiverOptions } from "./kit/options.ts";
 export type { Inbox, Keeps } from "./inbox/port.ts";
 export type { Secret } from "./protocol/keys.ts";
@@ -38,6 +38,7 @@ export type { UnsubscribeDecision } from "./receiver/decision.ts";
 
 // Looking inside.
 export type { Job, JobState } from "./inbox/job.ts";
+export type { JobFilter, Jobs, Selection } from "./kit/jobs-face.ts";
 export type { JobMoment, Observer } from "./observers.ts";
 
 // Mounts and queues of one's own.

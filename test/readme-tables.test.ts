@@ -1,11 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { memoryInbox } from "hookline";
 import { resolveOptions } from "../src/kit/options.ts";
-import { errorCodes, options, readmeTable, refusals } from "./support/readme-tables.ts";
+import { errorCodes, options, problems, readmeTable, refusals } from "./support/readme-tables.ts";
 
 describe("the README's tables say what the code does:", () => {
   it("every refusal with its status, its message and its fix", () => {
     expect(readmeTable("refusals")).toEqual(refusals());
+  });
+
+  it("every problem of health, in the order in which it is told, with its meaning and its fix", () => {
+    expect(readmeTable("problems")).toEqual(problems());
   });
 
   it("every error that the code makes, and no other", () => {

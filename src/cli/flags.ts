@@ -9,6 +9,9 @@ export function portFlag(port: number): ValueFlag<number> {
   };
 }
 
+/** A port that is listened on only where it is given. */
+export const adminPortFlag: ValueFlag<number | undefined> = { ...portFlag(0), default: undefined };
+
 /** An address to listen on. */
 export function hostFlag(host: string): ValueFlag<string> {
   return {

@@ -47,7 +47,7 @@ printed on stdout:
   event    The event itself.
 
 The log goes to stderr: lines of JSON, or of text on a terminal. Its first line
-tells the address.
+tells the addresses.
 
 Flags:
   --port <port>     Where to listen; 0 takes a free port. Default: 3000.
@@ -57,6 +57,12 @@ Flags:
                     another machine: 0.0.0.0.
   --path <path>     Where deliveries come; other paths are answered 404.
                     Default: /webhooks.
+  --admin-port <port>
+                    Tell how it stands, on this machine alone (127.0.0.1):
+                    GET /livez   200; 503 where a restart can help
+                    GET /readyz  200; 503 where a delivery would not be kept
+                    GET /stats   counters, and problems with their fixes
+                    0 takes a free port. Default: nobody is told.
   -h, --help        Print this.
 
 Environment:

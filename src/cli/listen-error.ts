@@ -6,6 +6,8 @@ export interface Address {
   readonly host: string;
   /** 0 for any free one. */
   readonly port: number;
+  /** Which flag says the port. @default "--port" */
+  readonly flag?: string;
 }
 
 /** Why an address cannot be listened on, and what to do about it. */
@@ -13,12 +15,12 @@ export function toListenError(error: NodeJS.ErrnoException, address: Address): C
   return new CommandError(EXIT.failed, whyNot(error, address), { cause: error });
 }
 
-function whyNot({ code, message }: NodeJS.ErrnoException, { host, port }: Address): string {
+function whyNot({ code, message }: NodeJS.ErrnoException, { host, port, flag = "--port" }: Address): string {
   switch (code) {
     case "EADDRINUSE":
-      return `Port ${port} on ${host} is in use. Stop what listens there, or take another: --port 0 takes any free one.`;
+      return `Port ${port} on ${host} is in use. Stop what listens there, or take another: ${flag} 0 takes any free one.`;
     case "EACCES":
-      return `Port ${port} is not allowed to this user. Take one from 1024 on with --port.`;
+      return `Port ${port} is not allowed to this user. Take one from 1024 on with ${flag}.`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":

@@ -1,10 +1,11 @@
 import { nodeReceiver } from "../../adapters/http/node.ts";
 import { createReceiver, memoryInbox, type Logger } from "../index.ts";
+import { startAdmin } from "./admin.ts";
 import { CommandError } from "./command-error.ts";
 import { defineCommand, type Io } from "./command.ts";
 import { drain } from "./drain.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { hostFlag, pathFlag, portFlag } from "./flags.ts";
+import { adminPortFlag, hostFlag, pathFlag, portFlag } from "./flags.ts";
 import { SERVE_HELP } from "./help.ts";
 import { createJsonLines } from "./json-lines.ts";
 import { listen } from "./listen.ts";
@@ -17,9 +18,15 @@ export const serve = defineCommand({
   name: "serve",
   summary: "Receive deliveries and print each handled event as a line of JSON.",
   help: SERVE_HELP,
-  flags: { port: portFlag(3000), host: hostFlag("127.0.0.1"), path: pathFlag("/webhooks") },
-  async run({ port, host, path }, io) {
+  flags: {
+    port: portFlag(3000),
+    host: hostFlag("127.0.0.1"),
+    path: pathFlag("/webhooks"),
+    "admin-port": adminPortFlag,
+  },
+  async run({ port, host, path, "admin-port": adminPort }, io) {
     const secret = secretOf(io.env);
+    assertApart(adminPort, port);
     const log = createLog(io.stderr);
     const lines = createJsonLines(io.stdout);
     // Printing is limited by nothing but the reader: a line that waits for him must not be tried again.
@@ -27,21 +34,33 @@ export const serve = defineCommand({
     receiver.on(["*", "unknown"], (event, { jobId, attempt, merged }) =>
       lines.write({ name: event.type, jobId, attempt, merged, event }),
     );
-    await receiver.start();
-    const server = await listen(nodeReceiver(receiver, { path }), { host, port });
+    let accepts = false;
+    const admin =
+      adminPort === undefined ? undefined : await startAdmin(adminPort, { receiver, accepts: () => accepts });
     const stopping = listenForStop(io);
     try {
-      log.info({ url: `${server.url}${path}` }, "listening");
+      await receiver.start();
+      const server = await listen(nodeReceiver(receiver, { path }), { host, port });
+      accepts = true;
+      log.info({ url: `${server.url}${path}`, ...(admin && { admin: admin.url }) }, "listening");
       const end = await Promise.race([stopping.asked, lines.broken]);
+      accepts = false;
       if (typeof end === "string") log.info({ signal: end }, "stopping");
       const handled = await drain(server, receiver);
       if (typeof end !== "string") return endedWithoutReader(end);
       return handled ? EXIT.done : endedTooEarly(log, io);
     } finally {
       stopping.forget();
+      await admin?.end();
     }
   },
 });
+
+/** @throws CommandError when both are the same */
+function assertApart(adminPort: number | undefined, port: number): void {
+  if (adminPort === undefined || adminPort === 0 || adminPort !== port) return;
+  throw new CommandError(EXIT.usage, `--admin-port got ${adminPort}, expected another port than --port.`);
+}
 
 function endedTooEarly(log: Logger, io: Pick<Io, "exit">): ExitCode {
   log.error({}, "the reader did not take all lines in time: events that were kept in memory are lost");

@@ -64,20 +64,55 @@ export function startCall(
 
 /** The handler inside its middleware, outermost first. */
 export function compose(middleware: readonly Middleware[], handler: Handler): Handler {
-  return middleware.reduceRight<Handler>(
-    (inner, outer) => (event: AnyEvent, ctx: Context) => {
-      let called = false;
-      return outer(event, ctx, async () => {
-        if (called)
-          throw new HooklineError("next-doubled", "A middleware called next() twice.", {
-            fix: "Call it once: a second run of the handler is a retry's business.",
-          });
-        called = true;
-        await inner(event, ctx);
-      });
-    },
-    handler,
-  );
+  return middleware.reduceRight<Handler>((inner, outer) => (event, ctx) => around(outer, inner, [event, ctx]), handler);
+}
+
+/**
+ * A middleware does not end the call before its inside does, whether it waits for `next()`, returns early or throws: two handlers would
+ * run at once in a lane. A failure of the inside is the call's, unless the middleware looked at it and went on.
+ */
+async function around(outer: Middleware, inner: Handler, [event, ctx]: [AnyEvent, Context]): Promise<void> {
+  let inside: Inside | undefined;
+  let over = false;
+  const run = async (): Promise<void> => {
+    try {
+      await inner(event, ctx);
+    } finally {
+      over = true;
+    }
+  };
+  const next = (): Promise<void> => {
+    if (inside !== undefined) return Promise.reject(nextDoubled());
+    const running = run();
+    running.catch(() => {}); // told below, where nobody else does
+    inside = new Inside((resolve) => resolve(running));
+    return inside;
+  };
+  try {
+    await outer(event, ctx, next);
+  } catch (error) {
+    await inside?.catch(() => {});
+    throw error;
+  }
+  if (inside !== undefined && (!over || !inside.looked)) await inside;
+}
+
+/** What `next()` gives: it knows whether anybody looked at how it ended. */
+class Inside extends Promise<void> {
+  static override readonly [Symbol.species] = Promise;
+  looked = false;
+
+  // oxlint-disable-next-line unicorn/no-thenable -- a promise has one
+  override then: Promise<void>["then"] = (...reactions) => {
+    this.looked = true;
+    return super.then(...reactions);
+  };
+}
+
+function nextDoubled(): HooklineError {
+  return new HooklineError("next-doubled", "A middleware called next() twice.", {
+    fix: "Call it once: a second run of the handler is a retry's business.",
+  });
 }
 
 function timeout(timeoutMs: number): HooklineError {

@@ -36,6 +36,9 @@ export interface Dispatcher {
   stop(drainMs: number): Promise<{ readonly done: number; readonly released: number; readonly stuck: number }>;
   /** Resolves when the handlers that outlived `stop` have ended and are settled. */
   ended(): Promise<void>;
+  /** See the runner. */
+  stuck(): number;
+  jammed(): boolean;
 }
 
 export function createDispatcher(
@@ -196,7 +199,7 @@ export function createDispatcher(
     lost(claims) {
       for (const claimed of claims) {
         gone.add(claimed);
-        runner.abort(claimed, new ClosedError("claim-lost", "The job was taken away from its handler."));
+        runner.lose(claimed);
       }
     },
     working: () => working,
@@ -217,8 +220,14 @@ export function createDispatcher(
       if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
       await within(Math.min(drainMs, ABORT_BEFORE_END_MS), rests.when(ended), { clock, late: undefined });
       rests.tell();
-      return { done: runner.done() - doneBefore, released: givenBack + runner.released(), stuck: runner.running() };
+      return {
+        done: runner.done() - doneBefore,
+        released: givenBack + runner.released(),
+        stuck: runner.running() + runner.settling(),
+      };
     },
     ended: () => rests.when(ended),
+    stuck: runner.stuck,
+    jammed: runner.jammed,
   };
 }

@@ -89,7 +89,7 @@ export function createDirectHandling(parts: WorkParts, news: Pick<News, "arrived
     const errors: unknown[] = [];
     for (const [entry, event] of eventsOf(parseDocument(delivery.body)).entries()) {
       const routes = handlers.routes(event.type);
-      news.arrived(event);
+      news.arrived(event, delivery);
       if (routes.length === 0) news.unhandled(event);
       for (const registration of routes) {
         const failure = await attempt({ delivery, event, entry, registration, signal });

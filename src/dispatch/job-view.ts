@@ -3,7 +3,7 @@ import type { ClaimedJob, StoredJob } from "../inbox/port.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 
 /** A job as users see it. */
-function toJob(stored: StoredJob, event: SingleEvent): Job {
+export function toJob(stored: StoredJob, event: SingleEvent): Job {
   const { consumer, lane, error, runAt, settledAt, replayOf } = stored;
   return {
     id: stored.id,

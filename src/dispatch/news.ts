@@ -1,7 +1,7 @@
 import type { Job, JobState } from "../inbox/job.ts";
 import type { Delivery } from "../inbox/delivery.ts";
 import type { Expanded, NewEvent } from "../inbox/port.ts";
-import type { SingleEvent } from "../protocol/events.ts";
+import type { EventMap, SingleEvent } from "../protocol/events.ts";
 import type { WorkParts } from "./parts.ts";
 
 /** Says what came: once an event, when it is expanded. */
@@ -13,9 +13,11 @@ export interface News {
     seen: Expanded,
   ): void;
   /** An event on its way to its handlers. */
-  arrived(event: SingleEvent): void;
+  arrived(event: SingleEvent, delivery: Delivery): void;
   /** Nobody handles such an event. */
   unhandled(event: SingleEvent): void;
+  /** The names that nobody handled, each with how often it came. */
+  readonly unhandledNames: ReadonlyMap<string, number>;
 }
 
 /** A part of a delivery was expanded: to these jobs, of which those that wait have no id yet. */
@@ -29,6 +31,8 @@ export interface NewsOptions {
   readonly logContent: boolean;
   /** What `receiver.observe` does not tell. */
   readonly listeners: ReadonlySet<ExpandedListener>;
+  /** A subscription's state was told, whether anybody handles it or not. */
+  readonly lifecycle: (notice: EventMap["lifecycle.error" | "lifecycle.active"], delivery: Delivery) => void;
 }
 
 export function createNews({
@@ -37,12 +41,15 @@ export function createNews({
   log,
   logContent,
   listeners,
+  lifecycle,
 }: Pick<WorkParts, "counters" | "observers" | "log"> & NewsOptions): News {
-  const warned = new Set<string>();
+  const unhandledNames = new Map<string, number>();
 
-  function arrived(event: SingleEvent): void {
+  function arrived(event: SingleEvent, delivery: Delivery): void {
     if (logContent) log.debug({ event }, "an event");
+    if (event.type === "lifecycle.active") lifecycle(event, delivery);
     if (event.type !== "lifecycle.error") return;
+    lifecycle(event, delivery);
     const { subscription, accountId, resource, error } = event;
     log.error(
       { code: "subscription-errored", subscription, accountId, resource, error },
@@ -52,8 +59,9 @@ export function createNews({
 
   /** Names are few: only the known types and "unknown" come here. */
   function unhandled({ type }: SingleEvent): void {
-    if (warned.has(type)) return;
-    warned.add(type);
+    const before = unhandledNames.get(type) ?? 0;
+    unhandledNames.set(type, before + 1);
+    if (before > 0) return;
     log.warn(
       {
         code: "unhandled",
@@ -78,7 +86,7 @@ export function createNews({
           observers.tell("duplicate", () => ({ job: toUnmade("skipped", { id, delivery, entry, event }) }));
           continue;
         }
-        arrived(event);
+        arrived(event, delivery);
         for (const { state } of jobs) {
           if (state === "skipped") counters.skipped += 1;
           if (state === "unhandled") unhandled(event);
@@ -88,6 +96,7 @@ export function createNews({
     },
     arrived,
     unhandled,
+    unhandledNames,
   };
 }
 

@@ -14,25 +14,30 @@ const LISTENER_MS = 30_000;
 
 /**
  * Tells the listeners of each job of a call that is about to be marked dead, one after another. One that throws, or takes longer than
- * `timeoutMs`, does not keep the job from being marked.
+ * `timeoutMs`, does not keep the jobs from being marked.
  */
 export async function announceDead(
   { jobs, events }: CallJobs,
   outcomes: readonly JobOutcome[],
   parts: Parts,
 ): Promise<void> {
+  const late = new Set<Listener>();
   for (const [index, outcome] of outcomes.entries()) {
     const [job, event] = [jobs[index], events[index]];
     if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
     const { error } = outcome;
-    await announce(toJobOf(job, event, { state: "dead", error, settledAt: error.at }), parts);
+    await announce(toJobOf(job, event, { state: "dead", error, settledAt: error.at }), late, parts);
   }
 }
 
-async function announce(job: Job, { onDead, log, clock, ...limits }: Parts): Promise<void> {
+type Listener = WorkParts["onDead"][number];
+
+/** @param late listeners that are not waited for again: with a thousand jobs in a call that would be hours */
+async function announce(job: Job, late: Set<Listener>, { onDead, log, clock, ...limits }: Parts): Promise<void> {
   const timeoutMs = limits.timeoutMs === 0 ? LISTENER_MS : limits.timeoutMs;
   for (const listener of onDead) {
     await new Promise<void>((resolve) => {
+      if (late.has(listener)) resolve();
       startCall(() => listener(job), {
         controller: new AbortController(),
         timeoutMs,
@@ -43,6 +48,7 @@ async function announce(job: Job, { onDead, log, clock, ...limits }: Parts): Pro
           resolve();
         },
         overdue: () => {
+          late.add(listener);
           log.error({ code: "on-dead-late", jobId: job.id, timeoutMs }, "an onDead listener took too long");
           resolve();
         },

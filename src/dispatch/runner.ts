@@ -1,4 +1,4 @@
-import { HooklineError } from "../errors.ts";
+import { ClosedError, HooklineError } from "../errors.ts";
 import { createChurnMap } from "../inbox/churn-map.ts";
 import type { Claim, JobOutcome } from "../inbox/port.ts";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../inbox/state.ts";
@@ -11,7 +11,7 @@ import { mergeEvents } from "./merge.ts";
 import { announceDead } from "./on-dead.ts";
 import type { WorkParts } from "./parts.ts";
 import { reportEnd, reportStart } from "./report.ts";
-import { outcomesOf, toJobError, type CallResult } from "./settle.ts";
+import { isVerdict, outcomesOf, toJobError, type CallResult } from "./settle.ts";
 import type { Settle } from "./settler.ts";
 import { SUSPECT_MS } from "./solitude.ts";
 import { createStuck } from "./stuck.ts";
@@ -24,12 +24,12 @@ export interface Runner {
    */
   start(claim: Claim, free: () => void): void;
   /** Its claim was lost: the handler is told, its outcome will not count. */
-  abort(claim: Claim, reason: HooklineError): void;
+  lose(claim: Claim): void;
   /** All handlers are told; what fails from here on is released. */
   abortAll(reason: HooklineError): void;
   /** Jobs whose handlers run. */
   running(): number;
-  /** Calls that ended and are not settled yet. */
+  /** Jobs whose handlers ended and that are not settled yet: a listener of onDead runs, or the inbox has not taken it. */
   settling(): number;
   /** Handlers past their grace, with a slot or without. */
   stuck(): number;
@@ -46,6 +46,10 @@ interface Ended {
   readonly durationMs: number;
 }
 
+interface Outcomes {
+  readonly outcomes: readonly JobOutcome[];
+}
+
 export interface RunnerOptions {
   /** Tells when the inbox has it: false when the claim was lost. A callback, because a promise for each job costs more than its settle. */
   readonly settle: Settle;
@@ -59,6 +63,8 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
   const composed = new WeakMap<Registration, Handler>();
   /** Warned of: once for each consumer and type, because a whole backlog may be of them. */
   const missed = new Set<string>();
+  /** Nothing is told of how they end. */
+  const lost = new WeakSet<Claim>();
   const stuck = createStuck(maxStuck);
   let settling = 0;
   let succeeded = 0;
@@ -73,29 +79,45 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
   }
 
   function finish(call: ClaimedCall, limits: RunLimits, ended: Ended): void {
-    settling += 1;
     const { jobs } = call;
     const { result } = ended;
     const rules = { ...limits, now: clock.now(), random: random() };
-    const outcomes = !result.ok && closing ? jobs.map(release) : outcomesOf(jobs, result, rules);
-    const conclude = (): void => settleCall(call, ended, outcomes);
-    if (outcomes.some(({ to }) => to === "dead"))
-      void announceDead(call, outcomes, { timeoutMs: limits.timeoutMs, ...parts }).then(conclude);
-    else conclude();
+    // What fails while closing may fail because of it; what the handler asks for counts all the same.
+    const givenBack = closing && !result.ok && !isVerdict(result.error);
+    const outcomes = givenBack ? jobs.map(release) : outcomesOf(jobs, result, rules);
+    const announced = lost.has(call.claim) || outcomes.every(({ to }) => to !== "dead");
+    conclude(call, { ...ended, outcomes }, announced ? undefined : limits);
   }
 
-  function settleCall(call: ClaimedCall, { result, durationMs }: Ended, outcomes: readonly JobOutcome[]): void {
+  /** The process died over it, and it was alone. A listener that it died over as well is not asked again. */
+  function bury(call: ClaimedCall, limits: RunLimits): void {
+    const { jobs } = call;
+    const error = new HooklineError("process-died", "The process died each time that this job ran.");
+    const outcomes = jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, clock.now()) }));
+    const ended = { result: { ok: false, error }, durationMs: 0, outcomes } as const;
+    conclude(call, ended, jobs[0]?.deaths === MOST_DEATHS ? limits : undefined);
+  }
+
+  /** @param announce of those that die: the limits of their handler */
+  function conclude(call: ClaimedCall, ended: Ended & Outcomes, announce: RunLimits | undefined): void {
+    settling += call.jobs.length;
+    const settleIt = (): void => settleCall(call, ended);
+    if (announce === undefined) settleIt();
+    else void announceDead(call, ended.outcomes, { timeoutMs: announce.timeoutMs, ...parts }).then(settleIt);
+  }
+
+  function settleCall(call: ClaimedCall, { result, durationMs, outcomes }: Ended & Outcomes): void {
     const { claim, jobs, events } = call;
     settle({ claim, outcomes: withRest(outcomes, claim) }, (settled) => {
       if (settled) reportEnd({ jobs, events, result, outcomes, durationMs }, parts);
       if (settled && result.ok) succeeded += jobs.length;
       if (settled && closing) released += outcomes.filter(({ to }) => to === "release").length;
-      rest();
+      rest(jobs.length);
     });
   }
 
-  function rest(): void {
-    settling -= 1;
+  function rest(jobs: number): void {
+    settling -= jobs;
     if (settling === 0 && calls.size === 0) rested();
   }
 
@@ -110,21 +132,9 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
         "jobs wait for a handler that this process does not have",
       );
     }
-    settling += 1;
+    settling += jobs.length;
     const outcomes = jobs.map((): JobOutcome => ({ to: "unhandled" }));
-    settle({ claim, outcomes: withRest(outcomes, claim) }, rest);
-  }
-
-  /** The process died over it, and it was alone. A listener that it died over as well is not asked again. */
-  function bury(call: ClaimedCall, limits: RunLimits): void {
-    const error = new HooklineError("process-died", "The process died each time that this job ran.");
-    const { jobs } = call;
-    const outcomes = jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, clock.now()) }));
-    settling += 1;
-    const conclude = (): void => settleCall(call, { result: { ok: false, error }, durationMs: 0 }, outcomes);
-    if (jobs[0]?.deaths === MOST_DEATHS)
-      void announceDead(call, outcomes, { timeoutMs: limits.timeoutMs, ...parts }).then(conclude);
-    else conclude();
+    settle({ claim, outcomes: withRest(outcomes, claim) }, () => rest(jobs.length));
   }
 
   function start(claim: Claim, free: () => void): void {
@@ -168,7 +178,10 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
 
   return {
     start,
-    abort: (claim, reason) => calls.get(claim)?.running.abort(reason),
+    lose(claim) {
+      lost.add(claim);
+      calls.get(claim)?.running.abort(new ClosedError("claim-lost", "The job was taken away from its handler."));
+    },
     abortAll(reason) {
       closing = true;
       for (const { running } of calls.values()) running.abort(reason);

@@ -32,6 +32,11 @@ export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rule
   });
 }
 
+/** What a handler asks for, whatever else happens: `GiveUp` and `RetryLater`. */
+export function isVerdict(error: unknown): boolean {
+  return isHooklineError(error, "give-up") || isRetryLater(error);
+}
+
 const DONE: JobOutcome = { to: "done" };
 
 /** Whether a failure of this attempt is the last one, as far as can be told when it begins. */

@@ -11,7 +11,7 @@ export interface Solitude {
   stop(): void;
 }
 
-export type Turn = "others" | "suspect" | "nobody";
+type Turn = "others" | "suspect" | "nobody";
 
 /** A suspect runs no longer than this, and the others wait for it no longer. */
 export const SUSPECT_MS = 300_000;

@@ -101,8 +101,10 @@ export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: M
       for (const { id, jobs } of replacements) {
         const row = shelf.get(id);
         if (row?.progress.state !== "unhandled") continue;
+        const { replayOf } = row;
         for (const job of jobs) {
-          const again = shelf.add(row.parcel, row, job);
+          const replay = replayOf === undefined ? job : { ...job, mergeKey: replayKey(job.mergeKey), replayOf };
+          const again = shelf.add(row.parcel, row, replay);
           if (again?.progress.state === "waiting") book.append(again, now());
         }
         shelf.remove(row);

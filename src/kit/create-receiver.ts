@@ -6,12 +6,15 @@ import { createNews, type ExpandedListener } from "../dispatch/news.ts";
 import { UsageError } from "../errors.ts";
 import type { Receiver } from "./face.ts";
 import { fromStored } from "../inbox/delivery.ts";
+import { createErroredSubscriptions } from "./errored-subscriptions.ts";
+import { createHealth } from "./health.ts";
 import { asWorking, asWriting } from "../inbox/halves.ts";
 import type { Job } from "../inbox/job.ts";
 import type { Keeps } from "../inbox/port.ts";
 import { throttledLog } from "../log.ts";
 import { createObservers } from "../observers.ts";
 import { setInternals } from "./internals.ts";
+import { createJobHands } from "./jobs.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import { createOpening } from "./opening.ts";
 import { resolveOptions, type ReceiverOptions } from "./options.ts";
@@ -23,7 +26,9 @@ import { createKeeper } from "../receiver/keep.ts";
 import { receive } from "../receiver/receiver.ts";
 import { createReporter } from "../receiver/report.ts";
 import { createSecretLookup } from "../receiver/ring.ts";
+import { createRecentRefusals } from "./recent-refusals.ts";
 import { createUnsubscriber } from "./unsubscriber.ts";
+import { watchedReporter } from "./watched-reporter.ts";
 import { createWork } from "./work.ts";
 
 /**
@@ -45,7 +50,9 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const handlers = createHandlers(resolved.limits);
   const middleware: Middleware[] = [];
   const onDead: ((job: Job) => unknown)[] = [];
-  const reporter = createReporter({ counters, log: throttled, observers });
+  const recent = createRecentRefusals(counters, clock);
+  const subscriptions = createErroredSubscriptions();
+  const reporter = watchedReporter(createReporter({ counters, log: throttled, observers }), { recent, subscriptions });
   const brake = createBrake(resolved.maxUnsubscribesPerHour, clock);
   const secrets = createSecretLookup(options.secret, { clock, deadlineMs: resolved.secretDeadlineMs });
   const host = { name: resolved.name, clock, log, dedupeWindowMs: resolved.dedupeWindowMs };
@@ -56,6 +63,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     brake,
     log,
     observers,
+    unwanted: subscriptions.forget,
   });
   const parts = {
     handlers,
@@ -72,7 +80,8 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     maxStuck,
   };
   const listeners = new Set<ExpandedListener>();
-  const news = createNews({ counters, observers, log, logContent: resolved.logContent, listeners });
+  const { logContent } = resolved;
+  const news = createNews({ counters, observers, log, logContent, listeners, lifecycle: subscriptions.heard });
   const working = asWorking(inbox);
   const work = createWork(working, parts, news);
   const direct = createDirectHandling(parts, news);
@@ -85,6 +94,28 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     committed: work.wake,
   });
   const lifecycle = createLifecycle({ inbox, opening, secrets, handlers, work, direct, keeper, clock, log });
+  const hands = createJobHands({
+    inbox: working,
+    opened: opening.opened,
+    assertOpen: lifecycle.assertOpen,
+    clock,
+    log,
+  });
+  const health = createHealth({
+    inbox,
+    opening,
+    closing: lifecycle.closing,
+    secrets,
+    working,
+    work,
+    role: lifecycle.role,
+    brake,
+    recent,
+    subscriptions,
+    unhandledNames: news.unhandledNames,
+    clock,
+    log: throttled,
+  });
   let gate: Gate | undefined;
   const receiving = {
     ...resolved,
@@ -130,13 +161,18 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
       await keeper.drained();
       await work.idle();
     },
-    close: ({ drainMs = 10_000 } = {}) => lifecycle.close(drainMs),
+    close({ drainMs = 10_000 } = {}) {
+      hands.stop();
+      return lifecycle.close(drainMs);
+    },
+    health,
     stats: () => ({
       role: lifecycle.role(),
       ...structuredClone(counters),
       secrets: reporter.secrets(),
     }),
     observe: (observer) => observers.add(observer),
+    jobs: hands.jobs,
     receive: (request) => receive(request, receiving),
     async handle(delivery, { signal } = {}) {
       lifecycle.assertOpen();

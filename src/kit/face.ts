@@ -6,6 +6,7 @@ import type { Observer } from "../observers.ts";
 import type { EventName, EventOf, Id } from "../protocol/events.ts";
 import type { Gate } from "../receiver/gate.ts";
 import type { RawRequest, Reply } from "../receiver/raw.ts";
+import type { Jobs } from "./jobs-face.ts";
 
 /** What a receiver has done since it was made, in this process. */
 export interface Stats {
@@ -33,6 +34,36 @@ export interface Stats {
   readonly merged: number;
   /** Which secret made the signatures: when the old one is not used any more, its rotation is finished. */
   readonly secrets: readonly { readonly name: string; readonly uses: number; readonly lastUsedAt?: Date }[];
+}
+
+/** How a receiver stands: what a probe asks, and what somebody should look at. */
+export interface Health {
+  /** False only where a restart can help: so many handlers are stuck that nothing new is begun. */
+  readonly live: boolean;
+  /** False while the next delivery would get 503. */
+  readonly ready: boolean;
+  /** What is wrong, the worst first. The README lists all codes. */
+  readonly problems: readonly {
+    /** Stable, kebab-case. */
+    readonly code: string;
+    readonly message: string;
+    /** What to change, in one sentence. */
+    readonly fix?: string;
+  }[];
+  /** Jobs that wait for their turn or their next attempt, and deliveries that are not expanded yet. */
+  readonly waiting: number;
+  /** Since the delivery of the oldest waiting job was received, milliseconds. */
+  readonly oldestWaitingMs: number;
+  /** Lanes whose first job waits for its next attempt. */
+  readonly blockedLanes: number;
+  /** Jobs that failed for good. */
+  readonly dead: number;
+  /** Jobs that wait for a handler of their event. */
+  readonly unhandled: number;
+  /** Handlers that ignore their signal past their grace. */
+  readonly stuck: number;
+  /** Where the inbox is on a disk, and knows. */
+  readonly freeDiskBytes?: number;
 }
 
 /** How a close ended, in jobs. */
@@ -87,10 +118,17 @@ export interface Receiver<out K extends Keeps = Keeps> {
     /** The whole budget, milliseconds. @default 10_000 */
     drainMs?: number | undefined;
   }): Promise<Closed>;
+  /**
+   * How the receiver stands. Never rejects, never waits for storage. An inbox that is not open yet is opened: a process that only
+   * receives must not have to wait for its first delivery to be ready for it.
+   */
+  health(): Promise<Health>;
   /** What was done so far, as a copy. */
   stats(): Stats;
   /** Best effort, never throws into the receiver. Returns its end. */
   observe(observer: Observer): () => void;
+  /** Listing, replaying, dropping and erasing jobs by hand. */
+  readonly jobs: Jobs;
   /** One request in, one answer out: for one's own mount. Never rejects. */
   receive(request: RawRequest): Promise<Reply>;
   /**

@@ -11,6 +11,10 @@ export interface Opening {
   inTime(): Promise<void>;
   /** Somebody asked for it, and it did not fail. */
   begun(): boolean;
+  /** It was opened. */
+  isOpen(): boolean;
+  /** Why a try failed, the last one that did; means nothing once it is open. */
+  failure(): { readonly error: unknown } | undefined;
 }
 
 export function createOpening(
@@ -20,9 +24,15 @@ export function createOpening(
 ): Opening {
   let opening: Promise<void> | undefined;
   let isOpen = false;
+  let failure: { readonly error: unknown } | undefined;
 
   async function open(): Promise<void> {
-    await inbox.open(host);
+    try {
+      await inbox.open(host);
+    } catch (error) {
+      failure = { error };
+      throw error;
+    }
     isOpen = true;
   }
 
@@ -45,5 +55,7 @@ export function createOpening(
       throw new StorageError("storage-late", "The inbox is still opening.");
     },
     begun: () => opening !== undefined,
+    isOpen: () => isOpen,
+    failure: () => failure,
   };
 }

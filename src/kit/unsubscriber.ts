@@ -26,9 +26,12 @@ export interface UnsubscriberParts {
   readonly brake: Brake;
   readonly log: Logger;
   readonly observers: Observers;
+  /** A tombstone was put. */
+  readonly unwanted: (subscription: Id, source: string | undefined) => void;
 }
 
-export function createUnsubscriber({ opened, tombstones, brake, log, observers }: UnsubscriberParts): Unsubscriber {
+export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
+  const { opened, tombstones, brake, log, observers, unwanted } = parts;
   const put: Unsubscriber["put"] = async (tombstone) => {
     const { subscription, source, reason } = tombstone;
     if (!Number.isSafeInteger(subscription))
@@ -38,6 +41,7 @@ export function createUnsubscriber({ opened, tombstones, brake, log, observers }
       );
     await opened();
     await tombstones.put(tombstone);
+    unwanted(subscription, source);
     log.warn(
       { code: "unsubscribed", subscription, source, reason },
       "a subscription is unwanted: its deliveries are answered 422 from now on",

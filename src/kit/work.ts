@@ -19,6 +19,10 @@ export interface Work extends Pick<KeeperOptions, "expand" | "kept"> {
   idle(): Promise<void>;
   stop(drainMs: number): Promise<Closed>;
   ended(): Promise<void>;
+  /** Handlers past their grace. */
+  stuck(): number;
+  /** So many of them that nothing more is claimed. */
+  jammed(): boolean;
 }
 
 /** A commit expands no more events than this: the loop must not stop for one batch. */
@@ -72,5 +76,7 @@ export function createWork(inbox: WorkingInbox | undefined, parts: WorkParts, ne
     idle: async () => dispatcher?.idle(),
     stop: async (drainMs) => (await dispatcher?.stop(drainMs)) ?? { done: 0, released: 0, stuck: 0 },
     ended: async () => dispatcher?.ended(),
+    stuck: () => dispatcher?.stuck() ?? 0,
+    jammed: () => dispatcher?.jammed() ?? false,
   };
 }

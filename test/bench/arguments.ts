@@ -1,14 +1,15 @@
 import { parseArgs } from "node:util";
 import { CONTENDERS } from "./contenders.ts";
+import { MEASURES } from "./measures.ts";
 import { Problem } from "./problem.ts";
 
 /** What the bench is asked to do. */
 export interface Arguments {
   readonly help: boolean;
-  /** Under a minute, and rougher. */
+  /** Two minutes at most, and rougher. */
   readonly quick: boolean;
   readonly rounds: number;
-  /** Names of contenders; undefined for all. */
+  /** Names of contenders and of measures; undefined for all. */
   readonly only: readonly string[] | undefined;
   /** Where the figures go; undefined for a file of its own in the temporary folder. */
   readonly json: string | undefined;
@@ -17,18 +18,25 @@ export interface Arguments {
 /** A median of fewer says nothing. */
 const LEAST_ROUNDS = 3;
 
-export const HELP = `How many requests a receiver takes, beside what others take.
+const SETS: Readonly<Record<string, readonly string[]>> = {
+  requests: CONTENDERS.map(({ name }) => name),
+  jobs: MEASURES.map(({ name }) => name),
+};
+
+export const HELP = `How many requests a receiver takes, beside what others take, and how many jobs it works off.
 
 Usage: npm run bench -- [flags]
 
 Flags:
-  --quick        Under a minute, and rougher.
-  --only NAME    One contender, or several by commas. What its ratio is of runs too.
+  --quick        Two minutes at most, and rougher.
+  --only NAME    One of those below, or several by commas. What its ratio is of runs too.
   --rounds N     How often each is measured, at least ${LEAST_ROUNDS}. Default: ${LEAST_ROUNDS}.
   --json FILE    Where the figures go. Default: a file in the temporary folder.
   --help         Print this.
 
-Contenders: ${CONTENDERS.map(({ name }) => name).join(", ")}.
+${Object.entries(SETS)
+  .map(([set, names]) => `${set}: ${names.join(", ")}.`)
+  .join("\n")}
 `;
 
 /** @throws Problem that names the flag */
@@ -38,7 +46,7 @@ export function parseArguments(args: readonly string[]): Arguments {
     help,
     quick,
     rounds: rounds === undefined ? LEAST_ROUNDS : toRounds(rounds),
-    only: only?.flatMap((names) => names.split(",")).map(toName),
+    only: only?.flatMap((names) => names.split(",")).flatMap(toNames),
     json: json === undefined ? undefined : toFile(json),
   };
 }
@@ -66,9 +74,12 @@ function toRounds(text: string): number {
   throw new Problem(`--rounds got "${text}", expected a whole number from ${LEAST_ROUNDS} on.`);
 }
 
-function toName(text: string): string {
-  if (CONTENDERS.some(({ name }) => name === text)) return text;
-  throw new Problem(`--only got "${text}", expected one of ${CONTENDERS.map(({ name }) => name).join(", ")}.`);
+/** A set stands for all of its names. */
+function toNames(text: string): readonly string[] {
+  const all = Object.values(SETS).flat();
+  if (Object.hasOwn(SETS, text)) return SETS[text] ?? [];
+  if (all.includes(text)) return [text];
+  throw new Problem(`--only got "${text}", expected one of ${[...all, ...Object.keys(SETS)].join(", ")}.`);
 }
 
 function toFile(text: string): string {

@@ -2,16 +2,18 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parseArguments } from "./arguments.ts";
 import { checkAnswers } from "./check.ts";
+import type { Paint } from "./columns.ts";
 import { hasPeers } from "./commands.ts";
 import { BASELINE, CONTENDERS, type Contender } from "./contenders.ts";
-import { toFigure, toRow, type Sample } from "./figures.ts";
+import { toFigure, toQuantile, toRow, type Sample } from "./figures.ts";
 import { reachedOf } from "./goals.ts";
 import { readLoad } from "./load.ts";
 import { toCores } from "./machine.ts";
+import { MEASURES } from "./measures.ts";
 import { signedRequest, toLua, toWire } from "./requests.ts";
 import { startServer } from "./server.ts";
 import { BODY_BYTES, SIGNINGS, type SigningName } from "./signing.ts";
-import { toTable, type Paint } from "./table.ts";
+import { toTable } from "./table.ts";
 
 describe("arguments", () => {
   it("measures all in three rounds when nothing is said", () => {
@@ -24,6 +26,10 @@ describe("arguments", () => {
       only: ["node", "koa", "bolt"],
       json: "figures.json",
     });
+  });
+
+  it("takes a set for all of its names", () => {
+    expect(parseArguments(["--only", "jobs,node"]).only).toEqual([...MEASURES.map(({ name }) => name), "node"]);
   });
 
   it.each([
@@ -43,6 +49,11 @@ describe("figures", () => {
   it("takes the middle of an odd number, and between the middle two of an even one", () => {
     expect(toFigure([3, 1, 2])).toEqual({ median: 2, min: 1, max: 3 });
     expect(toFigure([4, 1, 2, 10])).toEqual({ median: 3, min: 1, max: 10 });
+  });
+
+  it("finds the value that a share of them does not exceed", () => {
+    const values = [5, 1, 4, 2, 3];
+    expect([0, 0.2, 0.5, 0.99, 1].map((share) => toQuantile(values, share))).toEqual([1, 1, 3, 5, 5]);
   });
 
   it("compares each round with the baseline of the same round", () => {

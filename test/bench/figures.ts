@@ -13,6 +13,12 @@ export function toFigure(values: readonly number[]): Figure {
   return { median: (low + high) / 2, min: sorted[0] as number, max: sorted.at(-1) as number };
 }
 
+/** The value that this share of them does not exceed. @param values at least one */
+export function toQuantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(Math.ceil(sorted.length * share) - 1, 0)] as number;
+}
+
 /** What one contender did in one round. */
 export interface Sample {
   readonly perSecond: number;

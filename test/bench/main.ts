@@ -3,14 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { styleText } from "node:util";
 import { HELP, parseArguments, type Arguments } from "./arguments.ts";
+import type { Paint } from "./columns.ts";
 import { assertWrk, installPeers } from "./commands.ts";
-import { BASELINE, CONTENDERS, type Contender } from "./contenders.ts";
-import { toRow } from "./figures.ts";
-import { GOALS, reachedOf } from "./goals.ts";
+import { benchJobs, measuresOf } from "./job-bench.ts";
 import { describeMachine, findCores, MOST_BUSY, type Machine } from "./machine.ts";
 import { Problem } from "./problem.ts";
-import { measureRounds } from "./rounds.ts";
-import { toTable, type Paint } from "./table.ts";
+import { benchRequests, contendersOf } from "./request-bench.ts";
 
 // Plain where the output is no terminal, and where NO_COLOR is set.
 const paint: Paint = (style, text) => styleText(style, text, { stream: process.stdout });
@@ -18,47 +16,22 @@ const paint: Paint = (style, text) => styleText(style, text, { stream: process.s
 const say = (line: string): void => console.error(line);
 
 async function bench(given: Arguments): Promise<void> {
-  assertWrk();
   const contenders = contendersOf(given.only);
+  const measures = measuresOf(given.only);
+  if (contenders.length > 0) assertWrk();
   if (contenders.some(({ kind }) => kind === "peer")) installPeers(say);
   const machine = await describeMachine();
   const cores = findCores();
-  describe(machine, cores !== undefined);
+  describe(machine, cores !== undefined || contenders.length === 0);
 
-  const [warmUpSeconds, seconds] = given.quick ? [0.4, 0.7] : [1.5, 4];
-  const { rounds } = given;
-  const plan = { contenders, rounds, warmUpSeconds, seconds, fresh: !given.quick, cores, say };
-  const { samples, failures } = await measureRounds(plan);
-
-  const baseline = samples.get(BASELINE) ?? [];
-  const rows = contenders.flatMap((contender) => {
-    const own = samples.get(contender.name);
-    return own === undefined ? [] : [toRow(contender, own, baseline)];
-  });
-  const reached = reachedOf(samples);
-  console.log(`\n${toTable({ rows, failures, reached }, paint)}`);
+  const requests = contenders.length > 0 ? await benchRequests(contenders, given, { cores, say, paint }) : undefined;
+  const jobs = measures.length > 0 ? await benchJobs(measures, given, { say, paint }) : undefined;
   const file = given.json ?? join(tmpdir(), `hookline-bench-${Date.now()}.json`);
-  const facts = {
-    machine,
-    cores,
-    rounds,
-    warmUpSeconds,
-    seconds,
-    rows,
-    failures: Object.fromEntries(failures),
-    reached,
-  };
-  writeFileSync(file, `${JSON.stringify(facts, null, 2)}\n`);
+  const { rounds, quick } = given;
+  writeFileSync(file, `${JSON.stringify({ machine, cores, rounds, quick, ...requests, jobs }, null, 2)}\n`);
   console.log(`\nFigures: ${file}`);
-  if (failures.size > 0) process.exitCode = 1;
-}
-
-/** Those asked for, with what they are compared with. */
-function contendersOf(only: readonly string[] | undefined): readonly Contender[] {
-  if (only === undefined) return CONTENDERS;
-  const others = GOALS.flatMap(({ name, of }) => (only.includes(name) ? of : []));
-  const names = new Set([BASELINE, ...only, ...others]);
-  return CONTENDERS.filter(({ name }) => names.has(name));
+  const failures = { ...requests?.failures, ...jobs?.failures };
+  if (Object.keys(failures).length > 0) process.exitCode = 1;
 }
 
 function describe({ cpu, cores, node, load, busy }: Machine, pinned: boolean): void {

@@ -1,8 +1,6 @@
+import { toLines, type Paint } from "./columns.ts";
 import type { Figure, Row } from "./figures.ts";
 import type { Reached } from "./goals.ts";
-
-/** How a text is set off; where there are no colours, not at all. */
-export type Paint = (style: "bold" | "green" | "yellow" | "red", text: string) => string;
 
 export interface Results {
   readonly rows: readonly Row[];
@@ -12,23 +10,9 @@ export interface Results {
 
 /** The results as text. */
 export function toTable({ rows, failures, reached }: Results, paint: Paint): string {
-  const cells = rows.map(toCells);
-  const widths = HEAD.map((head, column) =>
-    Math.max(head.length, ...cells.map((row) => (row[column] as string).length)),
-  );
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, column) =>
-        column === 0 ? cell.padEnd(widths[column] as number) : cell.padStart(widths[column] as number),
-      )
-      .join("  ")
-      .trimEnd();
   const failed = [...failures].map(([name, why]) => paint("red", `${name} failed: ${why}`));
   return [
-    paint("bold", line(HEAD)),
-    ...rows.map((row, index) =>
-      row.title.startsWith("hookline") ? paint("bold", line(cells[index] as string[])) : line(cells[index] as string[]),
-    ),
+    ...toLines([HEAD, ...rows.map(toCells)], paint),
     "",
     LEGEND,
     ...(failed.length === 0 ? [] : ["", ...failed]),

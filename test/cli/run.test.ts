@@ -56,7 +56,7 @@ describe("help", () => {
           event    The event itself.
 
         The log goes to stderr: lines of JSON, or of text on a terminal. Its first line
-        tells the address.
+        tells the addresses.
 
         Flags:
           --port <port>     Where to listen; 0 takes a free port. Default: 3000.
@@ -66,6 +66,12 @@ describe("help", () => {
                             another machine: 0.0.0.0.
           --path <path>     Where deliveries come; other paths are answered 404.
                             Default: /webhooks.
+          --admin-port <port>
+                            Tell how it stands, on this machine alone (127.0.0.1):
+                            GET /livez   200; 503 where a restart can help
+                            GET /readyz  200; 503 where a delivery would not be kept
+                            GET /stats   counters, and problems with their fixes
+                            0 takes a free port. Default: nobody is told.
           -h, --help        Print this.
 
         Environment:
@@ -235,7 +241,7 @@ test.each([["--version"], ["-v"]])("%s prints the package's version", async (wor
 
 describe("wrong usage ends with 2 and says what is allowed", () => {
   const words = "Allowed: serve, send, explain, help, --help, --version.";
-  const flags = "Allowed: --port, --host, --path, --help.";
+  const flags = "Allowed: --port, --host, --path, --admin-port, --help.";
   const host = "expected an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all.";
   const path = 'expected a path that begins with "/", without a query, such as /webhooks.';
 
@@ -269,6 +275,9 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
     [["--host", "127.0.0.1:80"], `--host got "127.0.0.1:80", ${host}`],
     [["--host", "[::1]"], `--host got "[::1]", ${host}`],
     [["--host="], `--host got "", ${host}`],
+    [["--admin-port", "x"], `--admin-port got "x", expected a whole number from 0 to 65535.`],
+    [["--port=80", "--admin-port=80"], "--admin-port got 80, expected another port than --port."],
+    [["--admin-port", "3000"], "--admin-port got 3000, expected another port than --port."],
     [["--path", "webhooks"], `--path got "webhooks", ${path}`],
     [["--path", "/webhooks?a=1"], `--path got "/webhooks?a=1", ${path}`],
   ])("hookline serve %j", async (args, message) => {

@@ -1,3 +1,4 @@
+import { GiveUp, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
 import { altered } from "../support/inboxes.ts";
 import { toStored } from "../../src/inbox/delivery.ts";
@@ -245,6 +246,34 @@ describe("close()", () => {
     await pass(5_000);
     expect(calls.map(({ ctx }) => ctx.signal.aborted)).toEqual([true]);
     await pass(5_000);
+    expect(closed.value).toEqual({ done: 0, released: 0, stuck: 1 });
+  });
+
+  test.each([
+    ["GiveUp", new GiveUp("gone"), { dead: 1, waiting: 0, blockedLanes: 0 }],
+    ["RetryLater", new RetryLater({ afterMs: 60_000 }), { dead: 0, waiting: 1, blockedLanes: 1 }],
+    ["any other error", new Error("aborted"), { dead: 0, waiting: 1, blockedLanes: 0 }],
+  ])("lets %s of a handler that was stuck count as what it is", async (_, error, stats) => {
+    const { receiver, send, inbox, pass, last, handler } = { ...heldHandler(), ...rig() };
+    receiver.on("email", handler);
+    await receiver.start();
+    await send(emails("a"));
+    await turns();
+    void receiver.close();
+    await pass(10_000);
+    last().fail(error);
+    await pass();
+    expect(inbox.stats()).toMatchObject(stats);
+  });
+
+  test("counts a job as stuck while a listener of onDead still runs", async () => {
+    const { receiver, send, pass } = rig({ attempts: 1, timeoutMs: 0 });
+    receiver.on("email", failing().handler).onDead(() => new Promise(() => {}));
+    await receiver.start();
+    await send(emails("a"));
+    await turns();
+    const closed = watch(receiver.close());
+    await pass(10_000);
     expect(closed.value).toEqual({ done: 0, released: 0, stuck: 1 });
   });
 });

@@ -1,7 +1,8 @@
 import type { Job } from "hookline";
 import { describe, expect, test } from "vitest";
 import { altered } from "../support/inboxes.ts";
-import { emails, failing, rig } from "../support/rig.ts";
+import { emails, failing, heldHandler, rig } from "../support/rig.ts";
+import { turns } from "../support/turns.ts";
 
 describe("onDead", () => {
   test("hears of a job before it is marked dead, with all that is known of it", async () => {
@@ -102,5 +103,34 @@ describe("onDead", () => {
     await pass(1_000);
     expect(receiver.stats().dead).toBe(1);
     expect(heard.length).toBeGreaterThanOrEqual(1);
+  });
+
+  test("hears nothing of a job whose claim was lost: it is never marked", async () => {
+    const { receiver, send, inbox } = rig({ attempts: 1 });
+    const { handler, last } = heldHandler();
+    const heard: Job[] = [];
+    receiver.on("email", handler).onDead((job) => heard.push(job));
+    await receiver.start();
+    await send(emails("a"));
+    await turns();
+    await inbox.jobs.erase(2002);
+    last().fail(last().ctx.signal.reason);
+    await turns();
+    expect(inbox.stats().dead).toBe(0);
+    expect(heard).toEqual([]);
+  });
+
+  test("that took too long is not waited for again with the same call, and hears of all its jobs", async () => {
+    const { receiver, send, pass, inbox } = rig({ attempts: 1, timeoutMs: 1_000 });
+    const heard: string[] = [];
+    receiver.on("email", failing().handler).onDead(({ id }) => {
+      heard.push(id);
+      return new Promise(() => {});
+    });
+    await send(emails("a", "a", "a"));
+    await receiver.start();
+    await pass(1_000);
+    expect(heard).toHaveLength(3);
+    expect(inbox.stats().dead).toBe(3);
   });
 });

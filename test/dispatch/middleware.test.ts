@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { compose } from "../../src/dispatch/call.ts";
 import type { Middleware } from "../../src/dispatch/handler.ts";
 import { emailEvent } from "../support/events.ts";
-import { emails, rig } from "../support/rig.ts";
+import { emails, failing, heldHandler, rig } from "../support/rig.ts";
+import { turns } from "../support/turns.ts";
 
 const given = [emailEvent("created") as AnyEvent, {} as Context] as const;
 
@@ -108,5 +109,49 @@ describe("receiver.use", () => {
     await pass();
     expect(runs).toBe(1);
     expect(receiver.stats()).toMatchObject({ succeeded: 2, failed: 1, dead: 1 });
+  });
+
+  test.each<[string, Middleware]>([
+    ["does not wait for next()", (_event, _ctx, next) => void next()],
+    ["is async and does not wait for next()", async (_event, _ctx, next) => void next()],
+    [
+      "throws while its inside runs",
+      (_event, _ctx, next) => {
+        void next();
+        throw new Error("no");
+      },
+    ],
+  ])("does not end the job before its handler where it %s", async (_, middleware) => {
+    const { receiver, send, inbox } = rig();
+    const { calls, handler } = heldHandler();
+    receiver.use(middleware).on("email", handler, { coalesce: false });
+    await receiver.start();
+    await send(emails("a", "a"));
+    await turns();
+    expect([calls.length, inbox.stats().running]).toEqual([1, 1]);
+    calls[0]?.end();
+    await turns();
+    expect(calls.length + inbox.stats().blockedLanes).toBe(2);
+  });
+
+  test.each<[string, Middleware]>([
+    ["returns nothing", (_event, _ctx, next) => void next()],
+    ["is async", async (_event, _ctx, next) => void next()],
+  ])("fails with its handler where it did not wait and %s", async (_, middleware) => {
+    const { receiver, send, pass } = rig({ attempts: 1 });
+    receiver.use(middleware).on("email", failing().handler);
+    await receiver.start();
+    await send(emails("a"));
+    await pass();
+    expect(receiver.stats()).toMatchObject({ succeeded: 0, dead: 1 });
+  });
+
+  test("may swallow what its handler throws: the job is done", async () => {
+    const { receiver, send } = rig();
+    receiver.use((_event, _ctx, next) => next().catch(() => {})).on("email", failing().handler);
+    await receiver.start();
+    await send(emails("a"));
+    await receiver.idle();
+    expect(receiver.stats()).toMatchObject({ succeeded: 1, failed: 0 });
   });
 });

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { PROBLEMS } from "../../src/kit/problems/table.ts";
 import { REFUSALS } from "../../src/receiver/refusals.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -28,6 +29,11 @@ export function refusals(): readonly (readonly string[])[] {
     message,
     fix,
   ]);
+}
+
+/** What `health()` may tell, with what to do. */
+export function problems(): readonly (readonly string[])[] {
+  return Object.entries(PROBLEMS).map(([code, { meaning, fix }]) => [`\`${code}\``, meaning, fix]);
 }
 
 /** Every option of `createReceiver` with its default, as its documentation says. */

@@ -1,0 +1,95 @@
+import type { Clock } from "../clock.ts";
+import type { InboxStats, WorkingInbox } from "../inbox/port.ts";
+import type { Logger } from "../log.ts";
+import type { Brake } from "../receiver/brake.ts";
+import type { ErroredSubscriptions } from "./errored-subscriptions.ts";
+import type { Health, Stats } from "./face.ts";
+import type { Opening } from "./opening.ts";
+import { countOf, toProblem, type Problem } from "./problems/problem.ts";
+import { whyNotReady, type ReceivingState } from "./problems/receiving.ts";
+import { refusedProblems } from "./problems/refused.ts";
+import { subscriptionProblems } from "./problems/subscriptions.ts";
+import { workingProblems } from "./problems/working.ts";
+import type { RecentRefusals } from "./recent-refusals.ts";
+import type { Work } from "./work.ts";
+
+export interface HealthParts extends ReceivingState {
+  readonly opening: Opening;
+  /** Undefined where the inbox has no working half. */
+  readonly working: WorkingInbox | undefined;
+  readonly work: Pick<Work, "stuck" | "jammed">;
+  readonly role: () => Stats["role"];
+  readonly brake: Pick<Brake, "held">;
+  readonly recent: RecentRefusals;
+  readonly subscriptions: Pick<ErroredSubscriptions, "list">;
+  readonly unhandledNames: ReadonlyMap<string, number>;
+  readonly clock: Clock;
+  /** Throttled: a probe asks every few seconds. */
+  readonly log: Logger;
+}
+
+/** What `receiver.health()` says. Costs nothing while nobody asks. */
+export function createHealth(parts: HealthParts): () => Promise<Health> {
+  const { opening, closing, working, work, role, brake, recent, subscriptions, unhandledNames, clock, log } = parts;
+
+  /** One turn is enough for an inbox in memory; a slower one is found open at the next call. */
+  async function open(): Promise<void> {
+    if (closing() || opening.isOpen()) return;
+    if (!opening.begun()) {
+      opening
+        .opened()
+        .catch((error: unknown) =>
+          log.error({ err: error, code: "inbox-open-failed" }, "the inbox cannot be opened: deliveries get 503"),
+        );
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  function count(): { readonly stats: InboxStats; readonly problems: readonly Problem[] } {
+    if (working === undefined) return { stats: NOTHING, problems: [] };
+    try {
+      return { stats: working.stats(), problems: [] };
+    } catch (error) {
+      log.error({ err: error, code: "inbox-stats-failed" }, "the inbox does not say how much it holds");
+      return { stats: NOTHING, problems: [toProblem("inbox-silent")] };
+    }
+  }
+
+  return async () => {
+    await open();
+    const notReady = whyNotReady(parts);
+    const { stats, problems: silent } = count();
+    const [stuck, jammed] = [work.stuck(), work.jammed()];
+    const oldestWaitingMs = Math.max(clock.now() - (stats.oldestWaitingAt ?? clock.now()), 0);
+    const state = { stats, stuck, jammed, oldestWaitingMs, inbox: working, unhandledNames };
+    return {
+      live: !jammed,
+      ready: notReady.length === 0,
+      problems: [
+        ...(jammed ? [toProblem("handlers-jammed", { got: `Now stuck: ${countOf(stuck, "handler")}.` })] : []),
+        ...notReady,
+        ...refusedProblems(recent),
+        ...(brake.held ? [toProblem("brake-empty")] : []),
+        ...subscriptionProblems(subscriptions.list()),
+        ...silent,
+        ...workingProblems({ ...state, role: role(), closing: closing() }),
+      ],
+      waiting: stats.waiting + stats.unexpanded,
+      oldestWaitingMs,
+      blockedLanes: stats.blockedLanes,
+      dead: stats.dead,
+      unhandled: stats.unhandled,
+      stuck,
+    };
+  };
+}
+
+const NOTHING: InboxStats = {
+  unexpanded: 0,
+  waiting: 0,
+  running: 0,
+  dead: 0,
+  unhandled: 0,
+  blockedLanes: 0,
+  oldestWaitingAt: undefined,
+};

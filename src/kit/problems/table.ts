@@ -1,0 +1,135 @@
+import { REFUSALS } from "../../receiver/refusals.ts";
+
+/** What can be wrong with a receiver, by how much it hurts: first what a restart can help, then what makes deliveries get 503. */
+export type ProblemCode =
+  | "handlers-jammed"
+  | "closing"
+  | "secret-missing"
+  | "inbox-opening"
+  | "inbox-unavailable"
+  | "inbox-full"
+  | "inbox-not-ready"
+  | "storage-failing"
+  | "body-consumed"
+  | "body-too-large"
+  | "content-encoding"
+  | "intake-full"
+  | "secret-lookup-failing"
+  | "internal"
+  | "nothing-verifies"
+  | "clock-suspect"
+  | "brake-empty"
+  | "subscription-errored"
+  | "inbox-silent"
+  | "nobody-works"
+  | "lag"
+  | "handlers-stuck"
+  | "lanes-blocked"
+  | "dead-letters"
+  | "unhandled";
+
+/** Every problem with its meaning and its fix. */
+export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; readonly fix: string }>> = {
+  "handlers-jammed": {
+    meaning: "More handlers than `maxStuck` ignore their signal and keep their slots: nothing new is begun.",
+    fix: "Restart the process; then hand `ctx.signal` on to whatever the handlers wait for.",
+  },
+  closing: {
+    meaning: "The receiver is closing or closed: deliveries get 503.",
+    fix: "Nothing to do: they are redelivered.",
+  },
+  "secret-missing": {
+    meaning: "There is no signing secret: deliveries get 503.",
+    fix: REFUSALS["secret-missing"].fix,
+  },
+  "inbox-opening": {
+    meaning: "The inbox is not open yet.",
+    fix: "Nothing to do if it opens within seconds; else look at the disk or the server that it stands on.",
+  },
+  "inbox-unavailable": {
+    meaning: "The inbox cannot be opened: deliveries get 503. Each health check tries again.",
+    fix: "See the cause in the log.",
+  },
+  "inbox-full": {
+    meaning: "The inbox is full: deliveries get 503.",
+    fix: "Handlers are slower than the stream, or blocked: look at the other problems; or take a durable inbox.",
+  },
+  "inbox-not-ready": {
+    meaning: "The inbox can keep nothing: deliveries get 503.",
+    fix: "Look at the disk or the server that it stands on.",
+  },
+  "storage-failing": {
+    meaning: "The last delivery that came could not be kept: it got 503, and comes again.",
+    fix: "See the cause in the log; nothing was acknowledged.",
+  },
+  "body-consumed": {
+    meaning: "Within the last 10 minutes a parser read bodies before the mount: those deliveries get 500 for ever.",
+    fix: REFUSALS["body-consumed"].fix,
+  },
+  "body-too-large": {
+    meaning: "Within the last 10 minutes bodies were over `maxBodyBytes`: those deliveries get 413 for ever.",
+    fix: "Raise `maxBodyBytes`, and the limit of a proxy in front, if there is one.",
+  },
+  "content-encoding": {
+    meaning: "Within the last 10 minutes bodies were compressed: those deliveries get 415 for ever.",
+    fix: REFUSALS["content-encoding"].fix,
+  },
+  "intake-full": {
+    meaning: "Within the last 10 minutes bodies being read held `maxInFlightBytes`: others got 503.",
+    fix: REFUSALS["intake-full"].fix,
+  },
+  "secret-lookup-failing": {
+    meaning: "Within the last 10 minutes the look-up of the secret failed or was late: those deliveries got 503.",
+    fix: "See the cause in the log; a slow one needs a longer `secretDeadlineMs`.",
+  },
+  internal: {
+    meaning: "Within the last 10 minutes something in this receiver's set-up threw: those deliveries got 503.",
+    fix: "See the cause in the log; nothing was acknowledged.",
+  },
+  "nothing-verifies": {
+    meaning: "Within the last 10 minutes requests were refused for their signature, and none was right.",
+    fix: "Check the secret, and that no proxy changes headers or body; `hookline explain` names the mistake.",
+  },
+  "clock-suspect": {
+    meaning: "Within the last 10 minutes several requests were too old or from the future.",
+    fix: "Set this machine's clock; if it is right, the requests are replays, or older than `maxAgeSeconds` allows.",
+  },
+  "brake-empty": {
+    meaning:
+      "Within the last hour more than `gate.maxUnsubscribesPerHour` subscriptions were to be unsubscribed: the rest were not.",
+    fix: "Look for a bug in the gate or a handler first; then raise it, or call `receiver.unsubscribe`, which is not braked.",
+  },
+  "subscription-errored": {
+    meaning:
+      "A subscription is in trouble since its `lifecycle.error`: changes may not be told until `lifecycle.active` comes.",
+    fix: "Have the account authorised again; or unsubscribe it.",
+  },
+  "inbox-silent": {
+    meaning: "The inbox does not say how much it holds: the numbers here are 0.",
+    fix: "See the cause in the log.",
+  },
+  "nobody-works": {
+    meaning: "Deliveries are kept, and nobody handles them: this process only receives.",
+    fix: "Call `receiver.start()` here, or start a process that works on this inbox.",
+  },
+  lag: {
+    meaning: "The oldest waiting job was received more than 5 minutes ago.",
+    fix: "Raise `concurrency`, make handlers faster, or take more out of one call with `.changes`; a blocked lane needs its handler mended.",
+  },
+  "handlers-stuck": {
+    meaning: "Handlers ignore their signal: each keeps its lane until it ends.",
+    fix: "Hand `ctx.signal` on to whatever they wait for, or raise their `timeoutMs`.",
+  },
+  "lanes-blocked": {
+    meaning: "A job waits for its next attempt, and what came after it in its lane waits too.",
+    fix: "Look at the handler's error in the log; throw `GiveUp` for what cannot get better.",
+  },
+  "dead-letters": {
+    meaning: "Jobs failed for good.",
+    fix: "Mend the handler, then replay them with `receiver.jobs.replay`, or drop them with `receiver.jobs.drop`.",
+  },
+  unhandled: {
+    meaning: "Events came that nobody handles.",
+    fix: 'Register `receiver.on("<name>", handler)`: what the inbox keeps of them is handled after the next start.',
+  },
+};

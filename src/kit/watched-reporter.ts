@@ -1,0 +1,25 @@
+import type { Reporter } from "../receiver/report.ts";
+import type { ErroredSubscriptions } from "./errored-subscriptions.ts";
+import type { RecentRefusals } from "./recent-refusals.ts";
+
+/** A reporter whose news `health()` hears of, too: nothing of what went well, so that it costs nothing. */
+export function watchedReporter(
+  reporter: Reporter,
+  {
+    recent,
+    subscriptions,
+  }: { readonly recent: RecentRefusals; readonly subscriptions: Pick<ErroredSubscriptions, "forget"> },
+): Reporter {
+  return {
+    ...reporter,
+    refused(refused, status) {
+      recent.saw(refused);
+      reporter.refused(refused, status);
+    },
+    unwanted(verified, decision) {
+      const subscription = verified.document().envelope?.subscription;
+      if (subscription !== undefined) subscriptions.forget(subscription, verified.delivery.source);
+      reporter.unwanted(verified, decision);
+    },
+  };
+}

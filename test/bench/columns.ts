@@ -1,0 +1,14 @@
+/** How a text is set off; where there are no colours, not at all. */
+export type Paint = (style: "bold" | "green" | "yellow" | "red", text: string) => string;
+
+/** Rows of cells as lines, the first column to the left and numbers to the right. The first row is the head; it and our own are set off. */
+export function toLines(rows: readonly (readonly string[])[], paint: Paint): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
+  return rows.map((row, index) => {
+    const cells = widths.map((width, column) =>
+      column === 0 ? (row[column] ?? "").padEnd(width) : (row[column] ?? "").padStart(width),
+    );
+    const line = cells.join("  ").trimEnd();
+    return index === 0 || row[0]?.startsWith("hookline") === true ? paint("bold", line) : line;
+  });
+}

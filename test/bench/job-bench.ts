@@ -1,0 +1,31 @@
+import type { Arguments } from "./arguments.ts";
+import type { Paint } from "./columns.ts";
+import { jobsReached } from "./job-goals.ts";
+import { measureJobs } from "./job-rounds.ts";
+import { toJobTable } from "./job-table.ts";
+import { MEASURES, type Measure } from "./measures.ts";
+import { runStage } from "./stage.ts";
+
+/** Those asked for, with the bare task that they are compared with. */
+export function measuresOf(only: readonly string[] | undefined): readonly Measure[] {
+  if (only === undefined) return MEASURES;
+  const drained = MEASURES.filter(({ name, file }) => only.includes(name) && file === "drain.ts");
+  const names = new Set([...only, ...(drained.length > 0 ? ["p-queue"] : [])]);
+  return MEASURES.filter(({ name }) => names.has(name));
+}
+
+/** Measures the working stage, and prints what came out. */
+export async function benchJobs(
+  measures: readonly Measure[],
+  { rounds, quick }: Pick<Arguments, "rounds" | "quick">,
+  { say, paint }: { readonly say: (line: string) => void; readonly paint: Paint },
+) {
+  const measured = await measureJobs({ measures, rounds, quick, run: runStage, say });
+  const reached = jobsReached(measured.rounds);
+  console.log(`\n${toJobTable(measured, reached, paint)}`);
+  return {
+    rounds: measured.rounds.map((round) => Object.fromEntries(round)),
+    failures: Object.fromEntries(measured.failures),
+    reached,
+  };
+}

@@ -1,0 +1,68 @@
+import { toFigure, type Figure } from "./figures.ts";
+import type { JobRound } from "./job-rounds.ts";
+
+/** What the working stage should reach. */
+interface JobGoal {
+  readonly says: string;
+  /** The figure that is judged; of one round, so that ratios are of what was measured side by side. */
+  readonly value: (of: (name: string, figure: string) => number) => number;
+  readonly least?: number;
+  readonly most?: number;
+}
+
+const LANES = ["lanes-1", "lanes-5000", "lanes-all"];
+
+const JOB_GOALS: readonly JobGoal[] = [
+  {
+    says: "jobs/s with 1, 5,000 and a million lanes, the slowest of the fastest",
+    value: (of) => evenness(LANES.map((name) => of(name, "perSecond"))),
+    least: 0.8,
+  },
+  {
+    says: "the same by the CPU time of a job",
+    value: (of) => evenness(LANES.map((name) => of(name, "cpuUs"))),
+    least: 0.8,
+  },
+  {
+    says: "cold p50 beside a hot lane, of the same alone",
+    value: (of) => of("cold-hot", "p50Ms") / of("cold-alone", "p50Ms"),
+    most: 1.5,
+  },
+  {
+    says: "cold p99 beside a hot lane, of the same alone",
+    value: (of) => of("cold-hot", "p99Ms") / of("cold-alone", "p99Ms"),
+    most: 1.5,
+  },
+  { says: "cold p99 beside a hot lane, ms", value: (of) => of("cold-hot", "p99Ms"), most: 10 },
+  {
+    says: "calls for merged changes, of their jobs",
+    value: (of) => of("changes", "calls") / of("changes", "jobs"),
+    most: 0.001,
+  },
+  { says: "bytes for a waiting job, beside its body", value: (of) => of("waiting", "bytesBeside"), most: 600 },
+  { says: "held by p-queue, of the concurrency", value: (of) => of("waiting", "heldOfConcurrency"), most: 2 },
+];
+
+/** A goal and how near the run came. */
+export interface JobReached extends Omit<JobGoal, "value"> {
+  readonly figure: Figure;
+  readonly reached: boolean;
+}
+
+/** Of those goals whose measures were all taken. */
+export function jobsReached(rounds: readonly JobRound[]): readonly JobReached[] {
+  return JOB_GOALS.flatMap(({ value, ...goal }) => {
+    const values = rounds
+      .map((round) => value((name, figure) => round.get(name)?.[figure] ?? Number.NaN))
+      .filter((one) => !Number.isNaN(one));
+    if (values.length === 0) return [];
+    const figure = toFigure(values);
+    const { least = -Infinity, most = Infinity } = goal;
+    return [{ ...goal, figure, reached: figure.median >= least && figure.median <= most }];
+  });
+}
+
+/** The smallest of the largest. */
+function evenness(values: readonly number[]): number {
+  return Math.min(...values) / Math.max(...values);
+}

@@ -1,0 +1,40 @@
+import type { Measure } from "./measures.ts";
+import type { Told } from "./stages/tell.ts";
+
+export interface JobPlan {
+  readonly measures: readonly Measure[];
+  readonly rounds: number;
+  readonly quick: boolean;
+  readonly run: (file: string, sizes: readonly number[]) => Promise<Told>;
+  readonly say: (line: string) => void;
+}
+
+/** What one round told, by the measure's name. */
+export type JobRound = ReadonlyMap<string, Told>;
+
+export interface JobsMeasured {
+  readonly rounds: readonly JobRound[];
+  /** By the measure's name, why it has no figures. */
+  readonly failures: ReadonlyMap<string, string>;
+}
+
+/** All measures, round by round, so that what the machine does meanwhile hits all of them. One that fails is left out. */
+export async function measureJobs({ measures, rounds, quick, run, say }: JobPlan): Promise<JobsMeasured> {
+  const measured: Map<string, Told>[] = [];
+  const failures = new Map<string, string>();
+  for (let round = 1; round <= rounds; round += 1) {
+    say(`Jobs, round ${round} of ${rounds}.`);
+    const told = new Map<string, Told>();
+    measured.push(told);
+    for (const { name, file, sizes, quickSizes, once } of measures) {
+      if (failures.has(name) || (once === true && round > 1)) continue;
+      try {
+        told.set(name, await run(file, quick ? quickSizes : sizes));
+      } catch (error) {
+        failures.set(name, (error as Error).message);
+        for (const one of measured) one.delete(name);
+      }
+    }
+  }
+  return { rounds: measured, failures };
+}

@@ -1,0 +1,115 @@
+import { toLines, type Paint } from "./columns.ts";
+import { toFigure } from "./figures.ts";
+import type { JobReached } from "./job-goals.ts";
+import type { JobRound, JobsMeasured } from "./job-rounds.ts";
+import { MEASURES } from "./measures.ts";
+import type { Told } from "./stages/tell.ts";
+
+interface Column {
+  readonly head: string;
+  /** In one round. */
+  readonly value: (told: Told, round: JobRound) => number | undefined;
+  readonly digits?: number;
+  /** It comes out the same each time. */
+  readonly exact?: true;
+}
+
+interface Part {
+  readonly title: string;
+  readonly measures: readonly string[];
+  readonly columns: readonly Column[];
+  readonly legend: string;
+}
+
+const PARTS: readonly Part[] = [
+  {
+    title: "Kept to done",
+    measures: ["p-queue", "lanes-1", "lanes-5000", "lanes-all", "changes"],
+    columns: [
+      told("jobs", "jobs", { exact: true }),
+      told("calls", "calls", { exact: true }),
+      told("ms", "ms"),
+      told("jobs/s", "perSecond"),
+      told("CPU us", "cpuUs", { digits: 1 }),
+      { head: "over p-queue us", value: overQueue, digits: 1 },
+      told("expand us", "expandUs", { digits: 1 }),
+      told("run us", "runUs", { digits: 1 }),
+    ],
+    legend:
+      "CPU us: for a job, all threads; over p-queue: beyond a bare task of the same round. Expand, run: by the clock.",
+  },
+  {
+    title: "Received to handler",
+    measures: ["cold-alone", "cold-hot"],
+    columns: [
+      told("jobs", "jobs", { exact: true }),
+      told("p50 ms", "p50Ms", { digits: 2 }),
+      told("p99 ms", "p99Ms", { digits: 2 }),
+      told("max ms", "maxMs", { digits: 1 }),
+    ],
+    legend: "A delivery a millisecond to one of 1,000 cold lanes; the hot one holds 100,000 jobs. Nothing is merged.",
+  },
+  {
+    title: "Waiting",
+    measures: ["waiting", "waiting-single"],
+    columns: [
+      told("jobs", "jobs", { exact: true }),
+      told("bytes", "bytes"),
+      told("beside the body", "bytesBeside"),
+      told("most in p-queue", "held", { exact: true }),
+    ],
+    legend: "Bytes of heap and buffers for a job that waits, each a lane; p-queue is watched while all of them run.",
+  },
+];
+
+/** The figures of the working stage as text, with what failed and what was reached. */
+export function toJobTable({ rounds, failures }: JobsMeasured, reached: readonly JobReached[], paint: Paint): string {
+  const parts = PARTS.flatMap(({ title, measures, columns, legend }) => {
+    const rows = MEASURES.flatMap((measure) => {
+      const known = measures.includes(measure.name) && rounds.some((round) => round.has(measure.name));
+      return known ? [[measure.title, ...columns.map((column) => toCell(column, measure.name, rounds))]] : [];
+    });
+    return rows.length === 0
+      ? []
+      : [[...toLines([[title, ...columns.map(({ head }) => head)], ...rows], paint), "", legend].join("\n")];
+  });
+  const failed = [...failures].map(([name, why]) => paint("red", `${name} failed: ${why}`));
+  const verdicts = reached.map((one) => toVerdict(one, paint));
+  return [...parts, failed.join("\n"), verdicts.join("\n")].filter((text) => text !== "").join("\n\n");
+}
+
+function told(head: string, figure: string, format: Pick<Column, "digits" | "exact"> = {}): Column {
+  return { head, value: (one) => one[figure], ...format };
+}
+
+function overQueue(one: Told, round: JobRound): number | undefined {
+  const bare = round.get("p-queue")?.["cpuUs"];
+  return bare === undefined || one === round.get("p-queue") ? undefined : (one["cpuUs"] ?? Number.NaN) - bare;
+}
+
+function toCell({ value, digits = 0, exact }: Column, name: string, rounds: readonly JobRound[]): string {
+  const values = rounds.flatMap((round) => {
+    const one = round.get(name);
+    return one === undefined ? [] : (value(one, round) ?? []);
+  });
+  if (values.length === 0) return "";
+  const { median, min, max } = toFigure(values);
+  const [middle, low, high] = [median, min, max].map((number) => toText(number, digits)) as [string, string, string];
+  return exact === true || values.length === 1 ? middle : `${middle} (${low}-${high})`;
+}
+
+function toVerdict({ says, figure, least, most, reached }: JobReached, paint: Paint): string {
+  const [median, min, max] = [figure.median, figure.min, figure.max].map((number) => toText(number, digitsOf(number)));
+  const bound = least === undefined ? `at most ${most ?? ""}` : `at least ${least}`;
+  const verdict = reached ? paint("green", "reached") : paint("yellow", "missed");
+  return `${says}: ${median} (${min}-${max}), goal ${bound}: ${verdict}`;
+}
+
+function digitsOf(number: number): number {
+  if (number >= 100) return 0;
+  return number >= 0.01 ? 2 : 4;
+}
+
+function toText(number: number, digits: number): string {
+  return number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}

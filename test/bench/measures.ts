@@ -1,0 +1,49 @@
+/** Something about the working stage that is measured, in a process of its own and without sockets. */
+export interface Measure {
+  /** What `--only` takes. */
+  readonly name: string;
+  readonly title: string;
+  /** In `stages/`. */
+  readonly file: string;
+  /** What it is started with. */
+  readonly sizes: readonly number[];
+  /** For a quick run. */
+  readonly quickSizes: readonly number[];
+  /** It comes out the same each time: one round is enough. */
+  readonly once?: true;
+}
+
+const MILLION = 1_000_000;
+const QUICK = 100_000;
+
+/** In the order of a round and of the tables. */
+export const MEASURES: readonly Measure[] = [
+  { name: "p-queue", title: "bare p-queue", file: "tasks.ts", sizes: [MILLION], quickSizes: [QUICK] },
+  drain("lanes-1", "hookline, all jobs in 1 lane", () => 1),
+  drain("lanes-5000", "hookline, 5,000 lanes", () => 5_000),
+  drain("lanes-all", "hookline, each job a lane", (jobs) => jobs),
+  {
+    name: "changes",
+    title: "hookline, merged by .changes",
+    file: "changes.ts",
+    sizes: [100_000],
+    quickSizes: [100_000],
+  },
+  cold("cold-alone", "hookline, cold lanes alone", 0),
+  cold("cold-hot", "hookline, beside a hot lane", 100_000),
+  waiting("waiting", "hookline, 100 entries a delivery", 100),
+  waiting("waiting-single", "hookline, 1 entry a delivery", 1),
+];
+
+function drain(name: string, title: string, lanesOf: (jobs: number) => number): Measure {
+  const sizesFor = (jobs: number): readonly number[] => [jobs, lanesOf(jobs)];
+  return { name, title, file: "drain.ts", sizes: sizesFor(MILLION), quickSizes: sizesFor(QUICK) };
+}
+
+function cold(name: string, title: string, hot: number): Measure {
+  return { name, title, file: "cold.ts", sizes: [hot, 2_000], quickSizes: [hot, 1_000] };
+}
+
+function waiting(name: string, title: string, entries: number): Measure {
+  return { name, title, file: "waiting.ts", sizes: [MILLION, entries], quickSizes: [QUICK, entries], once: true };
+}

@@ -1,0 +1,42 @@
+import type { Arguments } from "./arguments.ts";
+import type { Paint } from "./columns.ts";
+import { BASELINE, CONTENDERS, type Contender } from "./contenders.ts";
+import { toRow } from "./figures.ts";
+import { GOALS, reachedOf } from "./goals.ts";
+import type { Cores } from "./machine.ts";
+import { measureRounds } from "./rounds.ts";
+import { toTable } from "./table.ts";
+
+/** Those asked for, with what they are compared with. */
+export function contendersOf(only: readonly string[] | undefined): readonly Contender[] {
+  if (only === undefined) return CONTENDERS;
+  const asked = CONTENDERS.filter(({ name }) => only.includes(name));
+  if (asked.length === 0) return [];
+  const others = GOALS.flatMap(({ name, of }) => (only.includes(name) ? of : []));
+  const names = new Set([BASELINE, ...only, ...others]);
+  return CONTENDERS.filter(({ name }) => names.has(name));
+}
+
+/** Measures how many requests are taken, and prints what came out. */
+export async function benchRequests(
+  contenders: readonly Contender[],
+  { rounds, quick }: Pick<Arguments, "rounds" | "quick">,
+  {
+    cores,
+    say,
+    paint,
+  }: { readonly cores: Cores | undefined; readonly say: (line: string) => void; readonly paint: Paint },
+) {
+  const [warmUpSeconds, seconds] = quick ? [0.4, 0.7] : [1.5, 4];
+  const plan = { contenders, rounds, warmUpSeconds, seconds, fresh: !quick, cores, say };
+  const { samples, failures } = await measureRounds(plan);
+
+  const baseline = samples.get(BASELINE) ?? [];
+  const rows = contenders.flatMap((contender) => {
+    const own = samples.get(contender.name);
+    return own === undefined ? [] : [toRow(contender, own, baseline)];
+  });
+  const reached = reachedOf(samples);
+  console.log(`\n${toTable({ rows, failures, reached }, paint)}`);
+  return { warmUpSeconds, seconds, rows, failures: Object.fromEntries(failures), reached };
+}

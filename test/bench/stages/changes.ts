@@ -1,0 +1,27 @@
+import { fill, openBench } from "./kept.ts";
+import { numbersGiven, tell, watchCpu, type Told } from "./tell.ts";
+
+// A sync that was away: changes of one resource of one account wait, and come in as few calls as may be.
+async function merge(jobs: number): Promise<Told> {
+  const { receiver } = openBench();
+  let calls = 0;
+  let changes = 0;
+  receiver.on("email.changes", (event) => {
+    calls += 1;
+    changes += event.changes.length;
+  });
+  await fill(receiver, { jobs, lanes: jobs });
+  const cpuUs = await watchCpu();
+  const startedAt = performance.now();
+  await receiver.start();
+  await receiver.idle();
+  const ms = performance.now() - startedAt;
+  const spentUs = cpuUs();
+  await receiver.close();
+  if (changes !== jobs) throw new Error(`${changes} changes came, expected ${jobs}.`);
+  return { jobs, calls, ms, perSecond: (jobs * 1_000) / ms, cpuUs: spentUs / jobs };
+}
+
+const [jobs = 0] = numbersGiven();
+await merge(Math.min(jobs, 20_000));
+tell(await merge(jobs));

@@ -1,0 +1,42 @@
+import { fill, openBench, type Filling } from "./kept.ts";
+import { numbersGiven, tell, watchCpu, type Told } from "./tell.ts";
+
+// Everything is kept before the start, so that receiving is not in the figures: expand, claim, run, settle.
+async function drain(filling: Filling): Promise<Told> {
+  const { receiver } = openBench();
+  let calls = 0;
+  let firstAt = 0;
+  receiver.on(
+    "email",
+    () => {
+      if (calls === 0) firstAt = performance.now();
+      calls += 1;
+    },
+    { coalesce: false },
+  );
+  await fill(receiver, filling);
+  const cpuUs = await watchCpu();
+  const startedAt = performance.now();
+  await receiver.start();
+  await receiver.idle();
+  const endedAt = performance.now();
+  const spentUs = cpuUs();
+  const { succeeded } = receiver.stats();
+  await receiver.close();
+  const { jobs } = filling;
+  if (succeeded !== jobs) throw new Error(`${succeeded} jobs were done, expected ${jobs}.`);
+  return {
+    jobs,
+    calls,
+    ms: endedAt - startedAt,
+    perSecond: (jobs * 1_000) / (endedAt - startedAt),
+    cpuUs: spentUs / jobs,
+    // What waits unexpanded is expanded before the first job is claimed.
+    expandUs: ((firstAt - startedAt) * 1_000) / jobs,
+    runUs: ((endedAt - firstAt) * 1_000) / jobs,
+  };
+}
+
+const [jobs = 0, lanes = 0] = numbersGiven();
+await drain({ jobs: Math.min(jobs, 20_000), lanes });
+tell(await drain({ jobs, lanes }));

@@ -1,0 +1,71 @@
+import type { WorkingInbox } from "../../../src/inbox/port.ts";
+import { createReceiver, memoryInbox, type Receiver } from "../../../src/index.ts";
+import { SECRET, SIGNINGS } from "../signing.ts";
+
+/** Jobs that run at once: the default. */
+export const CONCURRENCY = 10;
+
+/** A receiver whose inbox has room for everything; all else is as it comes. */
+export function openBench(): { readonly receiver: Receiver<"memory">; readonly inbox: WorkingInbox<"memory"> } {
+  const inbox = memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 });
+  const receiver = createReceiver({ secret: SECRET, inbox, concurrency: CONCURRENCY, log: false });
+  return { receiver, inbox: inbox as WorkingInbox<"memory"> };
+}
+
+/** What is to be kept before the start. */
+export interface Filling {
+  readonly jobs: number;
+  /** Records that take turns. */
+  readonly lanes: number;
+  /** Of one delivery. @default 100 */
+  readonly entries?: number;
+  /** Whose records they are. @default 2002 */
+  readonly accountId?: number;
+}
+
+/** Delivers as many changes, and says what their bodies weigh, bytes. */
+export async function fill(receiver: Receiver, { jobs, lanes, entries = 100, accountId }: Filling): Promise<number> {
+  let bytes = 0;
+  let underWay: Promise<void>[] = [];
+  for (let first = 0; first < jobs; first += entries) {
+    const records = Array.from({ length: Math.min(entries, jobs - first) }, (_, index) => (first + index) % lanes);
+    const body = bodyOf(records, accountId);
+    bytes += body.length;
+    underWay.push(deliver(receiver, body));
+    if (underWay.length < AT_ONCE) continue;
+    await Promise.all(underWay);
+    underWay = [];
+  }
+  await Promise.all(underWay);
+  return bytes;
+}
+
+/** A delivery of changes of these records. */
+export function bodyOf(records: readonly number[], accountId = 2002): string {
+  const payloads = records.map((record) => ({
+    id: toId(record),
+    changeType: "updated",
+    attributes: { threadId: `t-${record}` },
+  }));
+  return JSON.stringify({ subscription: 1001, accountId, resource: "/email/messages", payloads });
+}
+
+/** The record as the event names it. */
+export function toId(record: number): string {
+  return `m-${String(record).padStart(8, "0")}`;
+}
+
+/** Signed, by way of the receiver, without a socket. @throws Error when it is not acknowledged */
+export async function deliver(receiver: Receiver, body: string): Promise<void> {
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const { status } = await receiver.receive({
+    method: "POST",
+    url: "/",
+    headers: SIGNINGS.service.headers(body, timestamp, SECRET),
+    body: Buffer.from(body),
+  });
+  if (status !== 200) throw new Error(`A delivery was answered ${status}, expected 200.`);
+}
+
+/** Deliveries under way at a time. */
+const AT_ONCE = 50;

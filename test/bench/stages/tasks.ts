@@ -1,0 +1,22 @@
+import { PQueue } from "../../support/p-queue.ts";
+import { CONCURRENCY } from "./kept.ts";
+import { numbersGiven, tell, watchCpu, type Told } from "./tell.ts";
+
+const AT_ONCE = 1_000;
+
+// The handler that does nothing, as tasks of p-queue and of nothing else: it keeps none, orders none and tries none again.
+async function run(jobs: number): Promise<Told> {
+  const queue = new PQueue({ concurrency: CONCURRENCY });
+  const cpuUs = await watchCpu();
+  const startedAt = performance.now();
+  for (let done = 0; done < jobs; done += AT_ONCE) {
+    for (let task = done; task < Math.min(done + AT_ONCE, jobs); task += 1) void queue.add(() => {});
+    await queue.onIdle();
+  }
+  const ms = performance.now() - startedAt;
+  return { jobs, calls: jobs, ms, perSecond: (jobs * 1_000) / ms, cpuUs: cpuUs() / jobs };
+}
+
+const [jobs = 0] = numbersGiven();
+await run(20_000);
+tell(await run(jobs));

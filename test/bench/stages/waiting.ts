@@ -1,0 +1,30 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { CONCURRENCY, fill, openBench } from "./kept.ts";
+import { watchQueues } from "./queues.ts";
+import { numbersGiven, tell, usedBytes } from "./tell.ts";
+
+// Expanded jobs, each in a lane of its own, that wait behind handlers that do not end; then all of them are let through.
+const [jobs = 0, entries = 1] = numbersGiven();
+const mostHeld = watchQueues();
+const { receiver, inbox } = openBench();
+const gate = Promise.withResolvers<void>();
+receiver.on("email", () => gate.promise, { timeoutMs: 0 });
+
+const before = await usedBytes();
+const bodyBytes = await fill(receiver, { jobs, lanes: jobs, entries });
+await receiver.start();
+while (inbox.stats().unexpanded > 0) await turn();
+const usedForAll = (await usedBytes()) - before;
+
+gate.resolve();
+await receiver.idle();
+const { succeeded } = receiver.stats();
+await receiver.close();
+if (succeeded !== jobs) throw new Error(`${succeeded} jobs were done, expected ${jobs}.`);
+tell({
+  jobs,
+  bytes: usedForAll / jobs,
+  bytesBeside: (usedForAll - bodyBytes) / jobs,
+  held: mostHeld(),
+  heldOfConcurrency: mostHeld() / CONCURRENCY,
+});

@@ -1,0 +1,20 @@
+import type { Health, Receiver } from "hookline";
+import { PROBLEMS } from "../../src/kit/problems/table.ts";
+
+type Problem = Health["problems"][number];
+
+/** The codes of what is wrong now. */
+export async function codesOf(receiver: Receiver): Promise<readonly string[]> {
+  return (await receiver.health()).problems.map(({ code }) => code);
+}
+
+/** Those of one code. */
+export async function problemsOf(receiver: Receiver, code: string): Promise<readonly Problem[]> {
+  return (await receiver.health()).problems.filter((problem) => problem.code === code);
+}
+
+/** A problem as it is told: what it means, and what was got. */
+export function toTold(code: keyof typeof PROBLEMS, got?: string): Problem {
+  const { meaning, fix } = PROBLEMS[code];
+  return { code, message: got === undefined ? meaning : `${meaning} ${got}`, fix };
+}
