@@ -37,8 +37,8 @@ export const rooms: readonly Room[] = [
   },
   {
     room: "src/testing/",
-    may: ["src/", "node:"],
-    why: "Testing stands on the rooms and on Node alone, so that it works under every test runner.",
+    may: ["src/", "node:", "npm:fast-check"],
+    why: "Testing stands on the rooms and on Node alone, so that it works under every test runner; fast-check is loaded by the one that asks for the model.",
   },
   {
     room: "src/cli/",

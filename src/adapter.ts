@@ -8,6 +8,7 @@ export type {
   Claim,
   Claimed,
   ClaimedJob,
+  ClaimLimits,
   Expanded,
   Expansion,
   Inbox,
@@ -42,5 +43,5 @@ export type { SingleEvent } from "./protocol/events.ts";
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";
 
 // The rules that every inbox keeps to: what a job's progress is, and who is next in a lane.
-export { claimed, FRESH, isDue, orphaned, settled, SUSPECT_DEATHS, type Progress } from "./inbox/state.ts";
+export { claimed, FRESH, isDue, MOST_DEATHS, orphaned, settled, SUSPECT_DEATHS, type Progress } from "./inbox/state.ts";
 export { createLaneBook, type Lane, type LaneBook, type LaneRow } from "./inbox/lane-book.ts";

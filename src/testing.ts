@@ -5,3 +5,8 @@ export { sample } from "./testing/sample.ts";
 export { signedDelivery, type SignedDelivery, type SigningOptions } from "./testing/signed-delivery.ts";
 export { testClock, type TestClock } from "./testing/test-clock.ts";
 export type { Sendable } from "./testing/wire.ts";
+
+// For authors of inboxes: the port as tests, and as a model.
+export { checkInbox, type InboxCase } from "./testing/check-inbox.ts";
+export { checkInboxModel, type InboxModelOptions } from "./testing/check-inbox-model.ts";
+export type { InboxSubject } from "./testing/inbox-subject.ts";

@@ -4,27 +4,28 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startNode } from "./cli/child.ts";
 
 const root = join(import.meta.dirname, "..");
-const chapter = readFileSync(join(root, "docs/testing.md"), "utf8");
+describe.each([
+  { path: "docs/testing.md", besides: ["app.ts"] },
+  { path: "docs/inbox.md", besides: [] },
+])("$path", ({ path, besides }) => {
+  const chapter = readFileSync(join(root, path), "utf8");
+  /** Inside the repository, or `hookline` could not be found by its name. */
+  const folder = mkdtempSync(join(import.meta.dirname, ".readme-docs-"));
+  const folderName = `test/${basename(folder)}`;
 
-/** Inside the repository, or `hookline` could not be found by its name. */
-const folder = mkdtempSync(join(import.meta.dirname, ".readme-docs-"));
-const folderName = `test/${basename(folder)}`;
+  const files = [...chapter.matchAll(/^```ts file=(\S+)\n(.*?)^```$/gms)].map(([, name = "", code = ""]) => ({
+    // Another name than tests have here: a run beside this one must not take them for its own.
+    name: name.replace(".test.ts", ".example.ts"),
+    code,
+  }));
 
-const files = [...chapter.matchAll(/^```ts file=(\S+)\n(.*?)^```$/gms)].map(([, name = "", code = ""]) => ({
-  // Another name than tests have here: a run beside this one must not take them for its own.
-  name: name.replace(".test.ts", ".example.ts"),
-  code,
-}));
+  beforeAll(() => {
+    for (const { name, code } of files) writeFileSync(join(folder, name), code);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-beforeAll(() => {
-  for (const { name, code } of files) writeFileSync(join(folder, name), code);
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-describe("docs/testing.md", () => {
-  test("has an app and its tests, and no code that is not run", () => {
-    expect(files.map(({ name }) => name)).toContain("app.ts");
-    expect(files.filter(({ name }) => name.endsWith(".example.ts"))).toHaveLength(files.length - 1);
+  test("has tests, and no code that is not run", () => {
+    expect(files.map(({ name }) => name).filter((name) => !name.endsWith(".example.ts"))).toEqual(besides);
     expect([...chapter.matchAll(/^```\w/gm)]).toHaveLength(files.length);
   });
 
@@ -44,8 +45,10 @@ describe("docs/testing.md", () => {
       `--outputFile.json=${report}`,
     ]);
     expect(await run.ended, run.out() + run.err()).toBe(0);
-    const tests = [...chapter.matchAll(/^test\(/gm)].length;
-    expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ numTotalTests: tests, numPassedTests: tests });
+    const { numTotalTests, numPassedTests } = JSON.parse(readFileSync(report, "utf8")) as Record<string, number>;
+    expect(numPassedTests).toBe(numTotalTests);
+    // A loop over cases makes many of one.
+    expect(numTotalTests).toBeGreaterThanOrEqual([...chapter.matchAll(/^test\(/gm)].length);
   });
 
   test("has code that type-checks", { timeout: 120_000 }, async () => {
@@ -63,8 +66,7 @@ describe("docs/testing.md", () => {
   });
 
   test("links to what is there", () => {
-    const links = [...chapter.matchAll(/\]\(([^)#]+)\)/g)].map(([, target = ""]) => target);
-    expect(links).not.toEqual([]);
+    const links = [...chapter.matchAll(/\]\(((?!https:)[^)#]+)\)/g)].map(([, target = ""]) => target);
     for (const link of links) expect(() => readFileSync(join(root, "docs", link)), link).not.toThrow();
   });
 });

@@ -1,6 +1,6 @@
 import { ClosedError } from "../errors.ts";
 import { createFifo } from "../inbox/fifo.ts";
-import type { Claim, JobOutcome, WorkingInbox } from "../inbox/port.ts";
+import type { Claim, JobOutcome, Settlement, WorkingInbox } from "../inbox/port.ts";
 import { createBacklog, type BacklogOptions } from "./backlog.ts";
 import { createPace, MOST_AHEAD } from "./pace.ts";
 import type { WorkParts } from "./parts.ts";
@@ -13,6 +13,8 @@ import { ABORT_BEFORE_END_MS, within } from "../within.ts";
 
 /** Most jobs that one call may settle. */
 const MERGE_MAX = 1_000;
+/** Then the loop gets a turn. */
+const CLAIMS_A_TURN = 100;
 /** After a failure of the inbox itself. */
 const TRY_AGAIN_MS = 1_000;
 
@@ -49,7 +51,7 @@ export function createDispatcher(
   const { clock, log, concurrency } = parts;
   const pace = createPace(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
   const rests = createRests();
-  const settle = createSettler(inbox, {
+  const settleInInbox = createSettler(inbox, {
     clock,
     log,
     tryAgainMs: TRY_AGAIN_MS,
@@ -59,9 +61,22 @@ export function createDispatcher(
       wake();
     },
   });
-  const runner = createRunner(parts, { settle, rested: rests.tell });
+  const runner = createRunner(parts, {
+    settle,
+    rested: rests.tell,
+    overdue(claimed) {
+      solitary.get(claimed)?.();
+      wake(); // its slot is free, and nothing is settled that would say so
+    },
+  });
   const solitude = createSolitude(clock, wake);
-  const slots = createSlots({ concurrency, waiting: () => ahead.size, next, start, rested: rests.tell });
+  const slots = createSlots({
+    concurrency,
+    waiting: () => ahead.size,
+    next: () => (working ? ahead.shift() : undefined),
+    start,
+    rested: rests.tell,
+  });
   const backlog = createBacklog(parts, { inbox, stopped: () => !working, expanded, wake });
   /** Claimed, and not begun yet. */
   const ahead = createFifo<Claim>();
@@ -75,10 +90,18 @@ export function createDispatcher(
   let givenBack = 0; // jobs
   let swept = false;
   let looking = false;
+  let claimedThisTurn = 0;
   let lookAgain = false;
   let behind = true;
   let exhausted = false; // the last claim found less than it had room for
   let timer: { clear(): void } | undefined;
+
+  function settle(settlement: Settlement, then: (settled: boolean) => void): void {
+    settleInInbox(settlement, (settled) => {
+      then(settled);
+      solitary.get(settlement.claim)?.();
+    });
+  }
 
   function wake(): void {
     exhausted = false;
@@ -96,8 +119,10 @@ export function createDispatcher(
           behind = inbox.stats().unexpanded > 0;
         }
         await claim();
-        // Once a turn: handlers that wait for nothing would keep the loop from everything else.
-        if (lookAgain) await new Promise((resolve) => setImmediate(resolve));
+        if (claimedThisTurn < CLAIMS_A_TURN) continue;
+        // Handlers that wait for nothing would keep the loop from everything else.
+        claimedThisTurn = 0;
+        await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
       log.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
@@ -113,8 +138,8 @@ export function createDispatcher(
     const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - outstanding;
     if (room <= 0) return;
     const turn = solitude.turn({ busy: outstanding > 0 || !atRest(), stuck: runner.stuck() > 0 });
-    if (turn === "nobody") return;
-    const max = turn === "suspect" ? 1 : room;
+    // Claiming none tells whether the suspects are still there: they may have been dropped.
+    const max = turn === "nobody" ? 0 : turn === "suspect" ? 1 : room;
     const { claims, nextDueAt, suspects } = await inbox.claim({
       max,
       mergeMax: MERGE_MAX,
@@ -125,30 +150,21 @@ export function createDispatcher(
       return;
     }
     if (solitude.found(suspects)) lookAgain = true;
-    for (const one of claims) ahead.push(one);
+    for (const one of claims) {
+      if (gone.has(one)) giveBack(one);
+      else ahead.push(one);
+    }
+    claimedThisTurn += claims.length;
     const [suspect] = turn === "suspect" ? claims : [];
     if (suspect !== undefined) solitary.set(suspect, solitude.begun());
-    exhausted = claims.length < max && !suspects && !lookAgain;
+    exhausted = turn === "others" && claims.length < max && !suspects && !lookAgain;
     lookAt(nextDueAt === undefined ? undefined : nextDueAt - clock.now());
     slots.feed();
   }
 
-  function next(): Claim | undefined {
-    let claimed = working ? ahead.shift() : undefined;
-    while (claimed !== undefined && gone.has(claimed)) {
-      solitary.get(claimed)?.();
-      claimed = ahead.shift();
-    }
-    return claimed;
-  }
-
   function start(claimed: Claim, free: () => void): void {
     pace.started(clock.now());
-    const over = solitary.get(claimed);
-    runner.start(claimed, () => {
-      free();
-      over?.();
-    });
+    runner.start(claimed, free);
   }
 
   function giveBack(claimed: Claim): void {
@@ -201,6 +217,8 @@ export function createDispatcher(
         gone.add(claimed);
         runner.lose(claimed);
       }
+      for (const claimed of ahead) if (gone.has(claimed)) giveBack(claimed); // its lane waits for it
+      ahead.keep((claimed) => !gone.has(claimed));
     },
     working: () => working,
     expanding: () => working && swept,

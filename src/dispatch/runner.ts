@@ -53,11 +53,13 @@ interface Outcomes {
 export interface RunnerOptions {
   /** Tells when the inbox has it: false when the claim was lost. A callback, because a promise for each job costs more than its settle. */
   readonly settle: Settle;
+  /** A handler runs on past its grace; its slot was given back, unless too many are stuck. */
+  readonly overdue: (claim: Claim) => void;
   /** Nothing runs and nothing is being settled. */
   readonly rested: () => void;
 }
 
-export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions): Runner {
+export function createRunner(parts: WorkParts, { settle, overdue, rested }: RunnerOptions): Runner {
   const { handlers, middleware, services, log, clock, random, graceMs, maxStuck } = parts;
   const calls = createChurnMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
   const composed = new WeakMap<Registration, Handler>();
@@ -108,10 +110,11 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
 
   function settleCall(call: ClaimedCall, { result, durationMs, outcomes }: Ended & Outcomes): void {
     const { claim, jobs, events } = call;
-    settle({ claim, outcomes: withRest(outcomes, claim) }, (settled) => {
+    const all = withRest(outcomes, claim);
+    settle({ claim, outcomes: all }, (settled) => {
       if (settled) reportEnd({ jobs, events, result, outcomes, durationMs }, parts);
       if (settled && result.ok) succeeded += jobs.length;
-      if (settled && closing) released += outcomes.filter(({ to }) => to === "release").length;
+      if (settled && closing) released += all.filter(({ to }) => to === "release").length;
       rest(jobs.length);
     });
   }
@@ -167,6 +170,7 @@ export function createRunner(parts: WorkParts, { settle, rested }: RunnerOptions
       },
       overdue: () => {
         giveBackSlot = stuck.add(free);
+        overdue(claim);
         log.error(
           { code: "handler-stuck", jobId: jobs.at(-1)?.id, event: event.type, stuck: stuck.size },
           "a handler ignores its signal: it keeps its lane until it ends",

@@ -15,15 +15,16 @@ export interface SettlerOptions {
   readonly answered: (tell: () => void) => void;
 }
 
-/** Those of one turn of the loop share a commit. */
+/** Those of one turn of the loop share a commit, where a commit costs anything. */
 export function createSettler(
-  inbox: Pick<WorkingInbox, "settle">,
+  inbox: Pick<WorkingInbox, "settle" | "capabilities">,
   { clock, log, tryAgainMs, answered }: SettlerOptions,
 ): Settle {
   const batcher = createBatcher<Settlement, boolean | Error>({
     commit: (settlements) => inbox.settle(settlements),
     sizeOf: () => 0,
     failed: (error) => (error instanceof Error ? error : new Error(String(error))),
+    schedule: inbox.capabilities.durability === "none" ? queueMicrotask : undefined,
   });
 
   return function settle(settlement, then) {

@@ -6,7 +6,7 @@ export interface Solitude {
   turn(now: { /** Anything runs, or is about to. */ readonly busy: boolean; readonly stuck: boolean }): Turn;
   /** What a claim found: whether suspects wait for their turn. @returns true where that is news */
   found(suspects: boolean): boolean;
-  /** A suspect was claimed. @returns to be called when its slot is free */
+  /** A suspect was claimed. @returns to be called when it is settled, or stuck; a second time changes nothing */
   begun(): () => void;
   stop(): void;
 }
@@ -50,7 +50,7 @@ export function createSolitude(clock: Clock, wake: () => void): Solitude {
       return "nobody";
     },
     found(suspects) {
-      const news = suspects && !waiting;
+      const news = suspects !== waiting;
       waiting = suspects;
       if (!suspects) reset();
       return news;
@@ -58,7 +58,10 @@ export function createSolitude(clock: Clock, wake: () => void): Solitude {
     begun() {
       reset();
       alone = true;
+      let over = false;
       return () => {
+        if (over) return;
+        over = true;
         alone = false;
         wake();
       };

@@ -8,6 +8,8 @@ export interface BatcherOptions<T, R> {
   readonly sizeOf: (item: T) => number;
   /** The result of all items of a commit that threw. */
   readonly failed: (error: unknown) => R;
+  /** When a commit begins that nothing has to wait for. @default at the end of this turn of the loop */
+  readonly schedule?: ((run: () => void) => void) | undefined;
   /** From `add` to the result: then `late` is the result, and the commit goes on. @default no deadline */
   readonly deadline?: { readonly ms: number; readonly clock: Clock; readonly late: () => R } | undefined;
 }
@@ -32,7 +34,7 @@ interface Waiting<T, R> {
 }
 
 export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R> {
-  const { commit, sizeOf, failed, deadline } = options;
+  const { commit, sizeOf, failed, deadline, schedule = setImmediate } = options;
   const queue = createFifo<Waiting<T, R>>();
   /** In the order of `add`, until each has its result: the first is the next to be late. */
   const unanswered = createFifo<Waiting<T, R>>();
@@ -114,7 +116,7 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
     watch();
     if (running) return;
     running = true;
-    setImmediate(() => void run());
+    schedule(() => void run());
   }
 
   return {

@@ -8,7 +8,10 @@ export interface UniqueKeys {
  * In memory, oldest forgotten first when there are more than `max`.
  */
 export function createUniqueKeys(options: { readonly windowMs: number; readonly max: number }): UniqueKeys {
-  /** When it was first seen. A Map keeps the order of insertion, so the oldest is first. */
+  /**
+   * When a key with its content was first seen, and when a key alone last made a job. A Map keeps the order of insertion, so the
+   * oldest is first.
+   */
   const seen = new Map<string, number>();
 
   function remember(key: string, now: number): void {
@@ -16,7 +19,9 @@ export function createUniqueKeys(options: { readonly windowMs: number; readonly 
       if (seen.size < options.max && now - at < options.windowMs) break;
       seen.delete(oldest);
     }
-    seen.set(key, now);
+    const at = Math.max(now, seen.get(key) ?? now); // a wall clock that jumped back shortens no window
+    seen.delete(key);
+    seen.set(key, at);
   }
 
   const known = (key: string, now: number): boolean => {
@@ -29,7 +34,7 @@ export function createUniqueKeys(options: { readonly windowMs: number; readonly 
       const whole = `${key}\n${content}`;
       if (known(whole, now)) return "duplicate";
       const conflict = known(key, now);
-      if (!conflict) remember(key, now);
+      remember(key, now);
       remember(whole, now);
       return conflict ? "conflict" : "new";
     },

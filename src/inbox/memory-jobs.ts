@@ -11,13 +11,15 @@ export interface MemoryJobsParts {
   readonly book: LaneBook<Row>;
   readonly backlog: Fifo<Parcel>;
   readonly running: ChurnMap<Claim, readonly Row[]>;
+  /** Claims that were lost, with their rows, until their handlers have ended. */
+  readonly erased: Map<Claim, readonly Row[]>;
   readonly now: () => number;
   readonly lost: (claims: readonly Claim[]) => void;
   readonly wake: () => void;
 }
 
 /** Looking into a memory inbox, and changing it by hand. */
-export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: MemoryJobsParts): InboxJobs {
+export function memoryJobs({ shelf, book, backlog, running, erased, now, lost, wake }: MemoryJobsParts): InboxJobs {
   function selected(selection: JobSelection): Row[] {
     if ("ids" in selection) return [...new Set(selection.ids)].flatMap((id) => shelf.get(id) ?? []);
     return [...shelf.rows()].filter((row) => matches(row, selection));
@@ -31,8 +33,8 @@ export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: M
   return {
     find: async ({ after, limit, ...query }) => {
       const found: Row[] = [];
-      for (const row of shelf.rows()) {
-        if (row.id <= Number(after ?? 0) || !matches(row, query)) continue;
+      for (const row of shelf.rows(after)) {
+        if (!matches(row, query)) continue;
         if (found.length === limit) return { jobs: found.map(shelf.toStored), next: String(found.at(-1)?.id) };
         found.push(row);
       }
@@ -70,24 +72,24 @@ export function memoryJobs({ shelf, book, backlog, running, now, lost, wake }: M
       for (const [claim, rows] of ended) {
         running.delete(claim);
         for (const row of rows) shelf.remove(row);
-        book.give(rows.map(gone), now());
+        erased.set(claim, rows.map(gone)); // its handler still runs: the lane waits for it
       }
       const rows = [...shelf.rows()].filter((row) => row.event.accountId === accountId);
       for (const row of rows) remove(row);
-      const parcels = [...backlog].filter(
-        (parcel) => parseDocument(parcel.delivery.body).envelope?.accountId === accountId,
+      const parcels = new Set(
+        [...backlog].filter((parcel) => parseDocument(parcel.delivery.body).envelope?.accountId === accountId),
       );
-      backlog.keep((parcel) => !parcels.includes(parcel));
+      backlog.keep((parcel) => !parcels.has(parcel));
       for (const parcel of parcels) shelf.close(parcel);
       lost(ended.map(([claim]) => claim));
       wake();
-      return ended.reduce((count, [, run]) => count + run.length, 0) + rows.length + parcels.length;
+      return ended.reduce((count, [, run]) => count + run.length, 0) + rows.length + parcels.size;
     },
     unhandled: async ({ after, limit }) => {
       const found: Row[] = [];
-      for (const row of shelf.rows()) {
+      for (const row of shelf.rows(after)) {
         if (found.length === limit) break;
-        if (row.id > Number(after ?? 0) && row.progress.state === "unhandled") found.push(row);
+        if (row.progress.state === "unhandled") found.push(row);
       }
       return found.map((row) => ({
         id: String(row.id),

@@ -1,8 +1,8 @@
 import type { SingleEvent } from "../protocol/events.ts";
-import { createChurnMap } from "./churn-map.ts";
 import type { Delivery } from "./delivery.ts";
 import type { LaneRow } from "./lane-book.ts";
 import type { ClaimedJob, InboxStats, NewEvent, NewJob, StoredJob } from "./port.ts";
+import { createRowPages } from "./row-pages.ts";
 import { FRESH } from "./state.ts";
 
 /** A delivery in memory. */
@@ -43,7 +43,8 @@ export interface Shelf {
   moved(row: Row): void;
   remove(row: Row): void;
   get(id: string): Row | undefined;
-  rows(): IterableIterator<Row>;
+  /** Those behind an id, in order; all without one. */
+  rows(after?: string): Iterable<Row>;
   /** Whether a small delivery can be received. */
   hasRoom(): boolean;
   /** Rows that wait or run. */
@@ -54,7 +55,7 @@ export interface Shelf {
 }
 
 export function createShelf(limits: { readonly maxJobs: number; readonly maxBytes: number }): Shelf {
-  const rows = createChurnMap<number, Row>();
+  const rows = createRowPages<Row>();
   /** Settled but kept, oldest first. */
   const kept = { dead: new Set<Row>(), unhandled: new Set<Row>() };
   let lastId = 0;
@@ -62,6 +63,16 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
   let unsettledBytes = 0;
   let open = 0; // parcels not wholly expanded
   let running = 0;
+  let oldest = 1; // no row below it waits
+
+  function oldestWaitingAt(): number | undefined {
+    for (const row of rows.after(oldest - 1)) {
+      oldest = row.id;
+      if (row.progress.state === "waiting") return row.parcel.delivery.receivedAt;
+    }
+    oldest = lastId + 1;
+    return undefined;
+  }
 
   const waiting = (): number => rows.size - kept.dead.size - kept.unhandled.size;
   const fits = (size: number): boolean => rows.size + open < limits.maxJobs && bytes + size <= limits.maxBytes;
@@ -132,7 +143,7 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
         place: undefined,
       };
       parcel.holders += 1;
-      rows.set(row.id, row);
+      rows.add(row);
       if (state === "unhandled") {
         kept.unhandled.add(row);
       } else {
@@ -150,13 +161,17 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
       const { state } = row.progress;
       if (state === "running") running += 1;
       else running -= 1;
+      if (state === "waiting") oldest = Math.min(oldest, row.id);
       if (state !== "running" && state !== "waiting") settle(row.parcel);
       if (state === "done") remove(row);
       if (state === "dead" || state === "unhandled") kept[state].add(row);
     },
     remove,
-    get: (id) => rows.get(Number(id)),
-    rows: () => rows.values(),
+    get(id) {
+      const row = rows.get(Number(id));
+      return row !== undefined && String(row.id) === id ? row : undefined; // "01" is nobody's
+    },
+    rows: (after = "0") => rows.after(Number(after)),
     hasRoom: () => couldFit(1),
     waiting,
     stats() {
@@ -165,7 +180,7 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
         running,
         dead: kept.dead.size,
         unhandled: kept.unhandled.size,
-        oldestWaitingAt: oldestWaiting(rows.values()),
+        oldestWaitingAt: oldestWaitingAt(),
       };
     },
     toClaimed: (row) => ({
@@ -198,9 +213,4 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
       replayOf: row.replayOf,
     }),
   };
-}
-
-function oldestWaiting(rows: Iterable<Row>): number | undefined {
-  for (const row of rows) if (row.progress.state === "waiting") return row.parcel.delivery.receivedAt;
-  return undefined;
 }

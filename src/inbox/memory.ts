@@ -49,6 +49,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   const book = createLaneBook<Row>();
   const backlog = createFifo<Parcel>();
   const running = createChurnMap<Claim, readonly Row[]>();
+  const erased = new Map<Claim, readonly Row[]>();
   const now = (): number => host().clock.now();
   let opened: InboxHost | undefined;
   let keys: UniqueKeys | undefined;
@@ -109,7 +110,11 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
 
   function settle({ claim, outcomes }: Settlement, time: number): boolean {
     const rows = running.get(claim);
-    if (rows === undefined) return false;
+    if (rows === undefined) {
+      const gone = erased.get(claim);
+      if (erased.delete(claim) && gone !== undefined) book.give(gone, time);
+      return false;
+    }
     running.delete(claim);
     for (const [index, row] of rows.entries()) {
       row.progress = settled(row.progress, outcomes[index] ?? { to: "release" }, time);
@@ -191,11 +196,21 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       book,
       backlog,
       running,
+      erased,
       now,
       lost: (claims) => worker?.lost(claims),
       wake: () => worker?.wake(),
     }),
-    stats: () => ({ ...shelf.stats(), unexpanded: backlog.size, blockedLanes: book.blocked() }),
+    stats() {
+      const stats = shelf.stats();
+      const oldest = Math.min(stats.oldestWaitingAt ?? Infinity, backlog.peek()?.delivery.receivedAt ?? Infinity);
+      return {
+        ...stats,
+        oldestWaitingAt: oldest === Infinity ? undefined : oldest,
+        unexpanded: backlog.size,
+        blockedLanes: book.blocked(),
+      };
+    },
     capabilities: { durability: "none", order: "strict", shared: false },
   };
   crashes.set(inbox, () => {
@@ -208,6 +223,8 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       }
       book.give(rows, now());
     }
+    for (const rows of erased.values()) book.give(rows, now());
+    erased.clear();
     opened = undefined;
     worker = undefined;
   });

@@ -218,7 +218,10 @@ export interface InboxJobs {
   replay(selection: JobSelection): Promise<number>;
   /** Takes waiting, dead and unhandled jobs; a running one is left. */
   drop(selection: JobSelection): Promise<number>;
-  /** Every job and delivery of the account, whatever their state, unexpanded ones too; running claims are lost. */
+  /**
+   * Every job and delivery of the account, whatever their state, unexpanded ones too; running claims are lost. Their lanes stay closed until
+   * they are settled all the same, because a handler may ignore its signal.
+   */
   erase(accountId: number): Promise<number>;
   /** Unhandled jobs, in the order of ids. */
   unhandled(page: { readonly after?: string | undefined; readonly limit: number }): Promise<readonly UnhandledJob[]>;
@@ -310,7 +313,7 @@ export interface InboxStats {
   readonly unhandled: number;
   /** Lanes whose head waits for its retry. */
   readonly blockedLanes: number;
-  /** When the oldest waiting job's delivery was received. */
+  /** When the oldest delivery was received that waits to be expanded, or has a job that waits. */
   readonly oldestWaitingAt: number | undefined;
 }
 

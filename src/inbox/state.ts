@@ -64,7 +64,8 @@ export function settled(progress: Progress, outcome: JobOutcome, now: number): P
       return { ...uncounted(progress), state: "waiting", runAt: 0, delayMs: 0 };
     case "retry":
       return {
-        ...(outcome.counted ? progress : { ...progress, attempts: progress.attempts - 1 }),
+        ...progress,
+        attempts: outcome.counted ? progress.attempts : attemptsBefore(progress),
         state: "waiting",
         deaths: 0,
         runAt: outcome.at,
@@ -79,9 +80,14 @@ export function orphaned(progress: Progress): Progress {
   return { ...progress, state: "waiting", deaths: progress.deaths + 1, runAt: 0, delayMs: 0 };
 }
 
+/** Attempts before the claim: one that was claimed to be buried counted none. */
+function attemptsBefore({ attempts, deaths }: Progress): number {
+  return deaths < MOST_DEATHS ? attempts - 1 : attempts;
+}
+
 /** Takes back the attempt of a claim that came to nothing; the first one never happened then. */
 function uncounted(progress: Progress): Progress {
-  const attempts = progress.attempts - 1;
+  const attempts = attemptsBefore(progress);
   return {
     ...progress,
     attempts,

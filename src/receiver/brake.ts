@@ -39,7 +39,8 @@ export function createBrake(maxPerHour: number, clock: Clock): Brake {
       return true;
     },
     get held() {
-      return heldAt !== undefined && clock.now() - heldAt < HOUR_MS;
+      const age = heldAt === undefined ? HOUR_MS : clock.now() - heldAt;
+      return age >= 0 && age < HOUR_MS; // below 0 the wall clock went back: when it was is unknown
     },
   };
 }

@@ -2,7 +2,7 @@ import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { asWorking, asWriting } from "../../src/inbox/halves.ts";
 import type { Kept } from "../../src/inbox/port.ts";
-import { mail } from "../support/inbox-suite/bench.ts";
+import { mail } from "../../src/testing/inbox-suite/deliveries.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 
 describe("an inbox by its halves:", () => {

@@ -1,5 +1,15 @@
 import { memoryInbox } from "hookline";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
-import { inboxSuite } from "../support/inbox-suite.ts";
+import { checkInbox } from "hookline/testing";
+import { describe, test } from "vitest";
+import { crashMemoryInbox } from "../../src/inbox/memory.ts";
 
-inboxSuite("the memory inbox keeps what the port promises:", () => memoryInbox() as WorkingInbox<"memory">);
+describe("the memory inbox keeps what the port promises:", () => {
+  const cases = checkInbox({
+    make: () => memoryInbox(),
+    crash(inbox) {
+      crashMemoryInbox(inbox);
+      return inbox;
+    },
+  });
+  test.each(cases)("$name", ({ run }) => run());
+});

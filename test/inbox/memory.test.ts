@@ -1,6 +1,8 @@
 import { memoryInbox, StorageError, UsageError, type MemoryInboxOptions } from "hookline";
 import { describe, expect, test } from "vitest";
 import type { NewDelivery, WorkingInbox } from "../../src/inbox/port.ts";
+import { openBench } from "../../src/testing/inbox-suite/bench.ts";
+import { mail, raw, told, UNHANDLED } from "../../src/testing/inbox-suite/deliveries.ts";
 import {
   claimAll,
   claimOne,
@@ -9,17 +11,12 @@ import {
   findAll,
   keepAll,
   killAll,
-  mail,
-  openBench,
-  raw,
   settleAll,
-  told,
-  UNHANDLED,
-} from "../support/inbox-suite/bench.ts";
+} from "../../src/testing/inbox-suite/verbs.ts";
 import { logBook } from "../support/log-book.ts";
 
 function make(options: MemoryInboxOptions) {
-  return openBench(() => memoryInbox(options) as WorkingInbox<"memory">);
+  return openBench({ make: () => memoryInbox(options) });
 }
 
 function unhandledMail(...ids: readonly string[]): NewDelivery {
@@ -134,7 +131,7 @@ describe("a full memory inbox", () => {
 
   test("says in the log how many it dropped", async () => {
     const inbox = memoryInbox({ maxJobs: 2 }) as WorkingInbox<"memory">;
-    const { host, clock } = await openBench(() => inbox);
+    const { host, clock } = await openBench({ make: () => inbox });
     await inbox.close();
     const log = logBook();
     await inbox.open({ ...host, clock, log: log.logger });

@@ -122,6 +122,15 @@ describe("deaths:", () => {
     },
   );
 
+  test.each([{ to: "release" }, { to: "unhandled" }, retry(1_000, false)] satisfies JobOutcome[])(
+    "a claim from the third death on counts no attempt, so $to takes none back",
+    (outcome) => {
+      const buried = { ...FRESH, attempts: 3, deaths: 3, firstAttemptAt: T };
+      expect(claimed(buried, T + 9)).toMatchObject({ attempts: 3 });
+      expect(settled(claimed(buried, T + 9), outcome, T + 9)).toMatchObject({ attempts: 3, firstAttemptAt: T });
+    },
+  );
+
   test("a release leaves them: the run came to nothing", () => {
     expect(settled(claimed(orphaned(claimed(FRESH, T)), T), { to: "release" }, T)).toMatchObject({
       attempts: 1,

@@ -1,0 +1,14 @@
+import { memoryInbox } from "hookline";
+import { checkInboxModel } from "hookline/testing";
+import { test } from "vitest";
+import { crashMemoryInbox } from "../../src/inbox/memory.ts";
+
+test("the memory inbox is what the port says in plain arrays", { timeout: 60_000 }, () =>
+  checkInboxModel({
+    make: () => memoryInbox(),
+    crash(inbox) {
+      crashMemoryInbox(inbox);
+      return inbox;
+    },
+  }),
+);

@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createRowPages } from "../../src/inbox/row-pages.ts";
+
+describe("rows in pages", () => {
+  test("are what a sorted list of them would be, whatever came and went", () => {
+    const step = fc.oneof(
+      fc.record({ skip: fc.integer({ min: 1, max: 900 }) }),
+      fc.record({ remove: fc.nat(5_000) }),
+      fc.record({ after: fc.nat(5_000) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const rows = createRowPages<{ readonly id: number }>();
+        let plain: { readonly id: number }[] = [];
+        let last = 0;
+        for (const one of steps) {
+          if ("skip" in one) {
+            last += one.skip;
+            const row = { id: last };
+            rows.add(row);
+            plain.push(row);
+          } else if ("remove" in one) {
+            const id = plain[one.remove % Math.max(plain.length, 1)]?.id ?? one.remove;
+            expect(rows.delete(id)).toBe(plain.some((row) => row.id === id));
+            plain = plain.filter((row) => row.id !== id);
+          } else {
+            expect([...rows.after(one.after)]).toEqual(plain.filter(({ id }) => id > one.after));
+            expect(rows.get(one.after)).toEqual(plain.find(({ id }) => id === one.after));
+          }
+          expect(rows.size).toBe(plain.length);
+        }
+      }),
+    );
+  });
+
+  test("may leave while they are looked through", () => {
+    const rows = createRowPages<{ readonly id: number }>();
+    for (let id = 1; id <= 3_000; id += 1) rows.add({ id });
+    const seen: number[] = [];
+    for (const { id } of rows.after(1_000)) {
+      seen.push(id);
+      rows.delete(id);
+    }
+    expect(seen).toHaveLength(2_000);
+    expect(rows.size).toBe(1_000);
+  });
+});

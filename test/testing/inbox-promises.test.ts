@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { promises, promisesAfterACrash } from "../../src/testing/inbox-suite/promises.ts";
+
+/** They say what a thing is, what the caller does, or what no case can show. Whatever else the port says has one. */
+const NO_PROMISES: ReadonlySet<string> = new Set([
+  "Where kept deliveries live, hence what they outlive.",
+  "Where deliveries and jobs are kept.",
+  "Its verbs are in `hookline/adapter`.",
+  "What the receiver gives an inbox to work with.",
+  "Namespace in a shared store: what one name keeps, another never sees.",
+  "How long a natural key of tracking and booking is remembered, milliseconds.",
+  "The writing half: all that a receiving process needs.",
+  "Cheap: asked at every health check.",
+  "Ends what `open` began.",
+  "The working half: what a process with handlers needs beyond the writing one.",
+  "In the order of `unexpanded`.",
+  "What an inbox tells the process that works on it.",
+  "All of it is lossy but `begin`: the worker also looks by itself.",
+  "This process works from now on.",
+  "A delivery to keep, with its events if this process works.",
+  "Its place in the delivery, from 0.",
+  "May be held for the run to come; an inbox that does not hold it gives the delivery at the claim.",
+  "A job to make: for one consumer, or for none.",
+  "False: it waits for `expand`.",
+  "A delivery that waits to be expanded, wholly or from an entry on.",
+  "The entry to go on with.",
+  "The next events of a delivery that was kept before.",
+  "How much to claim.",
+  "Jobs in a run.",
+  "Only jobs over which the process died twice; else none of them.",
+  "What a claim found.",
+  "Some that are due come only when asked for: see ClaimLimits.suspects.",
+  "It is its own token.",
+  "A job whose turn it is.",
+  "From 1, this one included.",
+  "Wall-clock time of the first attempt: this one's, or an earlier one's.",
+  "Where the inbox still holds it.",
+  "What is kept of whatever a handler threw; `at` in milliseconds since the epoch.",
+  "Looking inside, and changing by hand.",
+  "A job that waits for somebody to handle its event.",
+  "Whose handler went; undefined when nobody ever had one.",
+  "Types of events.",
+  "The durable notes that subscriptions are unwanted.",
+  "Resolves when durable.",
+  "The note that one subscription is unwanted.",
+  "Undefined: every source.",
+  "Milliseconds since the epoch.",
+  "Whether a delivery could be kept now.",
+  "`none`: gone with the process.",
+  "`fsync`: survives a power cut.",
+  "`quorum`: survives a machine.",
+  "`strict`: never two at once in a lane.",
+  "`valid-claims`: never two valid claims; a stalled process may overlap.",
+  "Whether several processes can receive into it.",
+]);
+
+const port = readFileSync(join(import.meta.dirname, "../../src/inbox/port.ts"), "utf8");
+
+/** What stands beside each member, on one line. */
+const docs = [...port.matchAll(/\/\*\*(.*?)\*\//gs)].map(([, text = ""]) =>
+  text
+    .replaceAll(/^\s*\* ?/gm, " ")
+    .replaceAll(/\{@link (\S+)\}/g, "$1")
+    .replaceAll(/\s+/g, " ")
+    .trim(),
+);
+
+const quoted = Object.keys({ ...promises, ...promisesAfterACrash }).map((key) => key.slice(key.indexOf(": ") + 2));
+
+describe("the inbox suite and the port", () => {
+  test("what the suite quotes stands in the port, word for word", () => {
+    expect(quoted.filter((promise) => !docs.some((doc) => doc.includes(promise)))).toEqual([]);
+  });
+
+  test("every promise of the port has a case", () => {
+    const sentences = docs.flatMap((doc) => doc.split(/(?<=[.]) (?=[A-Z`])/));
+    const without = sentences.filter((sentence) => !quoted.some((promise) => promise.includes(sentence)));
+    expect(without.filter((sentence) => !NO_PROMISES.has(sentence))).toEqual([]);
+    expect([...NO_PROMISES].filter((sentence) => !without.includes(sentence))).toEqual([]);
+  });
+});
