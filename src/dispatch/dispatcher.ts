@@ -1,18 +1,13 @@
 import { ClosedError } from "../errors.ts";
-import { createFifo } from "../inbox/fifo.ts";
-import type { Claim, JobOutcome, Settlement, WorkingInbox } from "../inbox/port.ts";
+import type { Claim, WorkingInbox } from "../inbox/port.ts";
 import { createBacklog, type BacklogOptions } from "./backlog.ts";
-import { createPace, MOST_AHEAD } from "./pace.ts";
+import { createClaiming } from "./claiming.ts";
 import type { WorkParts } from "./parts.ts";
 import { createRests } from "./rests.ts";
 import { createRunner } from "./runner.ts";
 import { createSettler } from "./settler.ts";
-import { createSlots } from "./slots.ts";
-import { createSolitude } from "./solitude.ts";
 import { ABORT_BEFORE_END_MS, within } from "../within.ts";
 
-/** Most jobs that one call may settle. */
-const MERGE_MAX = 1_000;
 /** Then the loop gets a turn. */
 const CLAIMS_A_TURN = 100;
 /** After a failure of the inbox itself. */
@@ -48,10 +43,9 @@ export function createDispatcher(
   parts: WorkParts,
   expanded: BacklogOptions["expanded"],
 ): Dispatcher {
-  const { clock, log, concurrency } = parts;
-  const pace = createPace(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
+  const { clock, log } = parts;
   const rests = createRests();
-  const settleInInbox = createSettler(inbox, {
+  const settle = createSettler(inbox, {
     clock,
     log,
     tryAgainMs: TRY_AGAIN_MS,
@@ -60,34 +54,17 @@ export function createDispatcher(
       tell();
       wake();
     },
+    settled: (claim) => claiming.settled(claim),
   });
   const runner = createRunner(parts, {
     settle,
     rested: rests.tell,
-    overdue(claimed) {
-      solitary.get(claimed)?.();
-      wake(); // its slot is free, and nothing is settled that would say so
-    },
+    overdue: (claim) => claiming.overdue(claim),
   });
-  const solitude = createSolitude(clock, wake);
-  const slots = createSlots({
-    concurrency,
-    waiting: () => ahead.size,
-    next: () => (working ? ahead.shift() : undefined),
-    start,
-    rested: rests.tell,
-  });
+  const claiming = createClaiming(inbox, parts, { runner, settle, working: () => working, wake, rested: rests.tell });
   const backlog = createBacklog(parts, { inbox, stopped: () => !working, expanded, wake });
-  /** Claimed, and not begun yet. */
-  const ahead = createFifo<Claim>();
-  /** Taken away before they began. */
-  const gone = new WeakSet<Claim>();
-  /** Suspects, with whom to tell that the others may go on. */
-  const solitary = new WeakMap<Claim, () => void>();
   let working = false;
   let stopped = false;
-  let givingBack = 0;
-  let givenBack = 0; // jobs
   let swept = false;
   let looking = false;
   let claimedThisTurn = 0;
@@ -95,13 +72,6 @@ export function createDispatcher(
   let behind = true;
   let exhausted = false; // the last claim found less than it had room for
   let timer: { clear(): void } | undefined;
-
-  function settle(settlement: Settlement, then: (settled: boolean) => void): void {
-    settleInInbox(settlement, (settled) => {
-      then(settled);
-      solitary.get(settlement.claim)?.();
-    });
-  }
 
   function wake(): void {
     exhausted = false;
@@ -118,7 +88,7 @@ export function createDispatcher(
           await backlog.expand();
           behind = inbox.stats().unexpanded > 0;
         }
-        await claim();
+        await claimMore();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
         // Handlers that wait for nothing would keep the loop from everything else.
         claimedThisTurn = 0;
@@ -133,47 +103,12 @@ export function createDispatcher(
     rests.tell();
   }
 
-  async function claim(): Promise<void> {
-    const outstanding = ahead.size + slots.taken();
-    const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - outstanding;
-    if (room <= 0) return;
-    const turn = solitude.turn({ busy: outstanding > 0 || !atRest(), stuck: runner.stuck() > 0 });
-    // Claiming none tells whether the suspects are still there: they may have been dropped.
-    const max = turn === "nobody" ? 0 : turn === "suspect" ? 1 : room;
-    const { claims, nextDueAt, suspects } = await inbox.claim({
-      max,
-      mergeMax: MERGE_MAX,
-      suspects: turn === "suspect",
-    });
-    if (!working) {
-      for (const one of claims) giveBack(one);
-      return;
-    }
-    if (solitude.found(suspects)) lookAgain = true;
-    for (const one of claims) {
-      if (gone.has(one)) giveBack(one);
-      else ahead.push(one);
-    }
-    claimedThisTurn += claims.length;
-    const [suspect] = turn === "suspect" ? claims : [];
-    if (suspect !== undefined) solitary.set(suspect, solitude.begun());
-    exhausted = turn === "others" && claims.length < max && !suspects && !lookAgain;
-    lookAt(nextDueAt === undefined ? undefined : nextDueAt - clock.now());
-    slots.feed();
-  }
-
-  function start(claimed: Claim, free: () => void): void {
-    pace.started(clock.now());
-    runner.start(claimed, free);
-  }
-
-  function giveBack(claimed: Claim): void {
-    givingBack += 1;
-    settle({ claim: claimed, outcomes: claimed.jobs.map((): JobOutcome => ({ to: "release" })) }, (given) => {
-      if (given) givenBack += claimed.jobs.length;
-      givingBack -= 1;
-      rests.tell();
-    });
+  async function claimMore(): Promise<void> {
+    const found = await claiming.claim();
+    claimedThisTurn += found.count;
+    lookAgain ||= found.again;
+    exhausted = found.exhausted && !lookAgain;
+    if (found.nextDueAt !== undefined) lookAt(found.nextDueAt - clock.now());
   }
 
   function lookAt(inMs: number | undefined): void {
@@ -181,9 +116,9 @@ export function createDispatcher(
     timer = inMs === undefined || !working ? undefined : clock.setTimer(wake, Math.max(inMs, 0));
   }
 
-  const atRest = (): boolean => givingBack === 0 && runner.running() === 0 && runner.settling() === 0;
-  const ended = (): boolean => !looking && atRest();
-  const idle = (): boolean => !working || (!lookAgain && exhausted && ahead.size === 0 && ended());
+  const ended = (): boolean =>
+    !looking && claiming.givingBack() === 0 && runner.running() === 0 && runner.settling() === 0;
+  const idle = (): boolean => !working || (!lookAgain && exhausted && claiming.waiting() === 0 && ended());
 
   async function sweep(): Promise<void> {
     try {
@@ -212,14 +147,7 @@ export function createDispatcher(
       behind = true;
       wake();
     },
-    lost(claims) {
-      for (const claimed of claims) {
-        gone.add(claimed);
-        runner.lose(claimed);
-      }
-      for (const claimed of ahead) if (gone.has(claimed)) giveBack(claimed); // its lane waits for it
-      ahead.keep((claimed) => !gone.has(claimed));
-    },
+    lost: claiming.lost,
     working: () => working,
     expanding: () => working && swept,
     async idle() {
@@ -231,16 +159,14 @@ export function createDispatcher(
       working = false;
       stopped = true;
       lookAt(undefined);
-      solitude.stop();
-      for (const claimed of ahead) giveBack(claimed);
-      ahead.keep(() => false);
+      claiming.stop();
       await within(drainMs - ABORT_BEFORE_END_MS, rests.when(ended), { clock, late: undefined });
       if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
       await within(Math.min(drainMs, ABORT_BEFORE_END_MS), rests.when(ended), { clock, late: undefined });
       rests.tell();
       return {
         done: runner.done() - doneBefore,
-        released: givenBack + runner.released(),
+        released: claiming.givenBack() + runner.released(),
         stuck: runner.running() + runner.settling(),
       };
     },

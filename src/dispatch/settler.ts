@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { createBatcher } from "../inbox/batcher.ts";
-import type { Settlement, WorkingInbox } from "../inbox/port.ts";
+import type { Claim, Settlement, WorkingInbox } from "../inbox/port.ts";
 import type { Logger } from "../log.ts";
 
 /** Says what became of a claim, until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */
@@ -13,12 +13,14 @@ export interface SettlerOptions {
   readonly tryAgainMs: number;
   /** Around every answer of the inbox: something may be claimable now. */
   readonly answered: (tell: () => void) => void;
+  /** The inbox has it, or the claim was lost. */
+  readonly settled: (claim: Claim) => void;
 }
 
 /** Those of one turn of the loop share a commit, where a commit costs anything. */
 export function createSettler(
   inbox: Pick<WorkingInbox, "settle" | "capabilities">,
-  { clock, log, tryAgainMs, answered }: SettlerOptions,
+  { clock, log, tryAgainMs, answered, settled }: SettlerOptions,
 ): Settle {
   const batcher = createBatcher<Settlement, boolean | Error>({
     commit: (settlements) => inbox.settle(settlements),
@@ -32,6 +34,7 @@ export function createSettler(
       answered(() => {
         if (typeof result === "boolean") {
           then(result);
+          settled(settlement.claim);
           return;
         }
         log.error(

@@ -23,5 +23,7 @@ export async function admit(verified: Verified, parts: Parts): Promise<Admitted 
   if (envelope === undefined) return { delivery, document } as Admitted;
   const tombstone = parts.tombstones.find(envelope.subscription, delivery.source);
   if (tombstone !== undefined) return new Decision(tombstone, tombstone.reason);
-  return (await askGate(envelope, delivery.source, parts)) ?? ({ delivery, document } as Admitted);
+  const decided = await askGate(envelope, delivery.source, parts);
+  if (decided === undefined && parts.closing()) return new Refused("closing"); // meanwhile: nothing is kept any more
+  return decided ?? ({ delivery, document } as Admitted);
 }

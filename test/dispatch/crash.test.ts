@@ -235,6 +235,24 @@ describe("a job over which the process died twice", () => {
     expect(receiver.stats()).toMatchObject({ succeeded: 3 });
   });
 
+  test("that is dropped while the others wait for it lets them go on at once", async () => {
+    const process = lives();
+    const first = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
+    await first.send(emails("poison"));
+    await first.pass();
+    const second = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
+    await second.send(emails("a"));
+    await second.pass();
+    const { calls, handler } = heldHandler();
+    const { send, pass } = await process.next(({ receiver }) => receiver.on("email", handler));
+    await send(emails("b"));
+    await pass();
+    expect(calls.map(({ event }) => idOf(event))).toEqual(["a"]);
+    expect(await process.store.jobs.drop({ ids: ["2"] })).toBe(1);
+    await pass();
+    expect(calls.map(({ event }) => idOf(event))).toEqual(["a", "b"]);
+  });
+
   test("that is erased before it begins leaves the others free", async () => {
     const process = await dieOver(["poison"], 2);
     const { calls, handler } = heldHandler();

@@ -164,3 +164,14 @@ test("a handler that blocks nothing but itself leaves the others their time", as
   await pass();
   expect(seen).toEqual(["a", "b", "c", "d"]);
 });
+
+test("every stuck handler that gives its slot back lets the next one begin", async () => {
+  const { receiver, send, pass } = rig({ concurrency: 1, maxStuck: 3, timeoutMs: 1_000, graceMs: 1_000 });
+  const { calls, handler } = heldHandler();
+  receiver.on("email", handler);
+  await receiver.start();
+  await send(emails("a", "b", "c", "d"));
+  await pass();
+  for (let stuck = 0; stuck < 3; stuck += 1) await pass(2_000);
+  expect(calls.map(({ event }) => idOf(event))).toEqual(["a", "b", "c", "d"]);
+});

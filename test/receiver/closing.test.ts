@@ -27,6 +27,24 @@ function patientInbox() {
 }
 
 describe("while the receiver closes", () => {
+  test("a delivery that the gate was still asked about gets 503, and nothing is kept of it", async () => {
+    let asked = false;
+    let answer = (): void => {};
+    const { deliver, receiver } = await mounted({
+      prepare: (own) =>
+        void own.unsubscribeWhen(() => {
+          asked = true;
+          return new Promise<void>((resolve) => (answer = resolve));
+        }),
+    });
+    const reply = deliver();
+    await eventually(() => expect(asked).toBe(true));
+    await receiver.close();
+    answer();
+    expectBare(await reply, 503, "retry-after");
+    expect(receiver.stats().refused).toEqual({ closing: 1 });
+  });
+
   test("a delivery that is being kept gets its 200, and the inbox is closed only then", async () => {
     const { inbox, asked, release } = patientInbox();
     const { deliver, receiver } = await mounted({ inbox });
