@@ -155,7 +155,8 @@ export function createDispatcher(
       await rests.when(idle);
     },
     async stop(drainMs) {
-      const doneBefore = runner.done();
+      const released = (): number => claiming.givenBack() + runner.released();
+      const [doneBefore, releasedBefore] = [runner.done(), released()];
       working = false;
       stopped = true;
       lookAt(undefined);
@@ -166,7 +167,7 @@ export function createDispatcher(
       rests.tell();
       return {
         done: runner.done() - doneBefore,
-        released: claiming.givenBack() + runner.released(),
+        released: released() - releasedBefore,
         stuck: runner.running() + runner.settling(),
       };
     },

@@ -37,7 +37,7 @@ export interface Runner {
   jammed(): boolean;
   /** Jobs whose handlers ended well. */
   done(): number;
-  /** Jobs that were given back because of `abortAll`. */
+  /** Jobs that were given back. */
   released(): number;
 }
 
@@ -114,7 +114,7 @@ export function createRunner(parts: WorkParts, { settle, overdue, rested }: Runn
     settle({ claim, outcomes: all }, (settled) => {
       if (settled) reportEnd({ jobs, events, result, outcomes, durationMs }, parts);
       if (settled && result.ok) succeeded += jobs.length;
-      if (settled && closing) released += all.filter(({ to }) => to === "release").length;
+      if (settled) released += all.filter(({ to }) => to === "release").length;
       rest(jobs.length);
     });
   }

@@ -1,8 +1,8 @@
 import { parseDocument } from "../protocol/envelope.ts";
 import { toStored } from "./delivery.ts";
-import type { ChurnMap } from "./churn-map.ts";
 import type { Fifo } from "./fifo.ts";
 import type { LaneBook } from "./lane-book.ts";
+import type { MemoryClaims } from "./memory-claims.ts";
 import type { Parcel, Row, Shelf } from "./memory-shelf.ts";
 import type { Claim, InboxJobs, JobQuery, JobSelection } from "./port.ts";
 
@@ -10,16 +10,14 @@ export interface MemoryJobsParts {
   readonly shelf: Shelf;
   readonly book: LaneBook<Row>;
   readonly backlog: Fifo<Parcel>;
-  readonly running: ChurnMap<Claim, readonly Row[]>;
-  /** Claims that were lost, with their rows, until their handlers have ended. */
-  readonly erased: Map<Claim, readonly Row[]>;
+  readonly claims: MemoryClaims;
   readonly now: () => number;
   readonly lost: (claims: readonly Claim[]) => void;
   readonly wake: () => void;
 }
 
 /** Looking into a memory inbox, and changing it by hand. */
-export function memoryJobs({ shelf, book, backlog, running, erased, now, lost, wake }: MemoryJobsParts): InboxJobs {
+export function memoryJobs({ shelf, book, backlog, claims, now, lost, wake }: MemoryJobsParts): InboxJobs {
   function selected(selection: JobSelection): Row[] {
     if ("ids" in selection) return [...new Set(selection.ids)].flatMap((id) => shelf.get(id) ?? []);
     return [...shelf.rows()].filter((row) => matches(row, selection));
@@ -68,22 +66,18 @@ export function memoryJobs({ shelf, book, backlog, running, erased, now, lost, w
       return rows.length;
     },
     erase: async (accountId) => {
-      const ended = [...running.entries()].filter(([, rows]) => rows.some((row) => row.event.accountId === accountId));
-      for (const [claim, rows] of ended) {
-        running.delete(claim);
-        for (const row of rows) shelf.remove(row);
-        erased.set(claim, rows.map(gone)); // its handler still runs: the lane waits for it
-      }
-      const rows = [...shelf.rows()].filter((row) => row.event.accountId === accountId);
+      const isOfIt = (row: Row): boolean => row.event.accountId === accountId;
+      const ended = claims.lose(isOfIt);
+      const rows = [...shelf.rows()].filter(isOfIt);
       for (const row of rows) remove(row);
       const parcels = new Set(
         [...backlog].filter((parcel) => parseDocument(parcel.delivery.body).envelope?.accountId === accountId),
       );
       backlog.keep((parcel) => !parcels.has(parcel));
       for (const parcel of parcels) shelf.close(parcel);
-      lost(ended.map(([claim]) => claim));
+      lost(ended.map(({ claim }) => claim));
       wake();
-      return ended.reduce((count, [, run]) => count + run.length, 0) + rows.length + parcels.size;
+      return ended.reduce((count, run) => count + run.rows.length, 0) + rows.length + parcels.size;
     },
     unhandled: async ({ after, limit }) => {
       const found: Row[] = [];
@@ -137,9 +131,4 @@ function canReplay({ progress: { state }, consumer }: Row): boolean {
 /** Replays merge with replays only. */
 function replayKey(mergeKey: string | undefined): string | undefined {
   return mergeKey === undefined || mergeKey.startsWith("replay:") ? mergeKey : `replay:${mergeKey}`;
-}
-
-function gone(row: Row): Row {
-  row.progress = { ...row.progress, state: "done" };
-  return row;
 }

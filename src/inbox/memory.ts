@@ -1,24 +1,12 @@
 import { StorageError, UsageError } from "../errors.ts";
-import { createChurnMap } from "./churn-map.ts";
 import { createFifo } from "./fifo.ts";
 import { createLaneBook } from "./lane-book.ts";
+import { createMemoryClaims } from "./memory-claims.ts";
 import { createUniqueKeys, type UniqueKeys } from "./memory-dedupe.ts";
 import { memoryJobs } from "./memory-jobs.ts";
 import { createShelf, type Parcel, type Row } from "./memory-shelf.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
-import type {
-  Claim,
-  Expanded,
-  Inbox,
-  InboxHost,
-  Kept,
-  NewDelivery,
-  NewEvent,
-  Settlement,
-  Worker,
-  WorkingInbox,
-} from "./port.ts";
-import { claimed, orphaned, settled } from "./state.ts";
+import type { Expanded, Inbox, InboxHost, Kept, NewDelivery, NewEvent, Worker, WorkingInbox } from "./port.ts";
 
 /** How much a memory inbox may hold. */
 export interface MemoryInboxOptions {
@@ -48,8 +36,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   const shelf = createShelf(limits);
   const book = createLaneBook<Row>();
   const backlog = createFifo<Parcel>();
-  const running = createChurnMap<Claim, readonly Row[]>();
-  const erased = new Map<Claim, readonly Row[]>();
+  const claims = createMemoryClaims(shelf, book);
   const now = (): number => host().clock.now();
   let opened: InboxHost | undefined;
   let keys: UniqueKeys | undefined;
@@ -96,32 +83,6 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     if (expanded) shelf.close(parcel);
     else backlog.push(parcel);
     return { id: String(parcel.id), expanded, ...seen };
-  }
-
-  function claimOf(rows: readonly Row[], time: number): Claim {
-    for (const row of rows) {
-      row.progress = claimed(row.progress, time);
-      shelf.moved(row);
-    }
-    const claim = { jobs: rows.map(shelf.toClaimed) } as unknown as Claim; // a run has at least its head
-    running.set(claim, rows);
-    return claim;
-  }
-
-  function settle({ claim, outcomes }: Settlement, time: number): boolean {
-    const rows = running.get(claim);
-    if (rows === undefined) {
-      const gone = erased.get(claim);
-      if (erased.delete(claim) && gone !== undefined) book.give(gone, time);
-      return false;
-    }
-    running.delete(claim);
-    for (const [index, row] of rows.entries()) {
-      row.progress = settled(row.progress, outcomes[index] ?? { to: "release" }, time);
-      shelf.moved(row);
-    }
-    book.give(rows, time);
-    return true;
   }
 
   const inbox: WorkingInbox<"memory"> = {
@@ -184,21 +145,20 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       }),
     claim: async (wanted) => {
       const time = now();
-      const claims = book.take(wanted, time).map((rows) => claimOf(rows, time));
-      return { claims, nextDueAt: book.nextDueAt(), suspects: book.suspects() };
+      const begun = book.take(wanted, time).map((rows) => claims.begin(rows, time));
+      return { claims: begun, nextDueAt: book.nextDueAt(), suspects: book.suspects() };
     },
     settle: async (settlements) => {
       const time = now();
-      return settlements.map((settlement) => settle(settlement, time));
+      return settlements.map((settlement) => claims.settle(settlement, time));
     },
     jobs: memoryJobs({
       shelf,
       book,
       backlog,
-      running,
-      erased,
+      claims,
       now,
-      lost: (claims) => worker?.lost(claims),
+      lost: (ended) => worker?.lost(ended),
       wake: () => worker?.wake(),
     }),
     stats() {
@@ -214,17 +174,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     capabilities: { durability: "none", order: "strict", shared: false },
   };
   crashes.set(inbox, () => {
-    const orphans = [...running.entries()];
-    for (const [claim, rows] of orphans) {
-      running.delete(claim);
-      for (const row of rows) {
-        row.progress = orphaned(row.progress);
-        shelf.moved(row);
-      }
-      book.give(rows, now());
-    }
-    for (const rows of erased.values()) book.give(rows, now());
-    erased.clear();
+    if (opened !== undefined) claims.orphan(now());
     opened = undefined;
     worker = undefined;
   });
