@@ -1,0 +1,151 @@
+import type { Claim, Claimed, ClaimLimits, JobOutcome, Settlement } from "../../src/inbox/port.ts";
+import { leave, show, type Books, type Call, type Entry, type LifeFacts, type OpenClaim } from "./books.ts";
+import { isMoreToMerge, judge } from "./rules.ts";
+
+/** The right to run jobs: who gets it, and what becomes of it. */
+export interface Claiming {
+  claimed(life: LifeFacts, limits: ClaimLimits, found: Claimed): void;
+  settled(settlement: Settlement, took: boolean): void;
+  /** The process is gone: each running job counts one death. */
+  died(life: LifeFacts): void;
+}
+
+const MOST_MERGED = 1_000;
+const SUSPECT_DEATHS = 2;
+const LAST_DEATH = 3;
+
+export function createClaiming(books: Books): Claiming {
+  const { broken, now } = books;
+
+  function open(life: LifeFacts, claim: Claim, suspects: boolean): void {
+    const entries: Entry[] = [];
+    for (const job of claim.jobs) {
+      const entry = books.entries.get(`${job.deliveryId}.${job.entry}.${job.consumer}`);
+      if (entry === undefined) return broken("no job from nowhere", job.id);
+      if (entry.state !== "waiting") return broken("never twice", { job: show(entry), state: entry.state });
+      if (entry.id !== undefined && entry.id !== job.id) broken("ids", { job: show(entry), id: job.id });
+      if ((job.replayOf !== undefined) !== entry.replay) broken("replayOf", { job: show(entry), got: job.replayOf });
+      entry.id = job.id;
+      books.byId.set(job.id, entry);
+      entries.push(entry);
+    }
+    checkRun(entries, suspects);
+    for (const [index, entry] of entries.entries()) {
+      if (entry.deaths < LAST_DEATH) entry.attempts += 1;
+      entry.firstAt ??= now.wall();
+      entry.state = "running";
+      const { attempt, firstAttemptAt, deaths } = claim.jobs[index] ?? {};
+      if (attempt !== entry.attempts || firstAttemptAt !== entry.firstAt || deaths !== entry.deaths)
+        broken("attempts", {
+          job: show(entry),
+          attempt,
+          firstAttemptAt,
+          deaths,
+          expected: [entry.attempts, entry.firstAt, entry.deaths],
+        });
+    }
+    const one: OpenClaim = { claim, entries, life, call: undefined };
+    books.claims.set(claim, one);
+    for (const entry of entries) entry.claim = one;
+  }
+
+  /** The beginning of its lane, due, and all that may come along. */
+  function checkRun(entries: readonly Entry[], suspects: boolean): void {
+    const [head] = entries as [Entry];
+    const lane = head.lane === undefined ? entries : (books.lanes.get(head.lane) ?? []);
+    if (entries.some((entry, index) => lane[index] !== entry))
+      broken("a lane in order", { run: entries.map(show), lane: lane.slice(0, 5).map(show) });
+    if (entries.length > MOST_MERGED) broken("at most 1,000 in a call", entries.length);
+    if (entries.slice(1).some((entry) => !isMoreToMerge(head, entry))) broken("merging", entries.slice(0, 5).map(show));
+    const next = lane[entries.length];
+    if (next !== undefined && entries.length < MOST_MERGED && isMoreToMerge(head, next))
+      broken("the whole run comes along", { run: entries.length, next: show(next) });
+    if (head.deaths >= SUSPECT_DEATHS !== suspects) broken("suspects apart", { job: show(head), suspects });
+    const { retry } = head;
+    if (retry !== undefined && retry.jumps === now.jumps() && now.wall() < retry.at)
+      broken("a retry waits for its time", { job: show(head), early: retry.at - now.wall() });
+  }
+
+  function settle(one: OpenClaim, outcomes: readonly JobOutcome[]): void {
+    judge(books, one, outcomes);
+    books.claims.delete(one.claim);
+    for (const [index, entry] of one.entries.entries()) become(entry, outcomes[index] ?? { to: "release" }, one);
+  }
+
+  function become(entry: Entry, outcome: JobOutcome, { call }: OpenClaim): void {
+    switch (outcome.to) {
+      case "done":
+        books.tally.done += 1;
+        return finish(entry, "done");
+      case "dead":
+        return finish(entry, "dead");
+      case "unhandled":
+        return finish(entry, "unhandled");
+      case "release":
+        books.tally.released += 1;
+        takeBack(entry);
+        entry.state = "waiting";
+        entry.retry = undefined;
+        return;
+      case "retry":
+        if (!outcome.counted) entry.attempts -= 1;
+        entry.state = "waiting";
+        entry.deaths = 0;
+        entry.erred = true;
+        entry.retry = { at: outcome.at, delayMs: outcome.delayMs, mono: now.mono(), jumps: call?.end?.jumps ?? 0 };
+    }
+  }
+
+  function finish(entry: Entry, state: "done" | "dead" | "unhandled"): void {
+    const lane = entry.lane === undefined ? undefined : books.lanes.get(entry.lane);
+    if (state === "done" && lane !== undefined && lane[0] !== entry)
+      broken("completions in order", { job: show(entry), before: lane.slice(0, 3).map(show) });
+    leave(books, entry, state);
+  }
+
+  return {
+    claimed(life, { max, suspects = false }, { claims }) {
+      if (claims.length > max) broken("no more than asked for", { max, got: claims.length });
+      for (const claim of claims) open(life, claim, suspects);
+    },
+    settled({ claim, outcomes }, took) {
+      const found = books.claims.get(claim);
+      if (found === undefined) {
+        if (took) broken("a lost claim changes nothing", claim.jobs[0].id);
+        books.closed.delete(claim);
+      } else if (!took) broken("a claim stands until it is settled", found.entries.map(show));
+      else settle(found, outcomes);
+    },
+    died(life) {
+      const running = [...books.claims.values()];
+      books.closed.clear();
+      for (const one of running) {
+        books.claims.delete(one.claim);
+        for (const entry of one.entries) {
+          entry.state = "waiting";
+          entry.retry = undefined;
+          entry.deaths += 1;
+          if (entry.deaths === LAST_DEATH) entry.company = companyOf(one, running, books);
+        }
+      }
+      for (const call of books.calls) if (call.life === life) books.calls.delete(call);
+    },
+  };
+}
+
+/** Whom it was not alone with: handlers that were stuck before it do not count. */
+function companyOf(one: OpenClaim, running: readonly OpenClaim[], books: Books): string | undefined {
+  const others = running.filter((other) => other !== one && !isStuck(other.call, books));
+  if (isStuck(one.call, books) || others.length === 0) return undefined;
+  return others.map(({ entries: [head] }) => head && show(head)).join(", ");
+}
+
+/** It ignored its abort for all of its grace. */
+export function isStuck(call: Call | undefined, { limits, now }: Books): boolean {
+  return call?.abortedAt !== undefined && now.mono() >= call.abortedAt + limits.graceMs;
+}
+
+function takeBack(entry: Entry): void {
+  entry.attempts -= 1;
+  if (entry.attempts === 0 && !entry.erred) entry.firstAt = undefined;
+}

@@ -1,0 +1,60 @@
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import type { Outcome } from "./run.ts";
+
+/** Which seeds. */
+export interface Range {
+  readonly from: number;
+  readonly count: number;
+}
+
+/** What a thread says: which world it begins, or how that ended. */
+export type Word = { readonly began: number } | { readonly ended: Outcome };
+
+/** Longer than any world takes, by far: a loop that never lets go is an error too. */
+const HUNG_MS = 60_000;
+const MOST_THREADS = 4;
+
+/**
+ * Lives through many worlds, some at a time: each thread takes every n-th seed, of n threads.
+ * @param told of each world; false ends it all
+ */
+export async function runMany({ from, count }: Range, told: (outcome: Outcome) => boolean): Promise<void> {
+  const step = Math.min(MOST_THREADS, availableParallelism(), count);
+  const ending = new AbortController();
+  const threads = Array.from({ length: step }, (_, index) =>
+    runThread(
+      { from: from + index, to: from + count, step },
+      (outcome) => {
+        if (!ending.signal.aborted && !told(outcome)) ending.abort();
+      },
+      ending.signal,
+    ),
+  );
+  await Promise.all(threads);
+}
+
+async function runThread(
+  workerData: { readonly from: number; readonly to: number; readonly step: number },
+  told: (outcome: Outcome) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const thread = new Worker(new URL("thread.ts", import.meta.url), { workerData });
+  const end = (): void => void thread.terminate();
+  let watch: NodeJS.Timeout | undefined;
+  signal.addEventListener("abort", end);
+  thread.on("message", (word: Word) => {
+    clearTimeout(watch);
+    if ("ended" in word) return told(word.ended);
+    const seed = word.began;
+    watch = setTimeout(() => {
+      told({ seed, hash: "", calls: 0, trace: [], failure: `it did not end within ${HUNG_MS} ms` });
+      end();
+    }, HUNG_MS);
+  });
+  await new Promise((resolve, reject) => {
+    thread.on("exit", resolve);
+    thread.on("error", reject);
+  });
+  clearTimeout(watch);
+}

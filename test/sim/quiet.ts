@@ -1,0 +1,58 @@
+import { turns } from "../support/turns.ts";
+import { assertCounts, assertProgress } from "./checks.ts";
+import { show } from "./books.ts";
+import { boot, close, pass, start } from "./moves.ts";
+import { specsFor } from "./plans.ts";
+import type { World } from "./world.ts";
+
+const WAITS_MS = [0, 1_000, 10_000, 600_000, 3_600_000, 86_400_000] as const;
+const MOST_ROUNDS = 60;
+
+/** No more troubles: time passes, all handlers succeed, and everything that was kept comes to its end. */
+export async function settleDown(world: World): Promise<void> {
+  const { trace, store, books } = world;
+  trace.note("no more troubles from here");
+  world.calm = true;
+  world.faults.stop();
+  // Where the inbox failed, a sweep may have: it is not made again before the next start.
+  if (world.life?.closing === true || world.doomed() || world.temper.faults > 0) await world.die();
+  const life = world.life ?? boot(world);
+  start(world, life);
+  for (let rounds = 0; rounds < MOST_ROUNDS && !isQuiet(world); rounds += 1) {
+    const calls = world.calls();
+    for (const performance of world.open) performance.finish();
+    await pass(world, WAITS_MS[Math.min(rounds, WAITS_MS.length - 1)] ?? 0);
+    await turns();
+    if (world.calls() > calls) rounds -= 1; // a long lane takes its time
+    world.assertWhole();
+  }
+  if (!isQuiet(world)) books.broken("everything comes to its end", store.stats());
+  world.assertWhole();
+  assertCounts(world);
+  await assertProgress(world);
+  assertAccounted(world);
+  close(world, life, 10_000);
+  await pass(world, 60_000); // a listener of `onDead` may still run
+  await turns();
+  if (!life.shut) books.broken("a close with nothing to do ends", "");
+  world.assertWhole();
+}
+
+function isQuiet({ store, life, books, faults }: World): boolean {
+  const { waiting, running, unexpanded } = store.stats();
+  return life?.started === true && waiting + running + unexpanded + faults.slow === 0 && books.calls.size === 0;
+}
+
+/** Every delivery that was acknowledged was kept, and every job has an end. */
+function assertAccounted({ sent, books, life }: World): void {
+  for (const { kept, acknowledged, arrival } of sent.values())
+    if (acknowledged > kept) books.broken("nothing is lost", arrival.body);
+  const unsettled = [...books.entries.values()].filter(({ state }) => state === "waiting" || state === "running");
+  const left = [...books.entries.values()].filter(
+    ({ state, consumer, wire }) =>
+      state === "unhandled" &&
+      specsFor(life?.plan ?? [], wire).some((spec) => (consumer ?? spec.consumer) === spec.consumer),
+  );
+  if (left.length > 0) books.broken("unhandled jobs go to those who handle them now", left.slice(0, 3).map(show));
+  if (unsettled.length > 0) books.broken("every job has an end", unsettled.slice(0, 3).map(show));
+}

@@ -1,0 +1,110 @@
+import type { JobOutcome } from "../../src/inbox/port.ts";
+import { show, type Books, type Call, type End, type Entry, type OpenClaim } from "./books.ts";
+import { mergeOf, specFor, type Spec } from "./plans.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Whether a job may come along with the one before it, as both were made. */
+export function isMoreToMerge(head: Entry, next: Entry): boolean {
+  return (
+    head.lane !== undefined &&
+    head.merge !== undefined &&
+    head.merge === next.merge &&
+    head.replay === next.replay &&
+    head.deaths < 2 &&
+    next.deaths < 2
+  );
+}
+
+/** How many of a claim go together in one call: those that today's handlers would merge. */
+export function callSize(entries: readonly Entry[], plan: readonly Spec[]): number {
+  const [head] = entries as [Entry];
+  const specOf = (entry: Entry): Spec | undefined => specFor(plan, entry.consumer, entry.wire);
+  const spec = specOf(head);
+  const keyOf = (entry: Entry): string | undefined => spec && mergeOf(spec, entry.wire, entry.source);
+  const other = entries.findIndex(
+    (entry, index) =>
+      index > 0 && (specOf(entry) !== spec || (spec !== undefined && (keyOf(entry) ?? "never") !== keyOf(head))),
+  );
+  return other === -1 ? entries.length : other;
+}
+
+/** Holds what became of a claim against what must have. */
+export function judge(books: Books, open: OpenClaim, outcomes: readonly JobOutcome[]): void {
+  const { entries, call, life } = open;
+  const [head] = entries as [Entry];
+  const { broken } = books;
+  if (outcomes.length !== entries.length) broken("an outcome for each", { got: outcomes.length, job: show(head) });
+  const tos = outcomes.map(({ to }) => to);
+  if (call !== undefined) return judgeCall(books, { entries, call, outcomes });
+  const size = callSize(entries, life.plan);
+  const spec = specFor(life.plan, head.consumer, head.wire);
+  if (tos.every((to) => to === "release")) {
+    if (!life.closing) broken("given back at a close only", show(head));
+  } else if (tos[0] === "unhandled") {
+    if (spec !== undefined || tos.some((to, index) => to !== (index < size ? "unhandled" : "release")))
+      broken("unhandled where its handler is gone", { job: show(head), tos });
+  } else if (tos.join() === "dead") {
+    if (head.deaths < 3) broken("three deaths", { job: show(head), deaths: head.deaths });
+    if (head.company !== undefined) broken("only who was alone dies of it", { job: show(head), company: head.company });
+    checkAnnounced(books, head);
+  } else {
+    broken("settled without a call", { job: show(head), tos });
+  }
+}
+
+interface Ended {
+  readonly entries: readonly Entry[];
+  readonly call: Call;
+  readonly outcomes: readonly JobOutcome[];
+}
+
+function judgeCall(books: Books, { entries, call, outcomes }: Ended): void {
+  const { end, life } = call;
+  const [head] = entries as [Entry];
+  const spec = specFor(life.plan, head.consumer, head.wire);
+  if (end === undefined || spec === undefined) return books.broken("settled before it ended", show(head));
+  const delays = new Set<number>();
+  for (const [index, entry] of entries.entries()) {
+    const outcome = outcomes[index] ?? { to: "release" };
+    const expected = index < call.entries.length ? expectedOf(entry, end, spec) : "release";
+    const wasAborted = life.closing && !end.ok && call.abortedAt !== undefined;
+    if (outcome.to !== expected && !(wasAborted && outcome.to === "release"))
+      books.broken("what becomes of a job", {
+        job: show(entry),
+        got: outcome,
+        expected,
+        end,
+        attempts: entry.attempts,
+        spec,
+      });
+    if (outcome.to === "dead") checkAnnounced(books, entry);
+    if (outcome.to !== "retry") continue;
+    delays.add(outcome.delayMs);
+    if (outcome.at !== end.at + outcome.delayMs || outcome.counted !== (typeof end.verdict === "string"))
+      books.broken("retry", { job: show(entry), outcome, end });
+  }
+  for (const delay of delays) checkDelay(books, { delay, end, attempt: head.attempts });
+}
+
+function expectedOf(entry: Entry, { ok, verdict, at }: End, spec: Spec): JobOutcome["to"] {
+  if (ok) return "done";
+  if (verdict === "give-up") return "dead";
+  const late = at - (entry.firstAt ?? at) >= spec.retryForMs;
+  return late || (verdict === "failed" && entry.attempts >= spec.attempts) ? "dead" : "retry";
+}
+
+/** 1 s doubling to 10 min, half of it by chance; what a handler asked for to the millisecond. */
+function checkDelay(
+  books: Books,
+  { delay, end, attempt }: { readonly delay: number; readonly end: End; readonly attempt: number },
+): void {
+  const full = Math.min(1_000 * 2 ** (attempt - 1), 600_000);
+  const [least, most] = typeof end.verdict === "object" ? [end.verdict.laterMs, end.verdict.laterMs] : [full / 2, full];
+  if (delay < least - 1 || delay > most + 1 || delay > 30 * DAY_MS)
+    books.broken("back-off", { delay, least, most, attempt });
+}
+
+function checkAnnounced(books: Books, entry: Entry): void {
+  if (!books.announced.has(entry.id ?? "")) books.broken("onDead before it is dead", show(entry));
+}

@@ -1,0 +1,63 @@
+import { turns } from "../support/turns.ts";
+import { assertCounts, assertLog, assertProgress } from "./checks.ts";
+import { governed } from "./governed.ts";
+import { settleDown } from "./quiet.ts";
+import { boot, move, start, type Sent } from "./moves.ts";
+import { createWorld, Violation, type World } from "./world.ts";
+
+/** How one seed went. */
+export interface Outcome {
+  readonly seed: number;
+  /** The same for the same story. */
+  readonly hash: string;
+  readonly calls: number;
+  /** What happened, line by line. */
+  readonly trace: readonly string[];
+  /** The rule that does not hold. */
+  readonly failure: string | undefined;
+}
+
+/** Lives through one world. Everything random in it comes from the seed, `Math.random` included. */
+export async function runSeed(seed: number): Promise<Outcome> {
+  const world = createWorld(seed);
+  let failure: string | undefined;
+  try {
+    await governed(world, async () => {
+      await live(world);
+      await settleDown(world);
+    });
+  } catch (error) {
+    failure = error instanceof Violation ? error.message : String(error instanceof Error ? error.stack : error);
+  }
+  return { seed, hash: world.trace.hash(), calls: world.calls(), trace: world.trace.lines, failure };
+}
+
+async function live(world: World): Promise<void> {
+  const { dice, temper } = world;
+  const sentBefore: Sent[] = [];
+  let unstarted = false;
+  for (let step = 0; step < temper.steps; step += 1) {
+    if (world.life?.closing === true && (world.life.shut || dice.chance(0.15))) {
+      if (world.life.shut) world.leave();
+      else await world.die();
+    }
+    if (world.life === undefined && dice.chance(0.7)) {
+      boot(world);
+      unstarted = true;
+    }
+    if (unstarted && world.life !== undefined && dice.chance(0.7)) {
+      start(world, world.life);
+      unstarted = false;
+    }
+    await move(world, dice.weighted(temper.moves), sentBefore);
+    const settled = dice.pick([0, 1, 3, 10, 10]);
+    await turns(settled);
+    if (world.doomed()) await world.die();
+    assertLog(world);
+    world.assertWhole();
+    if (settled < 10) continue;
+    assertCounts(world);
+    await assertProgress(world);
+    world.assertWhole();
+  }
+}

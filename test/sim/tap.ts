@@ -1,0 +1,110 @@
+import type { Inbox } from "hookline";
+import { StorageError } from "../../src/errors.ts";
+import type { Delivery } from "../../src/inbox/delivery.ts";
+import type { StoredJob, WorkingInbox } from "../../src/inbox/port.ts";
+import type { Arrival } from "./arrivals.ts";
+import type { LifeFacts } from "./books.ts";
+import type { Claiming } from "./claiming.ts";
+import type { Keeping } from "./keeping.ts";
+
+/** What an inbox does wrong with one call of a verb: fails before it or after it, or takes its time. */
+export type Fault = "before" | "after" | { readonly slowMs: number } | undefined;
+
+export type FaultyVerb = "keep" | "expand" | "unexpanded" | "claim" | "settle" | "unhandled" | "reopen";
+
+export interface TapOptions {
+  readonly keeping: Keeping;
+  readonly claiming: Claiming;
+  readonly arrivalOf: (delivery: Delivery) => Arrival;
+  /** Who works on it now. */
+  readonly life: () => LifeFacts;
+  /** Asked before each call. */
+  readonly faultOf: (verb: FaultyVerb) => Fault;
+  readonly wait: (ms: number) => Promise<void>;
+}
+
+/** A store that tells the ledger what is written, and sometimes fails. */
+export function tap(store: WorkingInbox<"memory">, options: TapOptions): Inbox<"memory"> {
+  const { keeping, claiming, life, faultOf, wait, arrivalOf } = options;
+  let wake = (): void => {};
+
+  async function faulty<T>(verb: FaultyVerb, call: (own: LifeFacts) => Promise<T>): Promise<T> {
+    const own = life();
+    const fault = faultOf(verb);
+    if (fault === "before") throw failure(verb);
+    if (typeof fault === "object") await wait(fault.slowMs);
+    if (!own.alive) return new Promise(() => {});
+    if (own.shut) throw failure(verb);
+    const result = await call(own);
+    if (fault !== "after") return result;
+    wake(); // it reads back what it wrote
+    throw failure(verb);
+  }
+
+  /** Who they are before they are replaced. */
+  async function stored(ids: readonly string[]): Promise<readonly StoredJob[]> {
+    const found = await Promise.all(ids.map((id) => store.jobs.get(id)));
+    return found.flatMap((one) => one?.job ?? []);
+  }
+
+  const verbs: WorkingInbox<"memory"> = {
+    ...store,
+    work(worker) {
+      wake = worker.wake;
+      return store.work(worker);
+    },
+    keep: (deliveries) =>
+      faulty("keep", async (own) => {
+        const results = await store.keep(deliveries);
+        for (const [index, result] of results.entries()) {
+          const given = deliveries[index];
+          if (given === undefined || result instanceof Error) continue;
+          const commit = { life: own, events: given.events, seen: result, id: result.id, expanded: result.expanded };
+          keeping.kept(arrivalOf(given.delivery), commit);
+        }
+        return results;
+      }),
+    unexpanded: (max) => faulty("unexpanded", () => store.unexpanded(max)),
+    expand: (expansions) =>
+      faulty("expand", async (own) => {
+        const results = await store.expand(expansions);
+        for (const [index, { id, events, cursor }] of expansions.entries()) {
+          const seen = results[index];
+          if (seen !== undefined) keeping.expanded(id, { life: own, events, seen, cursor });
+        }
+        return results;
+      }),
+    claim: (limits) =>
+      faulty("claim", async (own) => {
+        const found = await store.claim(limits);
+        claiming.claimed(own, limits, found);
+        return found;
+      }),
+    settle: (settlements) =>
+      faulty("settle", async () => {
+        const results = await store.settle(settlements);
+        for (const [index, settlement] of settlements.entries()) claiming.settled(settlement, results[index] ?? false);
+        return results;
+      }),
+    jobs: {
+      ...store.jobs,
+      unhandled: (page) => faulty("unhandled", () => store.jobs.unhandled(page)),
+      reopen: (replacements) =>
+        faulty("reopen", async (own) => {
+          const jobs = await stored(replacements.map(({ id }) => id));
+          await store.jobs.reopen(replacements);
+          const consumersOf = ({ id }: StoredJob): readonly (string | undefined)[] =>
+            replacements.find((one) => one.id === id)?.jobs.map(({ consumer }) => consumer) ?? [];
+          keeping.reopened(
+            own,
+            jobs.map((job) => ({ job, consumers: consumersOf(job) })),
+          );
+        }),
+    },
+  };
+  return verbs;
+}
+
+function failure(verb: FaultyVerb): StorageError {
+  return new StorageError("storage-failed", `The simulated inbox failed to ${verb}.`);
+}
