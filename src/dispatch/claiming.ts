@@ -31,7 +31,7 @@ export interface Claiming {
 }
 
 /** What a claim found. */
-export interface Found {
+interface Found {
   /** Claims. */
   readonly count: number;
   /** There was room for more, and nothing more is due. */
