@@ -90,6 +90,11 @@ export const rooms: readonly Room[] = [
     why: "Adapters live on the two faces, as a stranger's would: export it from src/index.ts or src/adapter.ts. A framework comes in as a structural XLike type.",
   },
   {
+    room: "adapters/inbox/",
+    may: ["src/index.ts", "src/adapter.ts", "node:"],
+    why: "An inbox lives on the two faces, as a stranger's would: export it from src/index.ts or src/adapter.ts. Node brings SQLite along.",
+  },
+  {
     room: "examples/",
     may: ["npm:", "node:"],
     why: "An example is what a user would write: import hookline by name, such as hookline/node.",

@@ -1,0 +1,63 @@
+import type { Claim, Claimed, ClaimLimits, Settlement } from "../../../src/adapter.ts";
+import type { Commits } from "./commits.ts";
+import type { Owned } from "./owned.ts";
+import { toDelivery, toSettleRecord } from "./records.ts";
+import type { Row } from "./row.ts";
+
+/** The verbs of the port that run work. */
+export interface Claims {
+  /** What is claimed is marked in the file before it runs. */
+  claim(limits: ClaimLimits): Promise<Claimed>;
+  /** All in one record: what is told again after a failure was not half done. */
+  settle(settlements: readonly Settlement[]): Promise<boolean[]>;
+}
+
+export interface ClaimsParts {
+  readonly commits: Commits;
+  readonly owned: Owned;
+  readonly now: () => number;
+}
+
+export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
+  async function begin(runs: readonly (readonly Row[])[]): Promise<Claim[]> {
+    const missing = new Set(runs.flat().flatMap(({ held, delivery }) => (held === undefined ? [delivery] : [])));
+    // Also where nothing is read: the mark goes with it.
+    const rows = await commits.add("deliveries", [...missing]);
+    const found = new Map(rows.map((row) => [row.id, toDelivery(row)]));
+    return runs.flatMap((run) => owned.lanes.begin(run, (id) => found.get(id), now()) ?? []);
+  }
+
+  return {
+    async claim(limits) {
+      const { lanes } = owned;
+      const runs = lanes.take(limits, now());
+      try {
+        const claims = runs.length === 0 ? [] : await begin(runs);
+        return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.suspects() };
+      } catch (error) {
+        for (const run of runs) lanes.giveBack(run, now());
+        throw error;
+      }
+    },
+    async settle(settlements) {
+      const { lanes } = owned;
+      const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
+      const records = plans.flatMap((planned = [], index) =>
+        planned.flatMap(({ row, progress }, job) => {
+          const isRelease = settlements[index]?.outcomes[job]?.to === "release";
+          return toSettleRecord(row.id, progress, isRelease) ?? [];
+        }),
+      );
+      try {
+        await commits.add("settle", records);
+      } catch (error) {
+        for (const { claim } of settlements) lanes.unplan(claim);
+        throw error;
+      }
+      return settlements.map(({ claim }, index) => {
+        const planned = plans[index];
+        return planned !== undefined && lanes.settle(claim, planned, now());
+      });
+    },
+  };
+}

@@ -1,0 +1,199 @@
+import {
+  claimed,
+  createLaneBook,
+  settled,
+  type Claim,
+  type ClaimLimits,
+  type Delivery,
+  type InboxStats,
+  type JobOutcome,
+  type Progress,
+} from "../../../src/adapter.ts";
+import type { JobRow } from "./messages.ts";
+import { toClaimed, toRow, type Held, type Row } from "./row.ts";
+
+/** The lanes of a file in memory: SQL is the truth, and changes first. */
+export interface Lanes {
+  /** In the order of ids. */
+  append(job: JobRow, held: Held | undefined, now: number): void;
+  take(limits: ClaimLimits, now: number): readonly Row[][];
+  /** A claim begins; undefined where some of it has gone meanwhile. */
+  begin(rows: readonly Row[], deliveryOf: (id: number) => Delivery | undefined, now: number): Claim | undefined;
+  /** Runs that were taken and cannot begin. */
+  giveBack(rows: readonly Row[], now: number): void;
+  /** What the outcomes make of a claim's rows, to be written; undefined when it was lost. */
+  plan(claim: Claim, outcomes: readonly JobOutcome[], now: number): readonly Planned[] | undefined;
+  /** The plan holds in the file. False when the claim was lost meanwhile. */
+  settle(claim: Claim, planned: readonly Planned[], now: number): boolean;
+  /** The plan may not hold: its lane stays closed until another does. */
+  unplan(claim: Claim): void;
+  /** Those that are gone from the file. @returns the claims that ended with them */
+  remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
+  /** When each job that may be running was claimed, by id; undefined where that is as it was when last asked. */
+  mark(): Readonly<Record<string, number>> | undefined;
+  /** The last mark may not be in the file. */
+  unmark(): void;
+  has(id: number): boolean;
+  /** Those that nobody has claimed. */
+  unclaimed(): readonly number[];
+  nextDueAt(): number | undefined;
+  suspects(): boolean;
+  readonly size: number;
+  stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
+}
+
+/** What is to become of a claimed job. */
+interface Planned {
+  readonly row: Row;
+  readonly progress: Progress;
+}
+
+/** Bodies of fresh jobs that are held until they are claimed, bytes. */
+const HELD_BYTES = 32 * 1024 * 1024;
+
+export function createLanes(): Lanes {
+  const book = createLaneBook<Row>();
+  const rows = new Map<number, Row>();
+  /** Taken, and not yet in a claim. */
+  const reserved = new Set<Row>();
+  const running = new Map<Claim, readonly Row[]>();
+  const settling = new Set<Claim>();
+  /** Their handlers may run on: their lanes wait for them. */
+  const lost = new Map<Claim, readonly Row[]>();
+  let marked: string | undefined = "";
+  let heldBytes = 0;
+
+  function letGo(row: Row): void {
+    heldBytes -= row.held?.delivery.body.byteLength ?? 0;
+    row.held = undefined;
+  }
+
+  function forget(row: Row): void {
+    letGo(row);
+    rows.delete(row.id);
+  }
+
+  function endLost(claim: Claim, now: number): void {
+    const run = lost.get(claim);
+    lost.delete(claim);
+    if (run !== undefined) book.give(run, now);
+  }
+
+  function giveBack(run: readonly Row[], now: number): void {
+    for (const row of run) if (reserved.delete(row)) row.progress = settled(row.progress, { to: "release" }, now);
+    book.give(run, now);
+  }
+
+  return {
+    append(job, held, now) {
+      const bytes = held?.delivery.body.byteLength ?? 0;
+      const fits = heldBytes + bytes <= HELD_BYTES;
+      const row = toRow(job, fits ? held : undefined);
+      if (fits) heldBytes += bytes;
+      rows.set(row.id, row);
+      book.append(row, now);
+    },
+    take(limits, now) {
+      const runs = book.take(limits, now);
+      for (const row of runs.flat()) {
+        row.progress = claimed(row.progress, now);
+        reserved.add(row);
+      }
+      return runs;
+    },
+    begin(run, deliveryOf, now) {
+      if (!run.every((row) => reserved.has(row))) {
+        giveBack(run, now);
+        return undefined;
+      }
+      const jobs = run.map((row) => toClaimed(row, deliveryOf(row.delivery)));
+      for (const row of run) {
+        reserved.delete(row);
+        letGo(row);
+      }
+      const claim = { jobs } as unknown as Claim; // a run has at least its head
+      running.set(claim, run);
+      return claim;
+    },
+    giveBack,
+    plan(claim, outcomes, now) {
+      endLost(claim, now);
+      const run = running.get(claim);
+      if (run === undefined) return undefined;
+      settling.add(claim);
+      return run.map((row, index) => ({
+        row,
+        progress: settled(row.progress, outcomes[index] ?? { to: "release" }, now),
+      }));
+    },
+    settle(claim, planned, now) {
+      settling.delete(claim);
+      endLost(claim, now);
+      const run = running.get(claim);
+      if (run === undefined) return false;
+      running.delete(claim);
+      for (const { row, progress } of planned) {
+        row.progress = progress;
+        if (progress.state !== "waiting") forget(row);
+      }
+      book.give(run, now);
+      return true;
+    },
+    unplan: (claim) => void settling.delete(claim),
+    remove(ids, now) {
+      const ended: Claim[] = [];
+      for (const [claim, run] of running) {
+        if (!run.some((row) => ids.has(row.id))) continue;
+        running.delete(claim);
+        ended.push(claim);
+        for (const row of run) {
+          row.progress = settled(row.progress, ids.has(row.id) ? { to: "done" } : { to: "release" }, now);
+          if (ids.has(row.id)) forget(row);
+        }
+        lost.set(claim, run);
+      }
+      for (const id of ids) {
+        const row = rows.get(id);
+        if (row === undefined) continue;
+        // One that is about to be claimed leaves its lane when its run is given back.
+        if (reserved.delete(row)) row.progress = settled(row.progress, { to: "done" }, now);
+        else book.remove(row, now);
+        forget(row);
+      }
+      return ended;
+    },
+    mark() {
+      const open = [...reserved];
+      for (const [claim, run] of running) if (!settling.has(claim)) open.push(...run);
+      const text = open.map(({ id }) => id).join();
+      if (text === marked) return undefined;
+      marked = text;
+      return Object.fromEntries(open.map(({ id, progress }) => [id, progress.firstAttemptAt ?? 0]));
+    },
+    unmark() {
+      marked = undefined;
+    },
+    has: (id) => rows.has(id),
+    unclaimed: () => [...rows.values()].filter(({ progress }) => progress.state === "waiting").map(({ id }) => id),
+    nextDueAt: book.nextDueAt,
+    suspects: book.suspects,
+    get size() {
+      return rows.size;
+    },
+    stats() {
+      let runs = 0;
+      for (const run of running.values()) runs += run.length;
+      return {
+        waiting: rows.size - runs,
+        running: runs,
+        blockedLanes: book.blocked(),
+        oldestWaitingAt: oldestWaiting(rows.values()),
+      };
+    },
+  };
+}
+
+function oldestWaiting(rows: Iterable<Row>): number | undefined {
+  for (const row of rows) if (row.progress.state === "waiting") return row.receivedAt;
+  return undefined;
+}

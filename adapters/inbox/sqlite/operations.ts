@@ -1,0 +1,74 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Counters } from "./counters.ts";
+import { jobFinder, type FoundPage } from "./find.ts";
+import { createHands, type Hands } from "./hands.ts";
+import { createIntake, type Intake } from "./intake.ts";
+import { createJobLists } from "./job-lists.ts";
+import type { DeliveryRow, JobRow, SettleRecord } from "./messages.ts";
+import { createOwnership, type Ownership } from "./ownership.ts";
+import { createRemovals, type Removals } from "./removals.ts";
+import { settleWriter } from "./settle-writer.ts";
+import { createStoneTable, type StoneTable } from "./stone-table.ts";
+
+/** What a commit can do. Each runs inside its transaction. */
+export interface Operations extends Ownership, Intake, Hands, Removals, StoneTable {
+  settle(records: readonly SettleRecord[]): void;
+  deliveries(ids: readonly number[]): DeliveryRow[];
+  /** The oldest, with the entry to go on with. */
+  unexpanded(max: number): (DeliveryRow & { readonly cursor: number })[];
+  /** Unsettled jobs, in the order of ids. */
+  jobs(page: { readonly after: number; readonly limit: number }): JobRow[];
+  /** Jobs in a range of ids behind `after`. */
+  find(after: number): FoundPage;
+  unhandled(page: { readonly after: number; readonly limit: number }): UnhandledRow[];
+  /** The copy that a dead or unhandled job carries. */
+  copyOf(id: number): DeliveryRow | undefined;
+}
+
+/** An unhandled job with its own copy of the delivery. */
+interface UnhandledRow extends DeliveryRow {
+  readonly delivery: number;
+  readonly entry: number;
+  readonly consumer: string | null;
+}
+
+const DELIVERY = `id, received_at AS receivedAt, sent_at AS sentAt, source, signed_by AS signedBy, signature, headers, body`;
+
+export function createOperations(
+  db: DatabaseSync,
+  options: { readonly counters: Counters; readonly dedupeWindowMs: number },
+): Operations {
+  const lists = createJobLists(db);
+  const parts = { lists, ...options };
+  const settle = settleWriter(db, options.counters);
+  const sql = {
+    delivery: db.prepare(`SELECT ${DELIVERY} FROM delivery WHERE id = ?`),
+    unexpanded: db.prepare(`SELECT ${DELIVERY}, cursor FROM delivery WHERE cursor IS NOT NULL ORDER BY id LIMIT ?`),
+    jobs: db.prepare(
+      `SELECT id, delivery, entry, consumer, lane, merge_key AS mergeKey, received_at AS receivedAt, attempts, deaths,
+         first_attempt_at AS firstAttemptAt, run_at AS runAt, delay_ms AS delayMs, error, replay_of AS replayOf
+       FROM job WHERE id > ? ORDER BY id LIMIT ?`,
+    ),
+    unhandled: db.prepare(
+      `SELECT ${DELIVERY}, delivery, entry, consumer FROM dead WHERE state = 'unhandled' AND id > ? ORDER BY id LIMIT ?`,
+    ),
+    copyOf: db.prepare(`SELECT ${DELIVERY} FROM dead WHERE id = ?`),
+  };
+
+  return {
+    ...createOwnership(db, options.counters),
+    ...createIntake(db, parts),
+    ...createHands(db, parts),
+    ...createRemovals(db, parts),
+    ...createStoneTable(db),
+    settle(records) {
+      for (const record of records) settle(record);
+    },
+    deliveries: (wanted) => wanted.flatMap((id) => (sql.delivery.get(id) as unknown as DeliveryRow | undefined) ?? []),
+    unexpanded: (max) => sql.unexpanded.all(max) as unknown as (DeliveryRow & { cursor: number })[],
+    jobs: ({ after, limit }) => sql.jobs.all(after, limit) as unknown as JobRow[],
+    find: jobFinder(db, parts),
+    unhandled: ({ after, limit }) => sql.unhandled.all(after, limit) as unknown as UnhandledRow[],
+    copyOf: (id) => sql.copyOf.get(id) as unknown as DeliveryRow | undefined,
+  };
+}

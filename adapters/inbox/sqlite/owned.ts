@@ -1,0 +1,115 @@
+import { StorageError, type Delivery, type NewEvent } from "../../../src/adapter.ts";
+import { toStorageError, type Channel } from "./channel.ts";
+import { createLanes, type Lanes } from "./lanes.ts";
+import { FRESH_ROW, type JobRow, type Made } from "./messages.ts";
+import type { Operations } from "./operations.ts";
+
+/** What the process that works has of the file in its memory. */
+export interface Owned {
+  /** Undefined while another process works, or nobody does. */
+  readonly epoch: number | undefined;
+  /** All that waits is in its lane: events of new deliveries may become jobs. */
+  readonly isLoaded: boolean;
+  readonly lanes: Lanes;
+  /** Takes the work over from whoever had it, and loads what waits. */
+  takeOver(channel: Channel): Promise<void>;
+  /** After the commit thread was replaced: makes memory follow the file. */
+  resume(channel: Channel): Promise<void>;
+  /** New jobs of other origins; passed over where another process works. */
+  append(rows: readonly JobRow[]): void;
+  /** The jobs that a commit made of some events. */
+  appendMade(origin: Origin, events: readonly NewEvent[], made: Made): void;
+  /** This process works no more. */
+  leave(): void;
+}
+
+interface Origin {
+  readonly id: number;
+  readonly receivedAt: number;
+  /** Undefined: it is not held for its claim. */
+  readonly delivery: Delivery | undefined;
+}
+
+/** Rows read at once: the loop must not stop for a million. */
+const PAGE = 2_000;
+
+export function createOwned(now: () => number): Owned {
+  let epoch: number | undefined;
+  let isLoaded = false;
+  let lanes = createLanes();
+
+  /** Brings in what memory has not, and takes out what waits there alone: a removal, too, may have held unknown. */
+  async function load(channel: Channel): Promise<void> {
+    const unseen = new Set(lanes.unclaimed());
+    for (let after = 0; ;) {
+      const page: readonly JobRow[] = await run(channel, "jobs", { after, limit: PAGE });
+      for (const row of page) {
+        unseen.delete(row.id);
+        if (!lanes.has(row.id)) lanes.append(row, undefined, now());
+      }
+      after = page.at(-1)?.id ?? after;
+      if (page.length < PAGE) break;
+    }
+    lanes.remove(unseen, now());
+    isLoaded = true;
+  }
+
+  return {
+    get epoch() {
+      return epoch;
+    },
+    get isLoaded() {
+      return isLoaded;
+    },
+    get lanes() {
+      return lanes;
+    },
+    async takeOver(channel) {
+      lanes = createLanes();
+      isLoaded = false;
+      epoch = await run(channel, "takeOver", undefined);
+      await load(channel);
+    },
+    async resume(channel) {
+      if (epoch === undefined) return;
+      epoch = await run(channel, "resume", epoch);
+      await load(channel);
+    },
+    append(rows) {
+      if (isLoaded) for (const row of rows) lanes.append(row, undefined, now());
+    },
+    appendMade({ id: delivery, receivedAt, delivery: whole }, events, { duplicates, ids }) {
+      const seen = new Set(duplicates);
+      let next = 0;
+      for (const [index, { entry, event, jobs }] of events.entries()) {
+        if (seen.has(index)) continue;
+        for (const { state, consumer = "", lane = null, mergeKey = null } of jobs) {
+          if (state !== "waiting") continue;
+          const id = ids[next] as number;
+          next += 1;
+          lanes.append(
+            { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null },
+            whole === undefined ? undefined : { delivery: whole, event },
+            now(),
+          );
+        }
+      }
+    },
+    leave() {
+      epoch = undefined;
+      isLoaded = false;
+    },
+  };
+}
+
+/** By itself, before or beside the commits of all others. */
+async function run<V extends keyof Operations>(
+  channel: Channel,
+  verb: V,
+  input: unknown,
+): Promise<ReturnType<Operations[V]>> {
+  const [result] = await channel.run({ epoch: undefined, tasks: [{ verb, input }], bytes: new Uint8Array(0) });
+  if (result === undefined) throw new StorageError("storage-failed", "The commit thread gave no result.");
+  if ("error" in result) throw toStorageError(result.error);
+  return result.value as ReturnType<Operations[V]>;
+}

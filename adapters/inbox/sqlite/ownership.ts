@@ -1,0 +1,56 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Counters } from "./counters.ts";
+import { FileError } from "./file-error.ts";
+
+/** Who works on a file, and what may be running there. */
+export interface Ownership {
+  /** @throws FileError `epoch-stale` when another process took over */
+  assertEpoch(epoch: number): void;
+  /** What may be running from now on: when each was claimed, by id. */
+  mark(running: Readonly<Record<string, number>>): void;
+  /** A new owner: what was marked counts one attempt and one death. @returns its epoch */
+  takeOver(): number;
+  /** The same owner with another commit thread: nothing of the former one counts any more. @returns its epoch */
+  resume(epoch: number): number;
+}
+
+export function createOwnership(db: DatabaseSync, counters: Counters): Ownership {
+  const sql = {
+    epoch: db.prepare("SELECT epoch FROM owner"),
+    running: db.prepare("SELECT running FROM owner"),
+    mark: db.prepare("UPDATE owner SET running = ?"),
+    raise: db.prepare("UPDATE owner SET epoch = epoch + 1 RETURNING epoch"),
+    // From the third death on it is only claimed to be buried, which is no attempt.
+    orphan: db.prepare(
+      `UPDATE job SET attempts = attempts + (deaths < 3), deaths = deaths + 1, first_attempt_at = coalesce(first_attempt_at, ?),
+         run_at = 0, delay_ms = 0 WHERE id = ?`,
+    ),
+  };
+
+  const marked = (): Record<string, number> =>
+    JSON.parse(String(sql.running.get()?.["running"])) as Record<string, number>;
+
+  function mark(running: Readonly<Record<string, number>>): void {
+    counters.add("running", Object.keys(running).length - Object.keys(marked()).length);
+    sql.mark.run(JSON.stringify(running));
+  }
+
+  function assertEpoch(epoch: number): void {
+    if (sql.epoch.get()?.["epoch"] === epoch) return;
+    throw new FileError("epoch-stale", "Another process has taken over the work on this inbox.");
+  }
+
+  return {
+    assertEpoch,
+    mark,
+    takeOver() {
+      for (const [id, claimedAt] of Object.entries(marked())) sql.orphan.run(claimedAt, Number(id));
+      mark({});
+      return Number(sql.raise.get()?.["epoch"]);
+    },
+    resume(epoch) {
+      assertEpoch(epoch);
+      return Number(sql.raise.get()?.["epoch"]);
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Inbox } from "hookline";
+import type { InboxSubject } from "hookline/testing";
+import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
+import { crashSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+
+/** SQLite inboxes, each in a new folder of its own; a crash leaves the folder to the successor. */
+export function inFolders(toInbox: (file: string) => Inbox = sqliteInbox): Required<InboxSubject> {
+  const folders = new WeakMap<Inbox, string>();
+  const inboxIn = (folder: string): Inbox => {
+    const inbox = toInbox(join(folder, "inbox.db"));
+    folders.set(inbox, folder);
+    return inbox;
+  };
+  return {
+    make: () => inboxIn(mkdtempSync(join(tmpdir(), "hookline-"))),
+    crash(inbox) {
+      crashSqliteInbox(inbox);
+      return inboxIn(folders.get(inbox) ?? "");
+    },
+    cleanup: (inbox) => rmSync(folders.get(inbox) ?? "", { recursive: true, force: true }),
+  };
+}

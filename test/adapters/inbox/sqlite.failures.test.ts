@@ -1,0 +1,159 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Worker as Thread } from "node:worker_threads";
+import { StorageError, type Claim, type WorkingInbox } from "hookline/adapter";
+import { expect, onTestFinished, test } from "vitest";
+import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
+import { mail, one } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { eventually } from "../../support/eventually.ts";
+import { faultyChannels } from "./faulty-channel.ts";
+
+const MANY = { max: 10, mergeMax: 1 };
+const DONE = { to: "done" } as const;
+const FULL = { errcode: 13 };
+const IO_ERROR_IN_FSYNC = { errcode: 1034 };
+
+async function bench() {
+  const folder = mkdtempSync(join(tmpdir(), "hookline-"));
+  const channels = faultyChannels();
+  const file = join(folder, "inbox.db");
+  const opened = await openBench({
+    make: () => createSqliteInbox({ file, maxJobs: 1_000, openChannel: channels.open }),
+    cleanup: () => rmSync(folder, { recursive: true }),
+  });
+  onTestFinished(() => opened.end());
+  const { inbox, clock } = opened;
+  return { channels, inbox, clock, file, isReady: () => eventually(() => expect(inbox.ready().ready).toBe(true)) };
+}
+
+async function claimOne(inbox: WorkingInbox): Promise<Claim> {
+  const { claims } = await inbox.claim({ max: 1, mergeMax: 1 });
+  return claims[0] as Claim;
+}
+
+async function claimedIds(inbox: WorkingInbox): Promise<string[]> {
+  const { claims } = await inbox.claim(MANY);
+  return claims.map(({ jobs: [{ delivery }] }) => String(JSON.parse(delivery.body.toString()).payloads[0].id));
+}
+
+test("a commit thread that is killed is replaced, and what was kept is handled", async () => {
+  const threads: Thread[] = [];
+  const note = (thread: Thread): unknown => threads.push(thread);
+  process.on("worker", note);
+  onTestFinished(() => void process.off("worker", note));
+  const { inbox, isReady, channels } = await bench();
+  await inbox.keep([mail(["a"])]);
+  const killed = threads.at(-1)?.terminate();
+  const [kept] = await inbox.keep([mail(["b"])]);
+  await killed;
+  expect(kept).toBeInstanceOf(StorageError);
+  await isReady();
+  expect(channels.opened).toBe(2);
+  await inbox.keep([mail(["c"])]);
+  expect(await claimedIds(inbox)).toEqual(["a", "c"]);
+});
+
+test("what was kept by a thread that died right after its commit is handled once, in its order", async () => {
+  const { inbox, isReady, channels } = await bench();
+  await inbox.keep([mail([one("a")])]);
+  channels.next("dies after");
+  expect(await inbox.keep([mail([one("b")])])).toEqual([expect.any(StorageError)]);
+  expect(inbox.ready().ready).toBe(false);
+  await isReady();
+  await inbox.keep([mail([one("c")])]);
+  for (const id of ["a", "b", "c"]) {
+    const claim = await claimOne(inbox);
+    expect(JSON.parse(claim.jobs[0].delivery.body.toString())).toMatchObject({ payloads: [{ id }] });
+    expect(await inbox.settle([{ claim, outcomes: [DONE] }])).toEqual([true]);
+  }
+  expect(await claimedIds(inbox)).toEqual([]);
+  expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 });
+});
+
+test.each(["dies before", "dies after"] as const)(
+  "a settle whose commit thread %s can be told again, and its lane is closed until then",
+  async (fault) => {
+    const { inbox, isReady, channels } = await bench();
+    await inbox.keep([mail([one("a")]), mail([one("b")])]);
+    const claim = await claimOne(inbox);
+    channels.next(fault);
+    await expect(inbox.settle([{ claim, outcomes: [DONE] }])).rejects.toThrow(StorageError);
+    await isReady();
+    expect(await claimedIds(inbox)).toEqual([]);
+    expect(await inbox.settle([{ claim, outcomes: [DONE] }])).toEqual([true]);
+    expect(await claimedIds(inbox)).toEqual(["b"]);
+  },
+);
+
+test.each(["dies before", "dies after"] as const)(
+  "a claim whose commit thread %s counts no attempt and no death",
+  async (fault) => {
+    const { inbox, isReady, channels } = await bench();
+    await inbox.keep([mail(["a"])]);
+    channels.next(fault);
+    await expect(inbox.claim(MANY)).rejects.toThrow(StorageError);
+    await isReady();
+    const { jobs } = await claimOne(inbox);
+    expect(jobs).toMatchObject([{ attempt: 1, deaths: 0 }]);
+    expect(await inbox.jobs.find({ limit: 10 })).toMatchObject({ jobs: [{ state: "running" }] });
+  },
+);
+
+test("what runs while the commit thread is replaced runs on, and its death would still be counted", async () => {
+  const { inbox, isReady, channels } = await bench();
+  await inbox.keep([mail(["a"])]);
+  const claim = await claimOne(inbox);
+  channels.next("dies before");
+  await inbox.keep([mail(["b"])]);
+  await isReady();
+  const { jobs } = await inbox.jobs.find({ limit: 10 });
+  expect(jobs).toMatchObject([{ state: "running", attempts: 1 }]);
+  expect(await inbox.settle([{ claim, outcomes: [DONE] }])).toEqual([true]);
+});
+
+test("jobs that were dropped by a commit of unknown outcome are not handled", async () => {
+  const { inbox, isReady, channels } = await bench();
+  await inbox.keep([mail(["a"]), mail(["b"])]);
+  const { jobs } = await inbox.jobs.find({ limit: 1 });
+  channels.next("dies after");
+  await expect(inbox.jobs.drop({ ids: jobs.map(({ id }) => id) })).rejects.toThrow(StorageError);
+  await isReady();
+  expect(inbox.stats().waiting).toBe(1);
+  expect(await claimedIds(inbox)).toEqual(["b"]);
+});
+
+test("a full disk changes nothing in memory: 503, lanes closed until a settle holds", async () => {
+  const { inbox, channels } = await bench();
+  await inbox.keep([mail([one("a")]), mail([one("b")])]);
+  const before = inbox.stats();
+  channels.next(FULL);
+  expect(await inbox.keep([mail(["c"])])).toMatchObject([{ code: "disk-full" }]);
+  channels.next(FULL);
+  await expect(inbox.claim(MANY)).rejects.toThrow(StorageError);
+  expect(inbox.stats()).toEqual(before);
+  const claim = await claimOne(inbox);
+  expect(claim.jobs).toMatchObject([{ attempt: 1 }]);
+  channels.next(FULL);
+  await expect(inbox.settle([{ claim, outcomes: [DONE] }])).rejects.toMatchObject({ code: "disk-full" });
+  // The second look sees what the commit of the first one marked.
+  for (const state of ["running", "running"])
+    expect(await inbox.jobs.find({ limit: 1 })).toMatchObject({ jobs: [{ state }] });
+  expect(await claimedIds(inbox)).toEqual([]);
+  expect(await inbox.settle([{ claim, outcomes: [DONE] }])).toEqual([true]);
+  expect(await claimedIds(inbox)).toEqual(["b"]);
+  expect(channels.opened).toBe(1);
+});
+
+test("after a failed fsync the file is opened anew before anything else is kept", async () => {
+  const { inbox, clock, isReady, channels } = await bench();
+  channels.next(IO_ERROR_IN_FSYNC);
+  expect(await inbox.keep([mail(["a"])])).toEqual([expect.any(StorageError)]);
+  expect(await inbox.keep([mail(["b"])])).toEqual([expect.any(StorageError)]);
+  await clock.advance(1_000);
+  await isReady();
+  expect(channels.opened).toBe(2);
+  expect(await inbox.keep([mail(["c"])])).toMatchObject([{ expanded: true }]);
+  expect(await claimedIds(inbox)).toEqual(["c"]);
+});
