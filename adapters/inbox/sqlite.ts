@@ -1,9 +1,15 @@
 import { fileURLToPath } from "node:url";
-import type { Inbox } from "../../src/index.ts";
+import { UsageError, type Inbox } from "../../src/index.ts";
 import { createSqliteInbox } from "./sqlite/sqlite-inbox.ts";
 
 /** How much an inbox in a file may hold, and for how long. */
 export interface SqliteInboxOptions {
+  /** Done and skipped jobs, and their deliveries. @default 7 */
+  keepDoneDays?: number | undefined;
+  /** Jobs that nobody handles. Dead ones have no limit. @default 7 */
+  keepUnhandledDays?: number | undefined;
+  /** With less room on the disk deliveries get 503, and what is kept is still handled. @default 256 MiB */
+  minFreeDiskBytes?: number | undefined;
   /** Waiting in memory, some 600 B each; more wait on disk. @default 500_000 */
   maxJobs?: number | undefined;
 }
@@ -11,9 +17,34 @@ export interface SqliteInboxOptions {
 /**
  * Keeps deliveries in an SQLite file: what is acknowledged survives a crash and a power cut. Any number of processes receive into one file;
  * one of them works, and another takes over within a second when it dies. Opens the file at `start()` or at the first delivery.
- * @param file on a local disk
+ * @param file on a local disk; files of the same name with an ending lie beside it
+ * @throws UsageError `option-invalid`
  * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: sqliteInbox("inbox.db") });
  */
-export function sqliteInbox(file: string | URL, { maxJobs = 500_000 }: SqliteInboxOptions = {}): Inbox<"disk"> {
-  return createSqliteInbox({ file: typeof file === "string" ? file : fileURLToPath(file), maxJobs });
+export function sqliteInbox(file: string | URL, options: SqliteInboxOptions = {}): Inbox<"disk"> {
+  const { keepDoneDays = 7, keepUnhandledDays = 7, minFreeDiskBytes = 256 * 1024 * 1024, maxJobs = 500_000 } = options;
+  const inbox: Inbox<"disk"> = createSqliteInbox({
+    file: toPath(file),
+    keepDoneMs: positive("keepDoneDays", keepDoneDays) * DAY_MS,
+    keepUnhandledMs: positive("keepUnhandledDays", keepUnhandledDays) * DAY_MS,
+    minFreeDiskBytes: positive("minFreeDiskBytes", minFreeDiskBytes, { orZero: true }),
+    maxJobs: positive("maxJobs", maxJobs),
+  });
+  return inbox;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+function toPath(file: unknown): string {
+  if (file instanceof URL && file.protocol === "file:") return fileURLToPath(file);
+  if (typeof file === "string" && file !== "" && file !== ":memory:") return file;
+  throw new UsageError("option-invalid", `sqliteInbox got ${String(file)}, expected the path or file: URL of a file.`, {
+    fix: 'Name a file on a local disk, such as sqliteInbox("inbox.db"); memoryInbox() keeps nothing on a disk.',
+  });
+}
+
+function positive(name: string, value: unknown, { orZero = false } = {}): number {
+  if (typeof value === "number" && Number.isFinite(value) && (value > 0 || (orZero && value === 0))) return value;
+  const wanted = orZero ? "a number that is not negative" : "a positive number";
+  throw new UsageError("option-invalid", `sqliteInbox got ${name} ${String(value)}, expected ${wanted}.`);
 }

@@ -4,5 +4,3 @@
 export type { AfterHandlers } from "hookline";
 // @ts-expect-error -- what they will refuse
 export type { OutlivesFunction } from "hookline";
-// @ts-expect-error -- the inbox in a file
-export type { SqliteInboxOptions } from "hookline/sqlite";

@@ -20,6 +20,12 @@ import { createWorkerPlace, type WorkerPlace } from "./worker-place.ts";
 /** How an inbox in a file is made. */
 export interface SqliteOptions {
   readonly file: string;
+  /** Done and skipped jobs, milliseconds since they were received. @default 7 days */
+  readonly keepDoneMs?: number;
+  /** @default 7 days */
+  readonly keepUnhandledMs?: number;
+  /** 0: whatever there is. @default 0 */
+  readonly minFreeDiskBytes?: number;
   /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
   readonly maxJobs: number;
   /** @default a thread that owns the file */
