@@ -8,8 +8,10 @@ export default defineConfig({
   ssr: { resolve: { conditions: [...conditions, "module", "node"] } },
   test: {
     include: ["test/**/*.test.ts"],
-    // The packed package takes minutes: `npm run test:package`.
-    exclude: [...configDefaults.exclude, "test/package.test.ts"],
+    // vitest leaves a core idle.
+    maxWorkers: "100%",
+    // These take minutes: `npm run test:package` and `npm run test:faults`.
+    exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**"],
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts", "adapters/**/*.ts"],

@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createApp } from "./tour/app.ts";
-import { countAll } from "./tour/check.ts";
+import { countAll, type Count } from "./tour/check.ts";
 import { createJournal } from "./tour/journal.ts";
 import { createNarrator } from "./tour/narrator.ts";
 import { parts } from "./tour/parts.ts";
@@ -12,7 +15,9 @@ const startedAt = performance.now();
 const secret = "from the application's dashboard";
 const journal = createJournal();
 const narrator = createNarrator(process.stdout);
-const app = createApp(secret, (event, text) => journal.add(event.type, text), {
+const folder = mkdtempSync(join(tmpdir(), "hookline-tour-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const app = createApp({ secret, file: join(folder, "inbox.db") }, (event, text) => journal.add(event.type, text), {
   refused: ({ code }) => journal.add("refused", code),
   duplicate: ({ job }) => journal.add(job.event.type, "a duplicate: no call"),
   failed: ({ job, error }) => journal.add(job.event.type, error instanceof Error ? error.message : String(error)),
@@ -24,10 +29,12 @@ const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks
 const service = createService(url, secret);
 narrator.title("Hookline, a tour");
 narrator.line(`An Express app with typed handlers listens on ${url}.`);
+narrator.line("It keeps what it receives in an SQLite file before it answers.");
 narrator.line("The same program plays the service: it signs what it sends, and obeys what is answered.");
-for (const part of parts) await part({ app, service, journal, narrator });
+const counts: Count[] = [];
+for (const part of parts) await part({ app, service, journal, narrator, secret, folder, counts });
 await app.receiver.idle();
-const counts = countAll(service, app);
+counts.unshift(...countAll(service, app));
 server.close();
 await app.receiver.close();
 

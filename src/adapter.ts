@@ -12,6 +12,7 @@ export type {
   Expanded,
   Expansion,
   Inbox,
+  InboxDisk,
   InboxHost,
   InboxJobs,
   InboxStats,

@@ -2,6 +2,8 @@
 export interface Timer {
   /** It does not fire any more. */
   clear(): void;
+  /** It does not keep the process. Best effort: a clock of one's own need not know it. */
+  unref?(): void;
 }
 
 /**
@@ -22,6 +24,6 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer(run, ms) {
     const timer = setTimeout(run, Math.min(Math.max(ms, 0), LONGEST_TIMER_MS));
-    return { clear: () => clearTimeout(timer) };
+    return { clear: () => clearTimeout(timer), unref: () => void timer.unref() };
   },
 };

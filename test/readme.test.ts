@@ -126,7 +126,7 @@ function start(
   output: () => string;
   printed: (text: string) => Promise<void>;
 } {
-  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env } });
+  const child = spawn(command, args, { cwd: folder, env: { ...process.env, ...env } });
   onTestFinished(() => void child.kill("SIGKILL"));
   let output = "";
   const collect = (chunk: Buffer): void => {

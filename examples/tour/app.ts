@@ -1,7 +1,8 @@
 import type { Server } from "node:http";
 import express from "express";
-import { createReceiver, memoryInbox, type AnyEvent, type Observer, type Receiver } from "hookline";
+import { createReceiver, type AnyEvent, type Observer, type Receiver } from "hookline";
 import { expressReceiver } from "hookline/express";
+import { sqliteInbox } from "hookline/sqlite";
 
 /** Its user has left, but the subscription still sends. */
 export const CLOSED_ACCOUNT = 99;
@@ -20,11 +21,17 @@ export interface App {
 /** Where a real app would do its work, this one says what it would do. */
 export type Say = (event: AnyEvent, text: string) => void;
 
+/** Where it keeps what it receives, and what the signature is made with. */
+export interface AppOptions {
+  readonly file: string;
+  readonly secret: string;
+}
+
 /** Handlers first, then the mount, then the start. */
-export function createApp(secret: string, say: Say, observer: Observer): App {
+export function createApp({ file, secret }: AppOptions, say: Say, observer: Observer): App {
   const busy = new Map<string, Promise<void>>();
-  // Without a logger: the tour tells what a log would, and a memory inbox will do for as long as it takes.
-  const receiver = createReceiver({ secret, inbox: memoryInbox(), log: false });
+  // Without a logger: the tour tells what a log would.
+  const receiver = createReceiver({ secret, inbox: sqliteInbox(file), log: false });
   receiver.observe(observer);
 
   // Each event's type follows from its name: there is an `event.calendarId` for calendars, and for nothing else.

@@ -1,4 +1,5 @@
 import { CLOSED_ACCOUNT, LOCKED_TASK } from "./app.ts";
+import { crashing } from "./crashing.ts";
 import * as wire from "./deliveries.ts";
 import { show, type Stage } from "./stage.ts";
 
@@ -11,6 +12,7 @@ export const parts: readonly ((stage: Stage) => Promise<void>)[] = [
   failing,
   merging,
   unsubscribing,
+  crashing,
 ];
 
 async function handshake({ service, narrator }: Stage): Promise<void> {

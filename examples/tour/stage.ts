@@ -1,4 +1,5 @@
 import type { App } from "./app.ts";
+import type { Count } from "./check.ts";
 import { labelOf, type Delivery } from "./deliveries.ts";
 import type { Journal } from "./journal.ts";
 import type { Narrator } from "./narrator.ts";
@@ -11,6 +12,11 @@ export interface Stage {
   /** What happens in the app. */
   readonly journal: Journal;
   readonly narrator: Narrator;
+  readonly secret: string;
+  /** For files; it goes with the tour. */
+  readonly folder: string;
+  /** What a part counts by itself, for the end. */
+  readonly counts: Count[];
 }
 
 /** Sends a delivery, waits for what comes of it, and tells both in one row. */

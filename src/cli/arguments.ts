@@ -22,19 +22,31 @@ export interface RequiredFlag<T> extends Read<T> {
   readonly required: true;
 }
 
+/** Any number of values that stand there by their place. */
+export interface ManyArguments<T> extends Read<T> {
+  readonly argument: string;
+  readonly many: true;
+}
+
 /** A flag that is there or not, such as `--help`. */
 interface Switch {
   /** Its one letter, such as `h`. */
-  readonly short: string;
+  readonly short: string | undefined;
 }
 
-type Valued = ValueFlag<unknown> | RequiredFlag<unknown>;
+type Valued = ValueFlag<unknown> | RequiredFlag<unknown> | ManyArguments<unknown>;
 
 export type Flags = Readonly<Record<string, Valued | Switch>>;
 
 /** What the flags say: a value, or whether a switch is there. */
 export type ValuesOf<F extends Flags> = {
-  readonly [N in keyof F]: F[N] extends ValueFlag<infer T> ? T : F[N] extends RequiredFlag<infer T> ? T : boolean;
+  readonly [N in keyof F]: F[N] extends ValueFlag<infer T>
+    ? T
+    : F[N] extends RequiredFlag<infer T>
+      ? T
+      : F[N] extends ManyArguments<infer T>
+        ? readonly T[]
+        : boolean;
 };
 
 /**
@@ -53,9 +65,12 @@ export function parseArguments<const F extends Flags>(args: readonly string[], f
   for (const token of tokens) {
     if (token.kind === "option-terminator") continue;
     if (token.kind === "positional") {
-      const place = places.shift();
-      if (place === undefined) throw mistake(`Got the argument "${token.value}", ${onlyThose(flags)}.`, flags);
-      values[place[0]] = valueOf({ rawName: place[1].argument, value: token.value, inlineValue: true }, place[1]);
+      const [name, flag] = places[0] ?? [];
+      if (name === undefined || flag === undefined)
+        throw mistake(`Got the argument "${token.value}", ${onlyThose(flags)}.`, flags);
+      const value = valueOf({ rawName: flag.argument, value: token.value, inlineValue: true }, flag);
+      values[name] = "many" in flag ? [...(values[name] as readonly unknown[]), value] : value;
+      if (!("many" in flag)) places.shift();
       continue;
     }
     const flag = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined;
@@ -80,6 +95,7 @@ interface Token {
 }
 
 function defaultOf(flag: Valued): unknown {
+  if ("many" in flag) return [];
   return "default" in flag ? flag.default : undefined;
 }
 
@@ -114,11 +130,13 @@ function isPlaced(entry: [string, Flags[string]]): entry is [string, Valued & { 
   return "argument" in entry[1];
 }
 
-function optionsOf(flags: Flags): Record<string, { type: "string" } | { type: "boolean"; short: string }> {
+function optionsOf(flags: Flags): Record<string, { type: "string" } | { type: "boolean"; short?: string }> {
   return Object.fromEntries(
     Object.entries(flags).map(([name, flag]) => [
       name,
-      "short" in flag ? { type: "boolean", short: flag.short } : { type: "string" },
+      "short" in flag
+        ? { type: "boolean", ...(flag.short === undefined ? {} : { short: flag.short }) }
+        : { type: "string" },
     ]),
   );
 }

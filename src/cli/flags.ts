@@ -57,3 +57,13 @@ export const urlFlag: RequiredFlag<string> = {
   },
   required: true,
 };
+
+/** The path of a file. */
+export const fileFlag: ValueFlag<string | undefined> = {
+  expects: "the path of a file",
+  read: (text) => (text === "" || text === ":memory:" ? undefined : text),
+  default: undefined,
+};
+
+/** A flag without a value and without a letter. */
+export const switchFlag = { short: undefined } as const;

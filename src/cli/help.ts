@@ -35,8 +35,8 @@ export const SERVE_HELP = `Receive deliveries and print each handled event as a 
 
 Usage: SIGNING_SECRET=<secret> hookline serve [flags]
 
-Every delivery is verified, kept in memory and answered 200. Then its events are
-printed on stdout:
+Every delivery is verified, kept and answered 200. Then its events are printed
+on stdout:
 
   {"name":"email.created","jobId":"...","attempt":1,"merged":1,"event":{...}}
 
@@ -63,6 +63,9 @@ Flags:
                     GET /readyz  200; 503 where a delivery would not be kept
                     GET /stats   counters, and problems with their fixes
                     0 takes a free port. Default: nobody is told.
+  --inbox <file>    Keep deliveries in this SQLite file, on a local disk: what
+                    was answered 200 survives a crash and a power cut. Default:
+                    in memory, which ends with the process.
   -h, --help        Print this.
 
 Environment:
@@ -71,8 +74,10 @@ Environment:
   NO_COLOR          Set it for a log without colours on a terminal.
 
 SIGTERM and Ctrl-C end it well: nothing more is taken in, and what was taken in
-is printed. A second one ends it at once; what is not printed by then is lost,
-as memory ends with the process.
+is printed, or with --inbox kept for the next start. A second one ends it at
+once; what is not printed by then is lost where it was kept in memory. With
+--inbox it comes again at the next start, and so does a line that was being
+printed, with its attempt counted.
 
 ${EXIT_CODES}
 `;

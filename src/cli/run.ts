@@ -6,11 +6,15 @@ import type { Command, Io } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { explainCommand } from "./explain.ts";
 import { mainHelp } from "./help.ts";
+import { INBOX_COMMANDS, inboxCommand } from "./inbox/group.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 
 /** What can follow `hookline`, in the order of the help. */
-const COMMANDS: readonly Command[] = [serve, send, explainCommand];
+const COMMANDS: readonly Command[] = [serve, send, explainCommand, inboxCommand];
+
+/** Those of several words, too; the longest that fits is meant. */
+const ALL: readonly Command[] = [...COMMANDS, ...INBOX_COMMANDS].toSorted((a, b) => b.name.length - a.name.length);
 
 /**
  * The program: finds the command, reads its flags, runs it. Never rejects: what goes wrong is a sentence on stderr and an
@@ -22,10 +26,12 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
   // A reader that leaves must not end the process half-way; what matters to a command it finds out itself.
   io.stdout.on("error", () => {});
   io.stderr.on("error", () => {});
-  const command = COMMANDS.find(({ name }) => name === args[0]);
+  const command = commandIn(args);
   const typed = command === undefined ? "hookline" : `hookline ${command.name}`;
   try {
-    return await (command === undefined ? runMain(args, io) : runCommand(command, args.slice(1), io));
+    return await (command === undefined
+      ? runMain(args, io)
+      : runCommand(command, args.slice(command.name.split(" ").length), io));
   } catch (error) {
     return report(typed, error, io);
   }
@@ -47,16 +53,20 @@ async function runMain([word, ...rest]: readonly string[], io: Io): Promise<Exit
     case "-h":
       return print(mainHelp(COMMANDS), io);
     case "help":
-      return print(rest[0] === undefined ? mainHelp(COMMANDS) : helpOf(rest[0]), io);
+      return print(rest[0] === undefined ? mainHelp(COMMANDS) : helpOf(rest), io);
     default:
       throw unknown(word);
   }
 }
 
-function helpOf(name: string): string {
-  const command = COMMANDS.find((one) => one.name === name);
-  if (command === undefined) throw unknown(name);
+function helpOf(words: readonly string[]): string {
+  const command = commandIn(words);
+  if (command === undefined || command.name.split(" ").length < words.length) throw unknown(words.join(" "));
   return command.help;
+}
+
+function commandIn(words: readonly string[]): Command | undefined {
+  return ALL.find(({ name }) => name.split(" ").every((word, at) => word === words[at]));
 }
 
 function unknown(word: string | undefined): CommandError {

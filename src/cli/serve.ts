@@ -1,17 +1,19 @@
 import { nodeReceiver } from "../../adapters/http/node.ts";
-import { createReceiver, memoryInbox, type Logger } from "../index.ts";
+import { sqliteInbox } from "../../adapters/inbox/sqlite.ts";
+import { createReceiver, memoryInbox, RetryLater, type Logger } from "../index.ts";
 import { startAdmin } from "./admin.ts";
 import { CommandError } from "./command-error.ts";
 import { defineCommand, type Io } from "./command.ts";
 import { drain } from "./drain.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { adminPortFlag, hostFlag, pathFlag, portFlag } from "./flags.ts";
+import { adminPortFlag, fileFlag, hostFlag, pathFlag, portFlag } from "./flags.ts";
 import { SERVE_HELP } from "./help.ts";
 import { createJsonLines } from "./json-lines.ts";
 import { listen } from "./listen.ts";
 import { createLog } from "./log.ts";
 import { secretOf } from "./secret.ts";
 import { listenForStop } from "./stopping.ts";
+import { endedWithoutReader } from "./without-reader.ts";
 
 /** `hookline serve`: a receiver of its own that prints what it handles. */
 export const serve = defineCommand({
@@ -23,17 +25,21 @@ export const serve = defineCommand({
     host: hostFlag("127.0.0.1"),
     path: pathFlag("/webhooks"),
     "admin-port": adminPortFlag,
+    inbox: fileFlag,
   },
-  async run({ port, host, path, "admin-port": adminPort }, io) {
+  async run({ port, host, path, "admin-port": adminPort, inbox: file }, io) {
     const secret = secretOf(io.env);
     assertApart(adminPort, port);
     const log = createLog(io.stderr);
     const lines = createJsonLines(io.stdout);
+    const inbox = file === undefined ? memoryInbox() : sqliteInbox(file);
     // Printing is limited by nothing but the reader: a line that waits for him must not be tried again.
-    const receiver = createReceiver({ secret, inbox: memoryInbox(), log, timeoutMs: 0 });
-    receiver.on(["*", "unknown"], (event, { jobId, attempt, merged }) =>
-      lines.write({ name: event.type, jobId, attempt, merged, event }),
-    );
+    const receiver = createReceiver({ secret, inbox, log, timeoutMs: 0 });
+    receiver.on(["*", "unknown"], async (event, { jobId, attempt, merged }) => {
+      const printed = await lines.write({ name: event.type, jobId, attempt, merged, event });
+      // Nobody read it: a file keeps it for the next start.
+      if (!printed && file !== undefined) throw new RetryLater({ afterSeconds: 1 });
+    });
     let accepts = false;
     const admin =
       adminPort === undefined ? undefined : await startAdmin(adminPort, { receiver, accepts: () => accepts });
@@ -42,13 +48,18 @@ export const serve = defineCommand({
       await receiver.start();
       const server = await listen(nodeReceiver(receiver, { path }), { host, port });
       accepts = true;
-      log.info({ url: `${server.url}${path}`, ...(admin && { admin: admin.url }) }, "listening");
+      log.info({ url: `${server.url}${path}`, ...(admin && { admin: admin.url }), ...(file && { file }) }, "listening");
+      if (receiver.stats().role === "standby")
+        log.info(
+          { file },
+          "another process works on the inbox and gets the events: this one takes over when that ends",
+        );
       const end = await Promise.race([stopping.asked, lines.broken]);
       accepts = false;
       if (typeof end === "string") log.info({ signal: end }, "stopping");
       const handled = await drain(server, receiver);
       if (typeof end !== "string") return endedWithoutReader(end);
-      return handled ? EXIT.done : endedTooEarly(log, io);
+      return handled ? EXIT.done : endedTooEarly(file, log, io);
     } finally {
       stopping.forget();
       await admin?.end();
@@ -62,15 +73,12 @@ function assertApart(adminPort: number | undefined, port: number): void {
   throw new CommandError(EXIT.usage, `--admin-port got ${adminPort}, expected another port than --port.`);
 }
 
-function endedTooEarly(log: Logger, io: Pick<Io, "exit">): ExitCode {
-  log.error({}, "the reader did not take all lines in time: events that were kept in memory are lost");
+function endedTooEarly(file: string | undefined, log: Logger, io: Pick<Io, "exit">): ExitCode {
+  if (file === undefined)
+    log.error({}, "the reader did not take all lines in time: events that were kept in memory are lost");
+  else
+    log.error({ file }, "the reader did not take all lines in time: they are kept, and come again at the next start");
   // A line that is not taken would hold the process.
   io.exit(EXIT.failed);
   return EXIT.failed;
-}
-
-/** A reader who has seen enough, such as `head`, is no failure. */
-function endedWithoutReader(error: NodeJS.ErrnoException): ExitCode {
-  if (error.code === "EPIPE") return EXIT.done;
-  throw new CommandError(EXIT.failed, `stdout takes no more lines: ${error.message}.`, { cause: error });
 }

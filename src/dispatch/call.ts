@@ -1,5 +1,5 @@
-import type { Clock } from "../clock.ts";
-import { HooklineError } from "../errors.ts";
+import type { Clock, Timer } from "../clock.ts";
+import { HooklineError, isHooklineError } from "../errors.ts";
 import type { AnyEvent } from "../protocol/events.ts";
 import type { Context } from "./context.ts";
 import type { Handler, Middleware } from "./handler.ts";
@@ -32,12 +32,14 @@ export function startCall(
   { controller, timeoutMs, graceMs, clock, ended, overdue }: CallOptions,
 ): RunningCall {
   let over = false;
-  let timer = timeoutMs > 0 ? clock.setTimer(() => abort(timeout(timeoutMs)), timeoutMs) : undefined;
+  let timer: Timer | undefined = timeoutMs > 0 ? clock.setTimer(() => abort(timeout(timeoutMs)), timeoutMs) : undefined;
 
   function abort(reason: unknown): void {
     if (over || controller.signal.aborted) return;
     timer?.clear();
     timer = clock.setTimer(overdue, graceMs);
+    // Nobody waits for its slot then: it is not to keep the process.
+    if (isHooklineError(reason, "closed")) timer.unref?.();
     controller.abort(reason);
   }
 

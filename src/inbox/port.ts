@@ -38,6 +38,8 @@ export interface WritingInbox<K extends Keeps = Keeps> extends Inbox<K> {
   ready(): Readiness;
   /** Ends what `open` began. Everything kept stays. */
   close(): Promise<void>;
+  /** Handlers outlive the receiver's close: what is kept open for them is not to keep the process. */
+  unref?(): void;
 }
 
 /** The working half: what a process with handlers needs beyond the writing one. */
@@ -302,7 +304,14 @@ export interface Tombstone {
 }
 
 /** Whether a delivery could be kept now. */
-export type Readiness = { readonly ready: true } | { readonly ready: false; readonly error: StorageError };
+export type Readiness =
+  | { readonly ready: true }
+  | {
+      readonly ready: false;
+      readonly error: StorageError;
+      /** It gets no better in this process: only another one can help. @default false */
+      readonly hopeless?: boolean;
+    };
 
 /** How much there is, in jobs. */
 export interface InboxStats {
@@ -315,6 +324,16 @@ export interface InboxStats {
   readonly blockedLanes: number;
   /** When the oldest delivery was received that waits to be expanded, or has a job that waits. */
   readonly oldestWaitingAt: number | undefined;
+  /** Where it is on a disk. */
+  readonly disk?: InboxDisk;
+}
+
+/** How the disk of an inbox stands. */
+export interface InboxDisk {
+  /** Undefined where it is not known. */
+  readonly freeBytes: number | undefined;
+  /** How often something failed so that the file was opened anew, and when last; undefined where it never was. */
+  readonly reopened: { readonly count: number; readonly lastAt: number } | undefined;
 }
 
 /** What an inbox promises beyond the port. */

@@ -85,8 +85,10 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const working = asWorking(inbox);
   const work = createWork(working, parts, news);
   const direct = createDirectHandling(parts, news);
+  const intake = createIntake(resolved.maxInFlightBytes);
   const keeper = createKeeper({
     inbox,
+    intake,
     deadlineMs: resolved.keepDeadlineMs,
     clock,
     expand: work.expand,
@@ -120,7 +122,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const receiving = {
     ...resolved,
     log: throttled,
-    intake: createIntake(resolved.maxInFlightBytes),
+    intake,
     secrets,
     closing: lifecycle.closing,
     opened: opening.inTime,

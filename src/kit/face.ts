@@ -38,7 +38,7 @@ export interface Stats {
 
 /** How a receiver stands: what a probe asks, and what somebody should look at. */
 export interface Health {
-  /** False only where a restart can help: so many handlers are stuck that nothing new is begun. */
+  /** False only where a restart can help: so many handlers are stuck that nothing new is begun, or the inbox fails each time it is begun. */
   readonly live: boolean;
   /** False while the next delivery would get 503. */
   readonly ready: boolean;

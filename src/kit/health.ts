@@ -5,6 +5,7 @@ import type { Brake } from "../receiver/brake.ts";
 import type { ErroredSubscriptions } from "./errored-subscriptions.ts";
 import type { Health, Stats } from "./face.ts";
 import type { Opening } from "./opening.ts";
+import { diskProblems } from "./problems/disk.ts";
 import { countOf, toProblem, type Problem } from "./problems/problem.ts";
 import { whyNotReady, type ReceivingState } from "./problems/receiving.ts";
 import { refusedProblems } from "./problems/refused.ts";
@@ -61,9 +62,10 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
     const { stats, problems: silent } = count();
     const [stuck, jammed] = [work.stuck(), work.jammed()];
     const oldestWaitingMs = Math.max(clock.now() - (stats.oldestWaitingAt ?? clock.now()), 0);
+    const freeDiskBytes = stats.disk?.freeBytes;
     const state = { stats, stuck, jammed, oldestWaitingMs, inbox: working, unhandledNames };
     return {
-      live: !jammed,
+      live: !jammed && notReady.every(({ code }) => code !== "inbox-hopeless"),
       ready: notReady.length === 0,
       problems: [
         ...(jammed ? [toProblem("handlers-jammed", { got: `Now stuck: ${countOf(stuck, "handler")}.` })] : []),
@@ -72,6 +74,7 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
         ...(brake.held ? [toProblem("brake-empty")] : []),
         ...subscriptionProblems(subscriptions.list()),
         ...silent,
+        ...diskProblems(stats.disk, clock.now()),
         ...workingProblems({ ...state, role: role(), closing: closing() }),
       ],
       waiting: stats.waiting + stats.unexpanded,
@@ -80,6 +83,7 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
       dead: stats.dead,
       unhandled: stats.unhandled,
       stuck,
+      ...(freeDiskBytes === undefined ? {} : { freeDiskBytes }),
     };
   };
 }

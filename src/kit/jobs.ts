@@ -12,6 +12,7 @@ import { createJobPages } from "./job-pages.ts";
 import { toPage, toSelection } from "./job-selection.ts";
 import type { Jobs } from "./jobs-face.ts";
 import { createPauses } from "./pauses.ts";
+import { readEvents } from "./read-events.ts";
 
 /** The hands to look inside, and their end. */
 export interface JobHands {
@@ -91,24 +92,16 @@ export function createJobHands({ inbox, opened, assertOpen, clock, log }: JobHan
   };
 }
 
-/** Where the inbox holds no events they are read back, those of one delivery from one reading: it may have a thousand. */
+/** Without those that are gone since they were found. */
 async function toJobs(inbox: InboxJobs, stored: readonly StoredJob[]): Promise<Job[]> {
-  const jobs: Job[] = [];
-  let read: { readonly deliveryId: string; readonly document: Document } | undefined;
-  for (const job of stored) {
-    let { event } = job;
-    if (event === undefined) {
-      const { deliveryId } = job;
-      if (read?.deliveryId !== deliveryId) {
-        const found = await inbox.get(job.id);
-        if (found === undefined) continue; // done or dropped since it was found
-        read = { deliveryId, document: documentOf(found.delivery) };
-      }
-      event = eventIn(read.document, job.entry);
-    }
-    jobs.push(toJob(job, event));
-  }
-  return jobs;
+  const read = await readEvents(
+    inbox,
+    stored.filter(({ event }) => event === undefined),
+  );
+  return stored.flatMap((job) => {
+    const event = job.event ?? read.get(job);
+    return event === undefined ? [] : [toJob(job, event)];
+  });
 }
 
 function documentOf({ bodyBase64 }: StoredDelivery): Document {

@@ -62,6 +62,7 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
     const [worked, handled] = await Promise.all([work.stop(drainMs), direct.stop(drainMs), kept]);
     const closed = closeInbox();
     if (worked.stuck === 0) await within(INBOX_CLOSE_MS, closed, { clock, late: undefined });
+    else inbox.unref?.();
     return { done: worked.done + handled.done, released: worked.released, stuck: worked.stuck + handled.stuck };
   }
 

@@ -29,7 +29,7 @@ export interface ReceiverOptions<K extends Keeps = Keeps> {
   timeoutMs?: number | undefined;
   /** A longer body is answered 413. @default 1 MiB */
   maxBodyBytes?: number | undefined;
-  /** Bodies being read, all requests together; beyond it 503. @default 64 MiB */
+  /** Bodies being read or waiting to be kept, all requests together; beyond it 503. @default 64 MiB */
   maxInFlightBytes?: number | undefined;
   /** From the headers to the end of the body, milliseconds. @default 10_000 */
   bodyTimeoutMs?: number | undefined;

@@ -1,6 +1,6 @@
 import { BodyError } from "../errors.ts";
 
-/** Bodies being read, all requests together. */
+/** Bodies being read, and those that wait to be kept, all requests together. */
 export interface Intake {
   /** Takes room for bytes that arrived. @throws BodyError `intake-full` */
   take(bytes: number): void;
@@ -13,8 +13,8 @@ export function createIntake(maxInFlightBytes: number): Intake {
   return {
     take(bytes) {
       if (inFlight + bytes > maxInFlightBytes) {
-        throw new BodyError("intake-full", `Bodies being read hold ${inFlight} of ${maxInFlightBytes} bytes.`, {
-          fix: "Raise `maxInFlightBytes`, or look for a client that floods.",
+        throw new BodyError("intake-full", `Bodies in flight hold ${inFlight} of ${maxInFlightBytes} bytes.`, {
+          fix: "Raise `maxInFlightBytes`, or look for a client that floods or a disk that is slow.",
         });
       }
       inFlight += bytes;

@@ -2,6 +2,7 @@ import { createBatcher } from "../inbox/batcher.ts";
 import type { Kept, NewEvent, WritingInbox } from "../inbox/port.ts";
 import { StorageError } from "../errors.ts";
 import type { Clock } from "../clock.ts";
+import type { Intake } from "./intake.ts";
 import { REFUSALS, type RefusalCode } from "./refusals.ts";
 import { Refused, type Admitted } from "./steps.ts";
 
@@ -15,6 +16,8 @@ export interface Keeper {
 
 export interface KeeperOptions {
   readonly inbox: WritingInbox;
+  /** Where the disk is slow, what waits for it is bounded as well. */
+  readonly intake: Intake;
   readonly deadlineMs: number;
   readonly clock: Clock;
   /**
@@ -27,7 +30,8 @@ export interface KeeperOptions {
   readonly committed: () => void;
 }
 
-export function createKeeper({ inbox, deadlineMs, clock, expand, kept, committed }: KeeperOptions): Keeper {
+export function createKeeper(options: KeeperOptions): Keeper {
+  const { inbox, intake, deadlineMs, clock, expand, kept, committed } = options;
   const batcher = createBatcher<Admitted, Kept | Refused>({
     commit: async (batch) => {
       const events = expand(batch);
@@ -45,7 +49,20 @@ export function createKeeper({ inbox, deadlineMs, clock, expand, kept, committed
     failed: toRefused,
     deadline: { ms: deadlineMs, clock, late: () => new Refused("storage-late") },
   });
-  return { keep: (admitted) => batcher.add(admitted), drained: () => batcher.drained() };
+  return {
+    async keep(admitted) {
+      const { byteLength } = admitted.delivery.body;
+      try {
+        intake.take(byteLength);
+      } catch (error) {
+        return new Refused("intake-full", error);
+      }
+      const result = await batcher.add(admitted);
+      intake.give(byteLength);
+      return result;
+    },
+    drained: () => batcher.drained(),
+  };
 }
 
 /** Anything else is not certain to be kept, such as an error of another copy of this package: no 200 for that. */

@@ -55,8 +55,8 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
   "intake-full": {
     status: 503,
     level: "error",
-    message: "Bodies being read hold `maxInFlightBytes`.",
-    fix: "Raise `maxInFlightBytes`, or look for a client that floods.",
+    message: "Bodies being read, or waiting to be kept, hold `maxInFlightBytes`.",
+    fix: "Raise `maxInFlightBytes`, or look for a client that floods or a disk that is slow.",
   },
   "body-late": {
     status: 408,

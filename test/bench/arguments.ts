@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { CONTENDERS } from "./contenders.ts";
+import { CONTENDERS, DURABLE } from "./contenders.ts";
 import { MEASURES } from "./measures.ts";
 import { Problem } from "./problem.ts";
 
@@ -20,6 +20,7 @@ const LEAST_ROUNDS = 3;
 
 const SETS = {
   requests: CONTENDERS.map(({ name }) => name),
+  durable: DURABLE.map(({ name }) => name),
   jobs: MEASURES.map(({ name }) => name),
 } satisfies Record<string, readonly string[]>;
 
@@ -77,7 +78,7 @@ function toRounds(text: string): number {
 /** A set stands for all of its names. */
 function toNames(text: string): readonly string[] {
   const all = Object.values(SETS).flat();
-  if (text === "requests" || text === "jobs") return SETS[text];
+  if (text === "requests" || text === "durable" || text === "jobs") return SETS[text];
   if (all.includes(text)) return [text];
   throw new Problem(`--only got "${text}", expected one of ${[...all, ...Object.keys(SETS)].join(", ")}.`);
 }

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Problem } from "./problem.ts";
 
@@ -33,4 +34,13 @@ export function installPeers(say: (line: string) => void): void {
     throw new Problem(
       "What is compared with could not be installed: run npm ci in test/bench, or name what needs nothing, such as --only node,express,koa.",
     );
+}
+
+/** What makes a process's disk slower, as its environment. @throws Problem where there is no gcc, or no LD_PRELOAD */
+export function slowSyncs(ms: number, folder: string): Readonly<Record<string, string>> {
+  const library = join(folder, "slow-sync.so");
+  const args = ["-shared", "-fPIC", "-O2", "-o", library, join(FOLDER, "servers/slow-sync.c"), "-ldl"];
+  const { status } = process.platform === "linux" ? spawnSync("gcc", args, { stdio: "ignore" }) : { status: 1 };
+  if (status !== 0) throw new Problem("A slower disk needs Linux and gcc: apt-get install gcc libc6-dev.");
+  return { LD_PRELOAD: library, HOOKLINE_BENCH_SYNC_MS: String(ms) };
 }

@@ -13,6 +13,14 @@ export interface Contender {
   readonly kind: "measure" | "by hand" | "peer" | "ours";
   /** It takes whatever comes: there is nothing to forge. */
   readonly open?: true;
+  /** Of the client. @default 64 */
+  readonly connections?: number;
+  /** The client sends so many requests a second, and no more. @default as many as are answered */
+  readonly rate?: number;
+  /** What a sync of a file takes longer, milliseconds. @default 0 */
+  readonly syncMs?: number;
+  /** Measured for so long, and in the first round alone. @default the bench's time, in each round */
+  readonly seconds?: number;
 }
 
 /** What every ratio is of. */
@@ -35,6 +43,32 @@ export const CONTENDERS: readonly Contender[] = [
   ours("koa", "hookline Koa, receiving only"),
   ours("koa-handler", "hookline Koa, with a handler"),
 ];
+
+/** What keeps on the disk before it answers. */
+export const DURABLE: readonly Contender[] = [
+  {
+    name: "verify-only-256",
+    title: "verify only, 256",
+    server: ["verify-only.ts"],
+    signing: "service",
+    kind: "measure",
+    connections: 256,
+  },
+  { ...byHand("transaction-each", "a transaction a request"), kind: "by hand" },
+  durable("sqlite", "SQLite, receiving only"),
+  durable("sqlite-handler", "SQLite, with a handler"),
+  { ...durable("sqlite", "SQLite, receiving only, 256", "sqlite-256"), connections: 256 },
+  { ...durable("sqlite-handler", "SQLite, with a handler, 256", "sqlite-handler-256"), connections: 256 },
+  { ...durable("sqlite-handler", "the same, syncs 10 ms slower", "sqlite-slow-disk"), connections: 256, syncMs: 10 },
+  { ...durable("sqlite-handler", "SQLite, 5,000 requests a second", "sqlite-paced"), rate: 5_000 },
+  { ...durable("sqlite-handler", "SQLite, with a handler, a minute", "sqlite-minute"), seconds: 60 },
+  { ...durable("sqlite-handler-retention", "the same, retention at work", "sqlite-retention"), seconds: 60 },
+];
+
+/** Of `sqlite-handler` the server is told `node sqlite handler`. */
+function durable(flags: string, title: string, name = flags): Contender {
+  return { name, title, server: ["hookline.ts", "node", ...flags.split("-")], signing: "service", kind: "ours" };
+}
 
 function byHand(name: string, title: string): Contender {
   return { name, title, server: [`${name}.ts`], signing: "service", kind: "by hand" };

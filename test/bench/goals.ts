@@ -8,16 +8,52 @@ interface Goal {
   readonly least: number;
 }
 
+/** What one contender should reach by itself. */
+interface Bound {
+  readonly name: string;
+  readonly figure: "perSecond" | "p99Ms";
+  readonly least?: number;
+  readonly most?: number;
+}
+
 export const GOALS: readonly Goal[] = [
   { name: "node", of: BASELINE, least: 0.88 },
   { name: "node-handler", of: BASELINE, least: 0.8 },
   { name: "express", of: "express-by-hand", least: 0.95 },
+  { name: "sqlite", of: BASELINE, least: 0.85 },
+  { name: "sqlite-256", of: "verify-only-256", least: 0.85 },
+  { name: "sqlite-handler", of: BASELINE, least: 0.7 },
+  { name: "sqlite-minute", of: BASELINE, least: 0.7 },
+  { name: "sqlite-retention", of: BASELINE, least: 0.6 },
+];
+
+const BOUNDS: readonly Bound[] = [
+  { name: "sqlite-slow-disk", figure: "perSecond", least: 6_000 },
+  { name: "sqlite-slow-disk", figure: "p99Ms", most: 100 },
+  { name: "sqlite-paced", figure: "p99Ms", most: 10 },
 ];
 
 /** A goal and how near the run came: by requests a second, and by the server's time on a core. */
 export interface Reached extends Goal {
   readonly ratio: Figure;
   readonly cpuRatio: Figure;
+}
+
+/** A bound and how near the run came. */
+export interface Kept extends Bound {
+  readonly value: Figure;
+  readonly kept: boolean;
+}
+
+/** Of those that were measured. */
+export function keptOf(samples: ReadonlyMap<string, readonly Sample[]>): readonly Kept[] {
+  return BOUNDS.flatMap((bound) => {
+    const own = samples.get(bound.name);
+    if (own === undefined) return [];
+    const value = toFigure(own.map((sample) => sample[bound.figure]));
+    const { least = -Infinity, most = Infinity } = bound;
+    return [{ ...bound, value, kept: value.median >= least && value.median <= most }];
+  });
 }
 
 /** Of those goals whose two sides were measured. */

@@ -40,6 +40,19 @@ const JOB_GOALS: readonly JobGoal[] = [
     most: 0.001,
   },
   { says: "bytes for a waiting job, beside its body", value: (of) => of("waiting", "bytesBeside"), most: 600 },
+  { says: "jobs/s through a file, 5,000 lanes", value: (of) => of("file-5000", "perSecond"), least: 40_000 },
+  { says: "jobs/s through a file, 500,000 lanes", value: (of) => of("file-all", "perSecond"), least: 40_000 },
+  {
+    says: "cold p50 beside a hot lane in a file, of the same alone",
+    value: (of) => of("file-cold-hot", "p50Ms") / of("file-cold-alone", "p50Ms"),
+    most: 1.5,
+  },
+  { says: "cold p99 beside a hot lane in a file, ms", value: (of) => of("file-cold-hot", "p99Ms"), most: 10 },
+  { says: "received to handler by way of a file, p50 ms", value: (of) => of("file-idle", "p50Ms"), most: 3 },
+  { says: "the same from another process, p50 ms", value: (of) => of("file-idle-other", "p50Ms"), most: 30 },
+  { says: "start over a million in a file, ms", value: (of) => of("file-start", "ms"), most: 3_000 },
+  { says: "the loop's longest stall meanwhile, ms", value: (of) => of("file-start", "stallMs"), most: 50 },
+  { says: "bytes for a job that waits in a file", value: (of) => of("file-start", "bytes"), most: 600 },
   { says: "held by p-queue, of the concurrency", value: (of) => of("waiting", "heldOfConcurrency"), most: 2 },
 ];
 

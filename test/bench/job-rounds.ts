@@ -5,7 +5,7 @@ export interface JobPlan {
   readonly measures: readonly Measure[];
   readonly rounds: number;
   readonly quick: boolean;
-  readonly run: (file: string, sizes: readonly number[]) => Promise<Told>;
+  readonly run: (file: string, sizes: readonly number[], inbox?: Measure["inbox"]) => Promise<Told>;
   readonly say: (line: string) => void;
 }
 
@@ -26,10 +26,10 @@ export async function measureJobs({ measures, rounds, quick, run, say }: JobPlan
     say(`Jobs, round ${round} of ${rounds}.`);
     const told = new Map<string, Told>();
     measured.push(told);
-    for (const { name, file, sizes, quickSizes, once } of measures) {
+    for (const { name, file, sizes, quickSizes, inbox, once } of measures) {
       if (failures.has(name) || (once === true && round > 1)) continue;
       try {
-        told.set(name, await run(file, quick ? quickSizes : sizes));
+        told.set(name, await run(file, quick ? quickSizes : sizes, inbox));
       } catch (error) {
         failures.set(name, (error as Error).message);
         for (const one of measured) one.delete(name);

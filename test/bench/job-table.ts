@@ -24,7 +24,7 @@ interface Part {
 const PARTS: readonly Part[] = [
   {
     title: "Kept to done",
-    measures: ["p-queue", "lanes-1", "lanes-5000", "lanes-all", "changes"],
+    measures: ["p-queue", "lanes-1", "lanes-5000", "lanes-all", "changes", "file-5000", "file-all"],
     columns: [
       told("jobs", "jobs", { exact: true }),
       told("calls", "calls", { exact: true }),
@@ -40,7 +40,7 @@ const PARTS: readonly Part[] = [
   },
   {
     title: "Received to handler",
-    measures: ["cold-alone", "cold-hot"],
+    measures: ["cold-alone", "cold-hot", "file-cold-alone", "file-cold-hot"],
     columns: [
       told("jobs", "jobs", { exact: true }),
       told("p50 ms", "p50Ms", { digits: 2 }),
@@ -48,6 +48,28 @@ const PARTS: readonly Part[] = [
       told("max ms", "maxMs", { digits: 1 }),
     ],
     legend: "A delivery a millisecond to one of 1,000 cold lanes; the hot one holds 100,000 jobs. Nothing is merged.",
+  },
+  {
+    title: "Received to handler, idle",
+    measures: ["file-idle", "file-idle-other"],
+    columns: [
+      told("jobs", "jobs", { exact: true }),
+      told("p50 ms", "p50Ms", { digits: 2 }),
+      told("p99 ms", "p99Ms", { digits: 2 }),
+      told("max ms", "maxMs", { digits: 1 }),
+    ],
+    legend: "A delivery every 15 ms, and nothing else; received by the process that works, or by another one.",
+  },
+  {
+    title: "Start",
+    measures: ["file-start"],
+    columns: [
+      told("jobs", "jobs", { exact: true }),
+      told("ms", "ms"),
+      told("stall ms", "stallMs", { digits: 1 }),
+      told("bytes", "bytes"),
+    ],
+    legend: "Until the first handler runs, the longest stall of the loop meanwhile, and what each waiting job holds.",
   },
   {
     title: "Waiting",

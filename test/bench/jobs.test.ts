@@ -169,6 +169,20 @@ describe("stages", () => {
     expect(told["heldOfConcurrency"]).toBeLessThanOrEqual(2);
   }, 30_000);
 
+  it.each([
+    ["drain.ts", [150, 150], { jobs: 150, calls: 150 }],
+    ["cold.ts", [0, 2], { jobs: expect.any(Number) }],
+    ["latency.ts", [2, 0], { jobs: 2 }],
+    ["latency.ts", [2, 1], { jobs: 2 }],
+    ["start.ts", [300], { jobs: 300 }],
+  ])(
+    "%s of %j runs on a file, too",
+    async (file, sizes, figures) => {
+      expect(await runStage(file, sizes, "sqlite")).toMatchObject(figures);
+    },
+    30_000,
+  );
+
   it("say why they failed", async () => {
     await expect(runStage("tasks.ts", [Number.NaN])).rejects.toThrow("expected");
     await expect(runStage("none.ts", [])).rejects.toThrow("none.ts");

@@ -19,15 +19,17 @@ export interface LoadOptions {
   /** Of wrk, in Lua. */
   readonly script: string;
   readonly seconds: number;
+  /** @default 64 */
+  readonly connections?: number | undefined;
   /** wrk is held to it, where given. */
   readonly core: number | undefined;
 }
 
-const CONNECTIONS = 64;
+export const CONNECTIONS = 64;
 
 /** Sends as much as is answered, for a while. */
-export async function runLoad({ port, script, seconds, core }: LoadOptions): Promise<Load> {
-  const wrk = ["wrk", "-t1", `-c${CONNECTIONS}`, "-d600s", "-s", script, `http://127.0.0.1:${port}`];
+export async function runLoad({ port, script, seconds, connections, core }: LoadOptions): Promise<Load> {
+  const wrk = ["wrk", "-t1", `-c${connections ?? CONNECTIONS}`, "-d600s", "-s", script, `http://127.0.0.1:${port}`];
   const [command = "", ...args] = core === undefined ? wrk : ["taskset", "-c", String(core), ...wrk];
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
   const output = text(child.stdout);

@@ -9,6 +9,8 @@ export interface Measure {
   readonly sizes: readonly number[];
   /** For a quick run. */
   readonly quickSizes: readonly number[];
+  /** @default "memory" */
+  readonly inbox?: "sqlite";
   /** It comes out the same each time: one round is enough. */
   readonly once?: true;
 }
@@ -33,6 +35,21 @@ export const MEASURES: readonly Measure[] = [
   cold("cold-hot", "hookline, beside a hot lane", 100_000),
   waiting("waiting", "hookline, 100 entries a delivery", 100),
   waiting("waiting-single", "hookline, 1 entry a delivery", 1),
+  { ...drain("file-5000", "SQLite, 5,000 lanes", () => 5_000), sizes: [200_000, 5_000], inbox: "sqlite" },
+  { ...drain("file-all", "SQLite, each job a lane", (jobs) => jobs), sizes: [500_000, 500_000], inbox: "sqlite" },
+  { ...cold("file-cold-alone", "SQLite, cold lanes alone", 0), inbox: "sqlite" },
+  { ...cold("file-cold-hot", "SQLite, beside a hot lane", 100_000), inbox: "sqlite" },
+  latency("file-idle", "SQLite, idle", 0),
+  latency("file-idle-other", "SQLite, idle, another process", 1),
+  {
+    name: "file-start",
+    title: "SQLite, start over a backlog",
+    file: "start.ts",
+    sizes: [MILLION],
+    quickSizes: [QUICK],
+    inbox: "sqlite",
+    once: true,
+  },
 ];
 
 function drain(name: string, title: string, lanesOf: (jobs: number) => number): Measure {
@@ -42,6 +59,10 @@ function drain(name: string, title: string, lanesOf: (jobs: number) => number): 
 
 function cold(name: string, title: string, hot: number): Measure {
   return { name, title, file: "cold.ts", sizes: [hot, 2_000], quickSizes: [hot, 1_000] };
+}
+
+function latency(name: string, title: string, others: number): Measure {
+  return { name, title, file: "latency.ts", sizes: [300, others], quickSizes: [50, others], inbox: "sqlite" };
 }
 
 function waiting(name: string, title: string, entries: number): Measure {

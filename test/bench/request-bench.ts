@@ -1,20 +1,21 @@
 import type { Arguments } from "./arguments.ts";
 import type { Paint } from "./columns.ts";
-import { BASELINE, CONTENDERS, type Contender } from "./contenders.ts";
+import { BASELINE, CONTENDERS, DURABLE, type Contender } from "./contenders.ts";
 import { toRow } from "./figures.ts";
-import { GOALS, reachedOf } from "./goals.ts";
+import { GOALS, keptOf, reachedOf } from "./goals.ts";
 import type { Cores } from "./machine.ts";
 import { measureRounds } from "./rounds.ts";
 import { toTable } from "./table.ts";
 
 /** Those asked for, with what they are compared with. */
 export function contendersOf(only: readonly string[] | undefined): readonly Contender[] {
-  if (only === undefined) return CONTENDERS;
-  const asked = CONTENDERS.filter(({ name }) => only.includes(name));
+  const all = [...CONTENDERS, ...DURABLE];
+  if (only === undefined) return all;
+  const asked = all.filter(({ name }) => only.includes(name));
   if (asked.length === 0) return [];
   const others = GOALS.flatMap(({ name, of }) => (only.includes(name) ? of : []));
   const names = new Set([BASELINE, ...only, ...others]);
-  return CONTENDERS.filter(({ name }) => names.has(name));
+  return all.filter(({ name }) => names.has(name));
 }
 
 /** Measures how many requests are taken, and prints what came out. */
@@ -36,7 +37,7 @@ export async function benchRequests(
     const own = samples.get(contender.name);
     return own === undefined ? [] : [toRow(contender, own, baseline)];
   });
-  const reached = reachedOf(samples);
-  console.log(`\n${toTable({ rows, failures, reached }, paint)}`);
-  return { warmUpSeconds, seconds, rows, failures: Object.fromEntries(failures), reached };
+  const [reached, kept] = [reachedOf(samples), keptOf(samples)];
+  console.log(`\n${toTable({ rows, failures, reached, kept }, paint)}`);
+  return { warmUpSeconds, seconds, rows, failures: Object.fromEntries(failures), reached, kept };
 }

@@ -37,15 +37,15 @@ export function toWire({ path, headers, body }: SignedRequest): string {
 }
 
 /** Writes {@link RECORDS} signed requests, all of one length, one behind the other, and their script. */
-export function writeRequests(signing: SigningName, folder: string): Requests {
+export function writeRequests(signing: SigningName, folder: string, delayMs?: number): Requests {
   const signedAtMs = Date.now();
   const wires = Array.from({ length: RECORDS }, (_, record) =>
     toWire(signedRequest(signing, record, { atMs: signedAtMs })),
   );
   const file = join(folder, `${signing}.requests`);
-  const script = join(folder, `${signing}.lua`);
+  const script = join(folder, `${signing}${delayMs === undefined ? "" : "-paced"}.lua`);
   writeFileSync(file, wires.join(""));
-  writeFileSync(script, toLua({ file, records: RECORDS, bytes: wires[0]?.length ?? 0 }));
+  writeFileSync(script, toLua({ file, records: RECORDS, bytes: wires[0]?.length ?? 0, delayMs }));
   return { script, signedAtMs };
 }
 
@@ -53,8 +53,8 @@ export function writeRequests(signing: SigningName, folder: string): Requests {
  * A script for wrk with one thread. The requests are read in `init`, which runs once, before the time is taken; they are whole,
  * because `wrk.format` knows no Host while a script loads. Every answer's status is looked at.
  */
-export function toLua({ file, records, bytes }: { file: string; records: number; bytes: number }): string {
-  return `local requests, at, client = {}, 0, nil
+export function toLua({ file, records, bytes, delayMs }: Script): string {
+  return `${delayMs === undefined ? "" : `${toDelay(delayMs)}\n`}local requests, at, client = {}, 0, nil
 others = 0
 
 function setup(thread)
@@ -83,6 +83,22 @@ function done(summary, latency)
     '\\n{"requests":%d,"seconds":%.6f,"p99Ms":%.3f,"others":%d,"failed":%d}\\n',
     summary.requests, summary.duration / 1e6, latency:percentile(99) / 1e3, client:get("others"),
     errors.connect + errors.read + errors.write + errors.timeout))
+end
+`;
+}
+
+interface Script {
+  readonly file: string;
+  readonly records: number;
+  readonly bytes: number;
+  /** Of each connection, between an answer and its next request. */
+  readonly delayMs?: number | undefined;
+}
+
+/** wrk takes whole milliseconds: they come as often as makes the mean. */
+function toDelay(delayMs: number): string {
+  return `function delay()
+  return math.random() < ${(delayMs % 1).toFixed(3)} and ${Math.ceil(delayMs)} or ${Math.floor(delayMs)}
 end
 `;
 }

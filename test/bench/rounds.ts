@@ -4,12 +4,11 @@ import { join } from "node:path";
 import { checkAnswers } from "./check.ts";
 import { BASELINE, type Contender } from "./contenders.ts";
 import type { Sample } from "./figures.ts";
-import { runLoad } from "./load.ts";
+import { CONNECTIONS, runLoad } from "./load.ts";
 import type { Cores } from "./machine.ts";
 import { Problem } from "./problem.ts";
 import { writeRequests, type Requests } from "./requests.ts";
 import { startServer, type Server } from "./server.ts";
-import type { SigningName } from "./signing.ts";
 
 export interface Plan {
   readonly contenders: readonly Contender[];
@@ -38,31 +37,34 @@ const MOST_BACKLOG = 1_000;
 /** All contenders, round by round. One that fails is left out from there on. @throws Problem when the baseline fails */
 export async function measureRounds(plan: Plan): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));
-  const requests = new Map<SigningName, Requests>();
+  const requests = new Map<string, Requests>();
   const running = new Map<string, Server>();
   const samples = new Map<string, Sample[]>(plan.contenders.map(({ name }) => [name, []]));
   const failures = new Map<string, string>();
 
-  function scriptOf(signing: SigningName): string {
-    let found = requests.get(signing);
+  function scriptOf({ signing, rate, connections = CONNECTIONS }: Contender): string {
+    const key = `${signing} ${rate ?? ""}`;
+    let found = requests.get(key);
+    const delayMs = rate === undefined ? undefined : (connections * 1_000) / rate;
     if (found === undefined || Date.now() - found.signedAtMs > SIGNED_FOR_MS)
-      requests.set(signing, (found = writeRequests(signing, folder)));
+      requests.set(key, (found = writeRequests(signing, folder, delayMs)));
     return found.script;
   }
 
   async function measure(contender: Contender): Promise<Sample> {
-    const { name, signing } = contender;
+    const { name, connections, seconds: long } = contender;
     const core = plan.cores?.client;
     let server = running.get(name);
     if (server === undefined) {
       server = await startServer(contender, plan.cores?.server);
       running.set(name, server);
       await checkAnswers(contender, server.port);
-      await runLoad({ port: server.port, script: scriptOf(signing), seconds: plan.warmUpSeconds, core });
+      const script = scriptOf(contender);
+      await runLoad({ port: server.port, script, seconds: plan.warmUpSeconds, connections, core });
     }
-    const script = scriptOf(signing);
+    const script = scriptOf(contender);
     const before = await server.usage();
-    const load = await runLoad({ port: server.port, script, seconds: plan.seconds, core });
+    const load = await runLoad({ port: server.port, script, seconds: long ?? plan.seconds, connections, core });
     const after = await server.usage();
     const { requests: count, seconds, p99Ms, others, failed } = load;
     if (count === 0 || others > 0 || failed > 0)
@@ -83,10 +85,10 @@ export async function measureRounds(plan: Plan): Promise<Measured> {
     running.delete(name);
   }
 
-  async function runRound(): Promise<void> {
+  async function runRound(round: number): Promise<void> {
     for (const contender of plan.contenders) {
-      const { name } = contender;
-      if (failures.has(name)) continue;
+      const { name, seconds } = contender;
+      if (failures.has(name) || (seconds !== undefined && round > 1)) continue;
       try {
         samples.get(name)?.push(await measure(contender));
       } catch (error) {
@@ -101,7 +103,7 @@ export async function measureRounds(plan: Plan): Promise<Measured> {
   try {
     for (let round = 1; round <= plan.rounds; round += 1) {
       plan.say(`Round ${round} of ${plan.rounds}.`);
-      await runRound();
+      await runRound(round);
     }
     return { samples, failures };
   } finally {

@@ -1,6 +1,10 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { slowSyncs } from "./commands.ts";
 import type { Contender } from "./contenders.ts";
 import type { Usage } from "./servers/serve.ts";
 
@@ -15,10 +19,17 @@ export interface Server {
 const START_MS = 20_000;
 
 /** @param core held to it, where given */
-export async function startServer({ name, server: [file, ...args] }: Contender, core?: number): Promise<Server> {
+export async function startServer({ name, server, syncMs }: Contender, core?: number): Promise<Server> {
+  const [file, ...args] = server;
+  const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));
+  const env = {
+    ...process.env,
+    HOOKLINE_BENCH_FOLDER: folder,
+    ...(syncMs === undefined ? {} : slowSyncs(syncMs, folder)),
+  };
   const node = [process.execPath, fileURLToPath(new URL(`servers/${file}`, import.meta.url)), ...args];
   const [command = "", ...rest] = core === undefined ? node : ["taskset", "-c", String(core), ...node];
-  const child = spawn(command, rest, { stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  const child = spawn(command, rest, { env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
   let said = "";
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (text: Buffer) => (said += text.toString()));
   const ended = once(child, "exit");
@@ -33,6 +44,12 @@ export async function startServer({ name, server: [file, ...args] }: Contender, 
     return message;
   }
 
+  async function stop(): Promise<void> {
+    child.kill("SIGKILL");
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  }
+
   try {
     const { port } = await told<{ readonly port: number }>();
     return {
@@ -42,15 +59,10 @@ export async function startServer({ name, server: [file, ...args] }: Contender, 
         child.send("usage");
         return answer;
       },
-      stop: () => stop(child, ended),
+      stop,
     };
   } catch (cause) {
-    await stop(child, ended);
+    await stop();
     throw new Error(`${name} did not start: ${(cause as Error).message}`, { cause });
   }
-}
-
-async function stop(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
-  child.kill("SIGKILL");
-  await ended;
 }

@@ -7,10 +7,15 @@ import type { Told } from "./stages/tell.ts";
 const HEAP_MB = 6_144;
 
 /** Measures once, in a new process. @throws Error with what it said when it told nothing */
-export async function runStage(file: string, sizes: readonly number[]): Promise<Told> {
+export async function runStage(
+  file: string,
+  sizes: readonly number[],
+  inbox: "memory" | "sqlite" = "memory",
+): Promise<Told> {
   const script = fileURLToPath(new URL(`stages/${file}`, import.meta.url));
   const flags = ["--expose-gc", `--max-old-space-size=${HEAP_MB}`];
   const child = spawn(process.execPath, [...flags, script, ...sizes.map(String)], {
+    env: { ...process.env, HOOKLINE_BENCH_INBOX: inbox },
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
   let told: Told | undefined;

@@ -2,6 +2,7 @@ import { PassThrough, Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { run } from "../../src/cli/run.ts";
+import { INBOX_COMMANDS } from "../../src/cli/inbox/group.ts";
 import { SEND_NAMES } from "../../src/cli/send/fields.ts";
 import { startCli } from "./child.ts";
 import { runCli } from "./in-process.ts";
@@ -19,6 +20,7 @@ describe("help", () => {
         serve    Receive deliveries and print each handled event as a line of JSON.
         send     Send a signed sample of any event, or the handshake, to a URL.
         explain  Tell which known mistake makes the signature of a request fail.
+        inbox    Look into the file of an inbox; replay, drop and erase jobs.
         help     Print the help of a command: hookline help serve.
 
       Flags:
@@ -44,8 +46,8 @@ describe("help", () => {
 
         Usage: SIGNING_SECRET=<secret> hookline serve [flags]
 
-        Every delivery is verified, kept in memory and answered 200. Then its events are
-        printed on stdout:
+        Every delivery is verified, kept and answered 200. Then its events are printed
+        on stdout:
 
           {"name":"email.created","jobId":"...","attempt":1,"merged":1,"event":{...}}
 
@@ -72,6 +74,9 @@ describe("help", () => {
                             GET /readyz  200; 503 where a delivery would not be kept
                             GET /stats   counters, and problems with their fixes
                             0 takes a free port. Default: nobody is told.
+          --inbox <file>    Keep deliveries in this SQLite file, on a local disk: what
+                            was answered 200 survives a crash and a power cut. Default:
+                            in memory, which ends with the process.
           -h, --help        Print this.
 
         Environment:
@@ -80,8 +85,10 @@ describe("help", () => {
           NO_COLOR          Set it for a log without colours on a terminal.
 
         SIGTERM and Ctrl-C end it well: nothing more is taken in, and what was taken in
-        is printed. A second one ends it at once; what is not printed by then is lost,
-        as memory ends with the process.
+        is printed, or with --inbox kept for the next start. A second one ends it at
+        once; what is not printed by then is lost where it was kept in memory. With
+        --inbox it comes again at the next start, and so does a line that was being
+        printed, with its attempt counted.
 
         Exit codes:
           0  Done.
@@ -221,11 +228,13 @@ describe("help", () => {
     const main = runCli(["help"]);
     await main.ended;
     const [list = ""] = main.out().split("Flags:");
-    const words = [...list.matchAll(/^ {2}(\w+) /gm)].map(([, word]) => word ?? "");
-    const pages = words.filter((word) => word !== "help");
-    expect(pages).toEqual(["serve", "send", "explain"]);
-    for (const args of [["help"], ...pages.map((page) => ["help", page])]) {
-      const cli = runCli(args);
+    const listed = [...list.matchAll(/^ {2}(\w+) /gm)].map(([, word]) => word ?? "");
+    const pages = listed.filter((word) => word !== "help");
+    expect(pages).toEqual(["serve", "send", "explain", "inbox"]);
+    const below = INBOX_COMMANDS.map(({ name }) => name.split(" "));
+    expect(below).toHaveLength(9);
+    for (const words of [[], ...pages.map((page) => [page]), ...below]) {
+      const cli = runCli(["help", ...words]);
       expect(await cli.ended).toBe(0);
       expect(cli.out()).toContain("Exit codes:");
       for (const line of cli.out().split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
@@ -240,8 +249,8 @@ test.each([["--version"], ["-v"]])("%s prints the package's version", async (wor
 });
 
 describe("wrong usage ends with 2 and says what is allowed", () => {
-  const words = "Allowed: serve, send, explain, help, --help, --version.";
-  const flags = "Allowed: --port, --host, --path, --admin-port, --help.";
+  const words = "Allowed: serve, send, explain, inbox, help, --help, --version.";
+  const flags = "Allowed: --port, --host, --path, --admin-port, --inbox, --help.";
   const host = "expected an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all.";
   const path = 'expected a path that begins with "/", without a query, such as /webhooks.';
 
@@ -250,6 +259,7 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
     [["sevre"], `There is no command sevre. ${words}`],
     [["--verbose"], `There is no flag --verbose. ${words}`],
     [["help", "sevre"], `There is no command sevre. ${words}`],
+    [["help", "serve", "all"], `There is no command serve all. ${words}`],
   ])("hookline %j", async (args, message) => {
     const cli = runCli(args);
     expect(await cli.ended).toBe(2);
@@ -285,6 +295,46 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
     expect(await cli.ended).toBe(2);
     expect(cli.err()).toBe(`hookline serve: ${message}\nSee hookline serve --help.\n`);
     expect(cli.out()).toBe("");
+  });
+
+  const verbs = "stats, list, show, replay, drop, erase, tombstones list, tombstones lift, export.";
+
+  test.each([
+    ["inbox", "", `The command is missing. Allowed: ${verbs}`],
+    ["inbox", "lsit", `There is no command lsit. Allowed: ${verbs}`],
+    ["inbox", "tombstones", `There is no command tombstones. Allowed: ${verbs}`],
+    ["inbox stats", "", "--inbox is missing, expected the path of the inbox file. HOOKLINE_INBOX may say it."],
+    ["inbox stats", "--inbox=", '--inbox got "", expected the path of a file.'],
+    ["inbox show", "", "ID is missing, expected the number of a job."],
+    [
+      "inbox show",
+      "1 2",
+      'Got the argument "2", expected one ID and flags only. Allowed: --inbox, --json, --show-content, --help.',
+    ],
+    ["inbox erase", "--account x", '--account got "x", expected a number, such as 2002.'],
+    ["inbox drop", "1e3", 'ID got "1e3", expected the number of a job.'],
+    ["inbox drop", "", "Got neither ids nor a filter. Say which jobs: their ids, or --dead."],
+    ["inbox drop", "1 --dead", "Got ids and a filter, expected one of them."],
+    ["inbox drop", "--since 2h", "Got a filter without a state. Say which jobs: --dead, or --state."],
+    ["inbox drop", "--dead --state done", "Got --dead and --state, expected one of them."],
+    ["inbox replay", "--dead --json=yes", '--json takes no value, got "yes".'],
+  ])("hookline %s %s", async (command, args, message) => {
+    const cli = runCli(`${command} ${args}`.trim().split(" "));
+    expect(await cli.ended).toBe(2);
+    expect(cli.err()).toBe(`hookline ${command}: ${message}\nSee hookline ${command} --help.\n`);
+  });
+
+  test.each([
+    ["--since", "2026-02-30"],
+    ["--since", "yesterday"],
+    ["--until", "2026-11-20T25:00"],
+    ["--state", "dead,ded"],
+    ["--type", ""],
+    ["--limit", "0"],
+  ])("hookline inbox list %s %j", async (flag, value) => {
+    const cli = runCli(["inbox", "list", `${flag}=${value}`]);
+    expect(await cli.ended).toBe(2);
+    expect(cli.err()).toContain(`hookline inbox list: ${flag} got "${value}", expected `);
   });
 
   test.each([

@@ -163,7 +163,7 @@ describe("a receiver is not ready, but alive,", () => {
 
   test("while the inbox says that it can keep nothing, or cannot even say that", async () => {
     const state: { ready: () => { ready: true } | { ready: false; error: StorageError } } = {
-      ready: () => ({ ready: false, error: new StorageError("disk-low", "10 MiB are free.", { fix: "Make room." }) }),
+      ready: () => ({ ready: false, error: new StorageError("queue-slow", "10 MiB are free.", { fix: "Make room." }) }),
     };
     const { receiver } = rig({ inbox: altered(() => ({ ready: () => state.ready() })) });
     const { meaning, fix } = PROBLEMS["inbox-not-ready"];

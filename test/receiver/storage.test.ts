@@ -5,6 +5,7 @@ import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { altered, brokenInbox, shutInbox } from "../support/inboxes.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
+import { deferred } from "../support/turns.ts";
 
 /** Several deliveries in one turn of the loop, hence in one commit. */
 function together({ receiver, signed }: Mounted, bodies: readonly string[]): Promise<readonly number[]> {
@@ -52,6 +53,23 @@ describe("what could not be kept is 503 and comes again:", () => {
     const { deliver, receiver } = await mounted({ inbox: altered(() => ({ keep: async () => results as never })) });
     expectBare(await deliver(), 503, "retry-after");
     expect(receiver.stats()).toMatchObject({ kept: 0, refused: { "storage-failed": 1 } });
+  });
+
+  test("more than `maxInFlightBytes` waiting for a slow disk, until it has caught up", async () => {
+    const disk = deferred();
+    const inbox = altered((own) => ({
+      keep: async (all) => {
+        await disk.promise;
+        return own.keep(all);
+      },
+    }));
+    const own = await mounted({ inbox, maxInFlightBytes: 100 });
+    const first = together(own, ["x".repeat(60), "x".repeat(40)]);
+    expect(await together(own, ["x"])).toEqual([503]);
+    disk.resolve();
+    expect(await first).toEqual([200, 200]);
+    expect(await together(own, ["x".repeat(100)])).toEqual([200]);
+    expect(own.receiver.stats()).toMatchObject({ kept: 3, refused: { "intake-full": 1 } });
   });
 
   test("a commit of which one part failed does not sink the others", async () => {

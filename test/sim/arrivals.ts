@@ -45,7 +45,13 @@ export function makeArrival(dice: Dice, kind: ArrivalKind): Arrival {
     case "changes":
       return { source, ...changes(dice, envelope, { count: dice.int(1, 4), records: 3 }) };
     case "big":
-      return { source, ...changes(dice, envelope, { count: dice.int(1_001, 2_300), records: dice.pick([2, 40]) }) };
+      return {
+        source,
+        ...changes(dice, envelope, {
+          count: dice.int(1_001, dice.chance(0.2) ? 2_300 : 1_100),
+          records: dice.pick([2, 40]),
+        }),
+      };
     case "signal":
       return { source, ...signal(dice, envelope) };
     case "tracking":

@@ -5,6 +5,8 @@ import type { Plan } from "./plans.ts";
 /** A job as the ledger has it. */
 export interface Entry {
   readonly key: string;
+  /** In the order of their making, from 1. */
+  readonly number: number;
   readonly wire: Wire;
   readonly source: string | undefined;
   readonly consumer: string | undefined;
@@ -86,6 +88,8 @@ interface Unopened {
 export interface Books {
   readonly now: Now;
   readonly limits: Limits;
+  /** Jobs until now. */
+  made: number;
   readonly entries: Map<string, Entry>;
   readonly byId: Map<string, Entry>;
   /** Unsettled jobs in order of sequence. */
@@ -109,6 +113,25 @@ export interface Limits {
   readonly concurrency: number;
   readonly maxStuck: number;
   readonly graceMs: number;
+}
+
+/** Nothing was kept yet. */
+export function createBooks(limits: Limits, rest: Pick<Books, "now" | "broken">): Books {
+  return {
+    ...rest,
+    limits,
+    made: 0,
+    entries: new Map(),
+    byId: new Map(),
+    lanes: new Map(),
+    claims: new Map(),
+    calls: new Set(),
+    closed: new Map(),
+    backlog: [],
+    suspectsLeft: false,
+    announced: new Set(),
+    tally: { done: 0, released: 0 },
+  };
 }
 
 /** Takes it out of its lane. */

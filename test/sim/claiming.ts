@@ -4,10 +4,18 @@ import { isMoreToMerge, judge } from "./rules.ts";
 
 /** The right to run jobs: who gets it, and what becomes of it. */
 export interface Claiming {
-  claimed(life: LifeFacts, limits: ClaimLimits, found: Claimed): void;
+  /** Before the inbox is: what comes while it writes may come along, and need not. */
+  asked(limits: ClaimLimits): Asked;
+  claimed(life: LifeFacts, asked: Asked, found: Claimed): void;
   settled(settlement: Settlement, took: boolean): void;
   /** The process is gone: each running job counts one death. */
   died(life: LifeFacts): void;
+}
+
+interface Asked {
+  readonly limits: ClaimLimits;
+  /** Of the newest job that was there. */
+  readonly newest: number;
 }
 
 const MOST_MERGED = 1_000;
@@ -17,7 +25,7 @@ const LAST_DEATH = 3;
 export function createClaiming(books: Books): Claiming {
   const { broken, now } = books;
 
-  function open(life: LifeFacts, claim: Claim, suspects: boolean): void {
+  function open(life: LifeFacts, claim: Claim, { limits: { suspects = false }, newest }: Asked): void {
     const entries: Entry[] = [];
     for (const job of claim.jobs) {
       const entry = books.entries.get(`${job.deliveryId}.${job.entry}.${job.consumer}`);
@@ -29,7 +37,7 @@ export function createClaiming(books: Books): Claiming {
       books.byId.set(job.id, entry);
       entries.push(entry);
     }
-    checkRun(entries, suspects);
+    checkRun(entries, { suspects, newest });
     for (const [index, entry] of entries.entries()) {
       if (entry.deaths < LAST_DEATH) entry.attempts += 1;
       entry.firstAt ??= now.wall();
@@ -50,7 +58,7 @@ export function createClaiming(books: Books): Claiming {
   }
 
   /** The beginning of its lane, due, and all that may come along. */
-  function checkRun(entries: readonly Entry[], suspects: boolean): void {
+  function checkRun(entries: readonly Entry[], { suspects, newest }: { suspects: boolean; newest: number }): void {
     const [head] = entries as [Entry];
     const lane = head.lane === undefined ? entries : (books.lanes.get(head.lane) ?? []);
     if (entries.some((entry, index) => lane[index] !== entry))
@@ -58,7 +66,7 @@ export function createClaiming(books: Books): Claiming {
     if (entries.length > MOST_MERGED) broken("at most 1,000 in a call", entries.length);
     if (entries.slice(1).some((entry) => !isMoreToMerge(head, entry))) broken("merging", entries.slice(0, 5).map(show));
     const next = lane[entries.length];
-    if (next !== undefined && entries.length < MOST_MERGED && isMoreToMerge(head, next))
+    if (next !== undefined && next.number <= newest && entries.length < MOST_MERGED && isMoreToMerge(head, next))
       broken("the whole run comes along", { run: entries.length, next: show(next) });
     if (head.deaths >= SUSPECT_DEATHS !== suspects) broken("suspects apart", { job: show(head), suspects });
     const { retry } = head;
@@ -104,9 +112,11 @@ export function createClaiming(books: Books): Claiming {
   }
 
   return {
-    claimed(life, { max, suspects = false }, { claims }) {
+    asked: (limits) => ({ limits, newest: books.made }),
+    claimed(life, asked, { claims }) {
+      const { max } = asked.limits;
       if (claims.length > max) broken("no more than asked for", { max, got: claims.length });
-      for (const claim of claims) open(life, claim, suspects);
+      for (const claim of claims) open(life, claim, asked);
     },
     settled({ claim, outcomes }, took) {
       const found = books.claims.get(claim);

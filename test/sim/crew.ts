@@ -1,11 +1,21 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { Outcome } from "./run.ts";
+import type { StoreName } from "./stores.ts";
 
 /** Which seeds. */
-export interface Range {
+interface Range {
   readonly from: number;
   readonly count: number;
+  readonly store: StoreName;
+}
+
+/** Of one thread. */
+export interface ThreadRange {
+  readonly from: number;
+  readonly to: number;
+  readonly step: number;
+  readonly store: StoreName;
 }
 
 /** What a thread says: which world it begins, or how that ended. */
@@ -19,12 +29,12 @@ const MOST_THREADS = 4;
  * Lives through many worlds, some at a time: each thread takes every n-th seed, of n threads.
  * @param told of each world; false ends it all
  */
-export async function runMany({ from, count }: Range, told: (outcome: Outcome) => boolean): Promise<void> {
+export async function runMany({ from, count, store }: Range, told: (outcome: Outcome) => boolean): Promise<void> {
   const step = Math.min(MOST_THREADS, availableParallelism(), count);
   const ending = new AbortController();
   const threads = Array.from({ length: step }, (_, index) =>
     runThread(
-      { from: from + index, to: from + count, step },
+      { from: from + index, to: from + count, step, store },
       (outcome) => {
         if (!ending.signal.aborted && !told(outcome)) ending.abort();
       },
@@ -35,7 +45,7 @@ export async function runMany({ from, count }: Range, told: (outcome: Outcome) =
 }
 
 async function runThread(
-  workerData: { readonly from: number; readonly to: number; readonly step: number },
+  workerData: ThreadRange,
   told: (outcome: Outcome) => void,
   signal: AbortSignal,
 ): Promise<void> {

@@ -9,8 +9,8 @@ export interface Keeping {
   kept(arrival: Arrival, commit: Commit & { readonly id: string; readonly expanded: boolean }): void;
   /** A part of a delivery that was kept before. */
   expanded(id: string, commit: Commit & { readonly cursor: number | undefined }): void;
-  /** Unhandled jobs were replaced by these. */
-  reopened(life: LifeFacts, replacements: readonly Replacement[]): void;
+  /** An unhandled job was replaced by these. */
+  reopened(life: LifeFacts, replacement: Replacement): void;
   /** Jobs by hand. */
   replayed(jobs: readonly StoredJob[]): void;
   removed(jobs: readonly StoredJob[]): void;
@@ -46,6 +46,7 @@ export function createKeeping(books: Books): Keeping {
     const isState = typeof spec === "string";
     const entry: Entry = {
       key: `${place}.${isState ? "" : spec.consumer}`,
+      number: (books.made += 1),
       wire: origin.wire,
       source: origin.source,
       replay: origin.replay,
@@ -142,18 +143,16 @@ export function createKeeping(books: Books): Keeping {
       if (whole !== (cursor === undefined)) books.broken("expanded in parts", { id, cursor });
       if (whole) books.backlog.shift();
     },
-    reopened(life, replacements) {
-      for (const { job, consumers } of replacements) {
-        const entry = entryOf(job);
-        if (entry === undefined) continue;
-        const all = specsFor(life.plan, entry.wire);
-        const specs = all.filter(({ consumer }) => (entry.consumer ?? consumer) === consumer);
-        const expected = specs.map(({ consumer }) => String(consumer));
-        if (expected.toSorted().join() !== consumers.map(String).toSorted().join())
-          books.broken("reopened for those who handle it", { job: show(entry), consumers, expected });
-        entry.state = "removed";
-        for (const spec of specs) add(entry, placeOf(job), spec);
-      }
+    reopened(life, { job, consumers }) {
+      const entry = entryOf(job);
+      if (entry === undefined) return;
+      const all = specsFor(life.plan, entry.wire);
+      const specs = all.filter(({ consumer }) => (entry.consumer ?? consumer) === consumer);
+      const expected = specs.map(({ consumer }) => String(consumer));
+      if (expected.toSorted().join() !== consumers.map(String).toSorted().join())
+        books.broken("reopened for those who handle it", { job: show(entry), consumers, expected });
+      entry.state = "removed";
+      for (const spec of specs) add(entry, placeOf(job), spec);
     },
     replayed(jobs) {
       for (const job of jobs) {

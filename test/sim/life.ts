@@ -16,7 +16,7 @@ import { laneText, type Plan, type Spec } from "./plans.ts";
 
 /** One process: from its start to its close or death. */
 export interface Life extends LifeFacts {
-  readonly receiver: Receiver<"memory">;
+  readonly receiver: Receiver;
   alive: boolean;
   closing: boolean;
   /** `start()` resolved. */
@@ -33,7 +33,7 @@ export interface Life extends LifeFacts {
 export interface LifeOptions {
   readonly number: number;
   readonly plan: Plan;
-  readonly inbox: Inbox<"memory">;
+  readonly inbox: Inbox;
   readonly clock: FakeClock;
   readonly limits: Limits;
   readonly handle: (life: Life, spec: Spec, given: { event: AnyEvent; ctx: Context }) => unknown;
@@ -45,8 +45,8 @@ export const SECRET = "a secret of the simulation";
 export function createLife({ number, plan, inbox, clock, limits, handle, onDead }: LifeOptions): Life {
   const process = mortal(inbox);
   const errors = new Set<string>();
-  const verbs = process.inbox as WorkingInbox<"memory">;
-  const own: WorkingInbox<"memory"> = {
+  const verbs = process.inbox as WorkingInbox;
+  const own: WorkingInbox = {
     ...verbs,
     // What comes after its end is no longer of this process, though a successor has opened the store again.
     keep: async (deliveries) => {

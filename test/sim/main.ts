@@ -1,7 +1,9 @@
 import { parseArgs } from "node:util";
-import { runMany, type Range } from "./crew.ts";
+import { runChildren } from "./children.ts";
+import { runMany } from "./crew.ts";
 import { commandFor, report } from "./report.ts";
 import { runSeed } from "./run.ts";
+import { STORES, type StoreName } from "./stores.ts";
 
 const HELP = `Lives through simulated worlds, one for each seed, and says which rules do not hold.
 
@@ -11,44 +13,55 @@ Flags:
   --seed N     This one alone, with its story.
   --seeds N    So many. Default: 10000.
   --from N     The first of them. Default: 1.
+  --inbox I    memory, sqlite, or sqlite-thread: commits on a thread of their own, so that no two runs are the same. Default: memory.
+  --children   Each process of a world is a real one that works on a file and is killed. Default: 100 seeds.
   --help       Print this.
 `;
 
 /** After so many broken worlds there is nothing more to learn. */
 const ENOUGH = 10;
 const SAY_EVERY = 1_000;
+/** Of processes that are killed in one world. */
+const DEATHS = 5;
 
 const { values } = parseArgs({
   options: {
     seed: { type: "string" },
-    seeds: { type: "string", default: "10000" },
+    seeds: { type: "string" },
     from: { type: "string", default: "1" },
+    inbox: { type: "string", default: "memory" },
+    children: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
 
+const store = toStore(values.inbox);
+const seeds = values.seeds ?? (values.children ? "100" : "10000");
+
 if (values.help) console.log(HELP);
-else if (values.seed === undefined) await runRange({ from: toNumber("from"), count: toNumber("seeds") });
-else await runOne(toNumber("seed"));
+else if (values.children) await runFamilies();
+else if (values.seed === undefined)
+  await runRange({ from: toNumber("from", values.from), count: toNumber("seeds", seeds) });
+else await runOne(toNumber("seed", values.seed));
 
 async function runOne(seed: number): Promise<void> {
-  const outcome = await runSeed(seed);
+  const outcome = await runSeed(seed, store);
   console.log(outcome.trace.join("\n"));
   console.log(`\n${outcome.failure ?? `seed ${seed}: every rule held`}`);
   if (outcome.failure !== undefined) process.exitCode = 1;
 }
 
-async function runRange(range: Range): Promise<void> {
+async function runRange(range: { readonly from: number; readonly count: number }): Promise<void> {
   const since = performance.now();
   const broken: number[] = [];
   let done = 0;
   let calls = 0;
-  await runMany(range, (outcome) => {
+  await runMany({ ...range, store }, (outcome) => {
     done += 1;
     calls += outcome.calls;
     if (outcome.failure !== undefined) {
       broken.push(outcome.seed);
-      console.error(report(outcome));
+      console.error(report(outcome, store));
     }
     if (done % SAY_EVERY === 0) console.error(`${done} of ${range.count} worlds`);
     return broken.length < ENOUGH;
@@ -56,12 +69,40 @@ async function runRange(range: Range): Promise<void> {
   const seconds = ((performance.now() - since) / 1_000).toFixed(1);
   console.log(`${done} worlds in ${seconds} s, ${calls} calls of handlers, ${broken.length} broken`);
   if (broken.length === 0) return;
-  console.log(broken.map(commandFor).join("\n"));
+  console.log(broken.map((seed) => commandFor(seed, store)).join("\n"));
   process.exitCode = 1;
 }
 
-function toNumber(flag: "seed" | "seeds" | "from"): number {
-  const text = values[flag] ?? "";
+async function runFamilies(): Promise<void> {
+  const [from, count] =
+    values.seed === undefined
+      ? [toNumber("from", values.from), toNumber("seeds", seeds)]
+      : [toNumber("seed", values.seed), 1];
+  const total = { broken: 0, killed: 0, acknowledged: 0, calls: 0 };
+  for (let seed = from; seed < from + count; seed += 1) {
+    const { lines, broken } = await runChildren(seed, DEATHS);
+    total.killed += DEATHS;
+    for (const { is } of lines) {
+      if (is === "acknowledged") total.acknowledged += 1;
+      if (is === "call") total.calls += 1;
+    }
+    if (broken.length === 0) continue;
+    total.broken += 1;
+    console.error(`seed ${seed}:\n${broken.slice(0, ENOUGH).join("\n")}`);
+  }
+  console.log(
+    `${count} worlds, ${total.killed} processes killed, ${total.acknowledged} deliveries acknowledged, ${total.calls} calls, ${total.broken} worlds broken`,
+  );
+  if (total.broken > 0) process.exitCode = 1;
+}
+
+function toNumber(flag: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new RangeError(`--${flag} got "${text}", expected a whole number.`);
+}
+
+function toStore(text: string): StoreName {
+  const found = STORES.find((name) => name === text);
+  if (found !== undefined) return found;
+  throw new RangeError(`--inbox got "${text}", expected one of ${STORES.join(", ")}.`);
 }

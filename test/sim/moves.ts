@@ -1,6 +1,5 @@
 import type { StoredJob } from "../../src/inbox/port.ts";
 import { signedRequest } from "../support/make-delivery.ts";
-import { turns } from "../support/turns.ts";
 import { ACCOUNTS, makeArrival, nameOf, type Arrival } from "./arrivals.ts";
 import { assertClosed, assertIdle } from "./checks.ts";
 import { SECRET, type Life } from "./life.ts";
@@ -30,7 +29,7 @@ export async function move(world: World, what: Move, sentBefore: Sent[]): Promis
     case "jump": {
       const ms = dice.pick([1, -1]) * dice.pick([500, 5_000, 60_000, 3_600_000, 2 * 86_400_000, 9 * 86_400_000]);
       trace.note(`the wall clock jumps by ${ms} ms`);
-      await turns(1); // between two turns of the loop
+      await world.turns(1); // between two turns of the loop
       return world.jump(ms);
     }
     case "die":
@@ -43,7 +42,7 @@ export async function move(world: World, what: Move, sentBefore: Sent[]): Promis
       if (dice.chance(0.3)) return world.die();
       return close(world, life, dice.pick([0, 1_000, 10_000, 60_000]));
     case "by-hand":
-      return life?.started === true && !life.shut ? byHand(world) : undefined;
+      return life?.started === true ? world.alone(() => byHand(world)) : undefined;
     case "idle":
       if (life?.started === true && !life.closing) void life.receiver.idle().then(() => assertIdle(world, life));
       return;
@@ -85,7 +84,7 @@ function said({ type, account, record }: Arrival["events"][number]): string {
 
 export async function pass(world: World, ms: number): Promise<void> {
   world.trace.note(`${ms} ms pass`);
-  await turns(2); // no time passes within a turn of the loop
+  await world.turns(2); // no time passes within a turn of the loop
   await world.clock.advance(ms);
 }
 
@@ -125,9 +124,9 @@ export function close(world: World, life: Life, drainMs: number): void {
 /** What somebody does who looks inside. */
 async function byHand(world: World): Promise<void> {
   const { dice, store, keeping, trace, books } = world;
-  await turns(1); // whoever was told that nothing is due was told so before
-  const { jobs } = await store.jobs.find({ limit: 5_000 });
   if (world.life?.shut !== false) return; // meanwhile
+  const found = await store.jobs.find({ limit: 5_000 });
+  const jobs = found.jobs.filter(({ state }) => state !== "done" && state !== "skipped");
   const kind = dice.weighted({ replay: 4, drop: 2, erase: 1 });
   if (kind === "erase") {
     const account = dice.pick(ACCOUNTS);

@@ -1,4 +1,3 @@
-import { turns } from "../support/turns.ts";
 import { assertCounts, assertProgress } from "./checks.ts";
 import { show } from "./books.ts";
 import { boot, close, pass, start } from "./moves.ts";
@@ -10,7 +9,7 @@ const MOST_ROUNDS = 60;
 
 /** No more troubles: time passes, all handlers succeed, and everything that was kept comes to its end. */
 export async function settleDown(world: World): Promise<void> {
-  const { trace, store, books } = world;
+  const { trace, books } = world;
   trace.note("no more troubles from here");
   world.calm = true;
   world.faults.stop();
@@ -20,20 +19,21 @@ export async function settleDown(world: World): Promise<void> {
   start(world, life);
   for (let rounds = 0; rounds < MOST_ROUNDS && !isQuiet(world); rounds += 1) {
     const calls = world.calls();
+    const { waiting } = world.store.stats();
     for (const performance of world.open) performance.finish();
     await pass(world, WAITS_MS[Math.min(rounds, WAITS_MS.length - 1)] ?? 0);
-    await turns();
-    if (world.calls() > calls) rounds -= 1; // a long lane takes its time
+    await world.turns();
+    if (world.calls() > calls || world.store.stats().waiting < waiting) rounds -= 1; // a long lane takes its time
     world.assertWhole();
   }
-  if (!isQuiet(world)) books.broken("everything comes to its end", store.stats());
+  if (!isQuiet(world)) books.broken("everything comes to its end", world.store.stats());
   world.assertWhole();
   assertCounts(world);
   await assertProgress(world);
   assertAccounted(world);
   close(world, life, 10_000);
   await pass(world, 60_000); // a listener of `onDead` may still run
-  await turns();
+  await world.turns();
   if (!life.shut) books.broken("a close with nothing to do ends", "");
   world.assertWhole();
 }

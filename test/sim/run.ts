@@ -1,8 +1,8 @@
-import { turns } from "../support/turns.ts";
 import { assertCounts, assertLog, assertProgress } from "./checks.ts";
 import { governed } from "./governed.ts";
 import { settleDown } from "./quiet.ts";
 import { boot, move, start, type Sent } from "./moves.ts";
+import type { StoreName } from "./stores.ts";
 import { createWorld, Violation, type World } from "./world.ts";
 
 /** How one seed went. */
@@ -18,8 +18,8 @@ export interface Outcome {
 }
 
 /** Lives through one world. Everything random in it comes from the seed, `Math.random` included. */
-export async function runSeed(seed: number): Promise<Outcome> {
-  const world = createWorld(seed);
+export async function runSeed(seed: number, store?: StoreName): Promise<Outcome> {
+  const world = createWorld(seed, store);
   let failure: string | undefined;
   try {
     await governed(world, async () => {
@@ -28,6 +28,8 @@ export async function runSeed(seed: number): Promise<Outcome> {
     });
   } catch (error) {
     failure = error instanceof Violation ? error.message : String(error instanceof Error ? error.stack : error);
+  } finally {
+    world.end();
   }
   return { seed, hash: world.trace.hash(), calls: world.calls(), trace: world.trace.lines, failure };
 }
@@ -51,7 +53,7 @@ async function live(world: World): Promise<void> {
     }
     await move(world, dice.weighted(temper.moves), sentBefore);
     const settled = dice.pick([0, 1, 3, 10, 10]);
-    await turns(settled);
+    await world.turns(settled);
     if (world.doomed()) await world.die();
     assertLog(world);
     world.assertWhole();

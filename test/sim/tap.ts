@@ -1,7 +1,7 @@
 import type { Inbox } from "hookline";
 import { StorageError } from "../../src/errors.ts";
 import type { Delivery } from "../../src/inbox/delivery.ts";
-import type { StoredJob, WorkingInbox } from "../../src/inbox/port.ts";
+import type { WorkingInbox } from "../../src/inbox/port.ts";
 import type { Arrival } from "./arrivals.ts";
 import type { LifeFacts } from "./books.ts";
 import type { Claiming } from "./claiming.ts";
@@ -16,19 +16,23 @@ export interface TapOptions {
   readonly keeping: Keeping;
   readonly claiming: Claiming;
   readonly arrivalOf: (delivery: Delivery) => Arrival;
-  /** Who works on it now. */
+  /** Who works on it. */
   readonly life: () => LifeFacts;
   /** Asked before each call. */
   readonly faultOf: (verb: FaultyVerb) => Fault;
   readonly wait: (ms: number) => Promise<void>;
+  /** What verbs wait for before they begin: somebody changes jobs by hand. */
+  readonly gate: () => Promise<void> | undefined;
 }
 
 /** A store that tells the ledger what is written, and sometimes fails. */
-export function tap(store: WorkingInbox<"memory">, options: TapOptions): Inbox<"memory"> {
-  const { keeping, claiming, life, faultOf, wait, arrivalOf } = options;
+export function tap(store: WorkingInbox, options: TapOptions): Inbox {
+  const { keeping, claiming, life, faultOf, wait, arrivalOf, gate } = options;
   let wake = (): void => {};
 
   async function faulty<T>(verb: FaultyVerb, call: (own: LifeFacts) => Promise<T>): Promise<T> {
+    const closed = gate();
+    if (closed !== undefined) await closed;
     const own = life();
     const fault = faultOf(verb);
     if (fault === "before") throw failure(verb);
@@ -41,13 +45,7 @@ export function tap(store: WorkingInbox<"memory">, options: TapOptions): Inbox<"
     throw failure(verb);
   }
 
-  /** Who they are before they are replaced. */
-  async function stored(ids: readonly string[]): Promise<readonly StoredJob[]> {
-    const found = await Promise.all(ids.map((id) => store.jobs.get(id)));
-    return found.flatMap((one) => one?.job ?? []);
-  }
-
-  const verbs: WorkingInbox<"memory"> = {
+  const verbs: WorkingInbox = {
     ...store,
     work(worker) {
       wake = worker.wake;
@@ -76,8 +74,9 @@ export function tap(store: WorkingInbox<"memory">, options: TapOptions): Inbox<"
       }),
     claim: (limits) =>
       faulty("claim", async (own) => {
+        const asked = claiming.asked(limits);
         const found = await store.claim(limits);
-        claiming.claimed(own, limits, found);
+        claiming.claimed(own, asked, found);
         return found;
       }),
     settle: (settlements) =>
@@ -91,14 +90,13 @@ export function tap(store: WorkingInbox<"memory">, options: TapOptions): Inbox<"
       unhandled: (page) => faulty("unhandled", () => store.jobs.unhandled(page)),
       reopen: (replacements) =>
         faulty("reopen", async (own) => {
-          const jobs = await stored(replacements.map(({ id }) => id));
-          await store.jobs.reopen(replacements);
-          const consumersOf = ({ id }: StoredJob): readonly (string | undefined)[] =>
-            replacements.find((one) => one.id === id)?.jobs.map(({ consumer }) => consumer) ?? [];
-          keeping.reopened(
-            own,
-            jobs.map((job) => ({ job, consumers: consumersOf(job) })),
-          );
+          // One by one: each is a write of its own.
+          for (const replacement of replacements) {
+            const found = await store.jobs.get(replacement.id);
+            await store.jobs.reopen([replacement]);
+            if (found === undefined) continue;
+            keeping.reopened(own, { job: found.job, consumers: replacement.jobs.map(({ consumer }) => consumer) });
+          }
         }),
     },
   };

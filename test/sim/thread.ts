@@ -1,12 +1,12 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { Word } from "./crew.ts";
+import type { ThreadRange, Word } from "./crew.ts";
 import { runSeed } from "./run.ts";
 
-const { from, to, step } = workerData as { readonly from: number; readonly to: number; readonly step: number };
+const { from, to, step, store } = workerData as ThreadRange;
 const say = (word: Word): void => parentPort?.postMessage(word);
 
 for (let seed = from; seed < to; seed += step) {
   say({ began: seed });
-  const outcome = await runSeed(seed);
+  const outcome = await runSeed(seed, store);
   say({ ended: outcome.failure === undefined ? { ...outcome, trace: [] } : outcome });
 }

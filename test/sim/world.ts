@@ -1,11 +1,10 @@
-import { memoryInbox, type AnyEvent, type Context } from "hookline";
-import { crashMemoryInbox } from "../../src/inbox/memory.ts";
+import type { AnyEvent, Context, Inbox } from "hookline";
 import type { Delivery } from "../../src/inbox/delivery.ts";
 import type { WorkingInbox } from "../../src/inbox/port.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 import { turns } from "../support/turns.ts";
 import { nameOf, type Arrival } from "./arrivals.ts";
-import type { Books } from "./books.ts";
+import { createBooks, type Books } from "./books.ts";
 import { createCalling } from "./calling.ts";
 import { createClaiming } from "./claiming.ts";
 import { perform, type Deed, type Performance } from "./deeds.ts";
@@ -15,6 +14,8 @@ import { createKeeping, type Keeping } from "./keeping.ts";
 import { createLife, type Life } from "./life.ts";
 import { makePlan, type Plan, type Spec } from "./plans.ts";
 import { makeTemper, type Temper } from "./temper.ts";
+import { createPace, type Pace } from "./pace.ts";
+import { openStore, type StoreName } from "./stores.ts";
 import { tap } from "./tap.ts";
 import type { Tally } from "./checks.ts";
 import { createTrace, type Trace } from "./trace.ts";
@@ -25,12 +26,12 @@ export class Violation extends Error {
 }
 
 /** One store, the processes that work on it one after another, and the ledger that watches them. */
-export interface World {
+export interface World extends Pick<Pace, "turns" | "alone"> {
   readonly dice: Dice;
   readonly temper: Temper;
   readonly clock: FakeClock;
   readonly trace: Trace;
-  readonly store: WorkingInbox<"memory">;
+  readonly store: WorkingInbox;
   readonly books: Books;
   readonly keeping: Keeping;
   /** Calls that have not ended, of whatever process. */
@@ -56,13 +57,16 @@ export interface World {
   calls(): number;
   /** @throws Violation when a rule was broken */
   assertWhole(): void;
+  /** Clears away. */
+  end(): void;
 }
 
-export function createWorld(seed: number): World {
+export function createWorld(seed: number, storeName: StoreName = "memory"): World {
   const dice = createDice(seed);
   const temper = makeTemper(dice);
-  const clock = fakeClock();
-  const store = memoryInbox() as WorkingInbox<"memory">;
+  const store = openStore(storeName);
+  const pace = createPace(store);
+  const clock = fakeClock(undefined, pace.turns);
   const open = new Set<Performance>();
   let jumps = 0;
   let jumped = 0;
@@ -73,25 +77,14 @@ export function createWorld(seed: number): World {
   const mono = (): number => clock.now() - jumped;
   const trace = createTrace(mono);
 
-  const books: Books = {
+  const books = createBooks(temper.limits, {
     now: { wall: clock.now, mono, jumps: () => jumps },
-    limits: temper.limits,
-    entries: new Map(),
-    byId: new Map(),
-    lanes: new Map(),
-    claims: new Map(),
-    calls: new Set(),
-    closed: new Map(),
-    backlog: [],
-    suspectsLeft: false,
-    announced: new Set(),
-    tally: { done: 0, released: 0 },
     broken(rule, detail) {
       const text = `${rule}: ${JSON.stringify(detail)}`;
       trace.note(`BROKEN ${text}`);
       violation ??= new Violation(text);
     },
-  };
+  });
   const keeping = createKeeping(books);
   const claiming = createClaiming(books);
   const calling = createCalling(books);
@@ -105,25 +98,27 @@ export function createWorld(seed: number): World {
     return sent.arrival;
   }
 
-  const tapped = tap(store, {
-    keeping: {
-      ...keeping,
-      kept(arrival, commit) {
-        const sent = world.sent.get(nameOf(arrival));
-        if (sent !== undefined) sent.kept += 1;
-        keeping.kept(arrival, commit);
+  const tapFor = (life: () => Life): Inbox =>
+    tap(store.inbox, {
+      keeping: {
+        ...keeping,
+        kept(arrival, commit) {
+          const sent = world.sent.get(nameOf(arrival));
+          if (sent !== undefined) sent.kept += 1;
+          keeping.kept(arrival, commit);
+        },
       },
-    },
-    claiming,
-    arrivalOf,
-    life: () => world.life as Life,
-    faultOf(verb) {
-      const fault = faults.faultOf(verb);
-      if (fault !== undefined && verb === "settle" && world.life !== undefined) world.life.settleFailed = true;
-      return fault;
-    },
-    wait: faults.wait,
-  });
+      claiming,
+      arrivalOf,
+      life,
+      faultOf(verb) {
+        const fault = faults.faultOf(verb);
+        if (fault !== undefined && verb === "settle") life().settleFailed = true;
+        return fault;
+      },
+      wait: faults.wait,
+      gate: pace.gate,
+    });
 
   function handle(life: Life, spec: Spec, given: { event: AnyEvent; ctx: Context }): unknown {
     const call = calling.began(life, spec, given);
@@ -149,7 +144,9 @@ export function createWorld(seed: number): World {
     temper,
     clock,
     trace,
-    store,
+    get store() {
+      return store.inbox;
+    },
     books,
     keeping,
     open,
@@ -165,10 +162,10 @@ export function createWorld(seed: number): World {
     },
     boot() {
       lives += 1;
-      const life = createLife({
+      const life: Life = createLife({
         number: lives,
         plan: world.plan,
-        inbox: tapped,
+        inbox: tapFor(() => life),
         clock,
         limits: temper.limits,
         handle,
@@ -178,9 +175,9 @@ export function createWorld(seed: number): World {
       return life;
     },
     async die() {
-      await turns(1); // between two turns of the loop, where no write is half told
+      await (store.isApart ? pace.turns(1) : turns(1)); // between two turns of the loop, where no write is half told
       world.life?.die();
-      crashMemoryInbox(store);
+      store.crash();
       if (world.life !== undefined) claiming.died(world.life);
       world.life = undefined;
       doomed = false;
@@ -189,9 +186,12 @@ export function createWorld(seed: number): World {
       if (violation !== undefined) throw violation;
     },
     leave() {
-      world.life = undefined;
-      doomed = false;
+      store.renew();
+      [world.life, doomed] = [undefined, false];
     },
+    turns: pace.turns,
+    alone: pace.alone,
+    end: store.end,
     doomed: () => doomed,
     tally: () => ({ ...books.tally }),
     calls: () => calls,

@@ -2,7 +2,7 @@ import type { Clock } from "hookline";
 import { turns } from "./turns.ts";
 
 export interface FakeClock extends Clock {
-  /** Runs what becomes due meanwhile, in order, each with some turns of the loop for what follows from it. */
+  /** Runs what becomes due meanwhile, in order, each with time for what follows from it. */
   advance(ms: number): Promise<void>;
   /** Sets the wall clock forward or back; timers do not notice. */
   jump(ms: number): void;
@@ -11,8 +11,11 @@ export interface FakeClock extends Clock {
   date(): Date;
 }
 
-/** A clock that stands still until a test advances it. */
-export function fakeClock(start = new Date("2026-05-06T07:08:09Z")): FakeClock {
+/**
+ * A clock that stands still until a test advances it.
+ * @param follow what it waits for after each timer; some turns of the loop
+ */
+export function fakeClock(start = new Date("2026-05-06T07:08:09Z"), follow: () => Promise<void> = turns): FakeClock {
   const timers = new Set<{ readonly at: number; readonly run: () => void }>();
   let time = start.getTime();
   let offset = 0;
@@ -36,7 +39,7 @@ export function fakeClock(start = new Date("2026-05-06T07:08:09Z")): FakeClock {
         timers.delete(timer);
         time = Math.max(time, timer.at);
         timer.run();
-        await turns();
+        await follow();
       }
       time = end;
     },

@@ -1,21 +1,26 @@
-import type { Inbox } from "hookline";
+import type { Inbox, Keeps } from "hookline";
 import { crashMemoryInbox } from "../../src/inbox/memory.ts";
 
-/** A memory inbox as a process sees it that may die. */
-export interface MortalInbox {
+/** An inbox as a process sees it that may die. */
+export interface MortalInbox<K extends Keeps> {
   /** For that process alone. */
-  readonly inbox: Inbox<"memory">;
-  /** Ends the process: nothing it asked for is answered any more, and the inbox is free for a successor. */
+  readonly inbox: Inbox<K>;
+  /** Ends the process: nothing it asked for is answered any more, and a memory inbox is free for a successor. */
   die(): void;
 }
 
 /** @param store outlives the process */
-export function mortal(store: Inbox<"memory">): MortalInbox {
+export function mortal<K extends Keeps>(store: Inbox<K>): MortalInbox<K> {
   let dead = false;
 
   async function whileAlive(result: Promise<unknown>): Promise<unknown> {
-    const settled = await result;
-    return dead ? new Promise(() => {}) : settled;
+    try {
+      const settled = await result;
+      if (!dead) return settled;
+    } catch (error) {
+      if (!dead) throw error;
+    }
+    return new Promise(() => {});
   }
 
   function mortalPart<T extends object>(part: T): T {

@@ -6,6 +6,9 @@ import type { Operations } from "./operations.ts";
 export interface Task {
   readonly verb: keyof Operations;
   readonly input: unknown;
+  /** Where its body is in the bytes of the batch. */
+  readonly from?: number;
+  readonly to?: number;
 }
 
 /** What shares one transaction. */
@@ -42,8 +45,8 @@ export function createBatchRunner(
     try {
       if (epoch !== undefined) operations.assertEpoch(epoch);
       counters.begin();
-      const results = tasks.map(({ verb, input }) => ({
-        value: (operations[verb] as Operation)(input, bytes),
+      const results = tasks.map(({ verb, input, from, to }) => ({
+        value: (operations[verb] as Operation)(input, bytes.subarray(from, to)),
       }));
       counters.end();
       db.exec("COMMIT");
@@ -71,7 +74,7 @@ export function createBatchRunner(
   };
 }
 
-type Operation = (input: unknown, bytes: Uint8Array) => unknown;
+type Operation = (input: unknown, body: Uint8Array) => unknown;
 
 function isOfTheFile(error: unknown): boolean {
   const { errcode, code } = toTaskError(error);

@@ -1,17 +1,21 @@
 import { Worker } from "node:worker_threads";
 import { StorageError } from "../../../src/adapter.ts";
-import type { Batch, TaskError, TaskResult } from "./batch.ts";
+import { toTaskError, type Batch, type TaskError, type TaskResult } from "./batch.ts";
 import type { Counts } from "./counters.ts";
 import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
+import { toStorageError } from "./to-storage-error.ts";
 
 /** The way to a commit thread. */
 export interface Channel {
   /** Rejects where the outcome is unknown: the thread ended before it answered. */
   run(batch: Batch): Promise<readonly TaskResult[]>;
-  /** Lets the process end while the thread lives. */
+  /** Lets the process end while the thread lives, but not while a batch is under way. */
   unref(): void;
   close(): Promise<void>;
-  /** Ends the thread wherever it is. What it was doing may still have been committed. */
+  /**
+   * Ends the thread wherever it is. What it was doing may still have been committed, and may still be: one that waits for the disk ends when
+   * that answers, and nobody waits for it here.
+   */
   abandon(): void;
 }
 
@@ -33,6 +37,7 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
   const waiting: { resolve(results: readonly TaskResult[]): void; reject(error: StorageError): void }[] = [];
   let over: StorageError | undefined;
   let closed: (() => void) | undefined;
+  let isLoose = false;
 
   function end(error: StorageError): void {
     if (over !== undefined) return;
@@ -44,6 +49,7 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
   const channel: Channel = {
     run(batch) {
       if (over !== undefined) return Promise.reject(over);
+      if (isLoose) worker.ref();
       return new Promise((resolve, reject) => {
         waiting.push({ resolve, reject });
         const { bytes } = batch;
@@ -53,17 +59,22 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
         );
       });
     },
-    unref: () => worker.unref(),
+    unref() {
+      isLoose = true;
+      if (waiting.length === 0) worker.unref();
+    },
     close: () =>
       new Promise((resolve) => {
         over ??= new StorageError("storage-failed", "The inbox is closed.");
         closed = resolve;
+        worker.ref();
         worker.once("exit", () => resolve());
         worker.postMessage({ type: "close" } satisfies ToThread);
       }),
     abandon() {
       over ??= new StorageError("storage-failed", "The commit thread was given up.");
       for (const { reject } of waiting.splice(0)) reject(over);
+      worker.unref();
       void worker.terminate();
     },
   };
@@ -82,6 +93,7 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
         case "results":
           events.counted(message.counts);
           waiting.shift()?.resolve(message.results);
+          if (isLoose && waiting.length === 0) worker.unref();
           break;
         case "changed":
           events.counted(message.counts);
@@ -91,37 +103,23 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
           closed?.();
       }
     });
-    worker.on("error", (error) => {
-      const failed = new StorageError("storage-failed", "The commit thread failed.", { cause: error });
+    worker.on("error", (error: Partial<TaskError>) => {
+      // Beside its batches it only looks into the file: what SQLite says there is the file's.
+      const failed = error.errcode === undefined ? toLost("failed", error) : toStorageError(toTaskError(error));
       reject(failed);
       end(failed);
     });
     worker.on("exit", () => {
-      const failed = new StorageError("storage-failed", "The commit thread ended.");
+      const failed = toLost("ended");
       reject(failed);
       end(failed);
     });
   });
 }
 
-/** A thread's error on this side. */
-export function toStorageError({ code, message, fix, errcode }: TaskError): StorageError {
-  const full = errcode !== undefined && errcode % 256 === 13;
-  return new StorageError(full ? "disk-full" : KNOWN.has(code) ? code : "storage-failed", message, { fix });
+function toLost(how: string, cause?: unknown): StorageError {
+  return new StorageError("thread-lost", `The commit thread ${how} before it answered.`, {
+    cause,
+    fix: "Nothing was acknowledged, and another thread takes its place; if it comes again, see the cause in the log.",
+  });
 }
-
-/** Whether a commit's outcome is unknown, or the file is not what it was: it is to be opened anew. */
-export function isDoubtful({ errcode }: TaskError): boolean {
-  return errcode !== undefined && DOUBTFUL.has(errcode % 256);
-}
-
-const DOUBTFUL: ReadonlySet<number> = new Set([10, 11, 14, 26]); // ioerr corrupt cantopen notadb
-
-const KNOWN: ReadonlySet<string> = new Set([
-  "network-file-system",
-  "pragma-refused",
-  "schema-newer",
-  "name-differs",
-  "file-busy",
-  "epoch-stale",
-]);

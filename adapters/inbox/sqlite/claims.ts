@@ -1,7 +1,8 @@
 import type { Claim, Claimed, ClaimLimits, Settlement } from "../../../src/adapter.ts";
 import type { Commits } from "./commits.ts";
 import type { Owned } from "./owned.ts";
-import { toDelivery, toSettleRecord } from "./records.ts";
+import type { OtherRecord, SettleRecord } from "./messages.ts";
+import { toDelivery, toOtherRecord } from "./records.ts";
 import type { Row } from "./row.ts";
 
 /** The verbs of the port that run work. */
@@ -42,14 +43,16 @@ export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
     async settle(settlements) {
       const { lanes } = owned;
       const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
-      const records = plans.flatMap((planned = [], index) =>
-        planned.flatMap(({ row, progress }, job) => {
-          const isRelease = settlements[index]?.outcomes[job]?.to === "release";
-          return toSettleRecord(row.id, progress, isRelease) ?? [];
-        }),
-      );
+      const [done, others]: [number[], OtherRecord[]] = [[], []];
+      for (const [index, planned = []] of plans.entries()) {
+        for (const [job, { row, progress }] of planned.entries()) {
+          if (progress.state === "done") done.push(row.id);
+          // A release takes back what only the mark had said.
+          else if (settlements[index]?.outcomes[job]?.to !== "release") others.push(toOtherRecord(row.id, progress));
+        }
+      }
       try {
-        await commits.add("settle", records);
+        await commits.add("settle", { done, others } satisfies SettleRecord);
       } catch (error) {
         for (const { claim } of settlements) lanes.unplan(claim);
         throw error;

@@ -1,51 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { createBatchRunner, toTaskError } from "./batch.ts";
-import { createCounters } from "./counters.ts";
-import { openFile } from "./open-file.ts";
-import { createOperations } from "./operations.ts";
-import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
+import type { ThreadOptions } from "./messages.ts";
+import { serveCommits } from "./serve-commits.ts";
 
-/** How often to look for what other processes committed: while there is something to do, and at most. */
-const LOOK_MS = { busy: 5, idle: 50 };
-
-// The thread that owns the file: batches come in, each is one transaction, its results go out.
-const port = parentPort;
-if (port === null) throw new Error("This file is the commit thread of an inbox: it is not to be run by itself.");
-const say = (message: FromThread): void => port.postMessage(message);
-
-try {
-  const { file, name, dedupeWindowMs } = workerData as ThreadOptions;
-  const db = openFile(file, name);
-  const counters = createCounters(db);
-  const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs }), counters);
-  const version = db.prepare("PRAGMA data_version");
-  let seen = version.get()?.["data_version"];
-  let looking: ReturnType<typeof setTimeout> | undefined;
-  let waitMs = LOOK_MS.idle;
-
-  const look = (): void => {
-    const now = version.get()?.["data_version"];
-    waitMs = now === seen ? Math.min(waitMs * 2, LOOK_MS.idle) : LOOK_MS.busy;
-    if (now !== seen) say({ type: "changed", counts: counters.counts() });
-    seen = now;
-    looking = setTimeout(look, waitMs);
-  };
-
-  port.on("message", (message: ToThread) => {
-    if (message.type === "close") {
-      clearTimeout(looking);
-      db.close();
-      say({ type: "closed" });
-      port.close();
-      return;
-    }
-    const results = run(message.batch);
-    say({ type: "results", results, counts: counters.counts() });
-    waitMs = LOOK_MS.busy;
-  });
-  say({ type: "open", counts: counters.counts() });
-  look();
-} catch (error) {
-  say({ type: "failed", error: toTaskError(error) });
-  port.close();
-}
+if (parentPort === null) throw new Error("This file is the commit thread of an inbox: it is not to be run by itself.");
+serveCommits(parentPort, workerData as ThreadOptions);

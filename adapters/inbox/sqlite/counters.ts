@@ -24,6 +24,9 @@ export interface Counters {
   nextId(): number;
   lastId(): number;
   add(what: Counted, by: number): void;
+  set(what: Counted, to: number): void;
+  /** Whether there is any. */
+  has(what: Counted): boolean;
   end(): void;
   /** As the last transaction left it, whoever's it was. */
   counts(): Counts;
@@ -58,6 +61,11 @@ export function createCounters(db: DatabaseSync): Counters {
       isChanged = true;
       row[what] += by;
     },
+    set(what, to) {
+      isChanged ||= row[what] !== to;
+      row[what] = to;
+    },
+    has: (what) => row[what] > 0,
     end() {
       if (!isChanged) return;
       const { lastId, unexpanded, unsettled, running, dead, unhandled } = row;

@@ -10,3 +10,7 @@ export class FileError extends Error {
     this.fix = options.fix;
   }
 }
+
+/** What is to be done about a file that this process may not write. */
+export const PERMIT: string =
+  "Give the user of this process the right to write the file, those of the same name beside it, and their folder.";

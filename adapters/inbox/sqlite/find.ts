@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { JobState } from "../../../src/adapter.ts";
+import type { JobQuery, JobState } from "../../../src/adapter.ts";
 import type { Counters } from "./counters.ts";
 import type { JobLists } from "./job-lists.ts";
 
@@ -22,7 +22,7 @@ export interface FoundJob {
   readonly subscription: number | null;
 }
 
-/** Jobs in a range of ids, in order: what one look at the file may take, so that commits do not wait for it. */
+/** Jobs in a range of ids, in order. */
 export interface FoundPage {
   readonly jobs: readonly FoundJob[];
   /** Where to go on; undefined at the end of the file. */
@@ -32,14 +32,14 @@ export interface FoundPage {
 /** From so many on a claim is no attempt. The commit thread loads nothing but what is beside it. */
 const MOST_DEATHS = 3;
 
-/** Ids looked at in one go. */
-const RANGE = 5_000;
+/** Jobs in the `range` ids behind `after`. */
+export type JobFinder = (after: number, range: number) => FoundPage;
 
 /** @param db read within a transaction */
 export function jobFinder(
   db: DatabaseSync,
   { lists, counters }: { readonly lists: JobLists; readonly counters: Counters },
-): (after: number) => FoundPage {
+): JobFinder {
   const unsettled = db.prepare(
     `SELECT job.id, delivery, entry, job.type, consumer, lane, attempts, deaths, error,
        job.received_at AS receivedAt, nullif(run_at, 0) AS runAt, NULL AS settledAt, replay_of AS replayOf, account, subscription
@@ -52,8 +52,8 @@ export function jobFinder(
   );
   const running = db.prepare("SELECT running FROM owner");
 
-  return (after) => {
-    const end = after + RANGE;
+  return (after, range) => {
+    const end = after + range;
     const marked = JSON.parse(String(running.get()?.["running"])) as Record<string, number>;
     const here: FoundJob[] = [];
     for (const { deaths, attempts, ...job } of unsettled.all(after, end) as unknown as Unsettled[]) {
@@ -72,6 +72,20 @@ export function jobFinder(
     }
     return { jobs: here.toSorted((a, b) => a.id - b.id), next: end < counters.lastId() ? end : undefined };
   };
+}
+
+/** Whether all that the query asks for holds. */
+export function matches(job: FoundJob, query: JobQuery): boolean {
+  const { states, types, accountId, subscription, consumer, receivedAfter, receivedBefore } = query;
+  return (
+    (states === undefined || states.includes(job.state)) &&
+    (types === undefined || types.includes(job.type)) &&
+    (accountId === undefined || job.account === accountId) &&
+    (subscription === undefined || job.subscription === subscription) &&
+    (consumer === undefined || job.consumer === consumer) &&
+    (receivedAfter === undefined || job.receivedAt > receivedAfter) &&
+    (receivedBefore === undefined || job.receivedAt < receivedBefore)
+  );
 }
 
 type Unsettled = Omit<FoundJob, "state"> & { readonly deaths: number };

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { NewJob } from "../../../src/adapter.ts";
 import type { Counters } from "./counters.ts";
-import type { JobLists } from "./job-lists.ts";
-import { toListed } from "./job-writer.ts";
+import type { JobLists, ListChange } from "./job-lists.ts";
+import { toListed, type Listed } from "./job-writer.ts";
 import { FRESH_ROW, type JobRow } from "./messages.ts";
 
 /** Making jobs by hand of those that are settled. What is gone already is passed over. */
@@ -58,20 +58,19 @@ export function createHands(
   }
 
   /** Takes a dead or unhandled job away, for jobs that take its place. */
-  function exhume(id: number, { delivery, state }: Dead): void {
+  function exhume(id: number, { delivery, state }: Dead, changes: Changes): void {
     sql.restore.run(id);
     sql.removeDead.run(id);
     counters.add(state, -1);
-    lists.remove(delivery, id);
+    changes.of(delivery).gone.add(id);
   }
 
   /** New jobs with the origin of an old one. */
-  function make({ delivery, entry, type }: Settled, jobs: readonly (NewJob & { replayOf: number | null })[]): JobRow[] {
+  function make({ delivery, entry, type }: Settled, jobs: readonly AgainJob[], changes: Changes): JobRow[] {
     const made = jobs.map((job) => ({ id: counters.nextId(), job }));
-    lists.add(
-      delivery,
-      made.map(({ id, job }) => toListed(id, { entry, type }, job)),
-    );
+    const lines = made.map(({ id, job }) => toListed(id, { entry, type }, job));
+    changes.of(delivery).added.push(...lines);
+    lists.madeLater(delivery, lines);
     const receivedAt = Number(sql.received.get(delivery)?.["receivedAt"]);
     return made.flatMap(({ id, job: { state, consumer = "", lane = null, mergeKey = null, replayOf } }) => {
       if (state !== "waiting") return [];
@@ -81,30 +80,62 @@ export function createHands(
     });
   }
 
+  function change(by: Changes): void {
+    for (const [delivery, listChange] of by.all) lists.change(delivery, listChange);
+  }
+
   return {
-    replay: (wanted) =>
-      wanted.flatMap((old) => {
+    replay(wanted) {
+      const changes = createChanges();
+      // All of them are looked up before the first list changes: each change has a long list read again.
+      const found = wanted.map((old) => {
         const dead = deadOf(old);
-        const job = dead ?? settledOf(old);
+        return { old, dead, job: dead ?? settledOf(old) };
+      });
+      const rows = found.flatMap(({ old, dead, job }) => {
         if (job === undefined || job.consumer === null) return [];
-        if (dead !== undefined) exhume(old, dead);
+        if (dead !== undefined) exhume(old, dead, changes);
         const { consumer, lane, mergeKey, replayOf } = job;
         const again = { consumer, lane: lane ?? undefined, mergeKey: toReplayKey(mergeKey ?? undefined) };
-        return make(job, [{ state: "waiting", ...again, replayOf: replayOf ?? old }]);
-      }),
+        return make(job, [{ state: "waiting", ...again, replayOf: replayOf ?? old }], changes);
+      });
+      change(changes);
+      return rows;
+    },
     reopen({ id, jobs }) {
       const dead = deadOf(id);
       if (dead?.state !== "unhandled") return [];
-      exhume(id, dead);
+      const changes = createChanges();
+      exhume(id, dead, changes);
       const { replayOf } = dead;
-      return make(
-        dead,
-        jobs.map((job) => ({
-          ...job,
-          mergeKey: replayOf === null ? job.mergeKey : toReplayKey(job.mergeKey),
-          replayOf,
-        })),
-      );
+      const again = jobs.map((job) => ({
+        ...job,
+        mergeKey: replayOf === null ? job.mergeKey : toReplayKey(job.mergeKey),
+        replayOf,
+      }));
+      const rows = make(dead, again, changes);
+      change(changes);
+      return rows;
+    },
+  };
+}
+
+type AgainJob = NewJob & { readonly replayOf: number | null };
+
+/** What becomes of the lists of some deliveries. */
+interface Changes {
+  readonly all: ReadonlyMap<number, ListChange>;
+  of(delivery: number): { readonly gone: Set<number>; readonly added: Listed[] };
+}
+
+function createChanges(): Changes {
+  const all = new Map<number, { readonly gone: Set<number>; readonly added: Listed[] }>();
+  return {
+    all,
+    of(delivery) {
+      const known = all.get(delivery) ?? { gone: new Set(), added: [] };
+      all.set(delivery, known);
+      return known;
     },
   };
 }

@@ -7,11 +7,17 @@ export interface JobLists {
   find(job: number): { readonly delivery: number; readonly line: Listed } | undefined;
   /** All lines of a range of ids, of which `after` is not. */
   between(after: number, end: number): FoundLine[];
-  remove(delivery: number, job: number): void;
-  /** To the end of the list; the jobs were made in one go. */
-  add(delivery: number, lines: readonly Listed[]): void;
+  remove(delivery: number, jobs: ReadonlySet<number>): void;
+  /** Some go, others come to the end. A list may be long: it is read and written once. */
+  change(delivery: number, by: ListChange): void;
   /** Says whose these jobs are, which were not made in one commit with their delivery. */
   madeLater(delivery: number, lines: readonly Listed[]): void;
+}
+
+/** What becomes of a list. */
+export interface ListChange {
+  readonly gone: ReadonlySet<number>;
+  readonly added: readonly Listed[];
 }
 
 /** A line with what its delivery says of it. */
@@ -45,8 +51,24 @@ export function createJobLists(db: DatabaseSync): JobLists {
     addLater: db.prepare("INSERT INTO later VALUES (?, ?)"),
   };
 
+  let seen: { readonly text: string; readonly lines: ReadonlyMap<number, Listed> } = { text: "", lines: new Map() };
+
   const listOf = (delivery: number): Listed[] =>
     JSON.parse(String(sql.list.get(delivery)?.["jobs"] ?? "[]")) as Listed[];
+
+  function change(delivery: number, { gone, added }: ListChange): void {
+    const left = listOf(delivery).filter(([id]) => !gone.has(id));
+    sql.set.run(JSON.stringify([...left, ...added]), delivery);
+  }
+
+  /** The list of the last look, by job: most looks are at the neighbour of the one before. */
+  function linesOf({ jobs }: ListRow): ReadonlyMap<number, Listed> {
+    if (jobs !== seen.text) {
+      const lines = JSON.parse(jobs) as Listed[];
+      seen = { text: jobs, lines: new Map(lines.map((line) => [line[0], line])) };
+    }
+    return seen.lines;
+  }
 
   function madeLater(delivery: number, lines: readonly Listed[]): void {
     const first = lines[0];
@@ -57,7 +79,7 @@ export function createJobLists(db: DatabaseSync): JobLists {
     find(job) {
       for (const statement of [sql.below, sql.later]) {
         const row = statement.get(job) as unknown as ListRow | undefined;
-        const line = row && (JSON.parse(row.jobs) as Listed[]).find(([id]) => id === job);
+        const line = row && linesOf(row).get(job);
         if (row !== undefined && line !== undefined) return { delivery: row.delivery, line };
       }
       return undefined;
@@ -68,13 +90,8 @@ export function createJobLists(db: DatabaseSync): JobLists {
           .filter(([id]) => id > after && id <= end)
           .map((line) => Object.assign({ line }, rest)),
       ),
-    remove(delivery, job) {
-      sql.set.run(JSON.stringify(listOf(delivery).filter(([id]) => id !== job)), delivery);
-    },
-    add(delivery, lines) {
-      if (lines.length > 0) sql.set.run(JSON.stringify([...listOf(delivery), ...lines]), delivery);
-      madeLater(delivery, lines);
-    },
+    remove: (delivery, gone) => change(delivery, { gone, added: [] }),
+    change,
     madeLater,
   };
 }

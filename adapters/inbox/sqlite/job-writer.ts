@@ -41,7 +41,7 @@ export interface JobWriter {
 export function jobWriter(db: DatabaseSync, counters: Counters, dedupeWindowMs: number): JobWriter {
   const sql = {
     job: db.prepare(
-      `INSERT INTO job (id, delivery, entry, type, consumer, lane, merge_key, received_at, replay_of) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO job (id, delivery, entry, type, consumer, lane, merge_key, received_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     unhandled: db.prepare(
       `INSERT INTO dead
@@ -56,7 +56,7 @@ export function jobWriter(db: DatabaseSync, counters: Counters, dedupeWindowMs: 
   };
 
   /** The same key with other content is no duplicate. Both are remembered. */
-  function look({ key, content }: NonNullable<EventRecord["unique"]>, now: number): "new" | "duplicate" | "conflict" {
+  function look([key, content]: readonly [string, string], now: number): "new" | "duplicate" | "conflict" {
     const [natural, whole] = [hash(key), hash(`${key}\n${content}`)];
     const since = now - dedupeWindowMs;
     if (sql.seen.get(whole, since) !== undefined) return "duplicate";
@@ -68,25 +68,24 @@ export function jobWriter(db: DatabaseSync, counters: Counters, dedupeWindowMs: 
 
   return {
     write({ id: delivery, receivedAt, at }, events) {
-      const [duplicates, conflicts, waiting]: [number[], number[], number[]] = [[], [], []];
+      const [duplicates, conflicts]: [number[], number[]] = [[], []];
       const [list, unhandled]: [Listed[], Unhandled[]] = [[], []];
-      for (const [index, { entry, type, unique, jobs }] of events.entries()) {
-        const seen = unique === undefined ? "new" : look(unique, at);
+      const firstJob = counters.lastId() + 1;
+      for (const [index, [entry, type, , , unique, jobs]] of events.entries()) {
+        const seen = unique === null ? "new" : look(unique, at);
         if (seen === "duplicate") duplicates.push(index);
         if (seen === "duplicate") continue;
         if (seen === "conflict") conflicts.push(index);
-        for (const job of jobs) {
+        for (const [state, consumer, lane, mergeKey] of jobs) {
           const id = counters.nextId();
-          list.push(toListed(id, { entry, type }, job));
-          if (job.state === "unhandled") unhandled.push({ id, entry, type });
-          if (job.state !== "waiting") continue;
-          const { consumer = "", lane = null, mergeKey = null } = job;
-          sql.job.run(id, delivery, entry, type, consumer, lane, mergeKey, receivedAt, null);
+          list.push([id, entry, type, consumer, lane, mergeKey, state === "skipped" ? 1 : 0]);
+          if (state === "unhandled") unhandled.push({ id, entry, type });
+          if (state !== "waiting") continue;
+          sql.job.run(id, delivery, entry, type, consumer, lane, mergeKey, receivedAt);
           counters.add("unsettled", 1);
-          waiting.push(id);
         }
       }
-      return { duplicates, conflicts, ids: waiting, list, unhandled };
+      return { firstJob, duplicates, conflicts, list, unhandled };
     },
     writeUnhandled(delivery, jobs) {
       for (const { id, entry, type } of jobs) sql.unhandled.run(id, entry, type, delivery);
@@ -98,7 +97,7 @@ export function jobWriter(db: DatabaseSync, counters: Counters, dedupeWindowMs: 
 /** A new job's line in its delivery. */
 export function toListed(
   id: number,
-  { entry, type }: Pick<EventRecord, "entry" | "type">,
+  { entry, type }: { readonly entry: number; readonly type: string },
   { consumer, lane, mergeKey, state }: NewJob,
 ): Listed {
   return [id, entry, type, consumer ?? null, lane ?? null, mergeKey ?? null, state === "skipped" ? 1 : 0];

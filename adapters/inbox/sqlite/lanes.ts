@@ -10,18 +10,21 @@ import {
   type Progress,
 } from "../../../src/adapter.ts";
 import type { JobRow } from "./messages.ts";
-import { toClaimed, toRow, type Held, type Row } from "./row.ts";
+import type { Mark } from "./ownership.ts";
+import { toClaimed, toRow, type Held, type Hold, type Row } from "./row.ts";
 
 /** The lanes of a file in memory: SQL is the truth, and changes first. */
 export interface Lanes {
   /** In the order of ids. */
   append(job: JobRow, held: Held | undefined, now: number): void;
+  /** Undefined where too much is held already. */
+  hold(delivery: Delivery): Hold | undefined;
   take(limits: ClaimLimits, now: number): readonly Row[][];
   /** A claim begins; undefined where some of it has gone meanwhile. */
   begin(rows: readonly Row[], deliveryOf: (id: number) => Delivery | undefined, now: number): Claim | undefined;
   /** Runs that were taken and cannot begin. */
   giveBack(rows: readonly Row[], now: number): void;
-  /** What the outcomes make of a claim's rows, to be written; undefined when it was lost. */
+  /** What the outcomes make of a claim's rows, to be written; undefined when it was lost, or is being settled. */
   plan(claim: Claim, outcomes: readonly JobOutcome[], now: number): readonly Planned[] | undefined;
   /** The plan holds in the file. False when the claim was lost meanwhile. */
   settle(claim: Claim, planned: readonly Planned[], now: number): boolean;
@@ -29,8 +32,8 @@ export interface Lanes {
   unplan(claim: Claim): void;
   /** Those that are gone from the file. @returns the claims that ended with them */
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
-  /** When each job that may be running was claimed, by id; undefined where that is as it was when last asked. */
-  mark(): Readonly<Record<string, number>> | undefined;
+  /** The jobs that may be running; undefined where they are the same as when it was last asked. */
+  mark(): Mark | undefined;
   /** The last mark may not be in the file. */
   unmark(): void;
   has(id: number): boolean;
@@ -48,7 +51,7 @@ interface Planned {
   readonly progress: Progress;
 }
 
-/** Bodies of fresh jobs that are held until they are claimed, bytes. */
+/** Bodies of deliveries that are held until all their jobs were claimed, bytes. */
 const HELD_BYTES = 32 * 1024 * 1024;
 
 export function createLanes(): Lanes {
@@ -60,12 +63,15 @@ export function createLanes(): Lanes {
   const settling = new Set<Claim>();
   /** Their handlers may run on: their lanes wait for them. */
   const lost = new Map<Claim, readonly Row[]>();
-  let marked: string | undefined = "";
+  let marked: string | undefined = "{}";
   let heldBytes = 0;
 
   function letGo(row: Row): void {
-    heldBytes -= row.held?.delivery.body.byteLength ?? 0;
+    const { held } = row;
     row.held = undefined;
+    if (held === undefined) return;
+    held.hold.jobs -= 1;
+    if (held.hold.jobs === 0) heldBytes -= held.hold.delivery.body.byteLength;
   }
 
   function forget(row: Row): void {
@@ -86,13 +92,15 @@ export function createLanes(): Lanes {
 
   return {
     append(job, held, now) {
-      const bytes = held?.delivery.body.byteLength ?? 0;
-      const fits = heldBytes + bytes <= HELD_BYTES;
-      const row = toRow(job, fits ? held : undefined);
-      if (fits) heldBytes += bytes;
+      const row = toRow(job, held);
+      if (held !== undefined) {
+        if (held.hold.jobs === 0) heldBytes += held.hold.delivery.body.byteLength;
+        held.hold.jobs += 1;
+      }
       rows.set(row.id, row);
       book.append(row, now);
     },
+    hold: (delivery) => (heldBytes + delivery.body.byteLength <= HELD_BYTES ? { delivery, jobs: 0 } : undefined),
     take(limits, now) {
       const runs = book.take(limits, now);
       for (const row of runs.flat()) {
@@ -119,7 +127,7 @@ export function createLanes(): Lanes {
     plan(claim, outcomes, now) {
       endLost(claim, now);
       const run = running.get(claim);
-      if (run === undefined) return undefined;
+      if (run === undefined || settling.has(claim)) return undefined;
       settling.add(claim);
       return run.map((row, index) => ({
         row,
@@ -163,12 +171,14 @@ export function createLanes(): Lanes {
       return ended;
     },
     mark() {
-      const open = [...reserved];
-      for (const [claim, run] of running) if (!settling.has(claim)) open.push(...run);
-      const text = open.map(({ id }) => id).join();
+      const lines: string[] = [];
+      const note = ({ id, progress }: Row): unknown => lines.push(`"${id}":${progress.firstAttemptAt ?? 0}`);
+      for (const row of reserved) note(row);
+      for (const [claim, run] of running) if (!settling.has(claim)) for (const row of run) note(row);
+      const text = `{${lines.join()}}`;
       if (text === marked) return undefined;
       marked = text;
-      return Object.fromEntries(open.map(({ id, progress }) => [id, progress.firstAttemptAt ?? 0]));
+      return { count: lines.length, text };
     },
     unmark() {
       marked = undefined;

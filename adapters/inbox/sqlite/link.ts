@@ -1,20 +1,31 @@
-import { StorageError, type InboxHost } from "../../../src/adapter.ts";
+import { StorageError, type Clock, type InboxDisk, type InboxHost } from "../../../src/adapter.ts";
+import type { Batch, TaskResult } from "./batch.ts";
 import type { Channel, ChannelEvents } from "./channel.ts";
 import type { Counts } from "./counters.ts";
+import { createFailures } from "./failures.ts";
 import type { ThreadOptions } from "./messages.ts";
+import type { Operations } from "./operations.ts";
+import { toStorageError } from "./to-storage-error.ts";
+import { realTimer, unlessHung } from "./unless-hung.ts";
+import { watchedChannel } from "./watched-channel.ts";
 
-/** The way to the file, over commit threads that may die: another takes the place of one that did. */
+/** The way to the file, over commit threads that may die or hang: another takes the place of one that did. */
 export interface Link {
   /** @throws StorageError with the thread's reason */
   open(host: InboxHost): Promise<void>;
   /** @throws StorageError while there is none */
   channel(): Channel;
-  /** Why there is none; undefined while there is one. */
+  /** Why nothing can be kept, or could not a moment ago; undefined while all is well. */
   failure(): StorageError | undefined;
+  /** Threads end as soon as they have begun: only another process can help. */
+  isHopeless(): boolean;
+  reopened(): InboxDisk["reopened"];
   /** How much there is in the file. */
   counts(): Counts;
   /** What was committed is not known: the file is opened anew. */
   doubt(error: StorageError): void;
+  /** The process may end from now on, but for what is under way. */
+  unref(): void;
   /** Leaves at once; what is under way is given up. */
   abandon(): void;
   close(): Promise<void>;
@@ -27,53 +38,87 @@ export interface LinkOptions {
   readonly resume: (channel: Channel) => Promise<void>;
   /** Another process has committed, or there is a channel again. */
   readonly changed: () => void;
+  /** By which a thread that hangs is known. @default the machine's, whatever the host's clock says */
+  readonly setTimer?: Clock["setTimer"] | undefined;
 }
 
-/** Between two tries to open a file that failed. */
-const AGAIN_MS = 1_000;
+/** A thread that gives no answer for so long hangs; one that looks at all of a damaged file may take its time. */
+const SILENT_MS = 30_000;
+const LOOKING_MS = 10 * 60_000;
 
-export function createLink({ file, openChannel, resume, changed }: LinkOptions): Link {
+export function createLink({ file, openChannel, resume, changed, setTimer = realTimer }: LinkOptions): Link {
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
+  const failures = createFailures();
   let host: InboxHost | undefined;
   let current: Channel | undefined;
   let failure = notOpen;
   let counts: Counts = EMPTY;
-  let timer: { clear(): void } | undefined;
+  let newest = 0;
+  let timer: ReturnType<Clock["setTimer"]> | undefined;
   let reopening: Promise<void> | undefined;
+  let isLoose = false;
 
   async function start({ name, dedupeWindowMs }: InboxHost): Promise<Channel> {
-    let mine: Channel | undefined;
-    mine = await openChannel(
-      { file, name, dedupeWindowMs },
+    newest += 1;
+    const mine = newest;
+    const { isSuspect } = failures;
+    let channel: Channel | undefined;
+    const opening = openChannel(
+      { file, name, dedupeWindowMs, isSuspect },
       {
         counted(given) {
-          counts = given;
+          if (mine === newest) counts = given;
         },
-        changed,
+        changed() {
+          if (mine === newest) changed();
+        },
         ended(error) {
-          if (mine !== undefined && mine === current) lose(error, 0);
+          if (channel !== undefined && channel === current) lose(error);
         },
       },
     );
-    return mine;
+    try {
+      const raw = await unlessHung(opening, { ms: isSuspect ? LOOKING_MS : SILENT_MS, setTimer });
+      const lost = (error: StorageError, of: Channel): void => {
+        if (of === current) lose(error);
+      };
+      channel = watchedChannel(raw, { ms: SILENT_MS, setTimer, lost, ended: note });
+    } catch (error) {
+      opening.then((late) => late.abandon()).catch(() => {});
+      throw error;
+    }
+    return channel;
   }
 
-  function lose(error: StorageError, waitMs: number): void {
-    if (current === undefined) return;
+  function note({ tasks }: Batch, [first]: readonly TaskResult[]): void {
+    if (first === undefined) return;
+    if ("error" in first) {
+      const error = toStorageError(first.error);
+      if (error.code === "disk-full") failures.full(error, host?.clock.now() ?? 0);
+    } else if (!failures.none && tasks.some(({ verb }) => WRITES.has(verb))) {
+      failures.held();
+    }
+  }
+
+  function lose(error: StorageError): void {
+    if (current === undefined || host === undefined) return;
     current = undefined;
-    failure = error;
-    host?.log.error(
-      { err: error, code: "inbox-reopened" },
-      "the inbox file is opened anew: deliveries get 503 meanwhile",
-    );
-    if (waitMs === 0) reopening = reopen();
-    else later();
+    failed(error, host);
   }
 
-  function later(): void {
-    timer = host?.clock.setTimer(() => {
+  function failed(error: StorageError, { clock, log }: InboxHost): void {
+    const waitMs = failures.add(error, clock.now());
+    const said = { err: error, code: "inbox-reopened", tryAgainMs: waitMs };
+    log.error(said, "the inbox file is opened anew: deliveries get 503 meanwhile");
+    failure = error;
+    if (waitMs === 0) {
       reopening = reopen();
-    }, AGAIN_MS);
+      return;
+    }
+    timer = clock.setTimer(() => {
+      reopening = reopen();
+    }, waitMs);
+    if (isLoose) timer.unref?.();
   }
 
   async function reopen(): Promise<void> {
@@ -85,13 +130,16 @@ export function createLink({ file, openChannel, resume, changed }: LinkOptions):
       await resume(next);
     } catch (error) {
       next?.abandon();
-      failure =
-        error instanceof StorageError ? error : new StorageError("storage-failed", String(error), { cause: error });
-      if (host === given) later();
+      if (host !== given) return;
+      failed(
+        error instanceof StorageError ? error : new StorageError("storage-failed", String(error), { cause: error }),
+        given,
+      );
       return;
     }
     if (host !== given) return next.close();
     current = next;
+    if (isLoose) next.unref();
     changed();
   }
 
@@ -99,17 +147,24 @@ export function createLink({ file, openChannel, resume, changed }: LinkOptions):
     async open(given) {
       if (current !== undefined || host !== undefined) return;
       current = await start(given);
-      host = given;
+      [host, isLoose] = [given, false];
     },
     channel() {
       if (current === undefined) throw failure;
       return current;
     },
-    failure: () => (current === undefined ? failure : undefined),
+    failure: () => (current === undefined ? failure : failures.shortage(host?.clock.now() ?? 0)),
+    isHopeless: () => failures.isHopeless,
+    reopened: () => failures.reopened,
     counts: () => counts,
     doubt(error) {
       current?.abandon();
-      lose(error, AGAIN_MS);
+      lose(error);
+    },
+    unref() {
+      isLoose = true;
+      timer?.unref?.();
+      current?.unref();
     },
     abandon() {
       timer?.clear();
@@ -123,11 +178,13 @@ export function createLink({ file, openChannel, resume, changed }: LinkOptions):
       failure = notOpen;
       const closing = current;
       current = undefined;
-      await reopening;
-      await closing?.close();
+      await Promise.all([reopening, closing?.close()]);
     },
   };
 }
+
+/** That one of them holds says that the next holds; what an inbox does by itself when it is opened says nothing. */
+const WRITES: ReadonlySet<keyof Operations> = new Set(["keep", "expand", "settle"]);
 
 const EMPTY: Counts = {
   unexpanded: 0,

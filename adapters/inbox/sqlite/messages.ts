@@ -9,44 +9,56 @@ export interface ThreadOptions {
   readonly name: string;
   /** How long a natural key is remembered. */
   readonly dedupeWindowMs: number;
+  /** The file was damaged: all of it is looked at first. */
+  readonly isSuspect?: boolean | undefined;
 }
 
-/** One delivery as it crosses to the commit thread; its body is a part of the batch's bytes. */
-export interface DeliveryRecord {
+/** A delivery as it comes from the file. */
+export interface DeliveryRow {
+  readonly id: number;
   readonly receivedAt: number;
   readonly sentAt: number;
-  readonly source: string | undefined;
+  readonly source: string | null;
   readonly signedBy: string;
   readonly signature: string;
   /** JSON. */
   readonly headers: string;
-}
-
-/** The same as it comes back. */
-export interface DeliveryRow extends DeliveryRecord {
-  readonly id: number;
   readonly body: Uint8Array;
 }
 
-/** One event with its jobs. */
-export interface EventRecord {
-  readonly entry: number;
-  readonly type: string;
-  readonly accountId: number | undefined;
-  readonly subscription: number | undefined;
-  readonly unique: { readonly key: string; readonly content: string } | undefined;
-  readonly jobs: readonly NewJob[];
-}
+// What every delivery brings crosses as tuples: objects cost five times as much on their way between threads.
 
-export interface KeepRecord {
-  readonly delivery: DeliveryRecord;
-  /** Where its body is in the batch's bytes. */
-  readonly offset: number;
-  readonly length: number;
-  readonly events: readonly EventRecord[] | undefined;
+/** A delivery to keep. Its body is beside it. */
+export type KeepRecord = readonly [
+  receivedAt: number,
+  sentAt: number,
+  source: string | null,
+  signedBy: string,
+  signature: string,
+  headers: string,
   /** Now. */
-  readonly at: number;
-}
+  at: number,
+  /** Null: it is kept unexpanded. */
+  events: readonly EventRecord[] | null,
+];
+
+/** One event with its jobs. */
+export type EventRecord = readonly [
+  entry: number,
+  type: string,
+  accountId: number | null,
+  subscription: number | null,
+  unique: readonly [key: string, content: string] | null,
+  jobs: readonly JobRecord[],
+];
+
+/** A job to make. */
+export type JobRecord = readonly [
+  state: NewJob["state"],
+  consumer: string | null,
+  lane: string | null,
+  mergeKey: string | null,
+];
 
 export interface ExpandRecord {
   readonly id: number;
@@ -56,13 +68,20 @@ export interface ExpandRecord {
   readonly at: number;
 }
 
-/** What became of the events, by their index. */
+/** What became of the events, by their index. Ids are given to their jobs one after the other, from the first on. */
 export interface Made {
+  readonly firstJob: number;
   readonly duplicates: readonly number[];
   readonly conflicts: readonly number[];
-  /** Of the waiting jobs, in the order of the events that are no duplicates. */
-  readonly ids: readonly number[];
 }
+
+/** What became of a delivery: it waits to be expanded where nothing was made. Undefined stands for no numbers. */
+export type KeptRecord = readonly [
+  id: number,
+  expanded: boolean,
+  duplicates?: readonly number[],
+  conflicts?: readonly number[],
+];
 
 /** How far an unsettled job has come. */
 interface ProgressRecord {
@@ -75,9 +94,15 @@ interface ProgressRecord {
   readonly error: string | null;
 }
 
-/** What becomes of one job. */
-export type SettleRecord =
-  | { readonly id: number; readonly to: "done" }
+/** What becomes of some jobs. */
+export interface SettleRecord {
+  /** Ids. */
+  readonly done: readonly number[];
+  readonly others: readonly OtherRecord[];
+}
+
+/** What becomes of one job that is not done. */
+export type OtherRecord =
   | ({ readonly id: number; readonly to: "waiting" } & ProgressRecord)
   | {
       readonly id: number;

@@ -1,49 +1,68 @@
-import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { FileError } from "./file-error.ts";
+import { FileError, PERMIT } from "./file-error.ts";
+import { assertLocalDisk } from "./local-disk.ts";
 import { makePrivate } from "./make-private.ts";
 import { migrate } from "./schema.ts";
+import { MAX_WAL_BYTES } from "./wal.ts";
 
-/** Types of statfs: NFS, SMB, SMB2, CIFS, 9p. WAL needs memory that all processes share. */
-const NETWORK_FILE_SYSTEMS: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xfe534d42, 0xff534d42, 0x01021997]);
+/** How a file is opened. */
+export interface OpenOptions {
+  /** It was damaged: all of it is looked at before anything else is. @default false */
+  readonly isSuspect?: boolean | undefined;
+  /** How long another may hold it, milliseconds. @default 5_000 */
+  readonly timeoutMs?: number;
+  /** SQLite's own. @default what this Node has */
+  readonly version?: string;
+}
 
 /** Before it, several connections could lose pages of the write-ahead log. */
 const SAFE_WITH_SEVERAL = [3, 51, 3] as const;
 
 /**
  * Opens the file of an inbox, and makes it where there is none.
- * @throws FileError `network-file-system`, `pragma-refused`, `schema-newer`, `name-differs`, `file-busy`
+ * @throws FileError `network-file-system`, `pragma-refused`, `schema-newer`, `name-differs`, `file-busy`, `file-corrupt`, `file-forbidden`,
+ * `folder-missing`, `disk-full`
  */
-export function openFile(file: string, name: string): DatabaseSync {
-  if (NETWORK_FILE_SYSTEMS.has(statfsSync(dirname(file)).type))
-    throw new FileError(
-      "network-file-system",
-      `${file} is on a network file system, where SQLite can lose what it confirmed.`,
-      {
-        fix: "Put the inbox on a local disk.",
-      },
-    );
-  makePrivate(file);
-  const db = new DatabaseSync(file, { timeout: 5_000 });
+export function openFile(file: string, name: string, options: OpenOptions = {}): DatabaseSync {
   try {
-    if (!isSafeWithSeveral(db)) db.exec("PRAGMA locking_mode = EXCLUSIVE");
+    assertLocalDisk(file);
+    makePrivate(file);
+  } catch (error) {
+    throw toFileError(error, file);
+  }
+  const { isSuspect = false, timeoutMs = 5_000, version } = options;
+  const db = new DatabaseSync(file, { timeout: timeoutMs });
+  const isExclusive = !isSafeWithSeveral(version ?? versionOf(db));
+  try {
+    if (isExclusive) db.exec("PRAGMA locking_mode = EXCLUSIVE");
+    if (isSuspect) assertSound(db);
     setPragmas(db);
     migrate(db, name);
     return db;
   } catch (error) {
     db.close();
-    throw toOpenError(error, file);
+    throw isExclusive && (error as { errcode?: number }).errcode === 5 ? toBusyError(error, file) : error;
   }
 }
 
-function isSafeWithSeveral(db: DatabaseSync): boolean {
-  const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]).split(".").map(Number);
+function versionOf(db: DatabaseSync): string {
+  return String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
+}
+
+function isSafeWithSeveral(version: string): boolean {
+  const parts = version.split(".").map(Number);
   for (const [index, least] of SAFE_WITH_SEVERAL.entries()) {
-    const part = version[index] ?? 0;
+    const part = parts[index] ?? 0;
     if (part !== least) return part > least;
   }
   return true;
+}
+
+function assertSound(db: DatabaseSync): void {
+  const found = db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
+  // Told as SQLite tells it when it meets the damage itself.
+  if (found !== "ok") throw Object.assign(new Error(String(found)), { errcode: 11 });
 }
 
 const PRAGMAS: readonly (readonly [name: string, wanted: string | number])[] = [
@@ -52,11 +71,14 @@ const PRAGMAS: readonly (readonly [name: string, wanted: string | number])[] = [
   ["fullfsync", 1], // on macOS fsync alone leaves it in the disk's cache
   ["secure_delete", 1], // what is erased is overwritten
   ["wal_autocheckpoint", 4_000],
+  ["journal_size_limit", MAX_WAL_BYTES],
   ["mmap_size", 0],
 ];
 
 function setPragmas(db: DatabaseSync): void {
-  db.exec("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL");
+  // On an old file it would be a write, also where that is then refused or damaged.
+  if (db.prepare("PRAGMA page_count").get()?.["page_count"] === 0)
+    db.exec("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL");
   for (const [name, wanted] of PRAGMAS) {
     db.exec(`PRAGMA ${name} = ${wanted}`);
     // Some file systems answer with another mode than the one that was asked for, and no error.
@@ -68,10 +90,31 @@ function setPragmas(db: DatabaseSync): void {
   }
 }
 
-function toOpenError(error: unknown, file: string): unknown {
-  if ((error as { errcode?: number }).errcode !== 5) return error;
+function toBusyError(cause: unknown, file: string): FileError {
   return new FileError("file-busy", `Another process has ${file} for itself.`, {
-    cause: error,
+    cause,
     fix: "This Node's SQLite has a bug with several processes on one file: run Node 22.23, 24.15 or newer in all of them, or one process.",
   });
+}
+
+/** What the operating system says of the file's path. */
+function toFileError(error: unknown, file: string): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case "ENOENT":
+    case "ENOTDIR":
+      return new FileError("folder-missing", `There is no folder ${dirname(file)} for the inbox file.`, {
+        cause: error,
+        fix: "Make it first; the inbox makes its files, and no folders.",
+      });
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return new FileError("file-forbidden", `${file} cannot be written: ${code}.`, { cause: error, fix: PERMIT });
+    case "ENOSPC":
+    case "EDQUOT":
+      return new FileError("disk-full", `There is no room for ${file}: ${code}.`, { cause: error, fix: "Make room." });
+    default:
+      return error;
+  }
 }

@@ -6,20 +6,26 @@ import { createIntake, type Intake } from "./intake.ts";
 import { createJobLists } from "./job-lists.ts";
 import type { DeliveryRow, JobRow, SettleRecord } from "./messages.ts";
 import { createOwnership, type Ownership } from "./ownership.ts";
-import { createRemovals, type Removals } from "./removals.ts";
+import { createRemovals } from "./removals.ts";
+import { createRequestTable } from "./request-table.ts";
+import { createRequests, type Requests } from "./requests.ts";
+import { createScrub, type Scrub } from "./scrub.ts";
+import { createRetentionSteps, type RetentionSteps } from "./retention-steps.ts";
 import { settleWriter } from "./settle-writer.ts";
 import { createStoneTable, type StoneTable } from "./stone-table.ts";
+import { createVacuum, type Vacuum } from "./vacuum.ts";
 
 /** What a commit can do. Each runs inside its transaction. */
-export interface Operations extends Ownership, Intake, Hands, Removals, StoneTable {
-  settle(records: readonly SettleRecord[]): void;
+export interface Operations
+  extends Ownership, Intake, Pick<Hands, "reopen">, Requests, RetentionSteps, StoneTable, Vacuum {
+  settle(record: SettleRecord): void;
   deliveries(ids: readonly number[]): DeliveryRow[];
   /** The oldest, with the entry to go on with. */
   unexpanded(max: number): (DeliveryRow & { readonly cursor: number })[];
   /** Unsettled jobs, in the order of ids. */
   jobs(page: { readonly after: number; readonly limit: number }): JobRow[];
-  /** Jobs in a range of ids behind `after`. */
-  find(after: number): FoundPage;
+  /** Jobs in a range of ids behind `after`: what one look at the file may take, so that commits do not wait for it. */
+  find(page: { readonly after: number; readonly range?: number }): FoundPage;
   unhandled(page: { readonly after: number; readonly limit: number }): UnhandledRow[];
   /** The copy that a dead or unhandled job carries. */
   copyOf(id: number): DeliveryRow | undefined;
@@ -32,15 +38,20 @@ interface UnhandledRow extends DeliveryRow {
   readonly consumer: string | null;
 }
 
+/** Ids looked at in one go. */
+const RANGE = 5_000;
+
 const DELIVERY = `id, received_at AS receivedAt, sent_at AS sentAt, source, signed_by AS signedBy, signature, headers, body`;
 
 export function createOperations(
   db: DatabaseSync,
-  options: { readonly counters: Counters; readonly dedupeWindowMs: number },
+  options: { readonly counters: Counters; readonly dedupeWindowMs: number; readonly scrub?: Scrub },
 ): Operations {
   const lists = createJobLists(db);
   const parts = { lists, ...options };
-  const settle = settleWriter(db, options.counters);
+  const find = jobFinder(db, parts);
+  const ownership = createOwnership(db, options.counters);
+  const { replay, reopen } = createHands(db, parts);
   const sql = {
     delivery: db.prepare(`SELECT ${DELIVERY} FROM delivery WHERE id = ?`),
     unexpanded: db.prepare(`SELECT ${DELIVERY}, cursor FROM delivery WHERE cursor IS NOT NULL ORDER BY id LIMIT ?`),
@@ -56,18 +67,26 @@ export function createOperations(
   };
 
   return {
-    ...createOwnership(db, options.counters),
+    ...ownership,
     ...createIntake(db, parts),
-    ...createHands(db, parts),
-    ...createRemovals(db, parts),
+    reopen,
+    ...createRequests({
+      counters: options.counters,
+      table: createRequestTable(db),
+      scrub: options.scrub ?? createScrub(db),
+      find,
+      replay,
+      ...createRemovals(db, parts),
+      ...ownership,
+    }),
+    ...createRetentionSteps(db, parts),
     ...createStoneTable(db),
-    settle(records) {
-      for (const record of records) settle(record);
-    },
+    ...createVacuum(db),
+    settle: settleWriter(db, options.counters),
     deliveries: (wanted) => wanted.flatMap((id) => (sql.delivery.get(id) as unknown as DeliveryRow | undefined) ?? []),
     unexpanded: (max) => sql.unexpanded.all(max) as unknown as (DeliveryRow & { cursor: number })[],
     jobs: ({ after, limit }) => sql.jobs.all(after, limit) as unknown as JobRow[],
-    find: jobFinder(db, parts),
+    find: ({ after, range = RANGE }) => find(after, range),
     unhandled: ({ after, limit }) => sql.unhandled.all(after, limit) as unknown as UnhandledRow[],
     copyOf: (id) => sql.copyOf.get(id) as unknown as DeliveryRow | undefined,
   };

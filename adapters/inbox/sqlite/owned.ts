@@ -1,8 +1,9 @@
 import { StorageError, type Delivery, type NewEvent } from "../../../src/adapter.ts";
-import { toStorageError, type Channel } from "./channel.ts";
+import type { Channel } from "./channel.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { FRESH_ROW, type JobRow, type Made } from "./messages.ts";
 import type { Operations } from "./operations.ts";
+import { toStorageError } from "./to-storage-error.ts";
 
 /** What the process that works has of the file in its memory. */
 export interface Owned {
@@ -78,18 +79,17 @@ export function createOwned(now: () => number): Owned {
     append(rows) {
       if (isLoaded) for (const row of rows) lanes.append(row, undefined, now());
     },
-    appendMade({ id: delivery, receivedAt, delivery: whole }, events, { duplicates, ids }) {
-      const seen = new Set(duplicates);
-      let next = 0;
+    appendMade({ id: delivery, receivedAt, delivery: whole }, events, { duplicates, firstJob }) {
+      const hold = whole === undefined ? undefined : lanes.hold(whole);
+      let id = firstJob - 1;
       for (const [index, { entry, event, jobs }] of events.entries()) {
-        if (seen.has(index)) continue;
+        if (duplicates.includes(index)) continue;
         for (const { state, consumer = "", lane = null, mergeKey = null } of jobs) {
+          id += 1;
           if (state !== "waiting") continue;
-          const id = ids[next] as number;
-          next += 1;
           lanes.append(
             { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null },
-            whole === undefined ? undefined : { delivery: whole, event },
+            hold === undefined ? undefined : { hold, event },
             now(),
           );
         }

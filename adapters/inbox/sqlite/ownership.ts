@@ -6,12 +6,20 @@ import { FileError } from "./file-error.ts";
 export interface Ownership {
   /** @throws FileError `epoch-stale` when another process took over */
   assertEpoch(epoch: number): void;
-  /** What may be running from now on: when each was claimed, by id. */
-  mark(running: Readonly<Record<string, number>>): void;
+  epoch(): number;
+  /** What may be running from now on. */
+  mark(running: Mark): void;
   /** A new owner: what was marked counts one attempt and one death. @returns its epoch */
   takeOver(): number;
   /** The same owner with another commit thread: nothing of the former one counts any more. @returns its epoch */
   resume(epoch: number): number;
+}
+
+/** Jobs that may be running. */
+export interface Mark {
+  readonly count: number;
+  /** When each was claimed, by id, as JSON. */
+  readonly text: string;
 }
 
 export function createOwnership(db: DatabaseSync, counters: Counters): Ownership {
@@ -30,22 +38,25 @@ export function createOwnership(db: DatabaseSync, counters: Counters): Ownership
   const marked = (): Record<string, number> =>
     JSON.parse(String(sql.running.get()?.["running"])) as Record<string, number>;
 
-  function mark(running: Readonly<Record<string, number>>): void {
-    counters.add("running", Object.keys(running).length - Object.keys(marked()).length);
-    sql.mark.run(JSON.stringify(running));
+  function mark({ count, text }: Mark): void {
+    counters.set("running", count);
+    sql.mark.run(text);
   }
 
+  const current = (): number => Number(sql.epoch.get()?.["epoch"]);
+
   function assertEpoch(epoch: number): void {
-    if (sql.epoch.get()?.["epoch"] === epoch) return;
+    if (current() === epoch) return;
     throw new FileError("epoch-stale", "Another process has taken over the work on this inbox.");
   }
 
   return {
     assertEpoch,
+    epoch: current,
     mark,
     takeOver() {
       for (const [id, claimedAt] of Object.entries(marked())) sql.orphan.run(claimedAt, Number(id));
-      mark({});
+      mark({ count: 0, text: "{}" });
       return Number(sql.raise.get()?.["epoch"]);
     },
     resume(epoch) {

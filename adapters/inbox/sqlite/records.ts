@@ -1,10 +1,11 @@
-import type { Delivery, NewEvent, Progress } from "../../../src/adapter.ts";
-import type { DeliveryRecord, DeliveryRow, EventRecord, SettleRecord } from "./messages.ts";
+import type { Delivery, NewEvent, NewJob, Progress } from "../../../src/adapter.ts";
+import type { DeliveryRow, EventRecord, JobRecord, KeepRecord, OtherRecord } from "./messages.ts";
 
-/** A delivery on its way into the file, without its body. */
-export function toDeliveryRecord(delivery: Delivery): DeliveryRecord {
-  const { receivedAt, sentAt, source, signedBy, signature, headers } = delivery;
-  return { receivedAt, sentAt, source, signedBy, signature, headers: JSON.stringify(headers) };
+/** A delivery on its way into the file, without its body. @param events where they are to become jobs at once */
+export function toKeepRecord(delivery: Delivery, events: readonly NewEvent[] | undefined, at: number): KeepRecord {
+  const { receivedAt, sentAt, source = null, signedBy, signature, headers } = delivery;
+  const records = events === undefined ? null : events.map(toEventRecord);
+  return [receivedAt, sentAt, source, signedBy, signature, JSON.stringify(headers), at, records];
 }
 
 /** The way back. */
@@ -22,20 +23,20 @@ export function toDelivery({ receivedAt, sentAt, source, signedBy, signature, he
 
 /** An event on its way into the file: its content is in the body. */
 export function toEventRecord({ entry, event, unique, jobs }: NewEvent): EventRecord {
-  return { entry, type: event.type, accountId: event.accountId, subscription: event.subscription, unique, jobs };
+  const { type, accountId = null, subscription = null } = event;
+  const key = unique === undefined ? null : ([unique.key, unique.content] as const);
+  return [entry, type, accountId, subscription, key, jobs.map(toJobRecord)];
 }
 
-/** What a settlement makes of a job; undefined where nothing of it changes. */
-export function toSettleRecord(id: number, progress: Progress, isRelease: boolean): SettleRecord | undefined {
+function toJobRecord({ state, consumer, lane, mergeKey }: NewJob): JobRecord {
+  return [state, consumer ?? null, lane ?? null, mergeKey ?? null];
+}
+
+/** What a settlement makes of a job that is not done. */
+export function toOtherRecord(id: number, progress: Progress): OtherRecord {
   const { state, attempts, deaths, firstAttemptAt = null, runAt, delayMs, settledAt = 0 } = progress;
   const error = progress.error === undefined ? null : JSON.stringify(progress.error);
-  switch (state) {
-    case "done":
-      return { id, to: "done" };
-    case "dead":
-    case "unhandled":
-      return { id, to: state, attempts, error, settledAt };
-    default:
-      return isRelease ? undefined : { id, to: "waiting", attempts, deaths, firstAttemptAt, runAt, delayMs, error };
-  }
+  return state === "dead" || state === "unhandled"
+    ? { id, to: state, attempts, error, settledAt }
+    : { id, to: "waiting", attempts, deaths, firstAttemptAt, runAt, delayMs, error };
 }

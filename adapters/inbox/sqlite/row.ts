@@ -22,8 +22,15 @@ export interface Row extends LaneRow {
 
 /** What a fresh job came from, so that its claim need not read it back. */
 export interface Held {
-  readonly delivery: Delivery;
   readonly event: SingleEvent;
+  readonly hold: Hold;
+}
+
+/** A delivery that is held for the jobs that came of it. */
+export interface Hold {
+  readonly delivery: Delivery;
+  /** That need it. */
+  jobs: number;
 }
 
 /** As it is in the file, in no lane yet. */
@@ -48,7 +55,7 @@ export function toRow(job: JobRow, held: Held | undefined): Row {
 /** @param delivery where the row holds none */
 export function toClaimed(row: Row, delivery: Delivery | undefined): ClaimedJob {
   const { id, entry, consumer, lane, mergeKey, progress, replayOf, held } = row;
-  const whole = held?.delivery ?? delivery;
+  const whole = held?.hold.delivery ?? delivery;
   if (whole === undefined) throw new Error(`The delivery ${row.delivery} of job ${id} is not in the file.`);
   return {
     id: String(id),

@@ -39,6 +39,7 @@ const MIGRATIONS: readonly string[] = [
     received_at INTEGER NOT NULL, sent_at INTEGER NOT NULL, source TEXT, signed_by TEXT NOT NULL, signature TEXT NOT NULL,
     headers TEXT NOT NULL, account INTEGER, subscription INTEGER, body BLOB NOT NULL
   );
+  CREATE INDEX dead_unhandled ON dead (settled_at) WHERE state = 'unhandled';
 
   -- Natural keys of tracking and booking, hashed to 16 bytes.
   CREATE TABLE dedupe (key BLOB PRIMARY KEY, seen_at INTEGER NOT NULL) WITHOUT ROWID;
@@ -52,8 +53,20 @@ const MIGRATIONS: readonly string[] = [
   -- Who works: a commit with an older epoch changes nothing. running: when each job that may be running was claimed, by id.
   CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL, running TEXT NOT NULL);
   INSERT INTO owner VALUES (1, 0, '{}');
+
+  -- What is to be done by hand, in the order of asking. Ids are of the same count as those of jobs: what is above one came after it.
+  -- selection: JSON; null once answered. cursor: how far it has come; null when only the bytes of what was erased are to be overwritten.
+  -- error: why it could not be done.
+  CREATE TABLE request (
+    id INTEGER PRIMARY KEY, verb TEXT NOT NULL, selection TEXT, cursor INTEGER, count INTEGER NOT NULL DEFAULT 0,
+    asked_at INTEGER NOT NULL, answered_at INTEGER, error TEXT
+  );
+  CREATE INDEX request_answered_at ON request (answered_at);
   `,
 ];
+
+/** What a file has that this Hookline wrote. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
 
 /** Makes a new file's tables, or brings an older file up to date. @throws FileError `schema-newer`, `name-differs` */
 export function migrate(db: DatabaseSync, name: string): void {

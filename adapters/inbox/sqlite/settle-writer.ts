@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Counters } from "./counters.ts";
 import type { SettleRecord } from "./messages.ts";
 
-/** Writes what became of a job. Told twice it changes nothing more: a commit's outcome may be unknown. */
+/** Writes what became of jobs. Told twice it changes nothing more: a commit's outcome may be unknown. */
 export function settleWriter(db: DatabaseSync, counters: Counters): (record: SettleRecord) => void {
   const remove = db.prepare("DELETE FROM job WHERE id = ?");
   const retry = db.prepare(
@@ -15,16 +15,21 @@ export function settleWriter(db: DatabaseSync, counters: Counters): (record: Set
        FROM job JOIN delivery ON delivery.id = job.delivery WHERE job.id = ?`,
   );
 
-  return (record) => {
-    if (record.to === "waiting") {
-      const { attempts, deaths, firstAttemptAt, runAt, delayMs, error, id } = record;
-      retry.run(attempts, deaths, firstAttemptAt, runAt, delayMs, error, id);
-      return;
+  function end(id: number): void {
+    counters.add("unsettled", -Number(remove.run(id).changes));
+  }
+
+  return ({ done, others }) => {
+    for (const id of done) end(id);
+    for (const other of others) {
+      if (other.to === "waiting") {
+        const { attempts, deaths, firstAttemptAt, runAt, delayMs, error, id } = other;
+        retry.run(attempts, deaths, firstAttemptAt, runAt, delayMs, error, id);
+        continue;
+      }
+      const { id, to, attempts, error, settledAt } = other;
+      counters.add(to, Number(bury.run(to, attempts, error, settledAt, id).changes));
+      end(id);
     }
-    if (record.to !== "done") {
-      const buried = bury.run(record.to, record.attempts, record.error, record.settledAt, record.id);
-      counters.add(record.to, Number(buried.changes));
-    }
-    counters.add("unsettled", -Number(remove.run(record.id).changes));
   };
 }

@@ -7,14 +7,18 @@ import {
   type Worker,
   type WorkingInbox,
 } from "../../../src/adapter.ts";
+import { createByHand } from "./by-hand.ts";
 import { openChannel as openThread } from "./channel.ts";
 import { createClaims } from "./claims.ts";
 import { createCommits } from "./commits.ts";
+import { createExpanding } from "./expanding.ts";
+import { createFreeDisk, type FreeDiskOptions } from "./free-disk.ts";
 import { createLink, type LinkOptions } from "./link.ts";
 import { createOwned } from "./owned.ts";
-import { toDelivery, toDeliveryRecord, toEventRecord } from "./records.ts";
-import { sqliteJobs } from "./sqlite-jobs.ts";
+import { toKeepRecord } from "./records.ts";
+import { createRetention } from "./retention.ts";
 import { createTombstones } from "./tombstones.ts";
+import { createWalWatch } from "./wal-watch.ts";
 import { createWorkerPlace, type WorkerPlace } from "./worker-place.ts";
 
 /** How an inbox in a file is made. */
@@ -30,13 +34,20 @@ export interface SqliteOptions {
   readonly maxJobs: number;
   /** @default a thread that owns the file */
   readonly openChannel?: LinkOptions["openChannel"];
+  /** By which a thread that hangs is known. @default the machine's */
+  readonly setTimer?: LinkOptions["setTimer"];
+  /** @default what statfs says */
+  readonly freeBytesIn?: FreeDiskOptions["freeBytesIn"];
 }
 
+const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Between two tries to take the work over. */
 const AGAIN_MS = 1_000;
 
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
-export function createSqliteInbox({ file, maxJobs, openChannel = openThread }: SqliteOptions): WorkingInbox<"disk"> {
+export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
+  const { file, maxJobs, openChannel = openThread, keepDoneMs = WEEK_MS, keepUnhandledMs = WEEK_MS } = options;
+  const { minFreeDiskBytes = 0, setTimer, freeBytesIn } = options;
   let host: InboxHost | undefined;
   let worker: Worker | undefined;
   let place: WorkerPlace | undefined;
@@ -45,12 +56,15 @@ export function createSqliteInbox({ file, maxJobs, openChannel = openThread }: S
   const link = createLink({
     file,
     openChannel,
+    setTimer,
     resume: (channel) => owned.resume(channel),
-    changed: () =>
+    changed() {
+      byHand.changed();
       void tombstones
         .refresh()
         .catch(() => {})
-        .then(() => worker?.wake()),
+        .then(() => worker?.wake());
+    },
   });
   const commits = createCommits({
     channel: link.channel,
@@ -60,6 +74,16 @@ export function createSqliteInbox({ file, maxJobs, openChannel = openThread }: S
     doubt: link.doubt,
   });
   const tombstones = createTombstones(commits, now);
+  const disk = createFreeDisk({ file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
+  const byHand = createByHand({ file, commits, host: theHost, owned, worker: () => worker });
+  const retention = createRetention({
+    commits,
+    host: theHost,
+    works: () => owned.epoch !== undefined,
+    watch: createWalWatch(file, () => theHost().log),
+    keepDoneMs,
+    keepUnhandledMs,
+  });
 
   function theHost(): InboxHost {
     if (host === undefined) throw new StorageError("storage-failed", "The inbox is not open.");
@@ -69,7 +93,11 @@ export function createSqliteInbox({ file, maxJobs, openChannel = openThread }: S
   async function begin(): Promise<void> {
     const given = worker;
     await owned.takeOver(link.channel());
-    if (worker === given) given?.begin();
+    // What was asked for before holds for all that is to run.
+    await byHand.serve();
+    if (worker !== given) return;
+    retention.begin();
+    given?.begin();
   }
 
   /** Nobody waits for it: it is tried until it holds, or the inbox is closed. */
@@ -81,22 +109,28 @@ export function createSqliteInbox({ file, maxJobs, openChannel = openThread }: S
       if (given === undefined || worker !== given) return;
       const { log, clock } = theHost();
       log.error({ err: error, code: "take-over-failed" }, "the work could not be taken over: it is tried again");
-      clock.setTimer(() => void beginLater(), AGAIN_MS);
+      clock.setTimer(() => void beginLater(), AGAIN_MS).unref?.();
     }
   }
 
-  async function keep({ delivery, events }: NewDelivery): Promise<Kept | StorageError> {
-    const wanted = owned.isLoaded && owned.lanes.size < maxJobs ? events : undefined;
-    const record = { delivery: toDeliveryRecord(delivery), events: wanted?.map(toEventRecord), at: now() };
-    try {
-      const made = await commits.add("keep", record, delivery.body);
-      const { id, expanded, duplicates, conflicts } = made;
-      if (expanded) owned.appendMade({ id, receivedAt: delivery.receivedAt, delivery }, wanted ?? [], made);
+  async function keep(deliveries: readonly NewDelivery[]): Promise<(Kept | StorageError)[]> {
+    const shortage = disk.shortage();
+    if (shortage !== undefined) return deliveries.map(() => shortage);
+    const at = now();
+    const works = owned.isLoaded && owned.lanes.size < maxJobs;
+    const items = deliveries.map(({ delivery, events }) => ({
+      input: toKeepRecord(delivery, works ? events : undefined, at),
+      body: delivery.body,
+    }));
+    const outcomes = await commits.addAll("keep", items);
+    return outcomes.map((outcome, index) => {
+      if ("error" in outcome) return outcome.error;
+      const [id, expanded, duplicates = [], conflicts = []] = outcome.value;
+      const { delivery, events = [] } = deliveries[index] as NewDelivery;
+      const made = { firstJob: id + 1, duplicates, conflicts };
+      if (expanded) owned.appendMade({ id, receivedAt: delivery.receivedAt, delivery }, events, made);
       return { id: String(id), expanded, duplicates, conflicts };
-    } catch (error) {
-      if (error instanceof StorageError) return error;
-      return new StorageError("storage-failed", String(error), { cause: error });
-    }
+    });
   }
 
   const inbox: WorkingInbox<"disk"> = {
@@ -104,68 +138,49 @@ export function createSqliteInbox({ file, maxJobs, openChannel = openThread }: S
     async open(given) {
       host = given;
       await link.open(given);
-      await tombstones.refresh();
+      await Promise.all([tombstones.refresh(), disk.look()]);
     },
-    keep: (deliveries) => Promise.all(deliveries.map(keep)),
+    keep,
     tombstones,
     ready() {
-      const error = link.failure();
-      return error === undefined ? { ready: true } : { ready: false, error };
+      const error = link.failure() ?? disk.shortage();
+      return error === undefined ? { ready: true } : { ready: false, error, hopeless: link.isHopeless() };
     },
     async close() {
+      retention.end();
       await commits.drained();
       place?.leave();
       worker = undefined;
       owned.leave();
+      byHand.stop();
       await link.close();
     },
+    unref: link.unref,
 
     async work(given) {
       worker = given;
-      place ??= createWorkerPlace(file, theHost().clock);
+      place ??= createWorkerPlace(file, theHost());
       if (place.ask(() => void beginLater())) await begin();
     },
-    async unexpanded(max) {
-      if (owned.lanes.size >= maxJobs) return [];
-      const rows = await commits.add("unexpanded", max);
-      return rows.map(({ cursor, ...row }) => ({ id: String(row.id), delivery: toDelivery(row), cursor }));
-    },
-    expand: (expansions) =>
-      Promise.all(
-        expansions.map(async ({ id, events, cursor }) => {
-          const record = { id: Number(id), events: events.map(toEventRecord), cursor, at: now() };
-          const made = Number.isSafeInteger(record.id) ? await commits.add("expand", record) : undefined;
-          if (made === undefined) return { duplicates: [], conflicts: [] };
-          owned.appendMade({ id: record.id, receivedAt: made.receivedAt, delivery: undefined }, events, made);
-          return { duplicates: made.duplicates, conflicts: made.conflicts };
-        }),
-      ),
+    ...createExpanding({ commits, owned, maxJobs, now }),
     ...createClaims({ commits, owned, now }),
-    jobs: sqliteJobs({
-      commits,
-      made(rows) {
-        owned.append(rows);
-        if (rows.length > 0) worker?.wake();
-      },
-      gone(ids) {
-        const ended = owned.lanes.remove(new Set(ids), now());
-        if (ended.length > 0) worker?.lost(ended);
-        worker?.wake();
-      },
-    }),
+    jobs: byHand.jobs,
     stats() {
       const { oldestUnexpandedAt, oldestUnsettledAt, ...counts } = link.counts();
       const here = owned.isLoaded ? owned.lanes.stats() : { blockedLanes: 0, oldestWaitingAt: oldestUnsettledAt };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
-      return { ...counts, ...here, oldestWaitingAt: oldest === Infinity ? undefined : oldest };
+      const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
+      return { ...counts, ...here, oldestWaitingAt, disk: { freeBytes: disk.bytes(), reopened: link.reopened() } };
     },
     capabilities: { durability: "fsync", order: "strict", shared: true },
   };
   crashes.set(inbox, () => {
+    retention.end();
     link.abandon();
     place?.leave();
     worker = undefined;
     owned.leave();
+    byHand.stop();
   });
   return inbox;
 }

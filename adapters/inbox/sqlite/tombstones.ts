@@ -2,9 +2,9 @@ import type { Tombstone, Tombstones } from "../../../src/adapter.ts";
 import type { Commits } from "./commits.ts";
 
 /** A tombstone that nobody met for this long is lifted: the service has stopped. */
-const LIFE_MS = 30 * 24 * 60 * 60 * 1_000;
+export const LIFE_MS = 30 * 24 * 60 * 60 * 1_000;
 /** How exactly the last hit is written down. */
-const HIT_EVERY_MS = 60 * 60 * 1_000;
+export const HIT_EVERY_MS = 60 * 60 * 1_000;
 
 /** Tombstones of a file, with the copy in memory that requests ask. */
 export interface FileTombstones extends Tombstones {

@@ -1,7 +1,8 @@
-import type { WritingInbox } from "../../inbox/port.ts";
+import type { Readiness, WritingInbox } from "../../inbox/port.ts";
 import type { SecretLookup } from "../../receiver/ring.ts";
 import type { Opening } from "../opening.ts";
 import { detailOf, toProblem, type Problem } from "./problem.ts";
+import type { ProblemCode } from "./table.ts";
 
 export interface ReceivingState {
   /** `receiver.close` was called. */
@@ -36,9 +37,21 @@ function inboxProblems(inbox: ReceivingState["inbox"]): readonly Problem[] {
   try {
     const readiness = inbox.ready();
     if (readiness.ready) return [];
-    const { error } = readiness;
-    return [error.code === "inbox-full" ? toProblem("inbox-full") : toProblem("inbox-not-ready", detailOf(error))];
+    return [toInboxProblem(readiness)];
   } catch (error) {
     return [toProblem("inbox-not-ready", detailOf(error))];
   }
 }
+
+function toInboxProblem({ error, hopeless = false }: Extract<Readiness, { readonly ready: false }>): Problem {
+  if (hopeless) return toProblem("inbox-hopeless", { got: detailOf(error).got });
+  if (error.code === "inbox-full") return toProblem("inbox-full");
+  return toProblem(OF_THE_DISK[error.code] ?? "inbox-not-ready", detailOf(error));
+}
+
+/** What an inbox on a disk says of it. */
+const OF_THE_DISK: Readonly<Record<string, ProblemCode>> = {
+  "disk-low": "disk-low",
+  "disk-full": "disk-full",
+  "file-corrupt": "inbox-corrupt",
+};

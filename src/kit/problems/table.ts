@@ -3,11 +3,15 @@ import { REFUSALS } from "../../receiver/refusals.ts";
 /** What can be wrong with a receiver, by how much it hurts: first what a restart can help, then what makes deliveries get 503. */
 export type ProblemCode =
   | "handlers-jammed"
+  | "inbox-hopeless"
   | "closing"
   | "secret-missing"
   | "inbox-opening"
   | "inbox-unavailable"
   | "inbox-full"
+  | "disk-low"
+  | "disk-full"
+  | "inbox-corrupt"
   | "inbox-not-ready"
   | "storage-failing"
   | "body-consumed"
@@ -21,6 +25,7 @@ export type ProblemCode =
   | "brake-empty"
   | "subscription-errored"
   | "inbox-silent"
+  | "inbox-reopened"
   | "nobody-works"
   | "lag"
   | "handlers-stuck"
@@ -33,6 +38,10 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
   "handlers-jammed": {
     meaning: "More handlers than `maxStuck` ignore their signal and keep their slots: nothing new is begun.",
     fix: "Restart the process; then hand `ctx.signal` on to whatever the handlers wait for.",
+  },
+  "inbox-hopeless": {
+    meaning: "The inbox fails as soon as it is begun anew, again and again: deliveries get 503.",
+    fix: "Restart the process; if that does not help, look at the disk, and at the cause in the log.",
   },
   closing: {
     meaning: "The receiver is closing or closed: deliveries get 503.",
@@ -53,6 +62,18 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
   "inbox-full": {
     meaning: "The inbox is full: deliveries get 503.",
     fix: "Handlers are slower than the stream, or blocked: look at the other problems; or take a durable inbox.",
+  },
+  "disk-low": {
+    meaning: "The disk of the inbox is nearly full: deliveries get 503, what is kept is still handled.",
+    fix: "Make room on it, or lower `minFreeDiskBytes`: deliveries are taken again by themselves.",
+  },
+  "disk-full": {
+    meaning: "The disk of the inbox is full: deliveries get 503, and what handlers did cannot be written down.",
+    fix: "Make room on it: what is kept is not lost, and the inbox goes on by itself.",
+  },
+  "inbox-corrupt": {
+    meaning: "The file of the inbox is damaged: deliveries get 503, and the file is left as it is.",
+    fix: 'Stop all processes on it and keep a copy of it and of the files beside it; then `sqlite3 inbox.db ".recover" >new.sql` and `sqlite3 new.db <new.sql`, put new.db in its place without the old -wal and -shm, or restore a backup.',
   },
   "inbox-not-ready": {
     meaning: "The inbox can keep nothing: deliveries get 503.",
@@ -75,7 +96,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
     fix: REFUSALS["content-encoding"].fix,
   },
   "intake-full": {
-    meaning: "Within the last 10 minutes bodies being read held `maxInFlightBytes`: others got 503.",
+    meaning: "Within the last 10 minutes bodies in flight held `maxInFlightBytes`: others got 503.",
     fix: REFUSALS["intake-full"].fix,
   },
   "secret-lookup-failing": {
@@ -107,6 +128,10 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
   "inbox-silent": {
     meaning: "The inbox does not say how much it holds: the numbers here are 0.",
     fix: "See the cause in the log.",
+  },
+  "inbox-reopened": {
+    meaning: "Within the last hour the file of the inbox had to be opened anew: a write failed, or its thread ended.",
+    fix: "Look at the disk and at the cause in the log; what was not certain got 503 and comes again.",
   },
   "nobody-works": {
     meaning: "Deliveries are kept, and nobody handles them: this process only receives.",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { InboxStats, WorkingInbox } from "../../inbox/port.ts";
 import type { InboxPromises } from "./bench.ts";
 import { mail, nobodys, one, raw } from "./deliveries.ts";
 import { claimAll, claimOne, dead, done, keepAll, retry, settleAll, unhandled } from "./verbs.ts";
@@ -16,7 +17,7 @@ const NOTHING = {
 export const counting: InboxPromises = {
   "stats: How much there is, in jobs.": {
     "all are zero while it is empty": async ({ inbox }) => {
-      assert.deepEqual(inbox.stats(), NOTHING);
+      assert.deepEqual(countsOf(inbox), NOTHING);
     },
 
     "they count what waits, runs, is dead, is unhandled, is unexpanded": async (bench) => {
@@ -30,11 +31,11 @@ export const counting: InboxPromises = {
       await settleAll(inbox, b, dead(bench));
       await settleAll(inbox, c, retry(bench, 5_000));
       const counts = { ...NOTHING, waiting: 2, running: 1, dead: 1, unhandled: 1, blockedLanes: 1 };
-      assert.deepEqual(inbox.stats(), { ...counts, oldestWaitingAt: at + 1 });
+      assert.deepEqual(countsOf(inbox), { ...counts, oldestWaitingAt: at + 1 });
       await settleAll(inbox, d, unhandled);
       await keepAll(inbox, raw(mail(["g", "h"], { receivedAt: at + 3 })));
       const later = { ...counts, running: 0, unhandled: 2, unexpanded: 1 };
-      assert.deepEqual(inbox.stats(), { ...later, oldestWaitingAt: at + 1 });
+      assert.deepEqual(countsOf(inbox), { ...later, oldestWaitingAt: at + 1 });
     },
   },
 
@@ -76,3 +77,9 @@ export const counting: InboxPromises = {
     },
   },
 };
+
+/** How the disk stands is the disk's affair. */
+function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk"> {
+  const { disk: _, ...counts } = inbox.stats();
+  return counts;
+}

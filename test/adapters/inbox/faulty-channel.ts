@@ -1,20 +1,32 @@
 import { StorageError } from "hookline/adapter";
-import { openChannel, type Channel, type ChannelEvents } from "../../../adapters/inbox/sqlite/channel.ts";
+import { openChannel as openThread, type Channel, type ChannelEvents } from "../../../adapters/inbox/sqlite/channel.ts";
+import type { TaskResult } from "../../../adapters/inbox/sqlite/batch.ts";
 import type { ThreadOptions } from "../../../adapters/inbox/sqlite/messages.ts";
 
-/** What happens to one batch: its thread dies before or after its commit, or SQLite gives an error and nothing changes. */
-export type Fault = "dies before" | "dies after" | { readonly errcode: number };
+/**
+ * What happens to one batch: its thread dies before or after its commit, or hangs before it and goes on when it is let go; or SQLite gives an
+ * error and nothing changes.
+ */
+export type Fault = "dies before" | "dies after" | "hangs" | { readonly errcode: number };
 
-/** Real commit threads, of which one batch can go wrong. */
-export function faultyChannels() {
+/** Real commit threads, unless others are given, of which one batch can go wrong. */
+export function faultyChannels(openChannel: typeof openThread = openThread) {
   let fault: Fault | undefined;
   let opened = 0;
+  const hanging: (() => Promise<readonly TaskResult[]>)[] = [];
 
   async function open(options: ThreadOptions, events: ChannelEvents): Promise<Channel> {
+    let hangs = false;
     const channel = await openChannel(options, events);
     opened += 1;
+    let givenUp: (() => void) | undefined;
     return {
       ...channel,
+      // Within a system call it ends when that returns.
+      abandon() {
+        givenUp?.();
+        if (!hangs) channel.abandon();
+      },
       async run(batch) {
         const now = fault;
         fault = undefined;
@@ -23,9 +35,16 @@ export function faultyChannels() {
           const error = { code: "ERR_SQLITE_ERROR", message: "no", fix: undefined, errcode: now.errcode };
           return batch.tasks.map(() => ({ error }));
         }
+        if (now === "hangs") {
+          hangs = true;
+          return new Promise((_, reject) => {
+            hanging.push(() => channel.run(batch));
+            givenUp = () => reject(new StorageError("storage-failed", "The commit thread was given up."));
+          });
+        }
         if (now === "dies after") await channel.run(batch);
         channel.abandon();
-        const error = new StorageError("storage-failed", "The commit thread ended.");
+        const error = new StorageError("thread-lost", "The commit thread ended.");
         events.ended(error);
         throw error;
       },
@@ -38,6 +57,8 @@ export function faultyChannels() {
     next(given: Fault) {
       fault = given;
     },
+    /** The system call of a thread that hangs returns: what it does then. */
+    letGo: () => Promise.all(hanging.splice(0).map((goOn) => goOn())),
     /** Threads until now. */
     get opened() {
       return opened;

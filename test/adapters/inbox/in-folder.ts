@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Inbox } from "hookline";
 import type { InboxSubject } from "hookline/testing";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 import { crashSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { quickFolder } from "../../support/quick-folder.ts";
 
 /** SQLite inboxes, each in a new folder of its own; a crash leaves the folder to the successor. */
 export function inFolders(toInbox: (file: string) => Inbox = sqliteInbox): Required<InboxSubject> {
@@ -15,7 +15,7 @@ export function inFolders(toInbox: (file: string) => Inbox = sqliteInbox): Requi
     return inbox;
   };
   return {
-    make: () => inboxIn(mkdtempSync(join(tmpdir(), "hookline-"))),
+    make: () => inboxIn(mkdtempSync(join(quickFolder(), "hookline-"))),
     crash(inbox) {
       crashSqliteInbox(inbox);
       return inboxIn(folders.get(inbox) ?? "");

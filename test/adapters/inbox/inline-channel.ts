@@ -1,18 +1,29 @@
-import { createBatchRunner } from "../../../adapters/inbox/sqlite/batch.ts";
+import type { DatabaseSync } from "node:sqlite";
+import { createBatchRunner, toTaskError } from "../../../adapters/inbox/sqlite/batch.ts";
 import type { Channel, ChannelEvents } from "../../../adapters/inbox/sqlite/channel.ts";
 import { createCounters } from "../../../adapters/inbox/sqlite/counters.ts";
 import type { ThreadOptions } from "../../../adapters/inbox/sqlite/messages.ts";
-import { openFile } from "../../../adapters/inbox/sqlite/open-file.ts";
+import { openFile, type OpenOptions } from "../../../adapters/inbox/sqlite/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/operations.ts";
+import { createScrub } from "../../../adapters/inbox/sqlite/scrub.ts";
+import { toStorageError } from "../../../adapters/inbox/sqlite/to-storage-error.ts";
+
+export interface InlineOptions extends OpenOptions {
+  /** Gets each connection, to do with it what it likes. */
+  readonly opened?: (db: DatabaseSync) => void;
+}
 
 /** What a commit thread does, on the test's own thread: quicker, and seen by coverage. Other processes are not looked for. */
 export async function openInline(
-  { file, name, dedupeWindowMs }: ThreadOptions,
+  { file, name, dedupeWindowMs, isSuspect }: ThreadOptions,
   events: ChannelEvents,
+  { opened, ...how }: InlineOptions = {},
 ): Promise<Channel> {
-  const db = openFile(file, name);
+  const db = openOrTell(() => openFile(file, name, { isSuspect, ...how }));
+  opened?.(db);
   const counters = createCounters(db);
-  const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs }), counters);
+  const scrub = createScrub(db);
+  const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, scrub }), counters);
   events.counted(counters.counts());
   const close = (): void => {
     if (db.isOpen) db.close();
@@ -20,6 +31,7 @@ export async function openInline(
   return {
     async run(batch) {
       const results = run(structuredClone(batch));
+      scrub.afterCommit();
       events.counted(counters.counts());
       return results;
     },
@@ -27,4 +39,13 @@ export async function openInline(
     close: async () => close(),
     abandon: close,
   };
+}
+
+/** A thread's errors come out as the errors of an inbox. */
+function openOrTell(open: () => DatabaseSync): DatabaseSync {
+  try {
+    return open();
+  } catch (error) {
+    throw toStorageError(toTaskError(error));
+  }
 }

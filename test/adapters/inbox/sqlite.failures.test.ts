@@ -120,7 +120,7 @@ test("jobs that were dropped by a commit of unknown outcome are not handled", as
   channels.next("dies after");
   await expect(inbox.jobs.drop({ ids: jobs.map(({ id }) => id) })).rejects.toThrow(StorageError);
   await isReady();
-  expect(inbox.stats().waiting).toBe(1);
+  await eventually(() => expect(inbox.stats().waiting).toBe(1));
   expect(await claimedIds(inbox)).toEqual(["b"]);
 });
 

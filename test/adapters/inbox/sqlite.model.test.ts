@@ -1,7 +1,20 @@
 import { checkInboxModel } from "hookline/testing";
 import { test } from "vitest";
+import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { inFolders } from "./in-folder.ts";
+import { openInline } from "./inline-channel.ts";
 
-test("the SQLite inbox is what the port says in plain arrays", { timeout: 120_000 }, () =>
-  checkInboxModel(inFolders(), { runs: 40, steps: 30 }),
+/** For more: HOOKLINE_ROUNDS=1000. */
+const RUNS = Number(process.env["HOOKLINE_ROUNDS"] ?? 30);
+const LIMIT = { timeout: 60_000 + RUNS * 2_000 };
+
+test("the SQLite inbox is what the port says in plain arrays", LIMIT, () =>
+  checkInboxModel(
+    inFolders((file) => createSqliteInbox({ file, maxJobs: 500_000, openChannel: openInline })),
+    { runs: RUNS, steps: 30 },
+  ),
+);
+
+test("on a thread of its own it is the same", LIMIT, () =>
+  checkInboxModel(inFolders(), { runs: Math.ceil(RUNS / 10), steps: 30 }),
 );

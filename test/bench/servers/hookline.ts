@@ -1,17 +1,21 @@
 import type { RequestListener } from "node:http";
+import { join } from "node:path";
 import express from "express";
 import Koa from "koa";
 import { expressReceiver } from "../../../adapters/http/express.ts";
 import { koaReceiver } from "../../../adapters/http/koa.ts";
 import { nodeReceiver } from "../../../adapters/http/node.ts";
-import { createReceiver, memoryInbox, type Receiver } from "../../../src/index.ts";
+import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
+import { createReceiver, memoryInbox, type Inbox, type Receiver } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
-import { serve } from "./serve.ts";
+import { folderOfServer, serve } from "./serve.ts";
+
+const [where = "", ...flags] = process.argv.slice(2);
 
 // With every default. What is received only is never handled, so it must all have room.
 const receiver = createReceiver({
   secret: SECRET,
-  inbox: memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 }),
+  inbox: flags.includes("sqlite") ? inboxInFile() : memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 }),
 });
 
 const MOUNTS: Readonly<Record<string, (receiver: Receiver) => RequestListener>> = {
@@ -23,12 +27,11 @@ const MOUNTS: Readonly<Record<string, (receiver: Receiver) => RequestListener>> 
   },
 };
 
-const [where = "", handling] = process.argv.slice(2);
 const listener = MOUNTS[where]?.(receiver);
 if (listener === undefined)
   throw new TypeError(`Got the mount "${where}", expected ${Object.keys(MOUNTS).join(", ")}.`);
 
-if (handling === "handler") {
+if (flags.includes("handler")) {
   receiver.on("email", () => {});
   await receiver.start();
   let most = 0;
@@ -45,4 +48,12 @@ if (handling === "handler") {
   });
 } else {
   serve(listener);
+}
+
+/** On the disk that temporary files are on; what is older than 5 s is taken away where retention is to be at work. */
+function inboxInFile(): Inbox<"disk"> {
+  return sqliteInbox(
+    join(folderOfServer(), "inbox.db"),
+    flags.includes("retention") ? { keepDoneDays: 5 / 86_400 } : {},
+  );
 }

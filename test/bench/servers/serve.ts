@@ -9,6 +9,13 @@ export interface Usage {
   readonly backlog?: number;
 }
 
+/** Where it may keep files: the bench takes it away. */
+export function folderOfServer(): string {
+  const folder = process.env["HOOKLINE_BENCH_FOLDER"];
+  if (folder === undefined) throw new Error("Set HOOKLINE_BENCH_FOLDER to a folder for the files of this server.");
+  return folder;
+}
+
 /** Listens on a free port, tells the bench which, and answers it when it asks. It ends with the bench. */
 export function serve(listener: RequestListener, more: () => Omit<Usage, "cpuUs"> = () => ({})): void {
   const server = createServer(listener).listen(0, "127.0.0.1", () => {

@@ -1,15 +1,15 @@
 import type { WorkingInbox } from "../../../src/inbox/port.ts";
-import { createReceiver, memoryInbox, type Receiver } from "../../../src/index.ts";
+import { createReceiver, type Receiver } from "../../../src/index.ts";
 import { SECRET, SIGNINGS } from "../signing.ts";
+import { openInbox } from "./inbox.ts";
 
 /** Jobs that run at once: the default. */
 export const CONCURRENCY = 10;
 
 /** A receiver whose inbox has room for everything; all else is as it comes. */
-export function openBench(): { readonly receiver: Receiver<"memory">; readonly inbox: WorkingInbox<"memory"> } {
-  const inbox = memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 });
-  const receiver = createReceiver({ secret: SECRET, inbox, concurrency: CONCURRENCY, log: false });
-  return { receiver, inbox: inbox as WorkingInbox<"memory"> };
+export function openBench(): { readonly receiver: Receiver; readonly inbox: WorkingInbox } {
+  const inbox = openInbox();
+  return { receiver: createReceiver({ secret: SECRET, inbox, concurrency: CONCURRENCY, log: false }), inbox };
 }
 
 /** What is to be kept before the start. */

@@ -1,0 +1,54 @@
+import type { Delivery, Expanded, WorkingInbox } from "../../../src/adapter.ts";
+import type { Commits } from "./commits.ts";
+import type { Owned } from "./owned.ts";
+import { toDelivery, toEventRecord } from "./records.ts";
+
+export interface ExpandingParts {
+  readonly commits: Commits;
+  readonly owned: Owned;
+  /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
+  readonly maxJobs: number;
+  readonly now: () => number;
+}
+
+/** The verbs of the port that make jobs of what was kept without. */
+export function createExpanding({
+  commits,
+  owned,
+  maxJobs,
+  now,
+}: ExpandingParts): Pick<WorkingInbox, "unexpanded" | "expand"> {
+  /** Those that were given last: their jobs hold them, and need not read them back. */
+  let given = new Map<string, Delivery>();
+
+  return {
+    async unexpanded(max) {
+      given = new Map();
+      if (owned.lanes.size >= maxJobs) return [];
+      const rows = await commits.add("unexpanded", max);
+      return rows.map(({ cursor, ...row }) => {
+        const [id, delivery] = [String(row.id), toDelivery(row)];
+        given.set(id, delivery);
+        return { id, delivery, cursor };
+      });
+    },
+    async expand(expansions) {
+      const at = now();
+      const items = expansions.map(({ id, events, cursor }) => ({
+        input: { id: Number(id), events: events.map(toEventRecord), cursor, at },
+        body: undefined,
+      }));
+      const outcomes = await commits.addAll("expand", items);
+      return outcomes.map((outcome, index): Expanded => {
+        if ("error" in outcome) throw outcome.error;
+        const made = outcome.value;
+        const { id, events } = expansions[index] as (typeof expansions)[number];
+        if (made === undefined) return NOTHING;
+        owned.appendMade({ id: Number(id), receivedAt: made.receivedAt, delivery: given.get(id) }, events, made);
+        return { duplicates: made.duplicates, conflicts: made.conflicts };
+      });
+    },
+  };
+}
+
+const NOTHING: Expanded = { duplicates: [], conflicts: [] };

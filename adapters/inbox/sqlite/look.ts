@@ -1,0 +1,129 @@
+import { statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StorageError } from "../../../src/adapter.ts";
+import { toTaskError } from "./batch.ts";
+import { createCounters, type Counts } from "./counters.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
+import { toStorageError } from "./to-storage-error.ts";
+
+/** What the file of an inbox says of itself. */
+export interface FileFacts {
+  /** Of the receiver that it belongs to. */
+  readonly name: string;
+  readonly schemaVersion: number;
+  /** Whether some process works on it now. */
+  readonly isWorkedOn: boolean;
+}
+
+/** How much there is in it, and around it. */
+export interface FileStats extends Counts {
+  /** Lanes whose head waits for its retry. */
+  readonly blockedLanes: number;
+  readonly tombstones: number;
+  readonly fileBytes: number;
+  readonly walBytes: number;
+  readonly freeDiskBytes: number;
+}
+
+/**
+ * Looks at a file without making, changing or locking anything.
+ * @throws StorageError `inbox-missing`, `not-an-inbox`, `schema-newer`, `schema-older`, `file-busy`, `storage-failed`
+ */
+export function lookAtFile(file: string): FileFacts {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined)
+    throw new StorageError("inbox-missing", `There is no file ${file}.`, {
+      fix: "Name the file that the receiver was given: sqliteInbox(file).",
+    });
+  if (!found.isFile()) throw notAnInbox(file);
+  return reading(file, (db) => {
+    const schemaVersion = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
+    assertReadable(schemaVersion, file);
+    const name = String(db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"]);
+    return { name, schemaVersion, isWorkedOn: isLocked(`${file}-lock`) };
+  });
+}
+
+/** @param now milliseconds since the epoch; the file is one that {@link lookAtFile} knows */
+export function statsOfFile(file: string, now: number): FileStats {
+  return reading(file, (db) => {
+    const count = (sql: string, ...values: number[]): number => Number(db.prepare(sql).get(...values)?.["count"]);
+    const { bavail, bsize } = statfsSync(dirname(file));
+    return {
+      ...createCounters(db).counts(),
+      blockedLanes: count("SELECT count(DISTINCT lane) AS count FROM job WHERE run_at > ?", now),
+      tombstones: count("SELECT count(*) AS count FROM tombstone"),
+      fileBytes: statSync(file).size,
+      walBytes: statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+      freeDiskBytes: bavail * bsize,
+    };
+  });
+}
+
+/**
+ * A look must not bring a file up to date, nor guess at its tables.
+ * @throws StorageError `not-an-inbox`, `schema-newer`, `schema-older`
+ */
+export function assertReadable(version: number, file: string, known: number = SCHEMA_VERSION): void {
+  if (version === 0) throw notAnInbox(file);
+  if (version > known)
+    throw new StorageError("schema-newer", `${file} has schema version ${version}, this Hookline knows ${known}.`, {
+      fix: "Look with the version of Hookline that wrote it, or a newer one.",
+    });
+  if (version < known)
+    throw new StorageError("schema-older", `${file} has schema version ${version}, this Hookline reads ${known}.`, {
+      fix: "Start a receiver of this version on it: that brings the file up to date.",
+    });
+}
+
+function reading<T>(file: string, read: (db: DatabaseSync) => T): T {
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 });
+    return read(db);
+  } catch (error) {
+    throw toLookError(error, file);
+  } finally {
+    db?.close();
+  }
+}
+
+/** Why a file cannot be read, in terms of the inbox. */
+export function toLookError(error: unknown, file: string): unknown {
+  const { errcode } = error as { readonly errcode?: number };
+  if (errcode === undefined) return error;
+  switch (errcode % 256) {
+    case 5: // busy
+      return new StorageError("file-busy", `Another process has ${file} for itself.`, {
+        cause: error,
+        fix: "The SQLite of its Node has a bug with several processes on one file: run Node 22.23, 24.15 or newer there, or stop it first.",
+      });
+    case 1: // no such table
+    case 26: // no database
+      return notAnInbox(file, error);
+    default:
+      return toStorageError(toTaskError(error));
+  }
+}
+
+function notAnInbox(file: string, cause?: unknown): StorageError {
+  return new StorageError("not-an-inbox", `${file} is no inbox of Hookline.`, {
+    cause,
+    fix: "Name the file that the receiver was given: sqliteInbox(file).",
+  });
+}
+
+/** Whoever works holds an exclusive transaction on that file. SQLite keeps track of its own connections within a process. */
+function isLocked(path: string): boolean {
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
+  const db = new DatabaseSync(path, { readOnly: true, timeout: 0 });
+  try {
+    db.prepare("SELECT count(*) FROM sqlite_schema").get();
+    return false;
+  } catch {
+    return true;
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,36 @@
+import { DatabaseSync } from "node:sqlite";
+import type { Channel, ChannelEvents } from "./channel.ts";
+import { createCounters } from "./counters.ts";
+import { toLookError } from "./look.ts";
+import type { ThreadOptions } from "./messages.ts";
+import { createOperations } from "./operations.ts";
+
+/**
+ * The way to a file for one who only looks: on the caller's own thread, read-only, so that nothing is made or brought up to date, and no
+ * commit of a receiver waits. Others' commits are not told of.
+ */
+export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events: ChannelEvents): Promise<Channel> {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+  const counters = createCounters(db);
+  const operations = createOperations(db, { counters, dedupeWindowMs });
+  events.counted(counters.counts());
+  const close = (): void => db.close();
+  return {
+    async run({ tasks, bytes }) {
+      try {
+        db.exec("BEGIN");
+        counters.begin();
+        return tasks.map(({ verb, input }) => ({
+          value: (operations[verb] as (input: unknown, bytes: Uint8Array) => unknown)(input, bytes),
+        }));
+      } catch (error) {
+        throw toLookError(error, file);
+      } finally {
+        if (db.isTransaction) db.exec("ROLLBACK");
+      }
+    },
+    unref() {},
+    close: async () => close(),
+    abandon: close,
+  };
+}

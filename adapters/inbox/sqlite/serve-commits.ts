@@ -1,0 +1,58 @@
+import type { MessagePort } from "node:worker_threads";
+import { createBatchRunner, toTaskError } from "./batch.ts";
+import { createCounters } from "./counters.ts";
+import { openFile } from "./open-file.ts";
+import { createOperations } from "./operations.ts";
+import { createScrub } from "./scrub.ts";
+import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
+import { createWal } from "./wal.ts";
+
+/** How often to look for what other processes committed: while there is something to do, and at most. */
+const LOOK_MS = { busy: 5, idle: 50 };
+
+/** Opens the file and owns it: batches come in, each is one transaction, its results go out. Ends with the message `close`. */
+export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, isSuspect }: ThreadOptions): void {
+  const say = (message: FromThread): void => port.postMessage(message);
+
+  try {
+    const db = openFile(file, name, { isSuspect });
+    const counters = createCounters(db);
+    const scrub = createScrub(db);
+    const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, scrub }), counters);
+    const wal = createWal(db, file);
+    const version = db.prepare("PRAGMA data_version");
+    let seen = version.get()?.["data_version"];
+    let looking: ReturnType<typeof setTimeout> | undefined;
+    let waitMs = LOOK_MS.idle;
+
+    const look = (): void => {
+      const now = version.get()?.["data_version"];
+      waitMs = now === seen ? Math.min(waitMs * 2, LOOK_MS.idle) : LOOK_MS.busy;
+      if (now !== seen) say({ type: "changed", counts: counters.counts() });
+      seen = now;
+      wal.look(performance.now());
+      looking = setTimeout(look, waitMs);
+    };
+
+    port.on("message", (message: ToThread) => {
+      if (message.type === "close") {
+        clearTimeout(looking);
+        wal.close();
+        db.close();
+        say({ type: "closed" });
+        port.close();
+        return;
+      }
+      const results = run(message.batch);
+      say({ type: "results", results, counts: counters.counts() });
+      scrub.afterCommit();
+      wal.committed(performance.now());
+      waitMs = LOOK_MS.busy;
+    });
+    say({ type: "open", counts: counters.counts() });
+    look();
+  } catch (error) {
+    say({ type: "failed", error: toTaskError(error) });
+    port.close();
+  }
+}

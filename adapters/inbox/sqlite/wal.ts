@@ -1,0 +1,68 @@
+import { statSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+
+/** Keeps the write-ahead log short, on the thread that owns the file. SQLite itself writes it back into the file within a commit now and then. */
+export interface Wal {
+  /** Something was committed. @param now milliseconds by a clock that nobody sets */
+  committed(now: number): void;
+  /** Between commits, every so often: does what is due. */
+  look(now: number): void;
+  /** Writes all of it back, so that the file stands alone; as far as others let it. */
+  close(): void;
+}
+
+/** From here on the log is cut off, and SQLite cuts it to this when it begins anew. */
+export const MAX_WAL_BYTES = 64 * 1024 * 1024;
+
+/** Nothing was committed for so long: there is time. */
+const IDLE_MS = 1_000;
+const LOOK_EVERY_MS = 1_000;
+/** Others' reads may go on for so long before the log is left as it is until the next look; commits wait meanwhile. */
+const PATIENCE_MS = 10;
+
+export function createWal(db: Pick<DatabaseSync, "exec" | "prepare">, file: string): Wal {
+  let committedAt: number | undefined;
+  let lookedAt = 0;
+
+  function write(mode: "PASSIVE" | "TRUNCATE"): void {
+    try {
+      db.prepare(`PRAGMA wal_checkpoint(${mode})`).get();
+    } catch (error) {
+      // On a full disk all of it stays in the log. Any other error is the file's: the thread ends with it, and the file is opened anew.
+      if ((error as { errcode?: number }).errcode !== FULL) throw error;
+    }
+  }
+
+  function cut(): void {
+    const patience = Number(db.prepare("PRAGMA busy_timeout").get()?.["timeout"]);
+    db.exec(`PRAGMA busy_timeout = ${PATIENCE_MS}`);
+    try {
+      write("TRUNCATE");
+    } finally {
+      db.exec(`PRAGMA busy_timeout = ${patience}`);
+    }
+  }
+
+  return {
+    committed(now) {
+      committedAt = now;
+    },
+    look(now) {
+      if (committedAt !== undefined && now - committedAt >= IDLE_MS) {
+        write("PASSIVE");
+        committedAt = undefined;
+      }
+      if (now - lookedAt < LOOK_EVERY_MS) return;
+      lookedAt = now;
+      if (walBytes(file) > MAX_WAL_BYTES) cut();
+    },
+    close: cut,
+  };
+}
+
+const FULL = 13;
+
+/** How long the log of a file is; 0 where there is none. */
+export function walBytes(file: string): number {
+  return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+}

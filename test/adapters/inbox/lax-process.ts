@@ -1,0 +1,13 @@
+import { asWorking, asWriting } from "../../../src/inbox/halves.ts";
+import { systemClock } from "../../../src/clock.ts";
+import { toLogger } from "../../../src/log.ts";
+import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
+
+// Works on a file under a umask that hides nothing, and says `kept` when all its files are there.
+process.umask(0);
+const inbox = asWorking(asWriting(sqliteInbox(process.argv[2] ?? "", { minFreeDiskBytes: 0 })));
+await inbox?.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 60_000 });
+await inbox?.work({ begin() {}, wake() {}, lost() {} });
+await inbox?.keep([mail(["a"])]);
+console.log("kept");

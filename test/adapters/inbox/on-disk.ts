@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Claim, Clock, InboxHost, WorkingInbox } from "hookline/adapter";
+import { expect, onTestFinished } from "vitest";
+import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
+import { eventually } from "../../support/eventually.ts";
+import { quickFolder } from "../../support/quick-folder.ts";
+
+/** A folder that goes with the test. */
+export function folderFor(parent: string = quickFolder()): string {
+  const folder = mkdtempSync(join(parent, "hookline-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** An SQLite inbox that is open and worked on until the test ends. */
+export async function onDisk(options: Partial<SqliteOptions> = {}) {
+  const file = join(folderFor(), "inbox.db");
+  const opened = await openBench({ make: () => createSqliteInbox({ file, maxJobs: 1_000, ...options }) });
+  onTestFinished(() => opened.end());
+  const { inbox, clock, host } = opened;
+  const isReady = (): Promise<void> => eventually(() => expect(inbox.ready().ready).toBe(true));
+  return { inbox, clock, host, file, isReady };
+}
+
+/** Another one on the same file, until the test ends. */
+export async function beside(
+  file: string,
+  host: InboxHost,
+  options: Partial<SqliteOptions> = {},
+): Promise<WorkingInbox> {
+  const inbox = createSqliteInbox({ file, maxJobs: 1_000, ...options });
+  await inbox.open(host);
+  onTestFinished(() => inbox.close());
+  return inbox;
+}
+
+/** What a claim of one job gives; undefined where nothing can be claimed. */
+export async function claimOne(inbox: WorkingInbox): Promise<Claim | undefined> {
+  const { claims } = await inbox.claim({ max: 1, mergeMax: 1 });
+  return claims[0];
+}
+
+/** The records of the jobs that can be claimed now, and are. */
+export async function claimedIds(inbox: WorkingInbox): Promise<string[]> {
+  const { claims } = await inbox.claim({ max: 10, mergeMax: 1 });
+  return claims.map(({ jobs: [{ delivery }] }) => String(JSON.parse(delivery.body.toString()).payloads[0].id));
+}
+
+export const DONE = { to: "done" } as const;
+
+/** Timers that fire when the test says so: half of a thread's time of silence each. */
+export function silence() {
+  let timers: (() => void)[] = [];
+  const setTimer: Clock["setTimer"] = (run) => {
+    timers.push(run);
+    return { clear: () => void (timers = timers.filter((one) => one !== run)) };
+  };
+  return {
+    setTimer,
+    /** Half of the time passes. */
+    half() {
+      const due = timers.splice(0);
+      for (const run of due) run();
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { systemClock } from "../../../src/clock.ts";
+import { toLogger } from "../../../src/log.ts";
+import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { startNode } from "../../cli/child.ts";
+import { eventually } from "../../support/eventually.ts";
+import { heldHandler, rig } from "../../support/rig.ts";
+import { altered } from "../../support/inboxes.ts";
+import { turns, until, watch } from "../../support/turns.ts";
+import { folderFor, onDisk, silence } from "./on-disk.ts";
+import { openInline } from "./inline-channel.ts";
+
+/** An inbox on a file that another process works on, and whether its turn has come. */
+async function standby(file: string) {
+  const inbox = createSqliteInbox({ file, maxJobs: 1_000 });
+  const seen = { begun: false };
+  await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 1 });
+  onTestFinished(() => inbox.close());
+  await inbox.work({ begin: () => void (seen.begun = true), wake() {}, lost() {} });
+  return { inbox, seen };
+}
+
+test("a closed inbox is one file that stands alone, beside an empty lock", async () => {
+  const { inbox, file } = await onDisk();
+  await inbox.keep([mail(["a"])]);
+  expect(existsSync(`${file}-wal`)).toBe(true);
+  await inbox.close();
+  expect(["", "-wal", "-shm"].map((ending) => existsSync(`${file}${ending}`))).toEqual([true, false, false]);
+});
+
+test("a close whose thread hangs ends all the same", async () => {
+  const { setTimer, half } = silence();
+  const seen = { abandoned: false };
+  const file = join(folderFor(), "inbox.db");
+  const inbox = createSqliteInbox({
+    file,
+    maxJobs: 1,
+    setTimer,
+    async openChannel(options, events) {
+      const channel = await openInline(options, events);
+      const abandon = (): void => void (seen.abandoned = true);
+      onTestFinished(() => channel.close());
+      return { ...channel, abandon, close: () => new Promise(() => {}) };
+    },
+  });
+  await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 1 });
+  const closed = watch(inbox.close());
+  await turns();
+  half();
+  half();
+  await until(() => closed.ended);
+  expect(closed.error).toMatchObject({ code: "thread-hung" });
+  expect(seen).toEqual({ abandoned: true });
+});
+
+test("an inbox is told to let the process end where handlers outlive the close, and only there", async () => {
+  for (const stuck of [true, false]) {
+    let told = 0;
+    const { receiver, send, pass } = rig({ inbox: altered(() => ({ unref: () => void (told += 1) })) });
+    const { handler, last } = heldHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    await send();
+    if (!stuck) last().end();
+    const closed = watch(receiver.close());
+    await pass(10_000);
+    expect(closed.value).toMatchObject({ stuck: stuck ? 1 : 0 });
+    expect(told).toBe(stuck ? 1 : 0);
+  }
+});
+
+test(
+  "a handler that never ends does not keep the process after close(); its work is another's then",
+  { timeout: 20_000 },
+  async () => {
+    const file = join(folderFor(), "inbox.db");
+    const child = startNode(["test/adapters/inbox/stuck-process.ts", file]);
+    await child.says("out", /^answered 200, stuck 1\n/m);
+    expect(await child.ended, child.err()).toBe(0);
+    const { inbox, seen } = await standby(file);
+    expect(seen.begun).toBe(true);
+    const { claims } = await inbox.claim({ max: 1, mergeMax: 1 });
+    expect(claims[0]?.jobs).toMatchObject([{ attempt: 2, deaths: 1 }]);
+  },
+);
+
+test(
+  "while it runs on after close() nobody else takes the work over, and its late success counts",
+  { timeout: 20_000 },
+  async () => {
+    const file = join(folderFor(), "inbox.db");
+    const child = startNode(["test/adapters/inbox/stuck-process.ts", file, "signal"]);
+    await child.says("out", /^answered 200, stuck 1\n/m);
+    const { inbox, seen } = await standby(file);
+    expect([seen.begun, inbox.stats()]).toMatchObject([false, { running: 1 }]);
+    child.kill("SIGUSR2");
+    expect(await child.ended, child.err()).toBe(0);
+    await eventually(() => expect(seen.begun).toBe(true));
+    expect(inbox.stats()).toMatchObject({ running: 0, waiting: 0 });
+  },
+);

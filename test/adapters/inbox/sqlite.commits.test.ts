@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
+import { MessageChannel } from "node:worker_threads";
+import { expect, onTestFinished, test } from "vitest";
+import { createBatchRunner, toTaskError, type Task } from "../../../adapters/inbox/sqlite/batch.ts";
+import { createCounters } from "../../../adapters/inbox/sqlite/counters.ts";
+import type { FromThread, ToThread } from "../../../adapters/inbox/sqlite/messages.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/open-file.ts";
+import { createOperations } from "../../../adapters/inbox/sqlite/operations.ts";
+import { createScrub } from "../../../adapters/inbox/sqlite/scrub.ts";
+import { serveCommits } from "../../../adapters/inbox/sqlite/serve-commits.ts";
+import { quickFolder } from "../../support/quick-folder.ts";
+import { until } from "../../support/turns.ts";
+
+const OPTIONS = { name: "default", dedupeWindowMs: 60_000 };
+const TAKE_OVER: Task = { verb: "takeOver", input: undefined };
+const STONES: Task = { verb: "stones", input: undefined };
+const BYTES = new Uint8Array(0);
+
+function fileIn(): string {
+  const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, "inbox.db");
+}
+
+function opened() {
+  const db = openFile(fileIn(), OPTIONS.name);
+  onTestFinished(() => db.close());
+  const counters = createCounters(db);
+  const operations = createOperations(db, { counters, scrub: createScrub(db), dedupeWindowMs: OPTIONS.dedupeWindowMs });
+  const run = createBatchRunner(db, operations, counters);
+  return {
+    run: (tasks: readonly Task[], epoch?: number) => run({ epoch, tasks, bytes: BYTES }),
+    buried: () => operations.stones().map(({ subscription }) => subscription),
+  };
+}
+
+/** @param reason null does not fit the table */
+function burying(subscription: number, reason: string | null = "gone"): Task {
+  return { verb: "bury", input: { subscription, source: undefined, reason, since: 1, lastHit: 1 } };
+}
+
+/** What serves commits, and what it has said so far. */
+function served(file: string, name = OPTIONS.name) {
+  const { port1, port2 } = new MessageChannel();
+  const heard: FromThread[] = [];
+  port2.on("message", (message: FromThread) => heard.push(message));
+  onTestFinished(() => port2.close());
+  serveCommits(port1, { ...OPTIONS, file, name });
+  const count = (type: FromThread["type"]): number => heard.filter((message) => message.type === type).length;
+  return {
+    heard,
+    say: (message: ToThread): void => port2.postMessage(message),
+    hears: (type: FromThread["type"]): Promise<void> => until(() => count(type) > 0),
+  };
+}
+
+test("one record that does not fit does not sink its batch", () => {
+  const { run, buried } = opened();
+  expect(run([burying(1), burying(2, null), burying(3)])).toMatchObject([
+    { value: undefined },
+    { error: { errcode: 1299 } },
+    { value: undefined },
+  ]);
+  expect(buried()).toEqual([1, 3]);
+});
+
+test("one that comes alone fails alone", () => {
+  const { run, buried } = opened();
+  expect(run([burying(1, null)])).toMatchObject([{ error: { code: "ERR_SQLITE_ERROR" } }]);
+  expect(buried()).toEqual([]);
+});
+
+test("a commit of an owner that was relieved changes nothing", () => {
+  const { run, buried } = opened();
+  expect([run([TAKE_OVER]), run([TAKE_OVER])]).toEqual([[{ value: 1 }], [{ value: 2 }]]);
+  const stale = { error: { code: "epoch-stale" } };
+  expect(run([burying(1), burying(2)], 1)).toMatchObject([stale, stale]);
+  expect(buried()).toEqual([]);
+  run([burying(1), burying(2)], 2);
+  expect(buried()).toEqual([1, 2]);
+});
+
+test("whatever is thrown crosses between threads as text", () => {
+  const nothing = { fix: undefined, errcode: undefined };
+  expect(toTaskError(new Error("no"))).toEqual({ code: "storage-failed", message: "no", ...nothing });
+  expect(toTaskError(Object.assign(new Error("no"), { code: "x", fix: "y", errcode: 5 }))).toEqual({
+    code: "x",
+    message: "no",
+    fix: "y",
+    errcode: 5,
+  });
+});
+
+test("batches that come in are committed, and their results go out in order", async () => {
+  const { say, heard, hears } = served(fileIn());
+  await hears("open");
+  for (const tasks of [[burying(1)], [burying(2), STONES]])
+    say({ type: "batch", batch: { epoch: undefined, tasks, bytes: BYTES } });
+  say({ type: "close" });
+  await hears("closed");
+  expect(heard).toMatchObject([
+    { type: "open", counts: { unexpanded: 0 } },
+    { type: "results", results: [{ value: undefined }] },
+    { type: "results", results: [{}, { value: [{ subscription: 1 }, { subscription: 2 }] }] },
+    { type: "closed" },
+  ]);
+});
+
+test("what another connection commits is told", async () => {
+  const file = fileIn();
+  const { say, heard, hears } = served(file);
+  await hears("open");
+  const other = new DatabaseSync(file);
+  other.exec("UPDATE counter SET dead = 7");
+  other.close();
+  await hears("changed");
+  expect(heard.at(-1)).toMatchObject({ type: "changed", counts: { dead: 7 } });
+  say({ type: "close" });
+  await hears("closed");
+});
+
+test("a file that cannot be opened is told with the reason", async () => {
+  const file = fileIn();
+  openFile(file, "another").close();
+  const { heard, hears } = served(file);
+  await hears("failed");
+  expect(heard).toMatchObject([{ type: "failed", error: { code: "name-differs" } }]);
+});

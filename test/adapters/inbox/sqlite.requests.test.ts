@@ -1,0 +1,339 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { WorkingInbox } from "hookline/adapter";
+import { expect, onTestFinished, test } from "vitest";
+import {
+  crashSqliteInbox,
+  createSqliteInbox,
+  type SqliteOptions,
+} from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
+import { mail, nobodys, raw } from "../../../src/testing/inbox-suite/deliveries.ts";
+import {
+  claimAll,
+  dead,
+  done,
+  findAll,
+  keepAll,
+  recordsOf,
+  settleAll,
+} from "../../../src/testing/inbox-suite/verbs.ts";
+import { eventually } from "../../support/eventually.ts";
+import { turns, until, watch } from "../../support/turns.ts";
+import { openInline } from "./inline-channel.ts";
+
+/** An inbox that is worked on, and others on the same file that only ask. An inline one sees nothing that the others do. */
+async function bench({ openChannel }: Pick<SqliteOptions, "openChannel"> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "hookline-"));
+  const file = join(folder, "inbox.db");
+  const make = (options: Partial<SqliteOptions> = {}): WorkingInbox =>
+    createSqliteInbox({ file, maxJobs: 10_000, ...options });
+  const opened = await openBench({
+    make: () => make(openChannel === undefined ? {} : { openChannel }),
+    crash: (inbox) => {
+      crashSqliteInbox(inbox);
+      return make();
+    },
+    cleanup: () => rmSync(folder, { recursive: true }),
+  });
+  onTestFinished(() => opened.end());
+
+  async function asking(): Promise<WorkingInbox> {
+    const inbox = make();
+    await inbox.open(opened.host);
+    onTestFinished(() => inbox.close());
+    return inbox;
+  }
+  return { ...opened, folder, file, asking };
+}
+
+/** The requests that are not answered. */
+function queuedIn(file: string): number {
+  const db = new DatabaseSync(file);
+  try {
+    return Number(db.prepare("SELECT count(*) AS count FROM request WHERE answered_at IS NULL").get()?.["count"]);
+  } finally {
+    db.close();
+  }
+}
+
+/** How far the oldest of them has come. */
+function cursorIn(file: string): unknown {
+  const db = new DatabaseSync(file);
+  try {
+    return db.prepare("SELECT cursor FROM request WHERE answered_at IS NULL").get()?.["cursor"];
+  } finally {
+    db.close();
+  }
+}
+
+/** A process that stops in the middle of its requests, when it has done so many pages. */
+function stoppingAfter(pages: number): NonNullable<SqliteOptions["openChannel"]> {
+  let carried = 0;
+  return async (...given) => {
+    const channel = await openInline(...given);
+    return {
+      ...channel,
+      run(batch) {
+        if (batch.tasks.some(({ verb }) => verb === "carry")) carried += 1;
+        return carried > pages ? new Promise(() => {}) : channel.run(batch);
+      },
+    };
+  };
+}
+
+function change(file: string, sql: string): void {
+  const db = new DatabaseSync(file);
+  db.exec(sql);
+  db.close();
+}
+
+async function idsOf(inbox: WorkingInbox): Promise<string[]> {
+  return (await findAll(inbox)).map(({ id }) => id);
+}
+
+const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index + 1));
+
+test("what another drops never runs here, and is gone from the memory of the one who works", async () => {
+  const { inbox, asking } = await bench();
+  const other = await asking();
+  await keepAll(inbox, mail(["a", "b", "c"]));
+  const [, b] = await idsOf(other);
+  expect(await other.jobs.drop({ ids: [b ?? ""] })).toBe(1);
+  expect(inbox.stats().waiting).toBe(2);
+  expect(recordsOf(await claimAll(inbox))).toEqual([["a"], ["c"]]);
+});
+
+test("what another replays runs here, and who works is woken", async () => {
+  const { inbox, asking, heard } = await bench();
+  const other = await asking();
+  await keepAll(inbox, mail(["a"]));
+  for (const claim of await claimAll(inbox)) await settleAll(inbox, claim, done);
+  heard.woken = 0;
+  expect(await other.jobs.replay({ ids: await idsOf(other) })).toBe(1);
+  await eventually(() => expect(heard.woken).toBeGreaterThan(0));
+  expect(recordsOf(await claimAll(inbox))).toEqual([["a"]]);
+});
+
+test("what runs of an account that another erases is lost here", async () => {
+  const { inbox, asking, heard } = await bench();
+  const other = await asking();
+  await keepAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"]));
+  const [claim] = await claimAll(inbox);
+  expect(await other.jobs.erase(7)).toBe(1);
+  await eventually(() => expect(heard.lost).toEqual([claim]));
+  expect(await inbox.settle([{ claim: claim as NonNullable<typeof claim>, outcomes: [done] }])).toEqual([false]);
+});
+
+test("two who ask at once each hear how many were theirs", async () => {
+  const { inbox, asking } = await bench();
+  const others = [await asking(), await asking()];
+  await keepAll(inbox, mail(["a", "b", "c"]));
+  const [a = "", ...rest] = await idsOf(inbox);
+  const counts = await Promise.all([
+    others[0]?.jobs.drop({ ids: [a] }),
+    others[1]?.jobs.drop({ ids: rest }),
+    inbox.jobs.drop({ ids: ["999"] }),
+  ]);
+  expect(counts).toEqual([1, 2, 0]);
+});
+
+test("when nobody works the caller does it, and no attempt and no death is counted for it", async () => {
+  const { inbox, asking, succeed } = await bench();
+  await keepAll(inbox, mail(["a", "b", "c"]));
+  await claimAll(inbox, { max: 2 });
+  crashSqliteInbox(inbox);
+  const other = await asking();
+  const [a = "", , c = ""] = await idsOf(other);
+  // Whoever ran it is dead: it does not run, and the one who kills its process can be taken away.
+  expect(await other.jobs.drop({ ids: [a, c] })).toBe(2);
+  expect(other.stats()).toMatchObject({ waiting: 0, running: 1 });
+  const next = await succeed();
+  expect(next.stats()).toMatchObject({ waiting: 1, running: 0 });
+  const [claim, ...more] = await claimAll(next);
+  expect(claim?.jobs).toMatchObject([{ attempt: 2, deaths: 1 }]);
+  expect(more).toEqual([]);
+});
+
+test("when nobody works an erased job is not marked as running any more", async () => {
+  const { inbox, asking } = await bench({ openChannel: openInline });
+  await keepAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"]));
+  await claimAll(inbox);
+  crashSqliteInbox(inbox);
+  const other = await asking();
+  expect(await other.jobs.erase(7)).toBe(1);
+  expect(other.stats()).toMatchObject({ waiting: 0, running: 1 });
+});
+
+test("a caller with many pages lets one who wants to work begin, who goes on with the rest", async () => {
+  const { inbox, asking, clock, file, succeed } = await bench();
+  await keepAll(inbox, mail(["a"]));
+  crashSqliteInbox(inbox);
+  const other = await asking();
+  const dropping = watch(other.jobs.drop({ ids: [...numbers(3_000).slice(100), "2"] }));
+  await eventually(() => expect(cursorIn(file)).toBe(2_000));
+  await turns();
+  expect(cursorIn(file)).toBe(2_000);
+  const next = await succeed();
+  expect(cursorIn(file)).toBe(undefined);
+  await clock.advance(300);
+  await until(() => dropping.ended);
+  expect(dropping.value).toBe(1);
+  expect(await claimAll(next)).toEqual([]);
+});
+
+test("a stalled worker: after 10 s the caller hears that it stays queued, and it is done later", async () => {
+  const { inbox, asking, clock, file } = await bench({ openChannel: openInline });
+  const other = await asking();
+  await keepAll(inbox, mail(["a", "b"]));
+  const [a = ""] = await idsOf(inbox);
+  const dropping = watch(other.jobs.drop({ ids: [a] }));
+  await eventually(() => expect(queuedIn(file)).toBe(1));
+  await eventually(async () => {
+    await clock.advance(10_000);
+    expect(dropping.ended).toBe(true);
+  });
+  expect(dropping.error).toMatchObject({ name: "StorageError", code: "request-queued" });
+  expect(String(dropping.error)).toMatch(/request \d+ /);
+  expect(queuedIn(file)).toBe(1);
+  expect(await inbox.jobs.drop({ ids: ["999"] })).toBe(0);
+  expect(queuedIn(file)).toBe(0);
+  expect(recordsOf(await claimAll(inbox))).toEqual([["b"]]);
+});
+
+test("what was asked for is done when the caller has closed, or died", async () => {
+  const { inbox, asking, file } = await bench({ openChannel: openInline });
+  const [closing, dying] = [await asking(), await asking()];
+  await keepAll(inbox, mail(["a", "b", "c"]));
+  const [a = "", b = ""] = await idsOf(inbox);
+  const asked = [watch(closing.jobs.drop({ ids: [a] })), watch(dying.jobs.drop({ ids: [b] }))];
+  await eventually(() => expect(queuedIn(file)).toBe(2));
+  await closing.close();
+  crashSqliteInbox(dying);
+  await until(() => asked.every(({ ended }) => ended));
+  expect(asked.map(({ error }) => error)).toMatchObject([{ code: "request-queued" }, { code: "request-queued" }]);
+  await inbox.jobs.drop({ ids: ["999"] });
+  expect(recordsOf(await claimAll(inbox))).toEqual([["c"]]);
+});
+
+test("a query takes what was there when it was asked for, whatever came meanwhile", async () => {
+  const { inbox, asking, file } = await bench({ openChannel: openInline });
+  const other = await asking();
+  await keepAll(inbox, mail(["a", nobodys("b")]));
+  const dropping = other.jobs.drop({ states: ["waiting", "unhandled"] });
+  await eventually(() => expect(queuedIn(file)).toBe(1));
+  await keepAll(inbox, mail(["c"]));
+  await inbox.jobs.drop({ ids: [] });
+  expect(recordsOf(await claimAll(inbox))).toEqual([["c"]]);
+  await inbox.close();
+  expect(await dropping).toBe(2);
+});
+
+test("a replay by a query does not take the jobs that it made, over any number of pages", async () => {
+  const { inbox } = await bench({ openChannel: openInline });
+  const skipped = numbers(60).map((id) => ({ id, state: "skipped" as const }));
+  for (let delivery = 0; delivery < 20; delivery += 1) await keepAll(inbox, mail(skipped));
+  expect(await inbox.jobs.replay({ states: ["skipped", "done"] })).toBe(1_200);
+  expect(inbox.stats().waiting).toBe(1_200);
+  expect(await inbox.jobs.drop({ states: ["waiting"] })).toBe(1_200);
+  expect(inbox.stats().waiting).toBe(0);
+});
+
+test("one that works begins with what was asked for before, and a request half done is done once", async () => {
+  const { inbox, asking, file, succeed } = await bench({ openChannel: stoppingAfter(3) });
+  const skipped = numbers(100).map((id) => ({ id, state: "skipped" as const }));
+  for (let delivery = 0; delivery < 5; delivery += 1) await keepAll(inbox, mail(skipped));
+  const ids = await idsOf(inbox);
+  const other = await asking();
+  const replaying = other.jobs.replay({ ids });
+  await eventually(() => expect(queuedIn(file)).toBe(1));
+  void inbox.jobs.drop({ ids: [] }).catch(() => {});
+  await eventually(() => expect(cursorIn(file)).toBe(400));
+  const next = await succeed();
+  expect(await replaying).toBe(500);
+  const replayed = (await findAll(next, { states: ["waiting"] })).map(({ replayOf }) => replayOf);
+  expect(replayed).toEqual(ids);
+});
+
+test("one that cannot be carried out is refused, and those behind it are carried out", async () => {
+  const { inbox, clock, file } = await bench({ openChannel: openInline });
+  await keepAll(inbox, mail(["a", "b"]));
+  const [a = "", b = ""] = await idsOf(inbox);
+  change(file, `CREATE TRIGGER no BEFORE DELETE ON job WHEN old.id = ${a} BEGIN SELECT RAISE(ABORT, 'no'); END`);
+  const asked = [watch(inbox.jobs.drop({ ids: [a] })), watch(inbox.jobs.drop({ ids: [b] }))];
+  await eventually(async () => {
+    await clock.advance(250);
+    expect(asked.every(({ ended }) => ended)).toBe(true);
+  });
+  expect(asked[0]?.error).toMatchObject({ name: "StorageError", code: "request-failed" });
+  expect(asked[1]?.value).toBe(1);
+  expect(recordsOf(await claimAll(inbox))).toEqual([["a"]]);
+});
+
+test("while even that cannot be written it stays, and is done when it can", async () => {
+  const { inbox, clock, file } = await bench({ openChannel: openInline });
+  await keepAll(inbox, mail(["a"]));
+  change(file, "CREATE TRIGGER no BEFORE UPDATE ON request BEGIN SELECT RAISE(ABORT, 'no'); END");
+  const dropping = watch(inbox.jobs.drop({ ids: await idsOf(inbox) }));
+  for (let tries = 0; tries < 5; tries += 1) await clock.advance(250);
+  expect(dropping.ended).toBe(false);
+  change(file, "DROP TRIGGER no");
+  await eventually(async () => {
+    await clock.advance(250);
+    expect(dropping).toMatchObject({ ended: true, value: 1 });
+  });
+});
+
+test("an answer is kept for a day, and does not say what was asked", async () => {
+  const { inbox, clock, file } = await bench({ openChannel: openInline });
+  await inbox.jobs.drop({ ids: ["4711"] });
+  clock.jump(25 * 3_600_000);
+  await inbox.jobs.erase(4_711);
+  const db = new DatabaseSync(file);
+  const rows = db.prepare("SELECT verb, selection, count FROM request").all();
+  db.close();
+  expect(rows).toEqual([{ verb: "erase", selection: null, count: 0 }]);
+});
+
+const MARKER = "a secret of somebody";
+
+function filesWith(text: string, folder: string): string[] {
+  return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(text));
+}
+
+test("of what is erased no byte is left in any file of the inbox", async () => {
+  const opened = await bench();
+  const { inbox, folder } = opened;
+  const theirs = { accountId: 7, filler: MARKER.repeat(50) };
+  for (let delivery = 0; delivery < 60; delivery += 1)
+    await keepAll(inbox, mail([{ id: "x", lane: MARKER }, nobodys("y")], theirs), mail(["z"]));
+  await keepAll(inbox, mail([{ id: "dead", lane: `${MARKER} 2` }], theirs));
+  const claims = await claimAll(inbox);
+  for (const claim of claims.slice(-1)) await settleAll(inbox, claim, dead(opened, MARKER));
+  await keepAll(inbox, raw(mail(["u"], theirs)));
+  expect(filesWith(MARKER, folder)).toContain("inbox.db-wal");
+  expect(await inbox.jobs.erase(7)).toBe(122);
+  expect(filesWith(MARKER, folder)).toEqual([]);
+  expect(await findAll(inbox, { accountId: 7 })).toEqual([]);
+  expect((await findAll(inbox)).length).toBe(60);
+});
+
+test("while somebody reads the old log an erase is not answered, and others are", async () => {
+  const { inbox, folder, file, clock } = await bench();
+  await keepAll(inbox, mail(["a"], { accountId: 7, filler: MARKER }), mail(["b"]));
+  const reader = new DatabaseSync(file);
+  reader.exec("BEGIN");
+  reader.prepare("SELECT count(*) FROM job").get();
+  const erasing = watch(inbox.jobs.erase(7));
+  await eventually(async () => expect(await findAll(inbox, { accountId: 7 })).toEqual([]));
+  expect(await inbox.jobs.drop({ states: ["waiting"] })).toBe(1);
+  expect(erasing.ended).toBe(false);
+  reader.close();
+  await eventually(async () => {
+    await clock.advance(250);
+    expect(erasing).toMatchObject({ ended: true, value: 1 });
+  });
+  expect(filesWith(MARKER, folder)).toEqual([]);
+});

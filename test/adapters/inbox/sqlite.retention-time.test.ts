@@ -1,0 +1,63 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createTrustedTime } from "../../../adapters/inbox/sqlite/trusted-time.ts";
+import { told } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
+import { MINUTE_MS, retentionBench } from "./retention-bench.ts";
+
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const YEAR_MS = 365 * DAY_MS;
+
+async function bench(options?: Parameters<typeof retentionBench>[0]) {
+  const opened = await retentionBench(options);
+  onTestFinished(() => opened.end());
+  return opened;
+}
+
+test("natural keys go after their window, tombstones thirty days after their last hit", async () => {
+  const { inbox, clock, begin, mailNow, pass, rows } = await bench();
+  await inbox.tombstones.put({ subscription: 1, source: undefined, reason: "gone" });
+  await inbox.keep([told({ key: "k", content: "c" })]);
+  await pass(29);
+  expect(rows("dedupe")).toBe(2);
+  await pass(2);
+  expect(rows("dedupe")).toBe(0);
+  await inbox.close();
+  clock.jump(30 * DAY_MS);
+  await begin();
+  await inbox.keep([mailNow("a")]);
+  await inbox.close();
+  await begin();
+  await pass(1);
+  expect(rows("tombstone")).toBe(1);
+  await pass(61);
+  expect(rows("tombstone")).toBe(0);
+});
+
+test("a wall clock that jumps a year ahead and back removes nothing, not even after a restart in between", async () => {
+  const { inbox, clock, begin, mailNow, settleDue, pass, rows } = await bench({ keepDoneMs: 4 * DAY_MS });
+  await inbox.keep([mailNow("a")]);
+  await settleDue();
+  clock.jump(YEAR_MS);
+  await pass(30);
+  await inbox.close();
+  await begin();
+  await pass(30);
+  clock.jump(-YEAR_MS);
+  await pass(30);
+  expect(rows("delivery")).toBe(1);
+});
+
+test("the time to go by begins at the newest stamp, is never ahead, and catches up", () => {
+  const clock = fakeClock();
+  const start = clock.now();
+  expect(createTrustedTime(clock, undefined).now()).toBe(start);
+  expect(createTrustedTime(clock, start + YEAR_MS).now()).toBe(start);
+  const time = createTrustedTime(clock, start - 90 * MINUTE_MS);
+  expect(time.now()).toBe(start - 90 * MINUTE_MS);
+  time.pass(MINUTE_MS);
+  expect(time.now()).toBe(start - 30 * MINUTE_MS);
+  time.pass(MINUTE_MS);
+  expect(time.now()).toBe(start);
+  clock.jump(-YEAR_MS);
+  expect(time.now()).toBe(start - YEAR_MS);
+});

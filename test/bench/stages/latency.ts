@@ -1,0 +1,48 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { createReceiver } from "../../../src/index.ts";
+import { toQuantile } from "../figures.ts";
+import { SECRET } from "../signing.ts";
+import { fileOfStage, openInbox } from "./inbox.ts";
+import { deliver } from "./kept.ts";
+import { numbersGiven, tell } from "./tell.ts";
+
+/** Between two deliveries: nothing else is going on. */
+const PAUSE_MS = 15;
+
+// From its receipt to its handler, while nothing else is going on: by this process, or by another one on the same file.
+const [count = 0, others = 0] = numbersGiven();
+const parentFile = process.env["HOOKLINE_BENCH_FILE"];
+const file = parentFile ?? fileOfStage();
+const receiver = createReceiver({ secret: SECRET, inbox: openInbox(file), log: false });
+
+/** The receipt is in the record's name, by a clock that all processes share. */
+const now = (): number => performance.timeOrigin + performance.now();
+async function send(): Promise<void> {
+  for (let sent = 0; sent < count; sent += 1) {
+    await sleep(PAUSE_MS);
+    const payloads = [{ id: String(now()), changeType: "updated" }];
+    await deliver(receiver, JSON.stringify({ subscription: 1, accountId: 2, resource: "/email/messages", payloads }));
+  }
+}
+
+async function handle(): Promise<void> {
+  const waits: number[] = [];
+  receiver.on("email", ({ id }) => void waits.push(now() - Number(id)));
+  await receiver.start();
+  if (others === 0) await send();
+  else {
+    const env = { ...process.env, HOOKLINE_BENCH_FILE: file };
+    await once(fork(fileURLToPath(import.meta.url), [String(count), "0"], { env }), "exit");
+  }
+  while (waits.length < count) await sleep(1);
+  await receiver.close();
+  const [p50Ms, p99Ms, maxMs] = [0.5, 0.99, 1].map((share) => toQuantile(waits, share)) as [number, number, number];
+  tell({ jobs: waits.length, p50Ms, p99Ms, maxMs });
+}
+
+if (parentFile === undefined) await handle();
+else await send().then(() => receiver.close());
+if (parentFile !== undefined) process.exit();

@@ -1,0 +1,150 @@
+import { createReceiver } from "hookline";
+import { sqliteInbox } from "hookline/sqlite";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { send } from "../support/http.ts";
+import { bodyOf, change } from "../support/make-delivery.ts";
+import { signedHeaders } from "../support/sign.ts";
+import { turns } from "../support/turns.ts";
+import { startCli } from "./child.ts";
+import { fileWith, fileWithTombstones, inbox, inboxPath, jsonOf } from "./inbox-file.ts";
+
+const good = bodyOf({ payloads: [change("m-1")] });
+const bad = bodyOf({ payloads: [change("bad-1")], accountId: 7 });
+const odd = bodyOf({ resource: "/notes" });
+
+describe("hookline inbox", { timeout: 20_000 }, () => {
+  test("replay tells what it would do, does it, and says who runs them", async () => {
+    const file = await fileWith([good, bad, odd]);
+    const dry = await inbox(file, "replay --state dead,unhandled --dry-run");
+    expect(dry).toEqual({
+      code: 0,
+      out: "Would replay 1 job. Found:\nJOBS  STATE      TYPE\n1     dead       email.updated\n1     unhandled  unknown\n",
+      err: "",
+    });
+    expect(jsonOf((await inbox(file, "replay 2 4 --dry-run --json")).out)).toEqual([
+      {
+        dryRun: true,
+        count: 2,
+        found: ["done", "dead"].map((state) => ({ state, type: "email.updated", count: 1 })),
+      },
+    ]);
+    expect((await inbox(file, "replay --dead --since 1d --dry-run")).out).toBe("Would replay 0 jobs.\n");
+    expect(await inbox(file, "replay --dead --type email")).toEqual({
+      code: 0,
+      out: "Replayed 1 job: state dead, type email.\nNo process works on this file: they run once a receiver starts on it.\n",
+      err: "",
+    });
+    expect(jsonOf((await inbox(file, "list --state waiting --json")).out)).toMatchObject([{ replayOf: "4" }]);
+    expect((await inbox(file, "list --dead")).code).toBe(2);
+  });
+
+  test("replay of ids says which were left, and ends with 1", async () => {
+    const file = await fileWith([good]);
+    expect(await inbox(file, "replay 2 99 --json --rate 1000")).toEqual({
+      code: 1,
+      out: '{"dryRun":false,"count":1}\n',
+      err: "1 of the 2 named: not there, or waiting, running, or of no consumer.\n",
+    });
+  });
+
+  test("a signal stops a slow replay between two pages", async () => {
+    const file = await fileWith([good, bad]);
+    const told = await inbox(file, "replay 2 4 --rate 0.001", {
+      // Its first one is done at once, and the second would come in a quarter of an hour.
+      started: (cli) => void replayed(file).then(() => cli.signals.emit("SIGINT", "SIGINT")),
+    });
+    expect(told).toMatchObject({ code: 1, out: "" });
+    expect(told.err).toMatch(
+      /^hookline inbox replay: Stopped after \d jobs were replayed\. The rest is as it was\.\n$/,
+    );
+  });
+
+  test("drop takes away, and leaves what is done", async () => {
+    const file = await fileWith([good, bad, odd]);
+    expect((await inbox(file, "drop --dead --dry-run")).out).toMatch(/^Would drop 1 job\. Found:\n/);
+    expect((await inbox(file, "drop --dead")).out).toBe("Dropped 1 job: state dead.\n");
+    expect(await inbox(file, "drop 2 6")).toEqual({
+      code: 1,
+      out: "Dropped 1 job.\n",
+      err: "1 of the 2 named: not there, or running, done or skipped.\n",
+    });
+    expect(jsonOf((await inbox(file, "list --json")).out)).toMatchObject([{ id: "2", state: "done" }]);
+  });
+
+  test("erase takes away all of an account, done jobs too", async () => {
+    const file = await fileWith([good, bad, odd]);
+    const table = "JOBS  STATE      TYPE\n1     done       email.updated\n1     unhandled  unknown\n";
+    const dry = await inbox(file, "erase --account 2002 --dry-run");
+    expect(dry.out).toBe(`Would erase account 2002: its jobs, with their deliveries.\n${table}`);
+    const done = await inbox(file, "erase --account 2002");
+    expect(done.out).toBe(`Erased account 2002: its jobs, with their deliveries.\n${table}`);
+    expect(jsonOf((await inbox(file, "list --json")).out)).toMatchObject([{ event: { accountId: 7 } }]);
+    expect((await inbox(file, "erase --account 2002")).out).toBe("Erased account 2002: it had no jobs.\n");
+    expect((await inbox(file, "erase --account 7 --json")).out).toContain('"count":1');
+  });
+
+  test("tombstones are listed, and lifted", async () => {
+    const file = await fileWithTombstones([9, "left: ann@example.com"], [9, "moved", "eu"], [10, "gone"]);
+    const { out } = await inbox(file, "tombstones list");
+    expect(out.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d/g, "2026-05-06 07:08")).toMatchInlineSnapshot(`
+      "SUBSCRIPTION  SOURCE   SINCE (UTC)       LAST HIT (UTC)    REASON
+      9             eu       2026-05-06 07:08  2026-05-06 07:08  moved
+      9             (every)  2026-05-06 07:08  2026-05-06 07:08  left: [hidden]
+      10            (every)  2026-05-06 07:08  2026-05-06 07:08  gone
+      "
+    `);
+    expect((await inbox(file, "tombstones list --show-content --json")).out).toContain("ann@example.com");
+    expect((await inbox(file, "tombstones lift 9 --source eu")).out).toBe("Lifted 1 tombstone of subscription 9.\n");
+    expect((await inbox(file, "tombstones lift 9 --json")).out).toBe('{"subscription":9,"lifted":1}\n');
+    expect(await inbox(file, "tombstones lift 9")).toEqual({
+      code: 1,
+      out: "",
+      err: "hookline inbox tombstones lift: No tombstone stands for subscription 9: see tombstones list.\n",
+    });
+    await inbox(file, "tombstones lift 10");
+    expect(await inbox(file, "tombstones list")).toEqual({ code: 0, out: "", err: "There are no tombstones.\n" });
+  });
+});
+
+/** Resolves when one was. */
+async function replayed(file: string): Promise<void> {
+  while (!(await inbox(file, "list --state waiting")).out.includes("waiting")) await turns(1);
+}
+
+describe("beside a receiver in another process", { timeout: 30_000 }, () => {
+  const env = { SIGNING_SECRET: "a secret of these tests" };
+
+  test("looks and replays, and what was not printed comes after a restart", async () => {
+    const file = inboxPath();
+    const serve = () => startCli(["serve", "--port", "0", "--inbox", file], env);
+    const first = serve();
+    const [url] = await first.says("err", /http:[^"]+/);
+    const headers = signedHeaders(good, { secret: env.SIGNING_SECRET });
+    expect((await send(url, { body: good, headers })).status).toBe(200);
+    await first.says("out", /\n/);
+    const { jobId } = JSON.parse(first.out()) as { readonly jobId: string };
+
+    const stats = startCli(["inbox", "stats"], { HOOKLINE_INBOX: file });
+    expect(await stats.ended).toBe(0);
+    expect(stats.out()).toMatch(/^worked on +yes$/m);
+    const replay = startCli(["inbox", "replay", jobId, "--inbox", file]);
+    expect([await replay.ended, replay.err(), replay.out()]).toEqual([0, "", "Replayed 1 job.\n"]);
+    await first.says("out", /\n.*\n/);
+    first.kill("SIGTERM");
+    expect(await first.ended).toBe(0);
+
+    // Kept by one that never works on it.
+    const receiver = createReceiver({ secret: env.SIGNING_SECRET, inbox: sqliteInbox(file), log: false });
+    onTestFinished(() => void receiver.close({ drainMs: 0 }));
+    const request = { method: "POST", url: "/", body: Buffer.from(bad) };
+    const kept = await receiver.receive({ ...request, headers: signedHeaders(bad, { secret: env.SIGNING_SECRET }) });
+    expect(kept.status).toBe(200);
+    const second = serve();
+    await second.says("out", /"id":"bad-1"/);
+    const list = startCli(["inbox", "list", "--inbox", file, "--limit", "2"]);
+    list.stdout.destroy();
+    expect(await list.ended).toBe(0);
+    second.kill("SIGTERM");
+    expect(await second.ended).toBe(0);
+  });
+});

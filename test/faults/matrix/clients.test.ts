@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { dial, headersText, pour } from "../../support/http.ts";
+import { signedHeaders } from "../../support/sign.ts";
+import { createWorld, startWorker } from "./fleet.ts";
+import { patiently } from "./mortal.ts";
+import { makeDelivery, type Made } from "./deliveries.ts";
+import { rounds } from "./rounds.ts";
+import { conclude } from "./verdict.ts";
+
+const SECRET = "a signing secret";
+
+function headOf({ body }: Made, length = Buffer.byteLength(body)): string {
+  return headersText(
+    { ...signedHeaders(body, { secret: SECRET }), "Content-Length": String(length) },
+    "POST /hooks HTTP/1.1",
+  );
+}
+
+test("row 21: clients that go away in the middle, are slow, or send without end: only a 200 that arrived counts", async () => {
+  const { fleet, service } = createWorld();
+  const worker = await startWorker(fleet);
+  const port = worker.port() ?? 0;
+  const times = rounds(100);
+  service.load(4);
+  const slow = makeDelivery("tracking");
+  const slowWire = await dial(port);
+  slowWire.write(headOf(slow));
+  const rssBefore = (await worker.ask()).rss;
+  for (let round = 0; round < times; round += 1) {
+    const half = makeDelivery("tracking");
+    const cutOff = await dial(port);
+    cutOff.write(headOf(half) + half.body.slice(0, 40));
+    cutOff.socket.destroy();
+    // Whole, and gone before the commit can be answered: it may be there, its redelivery is the same event.
+    const whole = makeDelivery("booking");
+    const reset = await dial(port);
+    reset.write(headOf(whole) + whole.body);
+    if (round % 2 === 0) reset.socket.resetAndDestroy();
+    else await new Promise<void>((resolve) => setImmediate(() => resolve(reset.socket.resetAndDestroy() && undefined)));
+    await Promise.all([service.deliver(half), service.deliver(whole)]);
+  }
+  const big = await dial(port);
+  big.write(headOf(makeDelivery("email"), 1_000_000_000));
+  await pour(big, 50_000_000);
+  await patiently(() => expect(big.text()).toMatch(/^HTTP\/1.1 413 /));
+  const grown = (await worker.ask()).rss - rssBefore;
+  for (const byte of slow.body) slowWire.write(byte);
+  await patiently(() => expect(slowWire.text()).toMatch(/^HTTP\/1.1 (200|408) /));
+  await service.deliver(slow);
+  await conclude(fleet, service, {
+    row: "row 21",
+    tried: { "cut off": times, reset: times, "grown MiB": Math.round(grown / 2 ** 20) },
+    worker,
+  });
+});

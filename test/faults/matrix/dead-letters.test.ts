@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { aWorker, createWorld, someMs, startWorker } from "./fleet.ts";
+import { patiently } from "./mortal.ts";
+import { makeDelivery } from "./deliveries.ts";
+import { report, rounds } from "./rounds.ts";
+import { conclude, drained } from "./verdict.ts";
+
+test("row 22: killed while jobs die and dead ones are replayed: each is dead or replayed, once, and none is lost", async () => {
+  const { fleet, service } = createWorld();
+  const kills = rounds(60);
+  const given: string[] = [];
+  let replays = 0;
+  await startWorker(fleet);
+  service.load(4, {
+    next() {
+      const made = makeDelivery("email", { lane: service.sent.length % 20, does: "give-up" });
+      given.push(made.entries[0]?.name ?? "");
+      return made;
+    },
+  });
+  for (let kill = 0; kill < kills; kill += 1) {
+    const worker = await aWorker(fleet);
+    await someMs(50, 300);
+    const { dead } = (await worker.ask()).health;
+    if (dead > 0 && kill % 2 === 1) {
+      replays += 1;
+      void worker.ask("/control/replay").catch(() => {});
+      await someMs(0, 20);
+    }
+    worker.signal("SIGKILL");
+    await worker.ended;
+    fleet.start();
+    await patiently(() => expect(fleet.anyPort()).toBeDefined());
+  }
+  const { jobs } = await conclude(fleet, service, { row: "row 22", tried: { kills, replays }, replays: true });
+  const names = new Set(jobs.map(({ name }) => name));
+  expect(given.filter((name) => !names.has(name))).toEqual([]);
+});
+
+test("a replay of many that is killed half done is carried out all the same, each once", async () => {
+  const { fleet, service } = createWorld();
+  const times = rounds(20);
+  const count = 600;
+  for (let round = 0; round < times; round += 1) {
+    let worker = await startWorker(fleet);
+    await service.deliver(makeDelivery("task", { entries: count, does: "give-up" }));
+    await drained(worker);
+    const before = (await worker.ask()).health.dead;
+    expect(before).toBeGreaterThanOrEqual(count);
+    void worker.ask("/control/replay").catch(() => {});
+    await someMs(0, 60);
+    worker.signal("SIGKILL");
+    await worker.ended;
+    worker = await startWorker(fleet);
+    await drained(worker);
+    worker.signal("SIGKILL");
+    await worker.ended;
+  }
+  const tried = { kills: times };
+  const { jobs, dead } = await conclude(fleet, service, { row: "request half done", tried, replays: true });
+  report("request half done", { replayed: jobs.length - dead.length, "not asked for yet": dead.length });
+  // A replayed one has left: none is there twice, and none is gone.
+  expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
+  expect(jobs).toHaveLength(times * count);
+});

@@ -1,0 +1,165 @@
+import type { JournalLine, Started } from "./journal.ts";
+import type { Sent } from "./service.ts";
+
+/** A job as the inbox has it in the end. */
+export interface FinalJob {
+  readonly id: number;
+  readonly name: string;
+  readonly state: string;
+  readonly consumer: string | undefined;
+  readonly lane: string | undefined;
+  /** Of the kept bytes. */
+  readonly sha: string;
+  readonly replayed: boolean;
+}
+
+export interface Evidence {
+  readonly sent: readonly Sent[];
+  readonly journal: readonly JournalLine[];
+  readonly jobs: readonly FinalJob[];
+  /** How often a job may fail before it is dead. */
+  readonly attempts: number;
+  /** Jobs were replayed: another has taken the place of each, at the end of its lane, and does not say so once it is done. */
+  readonly replays?: boolean | undefined;
+}
+
+/**
+ * What is wrong, in words that begin with the broken rule; none where all is well.
+ * I1 what was acknowledged is there. I2 all of it reached its handler's end, or the dead letters. I3 in a lane one at a time and in order.
+ * I4 what is unique is one job, and a job that ended well is run again only by another process. I5 no attempts beyond the limit and the
+ * deaths. I6 byte for byte.
+ */
+export function judge(evidence: Evidence): readonly string[] {
+  return [...judgeKept(evidence), ...judgeSendOrder(evidence), ...judgeRuns(evidence)];
+}
+
+function judgeKept({ sent, jobs }: Evidence): string[] {
+  const byName = groupBy(jobs, ({ name }) => name);
+  return sent.flatMap(({ entries, ackedAt, sha, name: delivery }) =>
+    entries.flatMap(({ name, unique, consumers }) => {
+      const found = byName.get(name) ?? [];
+      const wrong: string[] = [];
+      if (ackedAt !== undefined && new Set(found.map(({ consumer }) => consumer)).size < consumers)
+        wrong.push(`I1 ${name} was acknowledged, and has ${found.length} jobs instead of ${consumers}`);
+      if (unique && found.filter(({ replayed }) => !replayed).length > consumers)
+        wrong.push(`I4 ${name} is unique, and has ${found.length} jobs for ${consumers} consumers`);
+      for (const { id, sha: kept } of found)
+        if (kept !== sha) wrong.push(`I6 job ${id} of ${delivery} has other bytes than were sent`);
+      return wrong;
+    }),
+  );
+}
+
+/** What was acknowledged before the other was sent comes before it in their lane. */
+function judgeSendOrder({ sent, jobs, replays = false }: Evidence): string[] {
+  if (replays) return [];
+  const first = new Map<string, number>();
+  for (const { name, id, replayed } of jobs) if (!replayed) first.set(name, Math.min(first.get(name) ?? Infinity, id));
+  const steps = sent.flatMap((one) => [
+    { at: one.sentAt, one, acked: false },
+    ...(one.ackedAt === undefined ? [] : [{ at: one.ackedAt, one, acked: true }]),
+  ]);
+  const wrong: string[] = [];
+  const latest = new Map<string, number>();
+  for (const { one, acked } of steps.toSorted((a, b) => a.at - b.at))
+    for (const { lane, name } of one.entries) {
+      const id = first.get(name);
+      if (lane === undefined || id === undefined) continue;
+      const before = latest.get(lane) ?? 0;
+      if (acked) latest.set(lane, Math.max(before, id));
+      else if (id < before)
+        wrong.push(`I3 ${name} was sent after job ${before} of its lane was acknowledged: it is ${id}`);
+    }
+  return wrong;
+}
+
+interface Lane {
+  readonly jobs: readonly FinalJob[];
+  /** Those before it ended well, or are dead. */
+  passed: number;
+  open: Started | undefined;
+}
+
+function judgeRuns({ journal, jobs, attempts, replays = false }: Evidence): string[] {
+  const wrong: string[] = [];
+  const lanes = new Map<string, Lane>();
+  const byId = new Map(jobs.map((job) => [job.id, job]));
+  const names = new Set(jobs.map(({ name }) => name));
+  for (const [key, inLane] of groupBy(jobs, (job) => `${job.consumer} ${job.lane ?? `job ${job.id}`}`))
+    lanes.set(key, { jobs: inLane.toSorted((a, b) => a.id - b.id), passed: 0, open: undefined });
+  const lastLine = new Map(journal.map(({ life }, index) => [life, index]));
+  const calls = new Map<string, readonly FinalJob[]>();
+  /** The life in which a job ended well. */
+  const ended = new Map<number, Set<string>>();
+  const failures = new Map<number, number>();
+
+  const laneOf = ({ consumer, lane, id }: FinalJob): Lane => lanes.get(`${consumer} ${lane ?? `job ${id}`}`) as Lane;
+
+  function start(line: Started, index: number): void {
+    const newest = byId.get(line.job);
+    if (newest === undefined) {
+      if (!replays || !line.names.every((name) => names.has(name)))
+        wrong.push(`I1 job ${line.job} ran, and is not there`);
+      return;
+    }
+    const lane = laneOf(newest);
+    const { open } = lane;
+    if (open !== undefined && (open.life === line.life || (lastLine.get(open.life) ?? 0) > index))
+      wrong.push(
+        `I3 job ${line.job} began in life ${line.life} while ${open.job} of its lane ran in life ${open.life}`,
+      );
+    lane.open = line;
+    const at = lane.jobs.indexOf(newest, Math.max(0, lane.passed - 1_000));
+    const covered = lane.jobs.slice(Math.max(0, at - line.merged + 1), at + 1);
+    const expected = covered.map(({ name }) => name);
+    if (covered.length !== line.merged || line.names.join() !== (line.each ? expected : expected.slice(-1)).join())
+      wrong.push(`I3 the call of job ${line.job} was told of ${line.names.join()}, its lane has ${expected.join()}`);
+    while (isOver(lane.jobs[lane.passed])) lane.passed += 1;
+    if (at - line.merged + 1 > lane.passed)
+      wrong.push(`I3 job ${line.job} began before job ${lane.jobs[lane.passed]?.id} of its lane was done`);
+    for (const { id } of covered) {
+      if (ended.get(id)?.has(line.life)) wrong.push(`I4 job ${id} ended well, and ran again in the same process`);
+    }
+    const oldest = failures.get(covered[0]?.id ?? 0) ?? 0;
+    if (line.attempt > 1 + oldest + lastLine.size) wrong.push(`I5 job ${line.job} is at attempt ${line.attempt}`);
+    calls.set(`${line.life} ${line.call}`, covered);
+  }
+
+  function isOver(job: FinalJob | undefined): boolean {
+    return job !== undefined && (job.state === "dead" || ended.has(job.id));
+  }
+
+  for (const [index, line] of journal.entries()) {
+    if (line.at === "start") start(line, index);
+    if (line.at !== "end") continue;
+    const covered = calls.get(`${line.life} ${line.call}`) ?? [];
+    const [newest] = covered.slice(-1);
+    if (newest === undefined) continue;
+    const lane = laneOf(newest);
+    if (lane.open?.life === line.life && lane.open.call === line.call) lane.open = undefined;
+    if (line.sha !== undefined && line.sha !== newest.sha) wrong.push(`I6 job ${newest.id} was given other bytes`);
+    for (const { id } of covered) {
+      if (line.ok) ended.set(id, (ended.get(id) ?? new Set()).add(line.life));
+      else failures.set(id, (failures.get(id) ?? 0) + 1);
+    }
+  }
+  for (const [id, count] of failures)
+    if (count > attempts + lastLine.size - 1) wrong.push(`I5 job ${id} failed ${count} times`);
+  for (const { id, state, name } of jobs) {
+    if (state === "done" && !ended.has(id))
+      wrong.push(`I2 job ${id} (${name}) is done, and no handler of it ended well`);
+    if (state !== "done" && state !== "dead") wrong.push(`I2 job ${id} (${name}) is still ${state}`);
+  }
+  return wrong;
+}
+
+function groupBy<T>(list: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const one of list) {
+    const key = keyOf(one);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
+  }
+  return groups;
+}

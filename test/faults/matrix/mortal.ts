@@ -1,0 +1,97 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { vi } from "vitest";
+import { send } from "../../support/http.ts";
+import type { SqliteInboxOptions } from "../../../adapters/inbox/sqlite.ts";
+
+/** How the program of a row is started. */
+export interface MortalOptions {
+  readonly file: string;
+  readonly journal: string;
+  readonly secret: string;
+  readonly life: string;
+  /** False: it only receives. */
+  readonly works: boolean;
+  readonly concurrency?: number;
+  readonly timeoutMs?: number;
+  readonly graceMs?: number;
+  readonly drainMs?: number;
+  readonly keepMs?: number;
+  readonly inbox?: SqliteInboxOptions;
+  /** Its commit thread can be made to die: see `/control/fault`. */
+  readonly faulty?: boolean;
+}
+
+/** One process that receives, and may work. */
+export interface Mortal {
+  readonly life: string;
+  /** It works or stands by. */
+  readonly works: boolean;
+  /** Undefined before it listens, and once it is dead. */
+  port(): number | undefined;
+  isWorker(): boolean;
+  out(): string;
+  err(): string;
+  alive(): boolean;
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves when it has said this. */
+  says(pattern: RegExp): Promise<RegExpMatchArray>;
+  ask(path?: string): Promise<Told>;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+}
+
+/** What a process says of itself. */
+interface Told {
+  readonly health: { readonly waiting: number; readonly dead: number; readonly ready: boolean; readonly live: boolean };
+  readonly stats: { readonly role: string; readonly duplicates: number; readonly answered: Record<string, number> };
+  readonly rss: number;
+}
+
+const PROGRAM = join(import.meta.dirname, "mortal-receiver.ts");
+
+/** @param command what runs it, with its first arguments */
+export function startMortal(
+  options: MortalOptions,
+  [command = "", ...before]: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Mortal {
+  const args = [...before, "--conditions=hookline-source", PROGRAM, JSON.stringify(options)];
+  const child = spawn(command, args, { env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const texts = { out: "", err: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (texts.out += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (texts.err = (texts.err + text).slice(-20_000)));
+  let alive = true;
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
+    child.once("exit", () => (alive = false));
+    child.once("close", (code, signal) => resolve(code ?? signal));
+  });
+  const mortal: Mortal = {
+    life: options.life,
+    works: options.works,
+    port: () => (alive ? Number(/^ready (\d+)/m.exec(texts.out)?.[1]) || undefined : undefined),
+    isWorker: () => alive && /^works$/m.test(texts.out),
+    out: () => texts.out,
+    err: () => texts.err,
+    alive: () => alive,
+    signal: (signal) => void child.kill(signal),
+    says: (pattern) =>
+      patiently(() => {
+        const found = pattern.exec(texts.out);
+        if (found === null) throw new Error(`It did not say ${pattern}:\n${texts.out}\n${texts.err}`);
+        return found;
+      }),
+    async ask(path = "/control/state") {
+      await mortal.says(/^ready/m);
+      const { body } = await send(`http://127.0.0.1:${mortal.port() ?? 0}${path}`, { method: "GET" });
+      return JSON.parse(body) as Told;
+    },
+    ended,
+  };
+  return mortal;
+}
+
+/** Waits until this no longer throws. Its patience guards against a hang: how long it takes is not the claim. */
+export function patiently<T>(check: () => T | Promise<T>, timeout = 60_000): Promise<T> {
+  return vi.waitFor(check, { timeout, interval: 10 });
+}

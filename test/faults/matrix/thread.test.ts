@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { createWorld, someMs, startWorker } from "./fleet.ts";
+import { patiently } from "./mortal.ts";
+import { makeDelivery } from "./deliveries.ts";
+import { rounds } from "./rounds.ts";
+import { createShim } from "./shim.ts";
+import { conclude } from "./verdict.ts";
+
+const FAULTS = [
+  { name: "right after its COMMIT", fault: "dies after" },
+  { name: "right before its transaction", fault: "dies before" },
+  { name: "with an I/O error of SQLite", fault: { errcode: 10 } },
+  { name: "with the disk full", fault: { errcode: 13 } },
+] as const;
+
+test.each(FAULTS)("row 5: the commit thread ends $name, again and again under load", async ({ name, fault }) => {
+  const { fleet, service } = createWorld();
+  const times = rounds(60);
+  const worker = await startWorker(fleet, { faulty: true });
+  service.load(8);
+  for (let round = 0; round < times; round += 1) {
+    await someMs(5, 50);
+    await worker.ask(`/control/fault?fault=${encodeURIComponent(JSON.stringify(fault))}`);
+    await service.deliver(makeDelivery(round % 2 === 0 ? "tracking" : "booking"));
+  }
+  expect(worker.alive()).toBe(true);
+  expect(worker.err()).not.toContain("unhandled");
+  const unanswered = service.answers.get(503) ?? 0;
+  await conclude(fleet, service, { row: `row 5, ${name}`, tried: { times, "answered 503": unanswered }, worker });
+});
+
+test("row 5: the commit thread hangs in a system call: 503 and nothing else, and another takes its place", async () => {
+  const row = "row 5, hangs";
+  const { fleet, service } = createWorld();
+  const shim = createShim(row, fleet.file);
+  if (shim === undefined) return;
+  shim.clear();
+  const worker = await startWorker(fleet, { env: shim.env, keepMs: 500 });
+  service.load(6);
+  await someMs(500);
+  shim.set({ call: "sync", what: "stall", ms: 45_000 });
+  await patiently(() => expect(shim.noted("stall")).toBe(1));
+  expect(await service.offer(makeDelivery("tracking"))).toBe(503);
+  await patiently(async () => expect(await service.offer(makeDelivery("tracking")), worker.err()).toBe(200), 90_000);
+  const by = shim.noted("over") === 0 ? "another thread" : "the same thread";
+  await conclude(fleet, service, { row, tried: { "answered 200 again by": by }, worker });
+});

@@ -1,0 +1,224 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { createReceiver, type Change, type Clock } from "hookline";
+import type { StoredJob, WorkingInbox } from "hookline/adapter";
+import { sqliteInbox } from "hookline/sqlite";
+import { systemClock } from "../../../src/clock.ts";
+import { asWorking, asWriting } from "../../../src/inbox/halves.ts";
+import { toLogger } from "../../../src/log.ts";
+import type { Happening, Note } from "./trace.ts";
+import { ERASED_ACCOUNT, fillerOf, SECRET, temperOf, toSending, trackedId, type Sending } from "./traffic.ts";
+
+/** What may be gone though it was acknowledged. */
+export interface Expectation {
+  /** What was handled may have been removed since. */
+  readonly forgets?: boolean;
+}
+
+/** What is wrong with a file after a power cut, given what had happened before it; nothing, if it is as it must be. */
+export async function judge(file: string, seen: readonly Happening[], expected: Expectation = {}): Promise<string[]> {
+  const before = toEvidence(seen);
+  try {
+    const scene = { ...(await look(file)), before };
+    const { handled, disorder } = await workOff(file);
+    return [
+      ...scene.wrong,
+      ...missing(scene, expected),
+      ...overtaken(scene.jobs),
+      ...disorder,
+      ...unreached(scene, handled),
+      ...(before.isErased ? remains(dirname(file)) : []),
+    ];
+  } catch (error) {
+    return [`damaged: ${String(error)}`];
+  }
+}
+
+interface Evidence {
+  /** What was acknowledged and is not to be erased. */
+  readonly sendings: readonly Sending[];
+  readonly handled: ReadonlySet<string>;
+  readonly isErased: boolean;
+}
+
+function toEvidence(seen: readonly Happening[]): Evidence {
+  const named = (wanted: Note): string[] =>
+    seen.flatMap((one) => (one.type === "noted" && one.what === wanted ? one.name : []));
+  const isErasing = named("erasing").length > 0;
+  const sendings = named("acknowledged")
+    .map((name) => toSending(Number(name.slice(1))))
+    .filter(({ accountId }) => !isErasing || accountId !== ERASED_ACCOUNT);
+  return { sendings, handled: new Set(named("handled")), isErased: named("erased").length > 0 };
+}
+
+interface Kept {
+  readonly wrong: readonly string[];
+  /** By name. */
+  readonly bodies: ReadonlyMap<string, string>;
+  readonly unexpanded: ReadonlySet<string>;
+  /** Accounts. */
+  readonly accounts: ReadonlySet<number>;
+  /** In the order of ids, with the name of each one's event. */
+  readonly jobs: readonly (Pick<StoredJob, "id" | "consumer" | "lane" | "state"> & { readonly name: string })[];
+}
+
+/** The first to open the file, as a receiver does that only receives. */
+async function look(file: string): Promise<Kept> {
+  const inbox = asWorking(asWriting(sqliteInbox(file)));
+  if (inbox === undefined) throw new Error("It has no working half.");
+  await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 1_000 });
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    const integrity = Object.values(db.prepare("PRAGMA integrity_check").get() ?? {})[0];
+    const found = db
+      .prepare("SELECT id, body, cursor FROM delivery UNION SELECT delivery, body, NULL FROM dead")
+      .all()
+      .map(({ id, body, cursor }) => {
+        const text = Buffer.from(body as Uint8Array).toString();
+        const { name, accountId } = JSON.parse(text) as Pick<Sending, "name" | "accountId">;
+        return { id: String(id), text, name, accountId, isOpen: cursor !== null };
+      });
+    const nameOf = new Map(found.map(({ id, name }) => [id, name]));
+    const open = found.filter(({ isOpen }) => isOpen);
+    const jobs = await allJobs(inbox);
+    return {
+      wrong: [integrity === "ok" ? "" : `damaged: ${String(integrity)}`, miscounted(inbox, jobs, open.length)].filter(
+        Boolean,
+      ),
+      bodies: new Map(found.map(({ name, text }) => [name, text])),
+      unexpanded: new Set(open.map(({ name }) => name)),
+      accounts: new Set(found.map(({ accountId }) => accountId)),
+      jobs: jobs.map(({ id, deliveryId, entry, consumer, lane, state }) => {
+        const name = eventsOf(nameOf.get(deliveryId))[entry] ?? "";
+        return { id, consumer, lane, state, name };
+      }),
+    };
+  } finally {
+    db.close();
+    await inbox.close();
+  }
+}
+
+async function allJobs({ jobs }: WorkingInbox): Promise<StoredJob[]> {
+  const all: StoredJob[] = [];
+  let after: string | undefined;
+  do {
+    const page = await jobs.find({ limit: 1_000, after });
+    all.push(...page.jobs);
+    after = page.next;
+  } while (after !== undefined);
+  return all;
+}
+
+function eventsOf(name: string | undefined): readonly string[] {
+  return name === undefined ? [] : toSending(Number(name.slice(1))).events;
+}
+
+/** What it counts as it goes along is what is there. */
+function miscounted(inbox: WorkingInbox, jobs: readonly StoredJob[], unexpanded: number): string {
+  const { running, waiting, ...counted } = inbox.stats();
+  const those = (...states: readonly StoredJob["state"][]): number =>
+    jobs.filter(({ state }) => states.includes(state)).length;
+  const there = {
+    unexpanded,
+    unsettled: those("waiting", "running"),
+    dead: those("dead"),
+    unhandled: those("unhandled"),
+  };
+  const said = { ...counted, unsettled: running + waiting };
+  const isRight = Object.entries(there).every(([what, number]) => said[what as keyof typeof there] === number);
+  return isRight ? "" : `damaged: it counts ${JSON.stringify(said)}, and there are ${JSON.stringify(there)}`;
+}
+
+/** A receiver starts on the file and handles all that is left. Its clock is a day ahead, so that every retry is due. */
+async function workOff(file: string): Promise<{ readonly handled: ReadonlySet<string>; readonly disorder: string[] }> {
+  const handled = new Set<string>();
+  const disorder: string[] = [];
+  const last = new Map<string, number>();
+  const note = (names: readonly string[], lane: string, jobId: string): void => {
+    if (Number(jobId) < (last.get(lane) ?? 0))
+      disorder.push(`order: ${names.join()} comes behind a later one of ${lane}`);
+    last.set(lane, Number(jobId));
+    for (const name of names) handled.add(name);
+  };
+  const clock: Clock = { now: () => systemClock.now() + DAY_MS, setTimer: systemClock.setTimer };
+  const receiver = createReceiver({
+    secret: SECRET,
+    inbox: sqliteInbox(file, { keepDoneDays: 1_000 }),
+    log: false,
+    clock,
+  })
+    .on("email", (event, ctx) => note([nameIn(event)], `mail ${event.accountId} ${event.id}`, ctx.jobId), {
+      coalesce: false,
+    })
+    .on("contact.changes", ({ accountId, changes }, ctx) =>
+      note(changes.map(nameIn), `contacts ${accountId}`, ctx.jobId),
+    )
+    .on("tracking.open", (event, ctx) => note([trackedId(event.id)], `opened ${event.trackingId}`, ctx.jobId));
+  try {
+    await receiver.start();
+    await receiver.idle();
+    return { handled, disorder };
+  } finally {
+    await receiver.close();
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+function nameIn({ attributes }: Pick<Change, "attributes">): string {
+  return attributes?.threadId ?? "";
+}
+
+type Scene = Kept & { readonly before: Evidence };
+
+/** What was acknowledged and is not there; what passes for done and never was. */
+function missing(scene: Scene, { forgets = false }: Expectation): string[] {
+  const { bodies, unexpanded, accounts, jobs, before } = scene;
+  const wrong: string[] = [];
+  const states = new Map(jobs.map(({ name, state }) => [name, state]));
+  for (const { name, body, events } of before.sendings) {
+    const isOver = forgets && events.every((event) => before.handled.has(event));
+    const stored = bodies.get(name);
+    if (stored !== undefined && stored !== body) wrong.push(`changed: the body of ${name}`);
+    if (stored === undefined && !isOver) wrong.push(`lost: ${name}`);
+    for (const event of events) {
+      const state = states.get(event);
+      if (state === undefined && !unexpanded.has(name) && !isOver) wrong.push(`lost: the job ${event} of ${name}`);
+      if (state === "done" && !before.handled.has(event)) wrong.push(`lost: ${event} is done and was never handled`);
+      if (state === "dead" && temperOf(event) !== "hopeless") wrong.push(`dead: ${event} had no reason to be`);
+    }
+  }
+  if (before.isErased && accounts.has(ERASED_ACCOUNT)) wrong.push("erased, and there again");
+  return wrong;
+}
+
+/** Files that hold the bytes of what was erased, once a receiver has opened and closed the inbox. */
+function remains(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => readFileSync(join(folder, name)).includes(fillerOf(ERASED_ACCOUNT)))
+    .map((name) => `erased, and its bytes are in ${name}`);
+}
+
+/** What was acknowledged is handled before the cut or after it, or dead. */
+function unreached({ jobs, before }: Scene, handled: ReadonlySet<string>): string[] {
+  const dead = new Set(jobs.flatMap(({ name, state }) => (state === "dead" ? name : [])));
+  return before.sendings
+    .flatMap(({ events }) => events)
+    .filter((event) => !before.handled.has(event) && !handled.has(event) && !dead.has(event))
+    .map((event) => `lost: ${event} never reaches its handler`);
+}
+
+/** In a lane nothing is done while an earlier one still waits. */
+function overtaken(jobs: Kept["jobs"]): string[] {
+  const waiting = new Map<string, string>();
+  const wrong: string[] = [];
+  for (const { id, consumer, lane, state } of jobs.toSorted((a, b) => Number(a.id) - Number(b.id))) {
+    const key = `${consumer} ${lane}`;
+    const earlier = waiting.get(key);
+    if (state === "waiting" || state === "running") waiting.set(key, id);
+    if (state === "done" && earlier !== undefined) wrong.push(`order: job ${id} is done before ${earlier} of ${key}`);
+  }
+  return wrong;
+}

@@ -1,0 +1,79 @@
+import { Agent } from "node:http";
+import { expect } from "vitest";
+import { startNode, type Child } from "../../cli/child.ts";
+import { send } from "../../support/http.ts";
+import { signedHeaders } from "../../support/sign.ts";
+import type { Notebook } from "./trace.ts";
+import { SECRET, toSending } from "./traffic.ts";
+
+/** A receiver in a process of its own, with the tracer in it. */
+export interface Traced {
+  readonly url: string;
+  readonly child: Child;
+  /** @throws Error when it does not answer 200 */
+  ask(path: string): Promise<void>;
+}
+
+export interface Setting {
+  readonly library: string;
+  /** The inbox's. */
+  readonly file: string;
+  readonly trace: string;
+  /** Others than the inbox asks for, as `pragmas.ts` takes them. */
+  readonly pragmas?: string;
+  readonly keepDoneDays?: number;
+}
+
+export async function startTraced({ library, file, trace, pragmas = "", keepDoneDays = 7 }: Setting): Promise<Traced> {
+  const child = startNode(
+    [
+      "--import=./test/faults/power-cut/pragmas.ts",
+      "test/faults/power-cut/receiver.ts",
+      file,
+      trace,
+      String(keepDoneDays),
+    ],
+    { LD_PRELOAD: library, HOOKLINE_TRACE_FILES: file, HOOKLINE_TRACE: trace, HOOKLINE_PRAGMAS: pragmas },
+  );
+  const [, port] = await child.says("out", /port (\d+)\n/);
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    child,
+    async ask(path) {
+      expect(await send(`${url}${path}`)).toMatchObject({ status: 200 });
+    },
+  };
+}
+
+/** Numbers of deliveries, taken one by one by all who send. */
+export type Numbers = Iterator<number>;
+
+/** Sends over several connections until there are no more numbers or the receiver is gone, and notes what was acknowledged. */
+export async function pour(url: string, numbers: Numbers, notebook: Notebook): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+  async function line(): Promise<void> {
+    for (let next = numbers.next(); next.done !== true; next = numbers.next()) {
+      const { name, body } = toSending(next.value);
+      try {
+        const { status } = await send(url, { body, headers: signedHeaders(body, { secret: SECRET }), agent });
+        if (status === 200) notebook.note("acknowledged", name);
+      } catch {
+        return; // killed
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, line));
+  agent.destroy();
+}
+
+const CONNECTIONS = 8;
+
+export function* count(from: number, to: number, only: (number: number) => boolean = () => true): Generator<number> {
+  for (let number = from; number < to; number += 1) if (only(number)) yield number;
+}
+
+export async function killAtNextRecord({ child }: Traced): Promise<void> {
+  child.kill("SIGUSR2");
+  await child.ended;
+}

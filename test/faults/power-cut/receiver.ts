@@ -1,0 +1,73 @@
+import { once } from "node:events";
+import { statSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
+import { createReceiver, GiveUp, RetryLater } from "hookline";
+import { nodeReceiver } from "hookline/node";
+import { sqliteInbox } from "hookline/sqlite";
+import { systemClock } from "../../../src/clock.ts";
+import { openNotebook } from "./trace.ts";
+import { SECRET, temperOf, trackedId } from "./traffic.ts";
+
+// A receiver as users build one, whose disk calls are traced: it notes in the trace each event whose handler ended well. It prints its port.
+// `POST /erase/<account>`, `/idle`, `/forgotten` and `/close` ask it to do what they say.
+const [file = "", trace = "", keepDoneDays = "7"] = process.argv.slice(2);
+const notebook = openNotebook(trace);
+const receiver = createReceiver({
+  secret: SECRET,
+  inbox: sqliteInbox(file, { keepDoneDays: Number(keepDoneDays), minFreeDiskBytes: 0 }),
+  log: false,
+  // What is done each minute is done here several times a second.
+  clock: { ...systemClock, setTimer: (run, ms) => systemClock.setTimer(run, ms === 60_000 ? 200 : ms) },
+});
+
+const tries = new Map<string, number>();
+
+async function handle(name: string): Promise<void> {
+  await turn();
+  const tried = (tries.get(name) ?? 0) + 1;
+  tries.set(name, tried);
+  const temper = temperOf(name);
+  if (temper === "hopeless") throw new GiveUp("as its name says");
+  if (temper === "late" && tried < 3) throw new RetryLater({ afterMs: 20 });
+  if (temper === "failing" && tried < 2) throw new Error("as its name says");
+  notebook.note("handled", name);
+}
+
+receiver.on("email", (event) => handle(event.attributes?.threadId ?? ""), { coalesce: false });
+receiver.on("contact.changes", (event) => {
+  for (const { attributes } of event.changes) notebook.note("handled", attributes?.threadId ?? "");
+});
+receiver.on("tracking.open", (event) => notebook.note("handled", trackedId(event.id)));
+
+const asked: Readonly<Record<string, (argument: number) => Promise<void>>> = {
+  async erase(account) {
+    notebook.note("erased", String((await receiver.jobs.erase(account)).count));
+  },
+  idle: () => receiver.idle(),
+  /** Resolves when nothing is left to remove and the file has become short. */
+  async forgotten() {
+    while ((await receiver.jobs.list({ state: ["done", "skipped"], limit: 1 })).jobs.length > 0) await pause(20);
+    while (statSync(file).size > SHORT_BYTES) await pause(20);
+  },
+  async close() {
+    await receiver.close();
+  },
+};
+const SHORT_BYTES = 9_000_000;
+
+const mounted = nodeReceiver(receiver, { path: "/" });
+const server = createServer((req, res) => {
+  const [, what = "", argument] = (req.url ?? "").split("/");
+  const todo = asked[what];
+  if (todo === undefined) return mounted(req, res);
+  void todo(Number(argument)).then(() => {
+    res.end();
+    if (what === "close") res.on("finish", () => process.exit());
+  });
+});
+await receiver.start();
+server.listen(0, "127.0.0.1");
+await once(server, "listening");
+process.stdout.write(`port ${(server.address() as AddressInfo).port}\n`);

@@ -1,0 +1,108 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { expect, onTestFinished } from "vitest";
+import { createDice } from "../../sim/dice.ts";
+import { report } from "../matrix/rounds.ts";
+import { cutPower, replayAll, type Place } from "./cuts.ts";
+import { judge, type Expectation } from "./judge.ts";
+import { startTraced, type Setting, type Traced } from "./load.ts";
+import { openNotebook, readTrace, type Happening, type Notebook } from "./trace.ts";
+
+/** Where a trace is made. */
+export interface Stage {
+  start(): Promise<Traced>;
+  readonly notebook: Notebook;
+}
+
+/**
+ * Traces what receivers do to one inbox, from its making to their end. Proves that the trace is whole: all of it, repeated, gives the real
+ * files byte for byte.
+ */
+export async function record(
+  setting: Omit<Setting, "file" | "trace">,
+  play: (stage: Stage) => Promise<void>,
+): Promise<Happening[]> {
+  const folder = newFolder();
+  const [inbox, trace] = [join(folder, "inbox"), join(folder, "trace")];
+  mkdirSync(inbox);
+  writeFileSync(trace, "");
+  const notebook = openNotebook(trace);
+  onTestFinished(notebook.close);
+  await play({ notebook, start: () => startTraced({ ...setting, file: join(inbox, "inbox.db"), trace }) });
+  const happenings = readTrace(trace);
+  const replayed = replayAll(happenings);
+  const real = readdirSync(inbox).filter((name) => !name.endsWith("-shm"));
+  expect([...replayed.keys()].map((path) => basename(path)).toSorted()).toEqual(real.toSorted());
+  for (const [path, bytes] of replayed) expect(bytes.equals(readFileSync(path)), `${path} is as repeated`).toBe(true);
+  return happenings;
+}
+
+export interface TrialOptions extends Expectation {
+  readonly title: string;
+  readonly rounds: number;
+  readonly focus?: ((index: number) => boolean) | undefined;
+  /** @default one by the clock; a failure says it */
+  readonly seed?: number;
+}
+
+/** Cuts the power in a trace so many times, judges what is found each time, and prints what was tried and what was lost. */
+export async function tryCuts(
+  happenings: readonly Happening[],
+  { title, rounds, focus, seed = Date.now() % 1_000_000, ...expected }: TrialOptions,
+): Promise<string[]> {
+  const folder = newFolder();
+  const wrong: string[] = [];
+  const places = new Map<Place, number>();
+  const most = { acknowledged: 0, unsynced: 0 };
+  for (const { at, place, seen, unsynced, images } of cutPower(happenings, { rounds, dice: createDice(seed), focus })) {
+    places.set(place, (places.get(place) ?? 0) + 1);
+    most.acknowledged = Math.max(most.acknowledged, acknowledgedIn(seen));
+    most.unsynced = Math.max(most.unsynced, unsynced);
+    const verdicts = images.map(async ([kind, files]) => {
+      const found = await judge(lay(join(folder, `${at}-${kind}`), files), seen, expected);
+      wrong.push(...found.map((what) => `${what} (seed ${seed}, cut ${at} ${place}, ${kind})`));
+    });
+    await Promise.all(verdicts);
+  }
+  const of = (kind: string): number => wrong.filter((what) => what.startsWith(kind)).length;
+  report(`row 2, power cut ${title}`, {
+    cuts: [...places.values()].reduce((sum, count) => sum + count, 0),
+    ...Object.fromEntries(places),
+    acknowledged: `${most.acknowledged} of ${acknowledgedIn(happenings)}`,
+    "unsynced at most": most.unsynced,
+    lost: of("lost"),
+    damaged: of("damaged"),
+    "wrong in all": wrong.length,
+    seed,
+  });
+  return wrong;
+}
+
+/** The indexes from one note to some happenings behind another. */
+export function between(
+  happenings: readonly Happening[],
+  [first, last]: readonly [first: string, last: string],
+): (index: number) => boolean {
+  const indexOf = (note: string): number => happenings.findIndex((one) => one.type === "noted" && one.what === note);
+  const [from, to] = [indexOf(first), indexOf(last) + BEHIND];
+  return (index) => index >= from && index < to;
+}
+
+const BEHIND = 100;
+
+function acknowledgedIn(happenings: readonly Happening[]): number {
+  return happenings.filter((one) => one.type === "noted" && one.what === "acknowledged").length;
+}
+
+function lay(folder: string, files: ReadonlyMap<string, Buffer>): string {
+  mkdirSync(folder);
+  for (const [path, bytes] of files) writeFileSync(join(folder, basename(path)), bytes);
+  return join(folder, "inbox.db");
+}
+
+function newFolder(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "hookline-")));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}

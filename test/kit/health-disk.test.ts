@@ -1,0 +1,54 @@
+import { StorageError } from "hookline";
+import type { InboxDisk, Readiness } from "hookline/adapter";
+import { describe, expect, test } from "vitest";
+import { codesOf, problemsOf, toTold } from "../support/health.ts";
+import { altered } from "../support/inboxes.ts";
+import { rig } from "../support/rig.ts";
+
+/** A receiver on an inbox that says this of its disk. */
+function onDisk(readiness: Readiness, disk: InboxDisk = { freeBytes: 5, reopened: undefined }) {
+  const state = { readiness, disk };
+  const inbox = altered((own) => ({
+    ready: () => state.readiness,
+    stats: () => ({ ...own.stats(), disk: state.disk }),
+  }));
+  return { ...rig({ inbox }), state };
+}
+
+const failing = (code: string): StorageError => new StorageError(code, "So it is.", { fix: "Do this." });
+
+describe("health says of a disk", () => {
+  test("how much of it is free, where that is known", async () => {
+    const { receiver, state } = onDisk({ ready: true });
+    expect(await receiver.health()).toMatchObject({ freeDiskBytes: 5, problems: [] });
+    state.disk = { freeBytes: undefined, reopened: undefined };
+    expect(await receiver.health()).not.toHaveProperty("freeDiskBytes");
+  });
+
+  test.each([
+    ["disk-low", "disk-low"],
+    ["disk-full", "disk-full"],
+    ["file-corrupt", "inbox-corrupt"],
+  ] as const)("that it is %s, with the cause and its fix: alive, because no restart helps", async (code, problem) => {
+    const { receiver } = onDisk({ ready: false, error: failing(code), hopeless: false });
+    const told = { ...toTold(problem, "So it is."), fix: "Do this." };
+    expect(await receiver.health()).toMatchObject({ live: true, ready: false, problems: [told] });
+  });
+
+  test("that only another process can help: not alive", async () => {
+    const { receiver, state } = onDisk({ ready: false, error: failing("thread-lost"), hopeless: true });
+    const told = toTold("inbox-hopeless", "So it is.");
+    expect(await receiver.health()).toMatchObject({ live: false, ready: false, problems: [told] });
+    state.readiness = { ready: true };
+    expect(await receiver.health()).toMatchObject({ live: true, ready: true });
+  });
+
+  test("that the file was opened anew, for an hour", async () => {
+    const { receiver, state, clock } = onDisk({ ready: true });
+    state.disk = { freeBytes: 5, reopened: { count: 2, lastAt: clock.now() } };
+    const got = `Since the start of this process: 2 times, last at ${clock.date().toISOString()}.`;
+    expect(await problemsOf(receiver, "inbox-reopened")).toEqual([toTold("inbox-reopened", got)]);
+    clock.jump(3_600_001);
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+});

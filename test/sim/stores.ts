@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { memoryInbox } from "hookline";
+import { crashSqliteInbox, createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { openChannel } from "../../adapters/inbox/sqlite/channel.ts";
+import { crashMemoryInbox } from "../../src/inbox/memory.ts";
+import type { WorkingInbox } from "../../src/inbox/port.ts";
+import { openInline } from "../adapters/inbox/inline-channel.ts";
+import { quickFolder } from "../support/quick-folder.ts";
+import { watched } from "./watched.ts";
+
+/** In memory; in a file, on the thread of the simulation or on one of its own. */
+export const STORES = ["memory", "sqlite", "sqlite-thread"] as const;
+export type StoreName = (typeof STORES)[number];
+
+/** What outlives the processes of a world. */
+export interface Store {
+  /** What the process that is there has of it. */
+  readonly inbox: WorkingInbox;
+  /** Verbs under way that wait for a file. */
+  readonly pending: number;
+  /** What was begun is told before a process can die: on a thread of its own nobody knows how it ended. */
+  readonly isApart: boolean;
+  /** The process is gone, or left its place: another begins. */
+  renew(): void;
+  /** As `renew`, without a word to anybody. */
+  crash(): void;
+  /** Clears away. */
+  end(): void;
+}
+
+/** No world is to lose a job by its age: that would be another story. */
+const FOR_EVER_MS = 1e12;
+
+export function openStore(name: StoreName): Store {
+  return name === "memory" ? inMemory() : inFile(name === "sqlite-thread");
+}
+
+function inMemory(): Store {
+  const inbox = memoryInbox() as WorkingInbox<"memory">;
+  return {
+    inbox,
+    pending: 0,
+    isApart: false,
+    renew() {},
+    crash: () => crashMemoryInbox(inbox),
+    end() {},
+  };
+}
+
+function inFile(isApart: boolean): Store {
+  const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+  const file = join(folder, "inbox.db");
+  const make = () =>
+    createSqliteInbox({
+      file,
+      maxJobs: 500_000,
+      keepUnhandledMs: FOR_EVER_MS,
+      openChannel: isApart ? openChannel : openInline,
+    });
+  let bare = make();
+  let own = watched(bare);
+
+  function renew(): void {
+    bare = make();
+    own = watched(bare);
+  }
+
+  return {
+    get inbox() {
+      return own.inbox;
+    },
+    get pending() {
+      return own.pending();
+    },
+    isApart,
+    renew,
+    crash() {
+      crashSqliteInbox(bare);
+      renew();
+    },
+    end() {
+      crashSqliteInbox(bare);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/** How things stand after some deliveries. Bytes. */
+export interface Point {
+  readonly deliveries: number;
+  readonly perSecond: number;
+  readonly waiting: number;
+  readonly fileBytes: number;
+  readonly walBytes: number;
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+}
+
+/** How much something may grow over the last half: a share of what it is, and at least so many bytes. */
+const BOUNDS = {
+  fileBytes: { share: 0.1, bytes: 4 * 1024 * 1024 },
+  walBytes: { share: 0.1, bytes: 64 * 1024 * 1024 },
+  heapBytes: { share: 0.1, bytes: 8 * 1024 * 1024 },
+  rssBytes: { share: 0.1, bytes: 32 * 1024 * 1024 },
+} as const;
+
+/** One sentence for each thing that is not flat over the last half of the points. */
+export function climbsIn(points: readonly Point[]): string[] {
+  const half = points.slice(Math.floor(points.length / 2));
+  return Object.entries(BOUNDS).flatMap(([name, { share, bytes }]) => {
+    const values = half.map((point) => point[name as keyof typeof BOUNDS]);
+    const growth = slope(values) * (values.length - 1);
+    const bound = Math.max(bytes, mean(values) * share);
+    if (growth <= bound) return [];
+    return `${name} grew by ${toMib(growth)} MiB over the last half, at most ${toMib(bound)} is flat.`;
+  });
+}
+
+export const HEADS = ["deliveries", "per s", "waiting", "file MiB", "wal MiB", "heap MiB", "rss MiB"];
+
+/** A row of the table. */
+export function toCells(point: Point): string[] {
+  const { deliveries, perSecond, waiting, fileBytes, walBytes, heapBytes, rssBytes } = point;
+  const counts = [deliveries, Math.round(perSecond), waiting].map(String);
+  return [...counts, ...[fileBytes, walBytes, heapBytes, rssBytes].map(toMib)];
+}
+
+function toMib(bytes: number): string {
+  return (bytes / 1024 / 1024).toFixed(1);
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** By least squares, for each step. */
+function slope(values: readonly number[]): number {
+  const [middle, level] = [(values.length - 1) / 2, mean(values)];
+  let [over, under] = [0, 0];
+  for (const [index, value] of values.entries()) {
+    over += (index - middle) * (value - level);
+    under += (index - middle) ** 2;
+  }
+  return over / under;
+}

@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { climbsIn, HEADS, toCells, type Point } from "./curve.ts";
+import { soak } from "./run.ts";
+
+const HELP = `Pushes deliveries through a receiver on an SQLite file whose clock runs fast, and says whether file and memory stay flat.
+
+Usage: npm run test:soak -- [flags]
+
+Flags:
+  --deliveries N   Default: 1000000. Before some 100000 the file has not reached its size, and is not flat.
+  --folder PATH    Where the file is made. Default: the system's for temporary files.
+  --help           Print this.
+`;
+
+/** A row of the table for each. */
+const POINTS = 20;
+const WIDTH = 12;
+
+const { values } = parseArgs({
+  options: {
+    deliveries: { type: "string", default: "1000000" },
+    folder: { type: "string", default: tmpdir() },
+    help: { type: "boolean", default: false },
+  },
+});
+
+if (values.help) console.log(HELP);
+else await run(Number(values.deliveries));
+
+async function run(deliveries: number): Promise<void> {
+  if (!Number.isSafeInteger(deliveries) || deliveries < POINTS)
+    throw new RangeError(`--deliveries got "${values.deliveries}", expected a whole number of at least ${POINTS}.`);
+  const folder = mkdtempSync(join(values.folder, "hookline-soak-"));
+  const points: Point[] = [];
+  try {
+    say(HEADS);
+    for await (const point of soak({ file: join(folder, "inbox.db"), deliveries, points: POINTS })) {
+      points.push(point);
+      say(toCells(point));
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  const climbs = climbsIn(points);
+  console.log(climbs.length === 0 ? "File and memory are flat." : climbs.join("\n"));
+  if (climbs.length > 0) process.exitCode = 1;
+}
+
+function say(cells: readonly string[]): void {
+  console.log(cells.map((cell) => cell.padStart(WIDTH)).join(""));
+}

@@ -1,0 +1,78 @@
+import { statSync } from "node:fs";
+import { createReceiver, type Receiver } from "hookline";
+import { createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { bodyOf, change, signedRequest, trackingBody, tracked } from "../support/make-delivery.ts";
+import type { Point } from "./curve.ts";
+import { fastClock } from "./fast-clock.ts";
+
+export interface SoakOptions {
+  readonly file: string;
+  readonly deliveries: number;
+  /** Points of the curve. */
+  readonly points: number;
+}
+
+const SECRET = "a signing secret";
+/** Requests under way. */
+const AT_ONCE = 64;
+/** No more is sent while so much waits: what is not handled cannot go. */
+const MOST_WAITING = 2_000;
+const LOOK_MS = 20;
+/** A minute of the clock is three seconds, and what is done is kept for nine. */
+const TIMES = 20;
+const KEEP_MS = 180_000;
+
+/** Pushes deliveries through a receiver on a file, with retention at work. */
+export async function* soak({ file, deliveries, points }: SoakOptions): AsyncGenerator<Point> {
+  const clock = fastClock(TIMES);
+  const inbox = createSqliteInbox({ file, maxJobs: 500_000, keepDoneMs: KEEP_MS, keepUnhandledMs: KEEP_MS });
+  const limits = { concurrency: 100, keepDeadlineMs: 60_000 * TIMES, timeoutMs: 0 };
+  const receiver = createReceiver({ secret: SECRET, inbox, clock, log: false, ...limits });
+  receiver.on("email", () => {}).on("tracking", () => {});
+  await receiver.start();
+
+  let sent = 0;
+  async function sendUntil(goal: number): Promise<void> {
+    while (sent < goal) {
+      sent += 1;
+      const request = signedRequest(bodyFor(sent), { secret: SECRET, at: new Date(clock.now()) });
+      const { status } = await receiver.receive(request);
+      if (status !== 200) throw new Error(`Delivery ${sent} got ${status}, expected 200.`);
+      while (inbox.stats().waiting > MOST_WAITING) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+
+  for (let point = 1; point <= points; point += 1) {
+    const [before, since] = [sent, performance.now()];
+    const goal = Math.round((deliveries * point) / points);
+    await Promise.all(Array.from({ length: AT_ONCE }, () => sendUntil(goal)));
+    const perSecond = ((sent - before) * 1_000) / (performance.now() - since);
+    yield measure({ deliveries: sent, perSecond, waiting: inbox.stats().waiting }, file);
+  }
+  await finish(receiver);
+}
+
+async function finish(receiver: Receiver): Promise<void> {
+  await receiver.idle();
+  await receiver.close();
+}
+
+/** Most are changes; some are told once, some nobody handles. */
+function bodyFor(number: number): string {
+  if (number % 100 === 1) return trackingBody(tracked(number, { trackingId: number }));
+  if (number % 100 === 2) return bodyOf({ resource: "/contacts", payloads: [change(`c-${number}`)] });
+  return bodyOf({ payloads: [change(`m-${number % 10_000}`)], filler: "x".repeat(150) });
+}
+
+function measure(counts: Pick<Point, "deliveries" | "perSecond" | "waiting">, file: string): Point {
+  globalThis.gc?.();
+  const { heapUsed, rss } = process.memoryUsage();
+  const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return {
+    ...counts,
+    fileBytes: sizeOf(file),
+    walBytes: sizeOf(`${file}-wal`),
+    heapBytes: heapUsed,
+    rssBytes: rss,
+  };
+}
