@@ -28,7 +28,7 @@ export async function crashing({ folder, secret, journal, narrator, counts }: St
   const killedAt = performance.now();
   await mortal.restart();
   const restartMs = (performance.now() - killedAt).toFixed(0);
-  narrator.later({ what: "a new process", text: `on the same file, ${restartMs} ms later` });
+  narrator.later({ what: "a new process", text: `on the file, ${restartMs} ms later` });
   const came: Entry[] = [];
   for (let left = 3; left > 0; left -= 1) narrator.later((came[came.length] = await journal.next()));
   narrator.row(wire.labelOf(unlucky), await service.deliver(unlucky), (came[came.length] = await journal.next()));
