@@ -28,17 +28,19 @@ describe("hookline serve --inbox", { timeout: 30_000 }, () => {
 
   test("what was not printed in time is kept, and that is told", async () => {
     const file = inboxPath();
-    const first = serve(file, { stdout: new Writable({ write() {} }) });
+    const write = vi.fn<() => void>();
+    const first = serve(file, { stdout: new Writable({ write }) });
     const url = await first.url();
     for (const id of ["m-1", "m-2"]) await deliver(url, id);
+    await until(() => write.mock.calls.length > 0);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     first.signals.emit("SIGTERM", "SIGTERM");
-    // Twenty times as fast, and no faster: what the commit thread takes is real.
+    // Five times as fast, and no faster: what the commit thread takes is real.
     let then = performance.now();
     await until(() => {
       const now = performance.now();
-      vi.advanceTimersByTime(20 * (now - then));
+      vi.advanceTimersByTime(5 * (now - then));
       then = now;
       return first.exit.mock.calls.length > 0;
     });

@@ -1,5 +1,6 @@
 import {
   claimed,
+  createChurnMap,
   createLaneBook,
   settled,
   type Claim,
@@ -45,6 +46,13 @@ export interface Lanes {
   stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
 }
 
+/** A claim's rows. */
+interface Running {
+  readonly run: readonly Row[];
+  /** It runs no more: what becomes of it is on its way into the file. */
+  isSettling: boolean;
+}
+
 /** What is to become of a claimed job. */
 interface Planned {
   readonly row: Row;
@@ -56,11 +64,10 @@ const HELD_BYTES = 32 * 1024 * 1024;
 
 export function createLanes(): Lanes {
   const book = createLaneBook<Row>();
-  const rows = new Map<number, Row>();
+  const rows = createChurnMap<number, Row>();
   /** Taken, and not yet in a claim. */
-  const reserved = new Set<Row>();
-  const running = new Map<Claim, readonly Row[]>();
-  const settling = new Set<Claim>();
+  const reserved = createChurnMap<number, Row>();
+  const running = createChurnMap<Claim, Running>();
   /** Their handlers may run on: their lanes wait for them. */
   const lost = new Map<Claim, readonly Row[]>();
   let marked: string | undefined = "{}";
@@ -86,7 +93,7 @@ export function createLanes(): Lanes {
   }
 
   function giveBack(run: readonly Row[], now: number): void {
-    for (const row of run) if (reserved.delete(row)) row.progress = settled(row.progress, { to: "release" }, now);
+    for (const row of run) if (reserved.delete(row.id)) row.progress = settled(row.progress, { to: "release" }, now);
     book.give(run, now);
   }
 
@@ -105,52 +112,54 @@ export function createLanes(): Lanes {
       const runs = book.take(limits, now);
       for (const row of runs.flat()) {
         row.progress = claimed(row.progress, now);
-        reserved.add(row);
+        reserved.set(row.id, row);
       }
       return runs;
     },
     begin(run, deliveryOf, now) {
-      if (!run.every((row) => reserved.has(row))) {
+      if (!run.every(({ id }) => reserved.get(id) !== undefined)) {
         giveBack(run, now);
         return undefined;
       }
       const jobs = run.map((row) => toClaimed(row, deliveryOf(row.delivery)));
       for (const row of run) {
-        reserved.delete(row);
+        reserved.delete(row.id);
         letGo(row);
       }
       const claim = { jobs } as unknown as Claim; // a run has at least its head
-      running.set(claim, run);
+      running.set(claim, { run, isSettling: false });
       return claim;
     },
     giveBack,
     plan(claim, outcomes, now) {
       endLost(claim, now);
-      const run = running.get(claim);
-      if (run === undefined || settling.has(claim)) return undefined;
-      settling.add(claim);
-      return run.map((row, index) => ({
+      const open = running.get(claim);
+      if (open === undefined || open.isSettling) return undefined;
+      open.isSettling = true;
+      return open.run.map((row, index) => ({
         row,
         progress: settled(row.progress, outcomes[index] ?? { to: "release" }, now),
       }));
     },
     settle(claim, planned, now) {
-      settling.delete(claim);
       endLost(claim, now);
-      const run = running.get(claim);
-      if (run === undefined) return false;
+      const open = running.get(claim);
+      if (open === undefined) return false;
       running.delete(claim);
       for (const { row, progress } of planned) {
         row.progress = progress;
         if (progress.state !== "waiting") forget(row);
       }
-      book.give(run, now);
+      book.give(open.run, now);
       return true;
     },
-    unplan: (claim) => void settling.delete(claim),
+    unplan(claim) {
+      const open = running.get(claim);
+      if (open !== undefined) open.isSettling = false;
+    },
     remove(ids, now) {
       const ended: Claim[] = [];
-      for (const [claim, run] of running) {
+      for (const [claim, { run }] of [...running.entries()]) {
         if (!run.some((row) => ids.has(row.id))) continue;
         running.delete(claim);
         ended.push(claim);
@@ -164,7 +173,7 @@ export function createLanes(): Lanes {
         const row = rows.get(id);
         if (row === undefined) continue;
         // One that is about to be claimed leaves its lane when its run is given back.
-        if (reserved.delete(row)) row.progress = settled(row.progress, { to: "done" }, now);
+        if (reserved.delete(id)) row.progress = settled(row.progress, { to: "done" }, now);
         else book.remove(row, now);
         forget(row);
       }
@@ -173,8 +182,8 @@ export function createLanes(): Lanes {
     mark() {
       const lines: string[] = [];
       const note = ({ id, progress }: Row): unknown => lines.push(`"${id}":${progress.firstAttemptAt ?? 0}`);
-      for (const row of reserved) note(row);
-      for (const [claim, run] of running) if (!settling.has(claim)) for (const row of run) note(row);
+      for (const row of reserved.values()) note(row);
+      for (const { run, isSettling } of running.values()) if (!isSettling) run.forEach(note);
       const text = `{${lines.join()}}`;
       if (text === marked) return undefined;
       marked = text;
@@ -183,7 +192,7 @@ export function createLanes(): Lanes {
     unmark() {
       marked = undefined;
     },
-    has: (id) => rows.has(id),
+    has: (id) => rows.get(id) !== undefined,
     unclaimed: () => [...rows.values()].filter(({ progress }) => progress.state === "waiting").map(({ id }) => id),
     nextDueAt: book.nextDueAt,
     suspects: book.suspects,
@@ -192,7 +201,7 @@ export function createLanes(): Lanes {
     },
     stats() {
       let runs = 0;
-      for (const run of running.values()) runs += run.length;
+      for (const { run } of running.values()) runs += run.length;
       return {
         waiting: rows.size - runs,
         running: runs,
