@@ -159,8 +159,8 @@ export function createLanes(): Lanes {
     },
     remove(ids, now) {
       const ended: Claim[] = [];
-      for (const [claim, { run }] of [...running.entries()]) {
-        if (!run.some((row) => ids.has(row.id))) continue;
+      const affected = [...running.entries()].filter(([, { run }]) => run.some((row) => ids.has(row.id)));
+      for (const [claim, { run }] of affected) {
         running.delete(claim);
         ended.push(claim);
         for (const row of run) {
