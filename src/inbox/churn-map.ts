@@ -1,11 +1,16 @@
 /** A map for entries that come and go by the thousands. Look through it before it is changed, never meanwhile. */
 export interface ChurnMap<K, V> {
+  /** As a `Map` does. */
   get(key: K): V | undefined;
+  /** To the end of the map, where it is new. */
   set(key: K, value: V): void;
   /** Whether it was there. */
   delete(key: K): boolean;
+  /** In the order of `set`. */
   entries(): MapIterator<[K, V]>;
+  /** In the order of `set`. */
   values(): MapIterator<V>;
+  /** Entries. */
   readonly size: number;
 }
 
@@ -13,7 +18,7 @@ export interface ChurnMap<K, V> {
 const COPY_AFTER = 1_000;
 
 /**
- * Like a `Map`, whose table V8 replaces as entries come and go. A replaced table refers to its successor: once one of them has grown
+ * An empty one. Like a `Map`, whose table V8 replaces as entries come and go. A replaced table refers to its successor: once one of them has grown
  * old, all that follow it are kept with what they held, until a full collection. Half of what should die young is then copied twice.
  * A copy of the map has no such predecessor.
  */

@@ -47,8 +47,9 @@ export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
       for (const [index, planned = []] of plans.entries()) {
         for (const [job, { row, progress }] of planned.entries()) {
           if (progress.state === "done") done.push(row.id);
-          // A release takes back what only the mark had said.
-          else if (settlements[index]?.outcomes[job]?.to !== "release") others.push(toOtherRecord(row.id, progress));
+          // A release takes back what only the mark had said, and the time of an earlier retry.
+          else if (settlements[index]?.outcomes[job]?.to !== "release" || row.progress.runAt !== 0)
+            others.push(toOtherRecord(row.id, progress));
         }
       }
       try {

@@ -49,8 +49,9 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
   async function live(mine: object): Promise<void> {
     const time = createTrustedTime(host().clock, await commits.add("newestAt", undefined));
     do {
-      const limits = toLimits(time.now(), { ...keep, keepKeysMs: host().dedupeWindowMs });
-      await repeat(() => commits.add("retain", limits), mine);
+      // Anew for each step: the wall clock may have been set back since the last one.
+      const limits = (): RetainLimits => toLimits(time.now(), { ...keep, keepKeysMs: host().dedupeWindowMs });
+      await repeat(() => commits.add("retain", limits()), mine);
       await repeat(() => commits.add("vacuum", undefined), mine);
       watch();
       time.pass(EVERY_MS);

@@ -111,6 +111,8 @@ export const outcomes: InboxPromises = {
       await settleAll(inbox, await claimOne(inbox), retry(bench, 1_000));
       await clock.advance(1_000);
       await settleAll(inbox, await claimOne(inbox), release);
+      const [job] = await findAll(inbox);
+      assert.deepEqual([job?.attempts, job?.runAt], [1, undefined], "it waits for no time any more");
       const { jobs } = await claimOne(inbox);
       assert.deepEqual([jobs[0].attempt, jobs[0].firstAttemptAt], [2, started]);
     },

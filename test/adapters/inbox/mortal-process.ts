@@ -11,7 +11,17 @@ const [file = "", me] = process.argv.slice(2);
 const LANES = 7;
 const AT_ONCE = 20;
 
-const say = (line: string): unknown => writeSync(1, `${line}\n`);
+/** The pipe is full while its reader is slow: then it is tried until it is out. */
+function say(line: string): void {
+  for (let rest = Buffer.from(`${line}\n`); rest.length > 0;) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
+    }
+  }
+}
+
 const inbox = asWorking(asWriting(sqliteInbox(file)));
 if (inbox === undefined) throw new Error("It has no working half.");
 

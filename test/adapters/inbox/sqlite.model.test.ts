@@ -1,7 +1,6 @@
 import { checkInboxModel } from "hookline/testing";
 import { test } from "vitest";
-import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { inFolders } from "./in-folder.ts";
+import { inFolders, keepingAll } from "./in-folder.ts";
 import { openInline } from "./inline-channel.ts";
 
 /** For more: HOOKLINE_ROUNDS=1000. */
@@ -10,7 +9,7 @@ const LIMIT = { timeout: 60_000 + RUNS * 2_000 };
 
 test("the SQLite inbox is what the port says in plain arrays", LIMIT, () =>
   checkInboxModel(
-    inFolders((file) => createSqliteInbox({ file, maxJobs: 500_000, openChannel: openInline })),
+    inFolders((file) => keepingAll(file, openInline)),
     { runs: RUNS, steps: 30 },
   ),
 );
