@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import { createBatchRunner, toTaskError } from "./batch.ts";
+import { createBatchRunner, toTaskError, type TaskResult } from "./batch.ts";
 import { createCounters } from "./counters.ts";
 import { openFile } from "./open-file.ts";
 import { createOperations } from "./operations.ts";
@@ -46,7 +46,9 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
       const results = run(message.batch);
       say({ type: "results", results, counts: counters.counts() });
       scrub.afterCommit();
-      wal.committed(performance.now());
+      const now = performance.now();
+      if (results.some(isFull)) wal.full(now);
+      else wal.committed(now);
       waitMs = LOOK_MS.busy;
     });
     say({ type: "open", counts: counters.counts() });
@@ -55,4 +57,8 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
     say({ type: "failed", error: toTaskError(error) });
     port.close();
   }
+}
+
+function isFull(result: TaskResult): boolean {
+  return "error" in result && result.error.errcode === 13;
 }

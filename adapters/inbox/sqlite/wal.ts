@@ -5,6 +5,8 @@ import type { DatabaseSync } from "node:sqlite";
 export interface Wal {
   /** Something was committed. @param now milliseconds by a clock that nobody sets */
   committed(now: number): void;
+  /** A commit found no room on the disk: what the log holds is given back, as far as it goes into the file. */
+  full(now: number): void;
   /** Between commits, every so often: does what is due. */
   look(now: number): void;
   /** Writes all of it back, so that the file stands alone; as far as others let it. */
@@ -23,6 +25,7 @@ const PATIENCE_MS = 10;
 export function createWal(db: Pick<DatabaseSync, "exec" | "prepare">, file: string): Wal {
   let committedAt: number | undefined;
   let lookedAt = 0;
+  let fullAt = -Infinity;
 
   function write(mode: "PASSIVE" | "TRUNCATE"): void {
     try {
@@ -46,6 +49,11 @@ export function createWal(db: Pick<DatabaseSync, "exec" | "prepare">, file: stri
   return {
     committed(now) {
       committedAt = now;
+    },
+    full(now) {
+      if (now - fullAt < LOOK_EVERY_MS) return;
+      fullAt = now;
+      cut();
     },
     look(now) {
       if (committedAt !== undefined && now - committedAt >= IDLE_MS) {

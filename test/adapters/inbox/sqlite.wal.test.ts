@@ -47,6 +47,19 @@ function pagesAlone(file: string): number {
   return statSync(file).size / 8_192;
 }
 
+test("where the disk has no room for a commit, the log gives back its own, once a second", () => {
+  const { file, wal, write } = bench();
+  write(4);
+  wal.full(0);
+  expect(walBytes(file)).toBe(0);
+  expect(pagesAlone(file)).toBeGreaterThan(500);
+  write(1);
+  wal.full(999);
+  expect(walBytes(file)).toBeGreaterThan(MIB);
+  wal.full(1_000);
+  expect(walBytes(file)).toBe(0);
+});
+
 test("once nothing is committed for a second, the log is written back", () => {
   const { file, wal, write } = bench();
   write(4);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { statSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { DatabaseSync } from "node:sqlite";
 import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
 import { createReceiver, GiveUp, RetryLater } from "hookline";
 import { nodeReceiver } from "hookline/node";
@@ -46,16 +46,20 @@ const asked: Readonly<Record<string, (argument: number) => Promise<void>>> = {
     notebook.note("erased", String((await receiver.jobs.erase(account)).count));
   },
   idle: () => receiver.idle(),
-  /** Resolves when nothing is left to remove and the file has become short. */
+  /** Resolves when nothing is left to remove, and what was free is given back: the next checkpoint makes the file shorter. */
   async forgotten() {
     while ((await receiver.jobs.list({ state: ["done", "skipped"], limit: 1 })).jobs.length > 0) await pause(20);
-    while (statSync(file).size > SHORT_BYTES) await pause(20);
+    const db = new DatabaseSync(file, { readOnly: true });
+    const pages = db.prepare("PRAGMA page_count");
+    while (Number(pages.get()?.["page_count"]) > SHORT_PAGES) await pause(20);
+    db.close();
   },
   async close() {
     await receiver.close();
   },
 };
-const SHORT_BYTES = 9_000_000;
+/** With so many and fewer the inbox keeps what is free. */
+const SHORT_PAGES = 1_200;
 
 const mounted = nodeReceiver(receiver, { path: "/" });
 const server = createServer((req, res) => {
