@@ -17,6 +17,8 @@ export interface Contender {
   readonly connections?: number;
   /** The client sends so many requests a second, and no more. @default as many as are answered */
   readonly rate?: number;
+  /** Two threads take longer until their code is compiled. @default the bench's time */
+  readonly warmUpSeconds?: number;
   /** What a sync of a file takes longer, milliseconds. @default 0 */
   readonly syncMs?: number;
   /** Measured for so long, and in the first round alone. @default the bench's time, in each round */
@@ -67,7 +69,8 @@ export const DURABLE: readonly Contender[] = [
 
 /** Of `sqlite-handler` the server is told `node sqlite handler`. */
 function durable(flags: string, title: string, name = flags): Contender {
-  return { name, title, server: ["hookline.ts", "node", ...flags.split("-")], signing: "service", kind: "ours" };
+  const server = ["hookline.ts", "node", ...flags.split("-")] as const;
+  return { name, title, server, signing: "service", kind: "ours", warmUpSeconds: 8 };
 }
 
 function byHand(name: string, title: string): Contender {

@@ -52,7 +52,7 @@ export async function measureRounds(plan: Plan): Promise<Measured> {
   }
 
   async function measure(contender: Contender): Promise<Sample> {
-    const { name, connections, seconds: long } = contender;
+    const { name, connections, seconds: long, warmUpSeconds = plan.warmUpSeconds } = contender;
     const core = plan.cores?.client;
     let server = running.get(name);
     if (server === undefined) {
@@ -60,7 +60,7 @@ export async function measureRounds(plan: Plan): Promise<Measured> {
       running.set(name, server);
       await checkAnswers(contender, server.port);
       const script = scriptOf(contender);
-      await runLoad({ port: server.port, script, seconds: plan.warmUpSeconds, connections, core });
+      await runLoad({ port: server.port, script, seconds: warmUpSeconds, connections, core });
     }
     const script = scriptOf(contender);
     const before = await server.usage();

@@ -124,6 +124,20 @@ export interface JobRow extends ProgressRecord {
   readonly replayOf: number | null;
 }
 
+/** The same on its way between threads, where there may be a million of them. */
+export type LoadedJob = readonly [
+  id: number,
+  delivery: number,
+  entry: number,
+  consumer: string,
+  lane: string | null,
+  mergeKey: string | null,
+  receivedAt: number,
+  replayOf: number | null,
+  /** Null: it was never tried. */
+  progress: ProgressRecord | null,
+];
+
 /** Of one that was never tried. */
 export const FRESH_ROW = { attempts: 0, deaths: 0, firstAttemptAt: null, runAt: 0, delayMs: 0, error: null };
 

@@ -4,7 +4,7 @@ import { jobFinder, type FoundPage } from "./find.ts";
 import { createHands, type Hands } from "./hands.ts";
 import { createIntake, type Intake } from "./intake.ts";
 import { createJobLists } from "./job-lists.ts";
-import type { DeliveryRow, JobRow, SettleRecord } from "./messages.ts";
+import type { DeliveryRow, JobRow, LoadedJob, SettleRecord } from "./messages.ts";
 import { createOwnership, type Ownership } from "./ownership.ts";
 import { createRemovals } from "./removals.ts";
 import { createRequestTable } from "./request-table.ts";
@@ -23,7 +23,7 @@ export interface Operations
   /** The oldest, with the entry to go on with. */
   unexpanded(max: number): (DeliveryRow & { readonly cursor: number })[];
   /** Unsettled jobs, in the order of ids. */
-  jobs(page: { readonly after: number; readonly limit: number }): JobRow[];
+  jobs(page: { readonly after: number; readonly limit: number }): LoadedJob[];
   /** Jobs in a range of ids behind `after`: what one look at the file may take, so that commits do not wait for it. */
   find(page: { readonly after: number; readonly range?: number }): FoundPage;
   unhandled(page: { readonly after: number; readonly limit: number }): UnhandledRow[];
@@ -85,9 +85,25 @@ export function createOperations(
     settle: settleWriter(db, options.counters),
     deliveries: (wanted) => wanted.flatMap((id) => (sql.delivery.get(id) as unknown as DeliveryRow | undefined) ?? []),
     unexpanded: (max) => sql.unexpanded.all(max) as unknown as (DeliveryRow & { cursor: number })[],
-    jobs: ({ after, limit }) => sql.jobs.all(after, limit) as unknown as JobRow[],
+    jobs: ({ after, limit }) => (sql.jobs.all(after, limit) as unknown as JobRow[]).map(toLoaded),
     find: ({ after, range = RANGE }) => find(after, range),
     unhandled: ({ after, limit }) => sql.unhandled.all(after, limit) as unknown as UnhandledRow[],
     copyOf: (id) => sql.copyOf.get(id) as unknown as DeliveryRow | undefined,
   };
+}
+
+function toLoaded({
+  id,
+  delivery,
+  entry,
+  consumer,
+  lane,
+  mergeKey,
+  receivedAt,
+  replayOf,
+  ...progress
+}: JobRow): LoadedJob {
+  const { attempts, deaths, runAt, error } = progress;
+  const isFresh = attempts === 0 && deaths === 0 && runAt === 0 && error === null;
+  return [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, isFresh ? null : progress];
 }

@@ -1,7 +1,7 @@
 import { StorageError, type Delivery, type NewEvent } from "../../../src/adapter.ts";
 import type { Channel } from "./channel.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
-import { FRESH_ROW, type JobRow, type Made } from "./messages.ts";
+import { FRESH_ROW, type JobRow, type LoadedJob, type Made } from "./messages.ts";
 import type { Operations } from "./operations.ts";
 import { toStorageError } from "./to-storage-error.ts";
 
@@ -43,12 +43,12 @@ export function createOwned(now: () => number): Owned {
   async function load(channel: Channel): Promise<void> {
     const unseen = new Set(lanes.unclaimed());
     for (let after = 0; ;) {
-      const page: readonly JobRow[] = await run(channel, "jobs", { after, limit: PAGE });
-      for (const row of page) {
-        unseen.delete(row.id);
-        if (!lanes.has(row.id)) lanes.append(row, undefined, now());
+      const page: readonly LoadedJob[] = await run(channel, "jobs", { after, limit: PAGE });
+      for (const job of page) {
+        unseen.delete(job[0]);
+        if (!lanes.has(job[0])) lanes.append(toJobRow(job), undefined, now());
       }
-      after = page.at(-1)?.id ?? after;
+      after = page.at(-1)?.[0] ?? after;
       if (page.length < PAGE) break;
     }
     lanes.remove(unseen, now());
@@ -100,6 +100,11 @@ export function createOwned(now: () => number): Owned {
       isLoaded = false;
     },
   };
+}
+
+function toJobRow(job: LoadedJob): JobRow {
+  const [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, progress] = job;
+  return { ...(progress ?? FRESH_ROW), id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf };
 }
 
 /** By itself, before or beside the commits of all others. */

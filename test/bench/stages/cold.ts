@@ -36,8 +36,9 @@ async function measure(hot: number, cold: number): Promise<readonly number[]> {
     sent.push(deliver(receiver, bodyOf([record], COLD)));
   }
   await Promise.all(sent);
-  await receiver.idle();
-  await receiver.close();
+  while (waits.length < sent.length) await sleep(1);
+  // What is left of the hot lane is nobody's figure.
+  await receiver.close({ drainMs: 0 });
   if (waits.length < cold / 2)
     throw new Error(`the hot lane was done after ${waits.length} cold jobs, expected ${cold / 2}`);
   return waits;
