@@ -69,12 +69,12 @@ describe("installed in an empty project", () => {
   afterAll(() => project?.remove());
 
   test.each(["use.mjs", "use.cjs"])("receives a delivery on this Node (%s)", async (program) => {
-    expect(await run(process.execPath, [program], project.folder)).toBe(`${process.version} handled 1\n`);
+    expect(await run(process.execPath, [program], project.folder)).toBe(`${process.version} handled 2\n`);
   });
 
   test.each(["use.mjs", "use.cjs"])("receives a delivery on Node 22.13.0 (%s)", async (program) => {
     const args = ["--yes", "--package=node@22.13.0", "--", "node", program];
-    expect(await run("npx", args, project.folder)).toBe("v22.13.0 handled 1\n");
+    expect(await run("npx", args, project.folder)).toBe("v22.13.0 handled 2\n");
   });
 
   test("brings the command `hookline`", async () => {

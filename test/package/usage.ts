@@ -1,13 +1,17 @@
 // A user's program: runs as ESM and as CommonJS, and is compiled by every TypeScript that users have.
 import { deepStrictEqual, strictEqual } from "node:assert";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import * as adapter from "hookline/adapter";
-import { createReceiver, type EventOf, memoryInbox, type Receiver } from "hookline";
+import { createReceiver, type EventOf, type Inbox, memoryInbox, type Receiver } from "hookline";
 import { expressReceiver } from "hookline/express";
 import { koaReceiver } from "hookline/koa";
 import { nodeReceiver } from "hookline/node";
 import { sign, verify } from "hookline/signature";
+import { sqliteInbox } from "hookline/sqlite";
 
 const secret = "test-signing-secret";
 const at = new Date(1_700_000_000_000);
@@ -20,9 +24,16 @@ const signed = {
 
 async function main(): Promise<void> {
   verifiesAlone();
+  const folder = mkdtempSync(join(tmpdir(), "hookline-"));
+  let handled = 0;
+  for (const inbox of [memoryInbox(), sqliteInbox(join(folder, "inbox.db"))]) handled += await handles(inbox);
+  rmSync(folder, { recursive: true });
+  process.stdout.write(`${process.version} handled ${handled}\n`);
+}
 
+async function handles(inbox: Inbox): Promise<number> {
   const seen: EventOf<"contact.updated">[] = [];
-  const receiver = createReceiver({ secret, inbox: memoryInbox(), maxAgeSeconds: 50 * 365 * 86_400 });
+  const receiver = createReceiver({ secret, inbox, maxAgeSeconds: 50 * 365 * 86_400 });
   receiver.on("contact.updated", (event) => seen.push(event));
   for (const mount of [expressReceiver(receiver), koaReceiver(receiver)]) strictEqual(typeof mount, "function");
   strictEqual(typeof adapter, "object");
@@ -37,7 +48,7 @@ async function main(): Promise<void> {
     seen.map(({ type, accountId, id }) => ({ type, accountId, id })),
     [{ type: "contact.updated", accountId: 2002, id: "c-1" }],
   );
-  process.stdout.write(`${process.version} handled ${seen.length}\n`);
+  return seen.length;
 }
 
 function verifiesAlone(): void {
