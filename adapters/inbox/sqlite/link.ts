@@ -51,6 +51,7 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
   const failures = createFailures();
   let host: InboxHost | undefined;
   let current: Channel | undefined;
+  let opening: Promise<Channel> | undefined;
   let failure = notOpen;
   let counts: Counts = EMPTY;
   let newest = 0;
@@ -146,8 +147,11 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
   return {
     async open(given) {
       if (current !== undefined || host !== undefined) return;
-      current = await start(given);
-      [host, isLoose] = [given, false];
+      const begun = start(given);
+      opening = begun;
+      const channel = await begun;
+      if (opening !== begun) throw notOpen; // it was closed meanwhile, and its thread with it
+      [current, host, isLoose, opening] = [channel, given, false, undefined];
     },
     channel() {
       if (current === undefined) throw failure;
@@ -176,9 +180,13 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
       timer?.clear();
       host = undefined;
       failure = notOpen;
-      const closing = current;
-      current = undefined;
-      await Promise.all([reopening, closing?.close()]);
+      const [closing, late] = [current, opening];
+      [current, opening] = [undefined, undefined];
+      const lateEnd = late?.then(
+        (channel) => channel.close(),
+        () => {},
+      );
+      await Promise.all([reopening, closing?.close(), lateEnd]);
     },
   };
 }

@@ -31,6 +31,27 @@ test("a closed inbox is one file that stands alone, beside an empty lock", async
   expect(["", "-wal", "-shm"].map((ending) => existsSync(`${file}${ending}`))).toEqual([true, false, false]);
 });
 
+test("an inbox that is closed while it opens leaves no thread behind", async () => {
+  const seen = { closed: false };
+  const inbox = createSqliteInbox({
+    file: join(folderFor(), "inbox.db"),
+    maxJobs: 1,
+    async openChannel(options, events) {
+      const channel = await openInline(options, events);
+      const close = async (): Promise<void> => {
+        seen.closed = true;
+        await channel.close();
+      };
+      return { ...channel, close };
+    },
+  });
+  const opened = inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 1 });
+  const refused = expect(opened).rejects.toMatchObject({ code: "storage-failed" });
+  await inbox.close();
+  await refused;
+  expect(seen.closed).toBe(true);
+});
+
 test("a close whose thread hangs ends all the same", async () => {
   const { setTimer, half } = silence();
   const seen = { abandoned: false };

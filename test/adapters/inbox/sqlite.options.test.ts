@@ -1,0 +1,45 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { createReceiver } from "hookline";
+import { sqliteInbox } from "hookline/sqlite";
+import { expect, test } from "vitest";
+import { quickFolder } from "../../support/quick-folder.ts";
+
+test.each([
+  ["", ""],
+  [":memory:", ":memory:"],
+  [undefined, "undefined"],
+  [new URL("https://example.com/inbox.db"), "https"],
+])("%j is no file", (file, got) => {
+  expect(() => sqliteInbox(file as string)).toThrow(
+    expect.objectContaining({ code: "option-invalid", message: expect.stringContaining(`got ${got}`) }),
+  );
+});
+
+test.each([
+  ["keepDoneDays", 0, "a positive number"],
+  ["keepUnhandledDays", Number.NaN, "a positive number"],
+  ["minFreeDiskBytes", -1, "a number that is not negative"],
+  ["maxJobs", "many", "a positive number"],
+])("%s of %s is refused", (name, value, expected) => {
+  expect(() => sqliteInbox("inbox.db", { [name]: value })).toThrow(
+    expect.objectContaining({
+      code: "option-invalid",
+      message: `sqliteInbox got ${name} ${value}, expected ${expected}.`,
+    }),
+  );
+});
+
+test("a file may be named by a URL, need not keep room on the disk, and is made when it is opened", async () => {
+  const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+  const file = join(folder, "inbox.db");
+  const inbox = sqliteInbox(pathToFileURL(file), { minFreeDiskBytes: 0 });
+  expect(existsSync(file)).toBe(false);
+  const receiver = createReceiver({ secret: "a secret", inbox, log: false });
+  await receiver.start();
+  expect(existsSync(file)).toBe(true);
+  expect(receiver.keeps).toBe("disk");
+  await receiver.close();
+  rmSync(folder, { recursive: true });
+});
