@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-import { run } from "./run.ts";
+import { silenceSqliteWarning } from "../../adapters/inbox/sqlite/silence-warning.ts";
+
+silenceSqliteWarning();
+const { run } = await import("./run.ts");
 
 const { argv, stdout, stderr, env } = process;
 process.exitCode = await run(argv.slice(2), {

@@ -64,7 +64,7 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
     const mine = newest;
     const { isSuspect } = failures;
     let channel: Channel | undefined;
-    const opening = openChannel(
+    const made = openChannel(
       { file, name, dedupeWindowMs, isSuspect },
       {
         counted(given) {
@@ -79,13 +79,13 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
       },
     );
     try {
-      const raw = await unlessHung(opening, { ms: isSuspect ? LOOKING_MS : SILENT_MS, setTimer });
+      const raw = await unlessHung(made, { ms: isSuspect ? LOOKING_MS : SILENT_MS, setTimer });
       const lost = (error: StorageError, of: Channel): void => {
         if (of === current) lose(error);
       };
       channel = watchedChannel(raw, { ms: SILENT_MS, setTimer, lost, ended: note });
     } catch (error) {
-      opening.then((late) => late.abandon()).catch(() => {});
+      made.then((late) => late.abandon()).catch(() => {});
       throw error;
     }
     return channel;
