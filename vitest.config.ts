@@ -10,8 +10,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // vitest leaves a core idle.
     maxWorkers: "100%",
-    // These take minutes: `npm run test:package` and `npm run test:faults`.
-    exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**"],
+    // These take minutes: `npm run test:package`, `npm run test:faults` and `npm run test:mounts`.
+    exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**", "test/mounts/**"],
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts", "adapters/**/*.ts"],

@@ -1,41 +1,16 @@
 // For authors of mounts: how a request goes in, and how a reply comes out.
 export type { MountOptions, RawRequest, ReadLimits, Reply } from "./receiver/raw.ts";
+export { toAnswering, type AfterHandlers, type OutlivesFunction } from "./receiver/answering.ts";
+export { workAfterAnswer } from "./kit/work-after-answer.ts";
 export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./receiver/body-errors.ts";
 
 // For authors of inboxes: the port in its two halves.
-export type {
-  Capabilities,
-  Claim,
-  Claimed,
-  ClaimedJob,
-  ClaimLimits,
-  Expanded,
-  Expansion,
-  Inbox,
-  InboxDisk,
-  InboxHost,
-  InboxJobs,
-  InboxStats,
-  JobError,
-  JobOutcome,
-  JobQuery,
-  JobSelection,
-  Keeps,
-  Kept,
-  NewDelivery,
-  NewEvent,
-  NewJob,
-  Readiness,
-  Settlement,
-  StoredJob,
-  Tombstone,
-  Tombstones,
-  Unexpanded,
-  UnhandledJob,
-  Worker,
-  WorkingInbox,
-  WritingInbox,
-} from "./inbox/port.ts";
+export type { Claim, Claimed, ClaimedJob, ClaimLimits, JobError, JobOutcome, Settlement } from "./inbox/claims.ts";
+export type { InboxJobs, JobQuery, JobSelection, StoredJob, UnhandledJob } from "./inbox/inbox-jobs.ts";
+export type { InboxDisk, InboxStats, Readiness } from "./inbox/inbox-stats.ts";
+export type { Expanded, Expansion, Kept, NewDelivery, NewEvent, NewJob, Unexpanded } from "./inbox/keeping.ts";
+export type { Capabilities, Inbox, InboxHost, Keeps, Worker, WorkingInbox, WritingInbox } from "./inbox/port.ts";
+export type { Tombstone, Tombstones } from "./inbox/tombstones.ts";
 export { toStored, type Delivery, type StoredDelivery } from "./inbox/delivery.ts";
 export type { Job, JobState } from "./inbox/job.ts";
 export type { Clock, Timer } from "./clock.ts";
@@ -47,3 +22,15 @@ export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts
 export { claimed, FRESH, isDue, MOST_DEATHS, orphaned, settled, SUSPECT_DEATHS, type Progress } from "./inbox/state.ts";
 export { createLaneBook, type Lane, type LaneBook, type LaneRow } from "./inbox/lane-book.ts";
 export { createChurnMap, type ChurnMap } from "./inbox/churn-map.ts";
+
+// The suite for authors of mounts: the table of answers as tests.
+export { checkHttpAdapter, type HttpCase } from "./testing/check-http-adapter.ts";
+export { createProbedReceiver } from "./testing/http-suite/probed-receiver.ts";
+export type {
+  HttpLacks,
+  HttpPlatform,
+  HttpSubject,
+  ProbedApp,
+  ProbedOptions,
+  ServedApp,
+} from "./testing/http-subject.ts";

@@ -44,6 +44,7 @@ export type { JobMoment, Observer } from "./observers.ts";
 // Mounts and queues of one's own.
 export type { StoredDelivery } from "./inbox/delivery.ts";
 export type { MountOptions, RawRequest, ReadLimits, Reply } from "./receiver/raw.ts";
+export type { AfterHandlers, OutlivesFunction, WontOutlive } from "./receiver/answering.ts";
 
 // Errors.
 export {

@@ -14,12 +14,12 @@ export interface Logger {
 }
 
 /**
- * The logger of an option: a pino on stderr at level info when none is given, silence for `false`. One that throws is
- * not heard, but it changes no answer and ends no job.
+ * The logger of an option: a pino at level info when none is given, on stderr, or on the console of an edge runtime; silence for
+ * `false`. One that throws is not heard, but it changes no answer and ends no job.
  */
 export function toLogger(log: Logger | false | undefined): Logger {
   if (log === false) return SILENT;
-  if (log === undefined) return pino({ name: "hookline", level: "info" }, pino.destination(2));
+  if (log === undefined) return defaultLogger();
   return eachLevel((level) => (facts, message) => {
     try {
       log[level](facts, message);
@@ -27,6 +27,13 @@ export function toLogger(log: Logger | false | undefined): Logger {
       // There is no place left to say so.
     }
   });
+}
+
+function defaultLogger(): Logger {
+  const options = { name: "hookline", level: "info" };
+  // pino's build for browsers, which bundlers for edge runtimes take, has none.
+  const { destination } = pino as Partial<typeof pino>;
+  return destination === undefined ? pino({ ...options, browser: { asObject: true } }) : pino(options, destination(2));
 }
 
 const INTERVAL_MS = 1_000;

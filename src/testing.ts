@@ -6,6 +6,9 @@ export { signedDelivery, type SignedDelivery, type SigningOptions } from "./test
 export { testClock, type TestClock } from "./testing/test-clock.ts";
 export type { Sendable } from "./testing/wire.ts";
 
+// For an app that runs: the table of answers as questions.
+export { checkAnswers, type CheckOptions, type Finding } from "./testing/check-answers.ts";
+
 // For authors of inboxes: the port as tests, and as a model.
 export { checkInbox, type InboxCase } from "./testing/check-inbox.ts";
 export { checkInboxModel, type InboxModelOptions } from "./testing/check-inbox-model.ts";

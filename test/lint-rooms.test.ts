@@ -66,7 +66,7 @@ describe("the table of rooms", () => {
   });
 
   test.each([
-    ["src/protocol/envelope.ts", "zod"],
+    ["src/protocol/envelope.ts", "zod/mini"],
     ["src/protocol/resources/email.ts", "../names.ts"],
     ["src/receiver/keep.ts", "../inbox/port.ts"],
     ["src/receiver/verify.ts", "node:crypto"],

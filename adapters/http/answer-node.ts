@@ -1,17 +1,5 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
-
-/** A reply, or one of the two below that only a mount gives. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-/** For the one mount that has nobody to pass a foreign path to. */
-export const FOREIGN_PATH: Answer = { status: 404, headers: {}, body: "" };
-
-/** A receiver decides always; should one throw all the same, nothing was acknowledged and the delivery comes again. */
-export const UNDECIDED: Answer = { status: 503, headers: { "Retry-After": "10" }, body: "" };
+import type { Answer } from "./answers.ts";
 
 const DRAIN_BYTES = 64 * 1024;
 const DRAIN_MS = 1_000;
@@ -44,9 +32,11 @@ export function answerNode(req: IncomingMessage, res: ServerResponse, answer: An
   };
   // HTTP/2 has neither a status message nor that header, and warns about both.
   const isHttp2 = req.httpVersionMajor >= 2;
-  if (!req.complete && !isHttp2) headers["Connection"] = "close";
+  // A request without a connection, as frameworks make them for tests and for functions, only knows the latter.
+  const isIn = req.complete || req.readableEnded;
+  if (!isIn && !isHttp2) headers["Connection"] = "close";
   res.writeHead(answer.status, isHttp2 ? undefined : STATUS_CODES[answer.status], headers);
-  if (!req.complete) return answerEarly(req, res, answer.body);
+  if (!isIn) return answerEarly(req, res, answer.body);
   res.end(answer.body);
 }
 

@@ -1,10 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import { types } from "node:util";
-import { bodyConsumed, type MountOptions, type RawRequest } from "../../src/adapter.ts";
-import { UsageError, type Receiver } from "../../src/index.ts";
-import { answerNode, FOREIGN_PATH, UNDECIDED, type Answer } from "./answer-node.ts";
+import { bodyConsumed, toAnswering, type MountOptions, type RawRequest } from "../../src/adapter.ts";
+import type { Receiver } from "../../src/index.ts";
+import { answerNode } from "./answer-node.ts";
+import { FOREIGN_PATH, UNDECIDED, type Answer } from "./answers.ts";
+import type { AnyMountOptions } from "./mount-fetch.ts";
+import { toPathTest } from "./path.ts";
 import { declaredLength, readNode } from "./read-node.ts";
+import { withSource } from "./with-source.ts";
 
 /** One request as a framework over `node:http` hands it on. */
 interface Arrival<Req> {
@@ -22,8 +26,8 @@ interface Arrival<Req> {
 export interface Advice {
   /** The bytes are gone. */
   readonly consumed: string;
-  /** They survived this time. */
-  readonly parsedBefore: string;
+  /** They survived this time. Left out where a platform always parses, and there is nothing to change. */
+  readonly parsedBefore?: string;
 }
 
 export interface NodeMount<Req> {
@@ -37,22 +41,19 @@ export interface NodeMount<Req> {
 
 /**
  * What the mounts over `node:http` share.
- * @throws UsageError `option-invalid` for a `path` that no request can have
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
  */
-export function createNodeMount<Req>(receiver: Receiver, options: MountOptions<Req>, advice: Advice): NodeMount<Req> {
-  const { path, source } = options;
-  if (path !== undefined && !/^\/[^?#]*$/.test(path)) {
-    throw new UsageError(
-      "option-invalid",
-      `A mount's path is compared with the URL's path, got ${JSON.stringify(path)}.`,
-      {
-        fix: 'Begin it with "/", and leave the query out: `{ path: "/webhooks" }`.',
-      },
-    );
-  }
+export function createNodeMount<Req>(
+  receiver: Receiver,
+  options: AnyMountOptions<Req>,
+  advice: Advice,
+): NodeMount<Req> {
+  const { source } = options;
+  const isFor = toPathTest(options.path);
+  const answering = toAnswering(options);
   return {
-    isFor: (url) => path === undefined || pathOf(url) === path,
-    serve: (arrival) => send(arrival, () => receiver.receive(toRawRequest(arrival, source, advice))),
+    isFor,
+    serve: (arrival) => send(arrival, () => receiver.receive(toRawRequest(arrival, source, advice), answering)),
     refuse: (arrival) => send(arrival, () => Promise.resolve(FOREIGN_PATH)),
   };
 }
@@ -60,14 +61,7 @@ export function createNodeMount<Req>(receiver: Receiver, options: MountOptions<R
 function toRawRequest<Req>(arrival: Arrival<Req>, source: MountOptions<Req>["source"], advice: Advice): RawRequest {
   const { req, url, request } = arrival;
   const raw = { method: req.method ?? "", url, headers: req.headers, ...bodyOf(arrival, advice) };
-  if (typeof source !== "function") return source === undefined ? raw : { ...raw, source };
-  return {
-    ...raw,
-    // The receiver reads it once the headers have passed: before that, strangers do not reach the user's function.
-    get source() {
-      return source(request);
-    },
-  };
+  return withSource(raw, source, request);
 }
 
 async function send({ req, res }: Pick<Arrival<unknown>, "req" | "res">, decide: () => Promise<Answer>): Promise<void> {
@@ -115,11 +109,4 @@ function isUntouched(req: IncomingMessage): boolean {
 function bytesOf(thing: unknown): Uint8Array | undefined {
   if (typeof thing === "string") return Buffer.from(thing);
   return types.isUint8Array(thing) ? thing : undefined;
-}
-
-/** A proxy may send the whole URL in the request line (RFC 9112, section 3.2.2). */
-function pathOf(url: string): string {
-  if (!url.startsWith("/") && URL.canParse(url)) return new URL(url).pathname;
-  const query = url.indexOf("?");
-  return query === -1 ? url : url.slice(0, query);
 }

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { isHooklineError } from "../index.ts";
 import { assertGiven, parseArguments } from "./arguments.ts";
+import { check } from "./check.ts";
 import { CommandError } from "./command-error.ts";
 import type { Command, Io } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
@@ -11,7 +12,7 @@ import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 
 /** What can follow `hookline`, in the order of the help. */
-const COMMANDS: readonly Command[] = [serve, send, explainCommand, inboxCommand];
+const COMMANDS: readonly Command[] = [serve, send, check, explainCommand, inboxCommand];
 
 /** Those of several words, too; the longest that fits is meant. */
 const ALL: readonly Command[] = [...COMMANDS, ...INBOX_COMMANDS].toSorted((a, b) => b.name.length - a.name.length);

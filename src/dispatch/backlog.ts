@@ -1,4 +1,6 @@
-import type { Expanded, Expansion, NewEvent, NewJob, Unexpanded, UnhandledJob, WorkingInbox } from "../inbox/port.ts";
+import type { UnhandledJob } from "../inbox/inbox-jobs.ts";
+import type { Expanded, Expansion, NewEvent, NewJob, Unexpanded } from "../inbox/keeping.ts";
+import type { WorkingInbox } from "../inbox/port.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import { EXPAND_AT_ONCE, expandEvents, jobsOf } from "./expand.ts";
 import type { WorkParts } from "./parts.ts";
@@ -11,8 +13,8 @@ const PAGE = 100;
 export interface Backlog {
   /** Gives unhandled jobs to those who handle them now: before anything newer is expanded. */
   reopen(): Promise<void>;
-  /** Expands all there is room for, oldest first. */
-  expand(): Promise<void>;
+  /** Expands the oldest, as much as one commit may carry. @returns whether there was any, and room for it */
+  expand(): Promise<boolean>;
 }
 
 export interface BacklogOptions {
@@ -71,16 +73,14 @@ export function createBacklog(
       }
     },
     async expand() {
-      while (!stopped()) {
-        const page = await inbox.unexpanded(PAGE);
-        if (page.length === 0) return;
-        const part = nextPart(page);
-        const seen = await inbox.expand(part);
-        for (const [index, { events }] of part.entries())
-          expanded(page[index] as Unexpanded, events, seen[index] as Expanded);
-        wake();
-        await nextTurn();
-      }
+      const page = await inbox.unexpanded(PAGE);
+      if (page.length === 0) return false;
+      const part = nextPart(page);
+      const seen = await inbox.expand(part);
+      for (const [index, { events }] of part.entries())
+        expanded(page[index] as Unexpanded, events, seen[index] as Expanded);
+      await nextTurn();
+      return true;
     },
   };
 }

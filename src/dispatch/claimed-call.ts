@@ -1,4 +1,4 @@
-import type { Claim, ClaimedJob } from "../inbox/port.ts";
+import type { Claim, ClaimedJob } from "../inbox/claims.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 import type { CallFacts } from "./context.ts";
 import type { Handlers, Registration } from "./handlers.ts";

@@ -1,5 +1,6 @@
 import { createFifo } from "../inbox/fifo.ts";
-import type { Claim, JobOutcome, WorkingInbox } from "../inbox/port.ts";
+import type { Claim, JobOutcome } from "../inbox/claims.ts";
+import type { WorkingInbox } from "../inbox/port.ts";
 import { createPace, MOST_AHEAD } from "./pace.ts";
 import type { WorkParts } from "./parts.ts";
 import type { Runner } from "./runner.ts";

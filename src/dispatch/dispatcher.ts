@@ -1,5 +1,6 @@
 import { ClosedError } from "../errors.ts";
-import type { Claim, WorkingInbox } from "../inbox/port.ts";
+import type { Claim } from "../inbox/claims.ts";
+import type { WorkingInbox } from "../inbox/port.ts";
 import { createBacklog, type BacklogOptions } from "./backlog.ts";
 import { createClaiming } from "./claiming.ts";
 import type { WorkParts } from "./parts.ts";
@@ -84,10 +85,9 @@ export function createDispatcher(
     try {
       while (lookAgain && working) {
         lookAgain = false;
-        if (behind) {
-          await backlog.expand();
-          behind = inbox.stats().unexpanded > 0;
-        }
+        // A part at a time: what is expanded is handled while the rest of a long backlog waits.
+        if (behind && (await backlog.expand())) lookAgain = true;
+        else behind &&= inbox.stats().unexpanded > 0;
         await claimMore();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
         // Handlers that wait for nothing would keep the loop from everything else.

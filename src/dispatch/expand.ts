@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { NewEvent, NewJob } from "../inbox/port.ts";
+import type { NewEvent, NewJob } from "../inbox/keeping.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 import { familyOf, isChangeFamily } from "../protocol/names.ts";
 import { naturalKeyOf } from "../protocol/natural-key.ts";

@@ -30,7 +30,12 @@ interface Direct {
   readonly signal: AbortSignal | undefined;
 }
 
-export function createDirectHandling(parts: WorkParts, news: Pick<News, "arrived" | "unhandled">): DirectHandling {
+/** @param apart a delivery may not wait for what another one began: they share neither lanes nor `concurrency` */
+export function createDirectHandling(
+  parts: WorkParts,
+  news: Pick<News, "arrived" | "unhandled">,
+  { apart }: { readonly apart: boolean },
+): DirectHandling {
   const { handlers, middleware, services, clock, counters, concurrency, graceMs } = parts;
   const queue = new PQueue({ concurrency });
   const inLanes = createInLanes();
@@ -69,13 +74,13 @@ export function createDirectHandling(parts: WorkParts, news: Pick<News, "arrived
   }
 
   async function attempt(direct: Direct): Promise<{ readonly error: unknown } | undefined> {
+    const begin = async (): Promise<void> => {
+      direct.signal?.throwIfAborted();
+      await run(direct);
+    };
     try {
-      await inLanes(laneOf(direct.event, direct.registration), async () => {
-        await queue.add(async () => {
-          direct.signal?.throwIfAborted();
-          await run(direct);
-        });
-      });
+      if (apart) await begin();
+      else await inLanes(laneOf(direct.event, direct.registration), () => queue.add(begin));
     } catch (error) {
       counters.failed += 1;
       return { error };

@@ -29,6 +29,8 @@ export interface Handlers {
   /** Whether some consumer handles anything of the family. */
   knowsFamily(family: string): boolean;
   readonly sealed: boolean;
+  /** Whether there is any. */
+  some(): boolean;
 }
 
 type Shelf = Map<string, Registration>;
@@ -74,6 +76,7 @@ export function createHandlers(defaults: RunLimits): Handlers {
       }
       return found;
     },
+    some: () => consumers.size > 0,
     find(consumer, type) {
       const shelf = consumers.get(consumer);
       return shelf && mostSpecific(shelf, type);

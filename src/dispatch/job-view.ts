@@ -1,5 +1,6 @@
 import type { Job } from "../inbox/job.ts";
-import type { ClaimedJob, StoredJob } from "../inbox/port.ts";
+import type { ClaimedJob } from "../inbox/claims.ts";
+import type { StoredJob } from "../inbox/inbox-jobs.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 
 /** A job as users see it. */

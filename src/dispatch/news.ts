@@ -1,6 +1,6 @@
 import type { Job, JobState } from "../inbox/job.ts";
 import type { Delivery } from "../inbox/delivery.ts";
-import type { Expanded, NewEvent } from "../inbox/port.ts";
+import type { Expanded, NewEvent } from "../inbox/keeping.ts";
 import type { EventMap, SingleEvent } from "../protocol/events.ts";
 import type { WorkParts } from "./parts.ts";
 

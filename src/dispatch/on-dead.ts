@@ -1,5 +1,5 @@
 import type { Job } from "../inbox/job.ts";
-import type { JobOutcome } from "../inbox/port.ts";
+import type { JobOutcome } from "../inbox/claims.ts";
 import { startCall } from "./call.ts";
 import { toJobOf } from "./job-view.ts";
 import type { WorkParts } from "./parts.ts";

@@ -1,4 +1,4 @@
-import type { ClaimedJob } from "../inbox/port.ts";
+import type { ClaimedJob } from "../inbox/claims.ts";
 import { eventsOf, parseDocument, type Document } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 

@@ -1,4 +1,4 @@
-import type { ClaimedJob, JobOutcome } from "../inbox/port.ts";
+import type { ClaimedJob, JobOutcome } from "../inbox/claims.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 import { toJobOf } from "./job-view.ts";
 import type { WorkParts } from "./parts.ts";

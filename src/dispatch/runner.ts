@@ -1,6 +1,6 @@
 import { ClosedError, HooklineError } from "../errors.ts";
 import { createChurnMap } from "../inbox/churn-map.ts";
-import type { Claim, JobOutcome } from "../inbox/port.ts";
+import type { Claim, JobOutcome } from "../inbox/claims.ts";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../inbox/state.ts";
 import { compose, startCall, type RunningCall } from "./call.ts";
 import { toCall, toFacts, type ClaimedCall } from "./claimed-call.ts";

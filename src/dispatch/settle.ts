@@ -1,6 +1,6 @@
 import { isHooklineError } from "../errors.ts";
 import { backoffMs } from "../inbox/backoff.ts";
-import type { ClaimedJob, JobError, JobOutcome } from "../inbox/port.ts";
+import type { ClaimedJob, JobError, JobOutcome } from "../inbox/claims.ts";
 import type { RunLimits } from "./handler.ts";
 import type { RetryLater } from "./verdicts.ts";
 

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { createBatcher } from "../inbox/batcher.ts";
-import type { Claim, Settlement, WorkingInbox } from "../inbox/port.ts";
+import type { Claim, Settlement } from "../inbox/claims.ts";
+import type { WorkingInbox } from "../inbox/port.ts";
 import type { Logger } from "../log.ts";
 
 /** Says what became of a claim, until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */

@@ -1,5 +1,5 @@
 import PQueue from "p-queue";
-import type { Claim } from "../inbox/port.ts";
+import type { Claim } from "../inbox/claims.ts";
 
 /** What runs at once: p-queue is the one place with concurrency. */
 export interface Slots {

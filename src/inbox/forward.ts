@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { StorageError, UsageError } from "../errors.ts";
 import { toStored, type StoredDelivery } from "./delivery.ts";
-import type { Inbox, Keeps, Tombstones, WritingInbox } from "./port.ts";
+import type { Inbox, Keeps, WritingInbox } from "./port.ts";
+import type { Tombstones } from "./tombstones.ts";
 
 /**
  * Keeps nothing itself: hands deliveries to a queue that the user has. When `store` resolves they are kept and answered 200; when

@@ -1,7 +1,7 @@
 import { createChurnMap } from "./churn-map.ts";
 import { createDueQueue } from "./due-queue.ts";
 import { createFifo } from "./fifo.ts";
-import type { ClaimLimits } from "./port.ts";
+import type { ClaimLimits } from "./claims.ts";
 import { isDue, SUSPECT_DEATHS, type Progress } from "./state.ts";
 
 /** What a lane book needs of a job; an inbox adds its own. */

@@ -1,7 +1,7 @@
 import { createChurnMap } from "./churn-map.ts";
 import type { LaneBook } from "./lane-book.ts";
 import type { Row, Shelf } from "./memory-shelf.ts";
-import type { Claim, Settlement } from "./port.ts";
+import type { Claim, Settlement } from "./claims.ts";
 import { claimed, orphaned, settled, type Progress } from "./state.ts";
 
 /** Claims on a memory inbox, from the moment they begin to the moment their lanes are free. */

@@ -4,7 +4,8 @@ import type { Fifo } from "./fifo.ts";
 import type { LaneBook } from "./lane-book.ts";
 import type { MemoryClaims } from "./memory-claims.ts";
 import type { Parcel, Row, Shelf } from "./memory-shelf.ts";
-import type { Claim, InboxJobs, JobQuery, JobSelection } from "./port.ts";
+import type { Claim } from "./claims.ts";
+import type { InboxJobs, JobQuery, JobSelection } from "./inbox-jobs.ts";
 
 export interface MemoryJobsParts {
   readonly shelf: Shelf;

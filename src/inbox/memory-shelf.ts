@@ -1,7 +1,10 @@
 import type { SingleEvent } from "../protocol/events.ts";
 import type { Delivery } from "./delivery.ts";
 import type { LaneRow } from "./lane-book.ts";
-import type { ClaimedJob, InboxStats, NewEvent, NewJob, StoredJob } from "./port.ts";
+import type { ClaimedJob } from "./claims.ts";
+import type { StoredJob } from "./inbox-jobs.ts";
+import type { InboxStats } from "./inbox-stats.ts";
+import type { NewEvent, NewJob } from "./keeping.ts";
 import { createRowPages } from "./row-pages.ts";
 import { FRESH } from "./state.ts";
 

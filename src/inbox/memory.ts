@@ -6,7 +6,8 @@ import { createUniqueKeys, type UniqueKeys } from "./memory-dedupe.ts";
 import { memoryJobs } from "./memory-jobs.ts";
 import { createShelf, type Parcel, type Row } from "./memory-shelf.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
-import type { Expanded, Inbox, InboxHost, Kept, NewDelivery, NewEvent, Worker, WorkingInbox } from "./port.ts";
+import type { Expanded, Kept, NewDelivery, NewEvent } from "./keeping.ts";
+import type { Inbox, InboxHost, Worker, WorkingInbox } from "./port.ts";
 
 /** How much a memory inbox may hold. */
 export interface MemoryInboxOptions {

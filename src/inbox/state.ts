@@ -1,5 +1,5 @@
 import type { JobState } from "./job.ts";
-import type { JobError, JobOutcome } from "./port.ts";
+import type { JobError, JobOutcome } from "./claims.ts";
 
 /** How far a job has come. Never changed in place: the fresh ones of an inbox share one. */
 export interface Progress {

@@ -7,6 +7,8 @@ import { UsageError } from "../errors.ts";
 import type { Receiver } from "./face.ts";
 import { fromStored } from "../inbox/delivery.ts";
 import { createErroredSubscriptions } from "./errored-subscriptions.ts";
+import { createFreezing } from "./freezing.ts";
+import { functionPlatform, keepsRequestsApart } from "./function-platform.ts";
 import { createHealth } from "./health.ts";
 import { asWorking, asWriting } from "../inbox/halves.ts";
 import type { Job } from "../inbox/job.ts";
@@ -22,6 +24,7 @@ import type { EventName } from "../protocol/events.ts";
 import { createBrake } from "../receiver/brake.ts";
 import type { Gate } from "../receiver/gate.ts";
 import { createIntake } from "../receiver/intake.ts";
+import { createHandleFirst } from "../receiver/after-handlers.ts";
 import { createKeeper } from "../receiver/keep.ts";
 import { receive } from "../receiver/receiver.ts";
 import { createReporter } from "../receiver/report.ts";
@@ -84,7 +87,9 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const news = createNews({ counters, observers, log, logContent, listeners, lifecycle: subscriptions.heard });
   const working = asWorking(inbox);
   const work = createWork(working, parts, news);
-  const direct = createDirectHandling(parts, news);
+  const platform = functionPlatform(process.env, navigator.userAgent);
+  const apart = keepsRequestsApart(platform);
+  const direct = createDirectHandling(parts, news, { apart });
   const intake = createIntake(resolved.maxInFlightBytes);
   const keeper = createKeeper({
     inbox,
@@ -94,7 +99,17 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     expand: work.expand,
     kept: work.kept,
     committed: work.wake,
+    apart,
   });
+  const handleFirst = createHandleFirst({
+    handle(delivery, signal) {
+      handlers.seal();
+      return direct.handle(delivery, signal);
+    },
+    intake,
+    clock,
+  });
+  const freezing = createFreezing({ keeps: inbox.keeps, platform, log });
   const lifecycle = createLifecycle({ inbox, opening, secrets, handlers, work, direct, keeper, clock, log });
   const hands = createJobHands({
     inbox: working,
@@ -115,6 +130,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     recent,
     subscriptions,
     unhandledNames: news.unhandledNames,
+    freezing,
     clock,
     log: throttled,
   });
@@ -130,6 +146,8 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     gate: () => gate,
     brake,
     keeper,
+    handleFirst,
+    keeping: freezing.saw,
     reporter,
   };
 
@@ -158,7 +176,10 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     },
     unsubscribe: (subscription, reason, { source } = {}) => unsubscriber.put({ subscription, reason, source }),
     resubscribe: (subscription, { source } = {}) => unsubscriber.lift(subscription, source),
-    start: () => lifecycle.start(),
+    start() {
+      freezing.saw();
+      return lifecycle.start();
+    },
     async idle() {
       await keeper.drained();
       await work.idle();
@@ -175,7 +196,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     }),
     observe: (observer) => observers.add(observer),
     jobs: hands.jobs,
-    receive: (request) => receive(request, receiving),
+    receive: (request, answering) => receive(request, receiving, answering),
     async handle(delivery, { signal } = {}) {
       lifecycle.assertOpen();
       handlers.seal();
@@ -185,7 +206,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
       await receiver.close();
     },
   };
-  setInternals(receiver, { clock, works: working !== undefined, expandedListeners: listeners });
+  setInternals(receiver, { clock, works: working !== undefined, handles: handlers.some, expandedListeners: listeners });
   return receiver;
 }
 

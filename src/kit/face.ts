@@ -5,6 +5,7 @@ import type { Keeps } from "../inbox/port.ts";
 import type { Observer } from "../observers.ts";
 import type { EventName, EventOf, Id } from "../protocol/events.ts";
 import type { Gate } from "../receiver/gate.ts";
+import type { AfterHandlers } from "../receiver/answering.ts";
 import type { RawRequest, Reply } from "../receiver/raw.ts";
 import type { Jobs } from "./jobs-face.ts";
 
@@ -129,8 +130,11 @@ export interface Receiver<out K extends Keeps = Keeps> {
   observe(observer: Observer): () => void;
   /** Listing, replaying, dropping and erasing jobs by hand. */
   readonly jobs: Jobs;
-  /** One request in, one answer out: for one's own mount. Never rejects. */
-  receive(request: RawRequest): Promise<Reply>;
+  /**
+   * One request in, one answer out: for one's own mount. Never rejects.
+   * @param answering answers after the handlers, instead of as soon as the delivery is kept
+   */
+  receive(request: RawRequest, answering?: AfterHandlers): Promise<Reply>;
   /**
    * For one's own queue: each event once, in order, without retries of ours.
    * @throws HooklineError `handle-failed` when a handler failed: let the queue give the delivery again

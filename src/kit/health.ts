@@ -1,9 +1,11 @@
 import type { Clock } from "../clock.ts";
-import type { InboxStats, WorkingInbox } from "../inbox/port.ts";
+import type { InboxStats } from "../inbox/inbox-stats.ts";
+import type { WorkingInbox } from "../inbox/port.ts";
 import type { Logger } from "../log.ts";
 import type { Brake } from "../receiver/brake.ts";
 import type { ErroredSubscriptions } from "./errored-subscriptions.ts";
 import type { Health, Stats } from "./face.ts";
+import type { Freezing } from "./freezing.ts";
 import type { Opening } from "./opening.ts";
 import { diskProblems } from "./problems/disk.ts";
 import { countOf, toProblem, type Problem } from "./problems/problem.ts";
@@ -24,6 +26,7 @@ export interface HealthParts extends ReceivingState {
   readonly recent: RecentRefusals;
   readonly subscriptions: Pick<ErroredSubscriptions, "list">;
   readonly unhandledNames: ReadonlyMap<string, number>;
+  readonly freezing: Pick<Freezing, "problems">;
   readonly clock: Clock;
   /** Throttled: a probe asks every few seconds. */
   readonly log: Logger;
@@ -31,7 +34,8 @@ export interface HealthParts extends ReceivingState {
 
 /** What `receiver.health()` says. Costs nothing while nobody asks. */
 export function createHealth(parts: HealthParts): () => Promise<Health> {
-  const { opening, closing, working, work, role, brake, recent, subscriptions, unhandledNames, clock, log } = parts;
+  const { opening, closing, working, work, role, brake, recent, subscriptions, freezing, unhandledNames, clock, log } =
+    parts;
 
   /** One turn is enough for an inbox in memory; a slower one is found open at the next call. */
   async function open(): Promise<void> {
@@ -75,6 +79,7 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
         ...subscriptionProblems(subscriptions.list()),
         ...silent,
         ...diskProblems(stats.disk, clock.now()),
+        ...freezing.problems(),
         ...workingProblems({ ...state, role: role(), closing: closing() }),
       ],
       waiting: stats.waiting + stats.unexpanded,

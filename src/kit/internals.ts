@@ -8,6 +8,8 @@ export interface Internals {
   readonly clock: Clock;
   /** Its inbox has a working half. */
   readonly works: boolean;
+  /** A handler was registered. */
+  readonly handles: () => boolean;
   /** Told of what each delivery was expanded to; take yours out again. */
   readonly expandedListeners: Set<ExpandedListener>;
 }
@@ -17,6 +19,11 @@ const known = new WeakMap<Receiver, Internals>();
 /** Remembers them for as long as the receiver lives. */
 export function setInternals(receiver: Receiver, internals: Internals): void {
   known.set(receiver, internals);
+}
+
+/** Undefined for a receiver that a test made up. */
+export function insideOf(receiver: Receiver): Internals | undefined {
+  return known.get(receiver);
 }
 
 /** @throws UsageError `receiver-invalid` for anything that `createReceiver` did not make */

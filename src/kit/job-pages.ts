@@ -1,5 +1,5 @@
 import { ClosedError } from "../errors.ts";
-import type { InboxJobs, JobSelection, StoredJob } from "../inbox/port.ts";
+import type { InboxJobs, JobSelection, StoredJob } from "../inbox/inbox-jobs.ts";
 import type { Pauses } from "./pauses.ts";
 
 /** Changes many jobs by hand, page by page: the loop turns between two of them, and the receiver may close there. */

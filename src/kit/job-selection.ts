@@ -1,5 +1,5 @@
 import type { JobState } from "../inbox/job.ts";
-import type { JobQuery, JobSelection } from "../inbox/port.ts";
+import type { JobQuery, JobSelection } from "../inbox/inbox-jobs.ts";
 import type { EventName } from "../protocol/events.ts";
 import { familyOf, HANDLER_NAMES } from "../protocol/names.ts";
 import { assertFields, assertId, FILTER_CHECKS, invalid, isList, PAGE_CHECKS } from "./job-checks.ts";

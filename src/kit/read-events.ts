@@ -1,5 +1,5 @@
 import { eventIn } from "../dispatch/read-back.ts";
-import type { InboxJobs, StoredJob } from "../inbox/port.ts";
+import type { InboxJobs, StoredJob } from "../inbox/inbox-jobs.ts";
 import { parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 

@@ -1,6 +1,6 @@
 import type { ContextServices } from "../dispatch/context.ts";
 import { HooklineError, UsageError } from "../errors.ts";
-import type { Tombstones } from "../inbox/port.ts";
+import type { Tombstones } from "../inbox/tombstones.ts";
 import type { Logger } from "../log.ts";
 import type { Observers } from "../observers.ts";
 import type { Id } from "../protocol/events.ts";

@@ -4,7 +4,8 @@ import type { News } from "../dispatch/news.ts";
 import type { WorkParts } from "../dispatch/parts.ts";
 import { UsageError } from "../errors.ts";
 import type { Closed } from "./face.ts";
-import type { NewEvent, WorkingInbox } from "../inbox/port.ts";
+import type { NewEvent } from "../inbox/keeping.ts";
+import type { WorkingInbox } from "../inbox/port.ts";
 import { entryCount, eventsOf } from "../protocol/envelope.ts";
 import type { KeeperOptions } from "../receiver/keep.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import type { Id } from "./events.ts";
 
 /**
@@ -14,7 +14,7 @@ export function toId(value: unknown): Id | undefined {
 }
 
 /** A field that must be an id; see {@link toId}. */
-export const idField: z.ZodType<Id> = z.transform((value: unknown, ctx) => {
+export const idField: z.ZodMiniType<Id> = z.transform((value: unknown, ctx) => {
   const id = toId(value);
   if (id !== undefined) return id;
   ctx.issues.push({ code: "custom", message: "Expected a safe integer or its decimal text.", input: value });

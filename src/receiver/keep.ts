@@ -1,8 +1,10 @@
 import { createBatcher } from "../inbox/batcher.ts";
-import type { Kept, NewEvent, WritingInbox } from "../inbox/port.ts";
+import type { Kept, NewEvent } from "../inbox/keeping.ts";
+import type { WritingInbox } from "../inbox/port.ts";
 import { StorageError } from "../errors.ts";
 import type { Clock } from "../clock.ts";
 import type { Intake } from "./intake.ts";
+import { createOneByOne } from "./one-by-one.ts";
 import { REFUSALS, type RefusalCode } from "./refusals.ts";
 import { Refused, type Admitted } from "./steps.ts";
 
@@ -28,11 +30,13 @@ export interface KeeperOptions {
   readonly kept: (admitted: Admitted, kept: Kept, events: readonly NewEvent[] | undefined) => void;
   /** A commit has ended. */
   readonly committed: () => void;
+  /** A request may not wait for what another one began. */
+  readonly apart: boolean;
 }
 
 export function createKeeper(options: KeeperOptions): Keeper {
-  const { inbox, intake, deadlineMs, clock, expand, kept, committed } = options;
-  const batcher = createBatcher<Admitted, Kept | Refused>({
+  const { inbox, intake, deadlineMs, clock, expand, kept, committed, apart } = options;
+  const batcher = (apart ? createOneByOne : createBatcher)<Admitted, Kept | Refused>({
     commit: async (batch) => {
       const events = expand(batch);
       const results = await inbox.keep(batch.map(({ delivery }, index) => ({ delivery, events: events[index] })));

@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import type { HandleFirst } from "./after-handlers.ts";
 import type { Logger } from "../log.ts";
 import type { ResolvedScheme } from "../protocol/scheme.ts";
 import type { Brake } from "./brake.ts";
@@ -7,7 +8,7 @@ import type { Intake } from "./intake.ts";
 import type { Keeper } from "./keep.ts";
 import type { Reporter } from "./report.ts";
 import type { SecretLookup } from "./ring.ts";
-import type { Tombstones } from "../inbox/port.ts";
+import type { Tombstones } from "../inbox/tombstones.ts";
 
 /** What the steps of receiving work with. */
 export interface ReceivingParts {
@@ -30,5 +31,8 @@ export interface ReceivingParts {
   readonly gateDeadlineMs: number;
   readonly brake: Brake;
   readonly keeper: Keeper;
+  readonly handleFirst: HandleFirst;
+  /** A delivery is to be handled after its answer. */
+  readonly keeping: () => void;
   readonly reporter: Reporter;
 }

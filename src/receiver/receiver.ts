@@ -1,19 +1,25 @@
+import type { Kept } from "../inbox/keeping.ts";
 import { isGoodToken, tokenOf } from "../protocol/handshake.ts";
 import { admit } from "./admit.ts";
+import type { AfterHandlers } from "./answering.ts";
 import { check } from "./check.ts";
 import { Decision } from "./decision.ts";
 import type { ReceivingParts } from "./parts.ts";
 import type { RawRequest, Reply } from "./raw.ts";
 import { read } from "./read.ts";
 import { replyKept, replyRefused, replyToken, replyUnwanted } from "./reply.ts";
-import { Refused } from "./steps.ts";
+import { Refused, type Admitted } from "./steps.ts";
 import { verify } from "./verify.ts";
 
 /**
  * The way of a request, in the order of the table of answers. Never rejects: whatever throws on the way, nothing was acknowledged.
  */
-export async function receive(request: RawRequest, parts: ReceivingParts): Promise<Reply> {
-  const outcome = await decide(request, parts).catch((error: unknown) => new Refused("internal", error));
+export async function receive(
+  request: RawRequest,
+  parts: ReceivingParts,
+  answering: AfterHandlers | undefined,
+): Promise<Reply> {
+  const outcome = await decide(request, parts, answering).catch((error: unknown) => new Refused("internal", error));
   if (outcome instanceof Refused) {
     const reply = replyRefused(outcome);
     parts.reporter.refused(outcome, reply.status);
@@ -23,7 +29,11 @@ export async function receive(request: RawRequest, parts: ReceivingParts): Promi
   return outcome;
 }
 
-async function decide(request: RawRequest, parts: ReceivingParts): Promise<Reply | Refused> {
+async function decide(
+  request: RawRequest,
+  parts: ReceivingParts,
+  answering: AfterHandlers | undefined,
+): Promise<Reply | Refused> {
   if (request.parsedBefore !== undefined) parts.reporter.parsedBefore(request.parsedBefore);
   const checked = check(request, parts);
   if (checked instanceof Refused) return checked;
@@ -41,6 +51,11 @@ async function decide(request: RawRequest, parts: ReceivingParts): Promise<Reply
     parts.reporter.unwanted(verified, admitted);
     return replyUnwanted(admitted);
   }
-  const kept = await parts.keeper.keep(admitted);
-  return kept instanceof Refused ? kept : replyKept(token);
+  const safe = await (answering === undefined ? keep(admitted, parts) : parts.handleFirst(admitted, answering));
+  return safe instanceof Refused ? safe : replyKept(token);
+}
+
+function keep(admitted: Admitted, { keeper, keeping }: ReceivingParts): Promise<Kept | Refused> {
+  keeping();
+  return keeper.keep(admitted);
 }

@@ -20,6 +20,8 @@ export type RefusalCode =
   | "storage-failed"
   | "storage-late"
   | "inbox-full"
+  | "handlers-failed"
+  | "handlers-late"
   | "internal";
 
 export interface Refusal {
@@ -129,6 +131,18 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
     level: "error",
     message: "The inbox is full.",
     fix: "Handlers are slower than the stream, or blocked: look at `stats()`; or take a durable inbox.",
+  },
+  "handlers-failed": {
+    status: 503,
+    level: "error",
+    message: "A handler failed, and the answer waits for the handlers.",
+    fix: "See the cause; all of the delivery runs again when it is redelivered. `GiveUp` ends that.",
+  },
+  "handlers-late": {
+    status: 503,
+    level: "error",
+    message: "The handlers took longer than `deadlineMs`.",
+    fix: "Make them faster, or raise `deadlineMs` as far as the platform allows.",
   },
   internal: {
     status: 503,

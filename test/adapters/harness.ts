@@ -24,7 +24,7 @@ export const DELIVERY = JSON.stringify({
 export const ACKNOWLEDGED = { status: 200, body: "", headers: { "content-length": "0" } };
 
 export interface Receiving {
-  readonly receiver: Receiver;
+  readonly receiver: Receiver<"network">;
   readonly kept: readonly StoredDelivery[];
   /** The bodies of what was kept. */
   bodies(): readonly string[];
@@ -32,11 +32,11 @@ export interface Receiving {
 }
 
 /** A receiver whose queue is an array. */
-export function receiving(options: Partial<ReceiverOptions> = {}): Receiving {
+export function receiving(options: Partial<Omit<ReceiverOptions, "inbox">> = {}): Receiving {
   const kept: StoredDelivery[] = [];
   const log = logBook();
   const inbox = forwardInbox(async (deliveries) => void kept.push(...deliveries));
-  const receiver: Receiver = createReceiver({ secret: SECRET, inbox, log: log.logger, ...options });
+  const receiver = createReceiver({ secret: SECRET, inbox, log: log.logger, ...options });
   return {
     receiver,
     kept,
@@ -48,7 +48,7 @@ export function receiving(options: Partial<ReceiverOptions> = {}): Receiving {
 /** A receiver that decides what the test says, and has seen what the mount gave it. */
 export function deciding(
   decide: (request: RawRequest) => Promise<Reply>,
-): Receiver & { readonly seen: readonly RawRequest[] } {
+): Receiver<"network"> & { readonly seen: readonly RawRequest[] } {
   const seen: RawRequest[] = [];
   const own = {
     seen,
@@ -57,7 +57,7 @@ export function deciding(
       return decide(request);
     },
   };
-  return own as unknown as Receiver & { readonly seen: readonly RawRequest[] };
+  return own as unknown as Receiver<"network"> & { readonly seen: readonly RawRequest[] };
 }
 
 export function reply(status: Reply["status"], body = "", headers: Reply["headers"] = {}): Reply {

@@ -20,19 +20,19 @@ afterAll(() => tracer?.remove());
 const OFTEN = "wal_autocheckpoint=300";
 
 test("row 2: a power cut loses nothing that was acknowledged", async () => {
-  const happenings = await record({ library: tracer.library }, (stage) => load(stage, 600));
+  const happenings = await record({ shim: tracer.shim }, (stage) => load(stage, 600));
   const focus = between(happenings, ["closing", "closed"]);
   expect(await tryCuts(happenings, { title: "under load", rounds: rounds(25), focus })).toEqual([]);
 });
 
 test("row 2: a power cut while the log is written back, or while it closes, loses nothing that was acknowledged", async () => {
-  const happenings = await record({ library: tracer.library, pragmas: OFTEN }, (stage) => load(stage, 1_000));
+  const happenings = await record({ shim: tracer.shim, pragmas: OFTEN }, (stage) => load(stage, 1_000));
   const focus = between(happenings, ["closing", "closed"]);
   expect(await tryCuts(happenings, { title: "with checkpoints", rounds: rounds(40), focus })).toEqual([]);
 });
 
 test("row 2: a power cut while another process takes over loses nothing that was acknowledged", async () => {
-  const happenings = await record({ library: tracer.library, pragmas: OFTEN }, async (stage) => {
+  const happenings = await record({ shim: tracer.shim, pragmas: OFTEN }, async (stage) => {
     const { notebook } = stage;
     const [working, standby] = [await stage.start(), await stage.start()];
     notebook.note("ready", "");
@@ -49,7 +49,7 @@ test("row 2: a power cut while another process takes over loses nothing that was
 });
 
 test("row 2: after a power cut what was erased does not come back, once that was confirmed", async () => {
-  const happenings = await record({ library: tracer.library }, async (stage) => {
+  const happenings = await record({ shim: tracer.shim }, async (stage) => {
     const { notebook } = stage;
     const receiver = await stage.start();
     notebook.note("ready", "");
@@ -64,7 +64,7 @@ test("row 2: after a power cut what was erased does not come back, once that was
 });
 
 test("row 2: a power cut while old ones are removed and the file shrinks loses nothing that was not handled", async () => {
-  const setting = { library: tracer.library, pragmas: OFTEN, keepDoneDays: 1e-6 };
+  const setting = { shim: tracer.shim, pragmas: OFTEN, keepDoneDays: 1e-6 };
   const happenings = await record(setting, async (stage) => {
     const { notebook } = stage;
     const receiver = await stage.start();
@@ -80,7 +80,7 @@ test("row 2: a power cut while old ones are removed and the file shrinks loses n
 });
 
 test("row 2: the power cuts see that a sync is missing", async () => {
-  const happenings = await record({ library: tracer.library, pragmas: "synchronous=1" }, (stage) => load(stage, 300));
+  const happenings = await record({ shim: tracer.shim, pragmas: "synchronous=1" }, (stage) => load(stage, 300));
   const wrong = await tryCuts(happenings, {
     title: "with synchronous=NORMAL, which is to lose some",
     rounds: Math.max(rounds(10), 5),

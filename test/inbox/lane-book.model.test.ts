@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createLaneBook } from "../../src/inbox/lane-book.ts";
-import type { JobOutcome } from "../../src/inbox/port.ts";
+import type { JobOutcome } from "../../src/inbox/claims.ts";
 import { isDue, SUSPECT_DEATHS } from "../../src/inbox/state.ts";
 import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createLaneBook, type LaneBook } from "../../src/inbox/lane-book.ts";
-import type { JobOutcome } from "../../src/inbox/port.ts";
+import type { JobOutcome } from "../../src/inbox/claims.ts";
 import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";
 
 const T = 1_000_000;

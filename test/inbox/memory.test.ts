@@ -1,6 +1,7 @@
 import { memoryInbox, StorageError, UsageError, type MemoryInboxOptions } from "hookline";
 import { describe, expect, test } from "vitest";
-import type { NewDelivery, WorkingInbox } from "../../src/inbox/port.ts";
+import type { NewDelivery } from "../../src/inbox/keeping.ts";
+import type { WorkingInbox } from "../../src/inbox/port.ts";
 import { openBench } from "../../src/testing/inbox-suite/bench.ts";
 import { mail, raw, told, UNHANDLED } from "../../src/testing/inbox-suite/deliveries.ts";
 import {

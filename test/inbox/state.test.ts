@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JobOutcome } from "../../src/inbox/port.ts";
+import type { JobOutcome } from "../../src/inbox/claims.ts";
 import { claimed, FRESH, isDue, orphaned, settled, type Progress } from "../../src/inbox/state.ts";
 
 const T = Date.parse("2026-05-06T07:08:09Z");

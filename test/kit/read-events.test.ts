@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StoredJob } from "../../src/inbox/port.ts";
+import type { StoredJob } from "../../src/inbox/inbox-jobs.ts";
 import { readEvents } from "../../src/kit/read-events.ts";
 import { toStored } from "../../src/inbox/delivery.ts";
 import { bodyOf, change, makeDelivery } from "../support/make-delivery.ts";

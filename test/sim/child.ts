@@ -33,7 +33,7 @@ const dice = createDice(Number(seed) * 1_000 + Number(number));
 const sameForAll = createDice(Number(seed));
 const { limits, arrivals } = makeTemper(sameForAll);
 const plan = makePlan(sameForAll);
-const { inbox, pending } = watched(createSqliteInbox({ file, maxJobs: 500_000 }));
+const { inbox, pending } = watched(createSqliteInbox({ file }));
 // As long as something waits for the file, no time passes.
 const { turns } = createPace({
   get pending() {

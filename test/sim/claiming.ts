@@ -1,4 +1,4 @@
-import type { Claim, Claimed, ClaimLimits, JobOutcome, Settlement } from "../../src/inbox/port.ts";
+import type { Claim, Claimed, ClaimLimits, JobOutcome, Settlement } from "../../src/inbox/claims.ts";
 import { leave, show, type Books, type Call, type Entry, type LifeFacts, type OpenClaim } from "./books.ts";
 import { isMoreToMerge, judge } from "./rules.ts";
 

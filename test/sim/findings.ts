@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import type { StoredJob } from "../../src/inbox/port.ts";
+import type { StoredJob } from "../../src/inbox/inbox-jobs.ts";
 import { toLogger } from "../../src/log.ts";
 import { openInline } from "../adapters/inbox/inline-channel.ts";
 import { fakeClock } from "../support/fake-clock.ts";
@@ -19,7 +19,7 @@ export interface FoundJob extends StoredJob {
 }
 
 export async function findIn(file: string): Promise<Findings> {
-  const inbox = createSqliteInbox({ file, maxJobs: 1, openChannel: openInline });
+  const inbox = createSqliteInbox({ file, openChannel: openInline });
   await inbox.open({ name: "default", clock: fakeClock(), log: toLogger(false), dedupeWindowMs: 60_000 });
   const jobs: FoundJob[] = [];
   for (let after: string | undefined = "0"; after !== undefined;) {

@@ -1,4 +1,4 @@
-import type { JobOutcome } from "../../src/inbox/port.ts";
+import type { JobOutcome } from "../../src/inbox/claims.ts";
 import { show, type Books, type Call, type End, type Entry, type OpenClaim } from "./books.ts";
 import { mergeOf, specFor, type Spec } from "./plans.ts";
 

@@ -29,9 +29,6 @@ export interface Store {
   end(): void;
 }
 
-/** No world is to lose a job by its age: that would be another story. */
-const FOR_EVER_MS = 1e12;
-
 export function openStore(name: StoreName): Store {
   return name === "memory" ? inMemory() : inFile(name === "sqlite-thread");
 }
@@ -51,13 +48,8 @@ function inMemory(): Store {
 function inFile(isApart: boolean): Store {
   const folder = mkdtempSync(join(quickFolder(), "hookline-"));
   const file = join(folder, "inbox.db");
-  const make = () =>
-    createSqliteInbox({
-      file,
-      maxJobs: 500_000,
-      keepUnhandledMs: FOR_EVER_MS,
-      openChannel: isApart ? openChannel : openInline,
-    });
+  // No world loses a job by its age: that would be another story.
+  const make = () => createSqliteInbox({ file, openChannel: isApart ? openChannel : openInline });
   let bare = make();
   let own = watched(bare);
 

@@ -25,7 +25,7 @@ const KEEP_MS = 180_000;
 /** Pushes deliveries through a receiver on a file, with retention at work. */
 export async function* soak({ file, deliveries, points }: SoakOptions): AsyncGenerator<Point> {
   const clock = fastClock(TIMES);
-  const inbox = createSqliteInbox({ file, maxJobs: 500_000, keepDoneMs: KEEP_MS, keepUnhandledMs: KEEP_MS });
+  const inbox = createSqliteInbox({ file, keepDoneMs: KEEP_MS, keepUnhandledMs: KEEP_MS });
   const limits = { concurrency: 100, keepDeadlineMs: 60_000 * TIMES, timeoutMs: 0 };
   const receiver = createReceiver({ secret: SECRET, inbox, clock, log: false, ...limits });
   receiver.on("email", () => {}).on("tracking", () => {});

@@ -41,6 +41,16 @@ export async function serve(listener: RequestListener): Promise<Served> {
   };
 }
 
+/** A port that nobody has, for a program that must be told one. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
 export interface Sent {
   /** @default "POST" */
   readonly method?: string | undefined;

@@ -1,5 +1,5 @@
 import type { LaneRow } from "../../src/inbox/lane-book.ts";
-import type { JobOutcome } from "../../src/inbox/port.ts";
+import type { JobOutcome } from "../../src/inbox/claims.ts";
 import { claimed, FRESH, settled } from "../../src/inbox/state.ts";
 
 export interface TestRow extends LaneRow {

@@ -62,7 +62,9 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
   "Whether several processes can receive into it.",
 ]);
 
-const port = readFileSync(join(import.meta.dirname, "../../src/inbox/port.ts"), "utf8");
+/** The port in its verbs, and what goes through them. */
+const PORT = ["port", "keeping", "claims", "inbox-jobs", "tombstones", "inbox-stats"] as const;
+const port = PORT.map((name) => readFileSync(join(import.meta.dirname, `../../src/inbox/${name}.ts`), "utf8")).join("");
 
 /** What stands beside each member, on one line. */
 const docs = [...port.matchAll(/\/\*\*(.*?)\*\//gs)].map(([, text = ""]) =>

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Counters } from "./counters.ts";
 import type { Operations } from "./operations.ts";
+import { CODE, primaryCode } from "./result-codes.ts";
 
 /** One thing to do in a commit, by the name of its operation. */
 export interface Task {
@@ -32,7 +33,16 @@ export interface TaskError {
 }
 
 /** SQLite's primary codes after which the whole file is in question, or the disk: no task of the batch was at fault. */
-const OF_THE_FILE: ReadonlySet<number> = new Set([5, 6, 8, 10, 11, 13, 14, 26]); // busy locked readonly ioerr corrupt full cantopen notadb
+const OF_THE_FILE: ReadonlySet<number | undefined> = new Set([
+  CODE.busy,
+  CODE.locked,
+  CODE.readonly,
+  CODE.ioError,
+  CODE.corrupt,
+  CODE.full,
+  CODE.cannotOpen,
+  CODE.notADatabase,
+]);
 
 /** Runs batches, each in one transaction. */
 export function createBatchRunner(
@@ -77,8 +87,7 @@ export function createBatchRunner(
 type Operation = (input: unknown, body: Uint8Array) => unknown;
 
 function isOfTheFile(error: unknown): boolean {
-  const { errcode, code } = toTaskError(error);
-  return code === "epoch-stale" || (errcode !== undefined && OF_THE_FILE.has(errcode % 256));
+  return toTaskError(error).code === "epoch-stale" || OF_THE_FILE.has(primaryCode(error));
 }
 
 /** An error as it crosses between threads. */

@@ -1,6 +1,7 @@
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { StorageError } from "../../../src/adapter.ts";
+import { freeBytes } from "./free-bytes.ts";
 
 /** How much room there is on the disk of a file. Looked at when somebody asks, and no more than once a second. */
 export interface FreeDisk {
@@ -69,8 +70,7 @@ export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }
 }
 
 async function ofStatfs(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
+  return freeBytes(await statfs(folder));
 }
 
 function toMiB(bytes = 0): string {

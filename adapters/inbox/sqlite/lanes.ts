@@ -10,14 +10,15 @@ import {
   type JobOutcome,
   type Progress,
 } from "../../../src/adapter.ts";
-import type { JobRow } from "./messages.ts";
+import { createMarker } from "./marker.ts";
 import type { Mark } from "./ownership.ts";
-import { toClaimed, toRow, type Held, type Hold, type Row } from "./row.ts";
+import { toClaimed, type Hold, type Row } from "./row.ts";
+import { createRows } from "./rows.ts";
 
 /** The lanes of a file in memory: SQL is the truth, and changes first. */
 export interface Lanes {
   /** In the order of ids. */
-  append(job: JobRow, held: Held | undefined, now: number): void;
+  append(row: Row, now: number): void;
   /** Undefined where too much is held already. */
   hold(delivery: Delivery): Hold | undefined;
   take(limits: ClaimLimits, now: number): readonly Row[][];
@@ -38,8 +39,8 @@ export interface Lanes {
   /** The last mark may not be in the file. */
   unmark(): void;
   has(id: number): boolean;
-  /** Those that nobody has claimed. */
-  unclaimed(): readonly number[];
+  /** Those that nobody has claimed, of a range of ids of which `after` is not. */
+  unclaimed(after: number, to: number): readonly number[];
   nextDueAt(): number | undefined;
   suspects(): boolean;
   readonly size: number;
@@ -59,32 +60,15 @@ interface Planned {
   readonly progress: Progress;
 }
 
-/** Bodies of deliveries that are held until all their jobs were claimed, bytes. */
-const HELD_BYTES = 32 * 1024 * 1024;
-
 export function createLanes(): Lanes {
   const book = createLaneBook<Row>();
-  const rows = createChurnMap<number, Row>();
+  const rows = createRows();
   /** Taken, and not yet in a claim. */
   const reserved = createChurnMap<number, Row>();
   const running = createChurnMap<Claim, Running>();
   /** Their handlers may run on: their lanes wait for them. */
   const lost = new Map<Claim, readonly Row[]>();
-  let marked: string | undefined = "{}";
-  let heldBytes = 0;
-
-  function letGo(row: Row): void {
-    const { held } = row;
-    row.held = undefined;
-    if (held === undefined) return;
-    held.hold.jobs -= 1;
-    if (held.hold.jobs === 0) heldBytes -= held.hold.delivery.body.byteLength;
-  }
-
-  function forget(row: Row): void {
-    letGo(row);
-    rows.delete(row.id);
-  }
+  const { mark, unmark } = createMarker();
 
   function endLost(claim: Claim, now: number): void {
     const run = lost.get(claim);
@@ -98,16 +82,11 @@ export function createLanes(): Lanes {
   }
 
   return {
-    append(job, held, now) {
-      const row = toRow(job, held);
-      if (held !== undefined) {
-        if (held.hold.jobs === 0) heldBytes += held.hold.delivery.body.byteLength;
-        held.hold.jobs += 1;
-      }
-      rows.set(row.id, row);
+    append(row, now) {
+      rows.add(row);
       book.append(row, now);
     },
-    hold: (delivery) => (heldBytes + delivery.body.byteLength <= HELD_BYTES ? { delivery, jobs: 0 } : undefined),
+    hold: rows.hold,
     take(limits, now) {
       const runs = book.take(limits, now);
       for (const row of runs.flat()) {
@@ -124,7 +103,7 @@ export function createLanes(): Lanes {
       const jobs = run.map((row) => toClaimed(row, deliveryOf(row.delivery)));
       for (const row of run) {
         reserved.delete(row.id);
-        letGo(row);
+        rows.letGo(row);
       }
       const claim = { jobs } as unknown as Claim; // a run has at least its head
       running.set(claim, { run, isSettling: false });
@@ -148,7 +127,7 @@ export function createLanes(): Lanes {
       running.delete(claim);
       for (const { row, progress } of planned) {
         row.progress = progress;
-        if (progress.state !== "waiting") forget(row);
+        if (progress.state !== "waiting") rows.delete(row);
       }
       book.give(open.run, now);
       return true;
@@ -165,7 +144,7 @@ export function createLanes(): Lanes {
         ended.push(claim);
         for (const row of run) {
           row.progress = settled(row.progress, ids.has(row.id) ? { to: "done" } : { to: "release" }, now);
-          if (ids.has(row.id)) forget(row);
+          if (ids.has(row.id)) rows.delete(row);
         }
         lost.set(claim, run);
       }
@@ -175,25 +154,22 @@ export function createLanes(): Lanes {
         // One that is about to be claimed leaves its lane when its run is given back.
         if (reserved.delete(id)) row.progress = settled(row.progress, { to: "done" }, now);
         else book.remove(row, now);
-        forget(row);
+        rows.delete(row);
       }
       return ended;
     },
     mark() {
-      const lines: string[] = [];
-      const note = ({ id, progress }: Row): unknown => lines.push(`"${id}":${progress.firstAttemptAt ?? 0}`);
-      for (const row of reserved.values()) note(row);
-      for (const { run, isSettling } of running.values()) if (!isSettling) run.forEach(note);
-      const text = `{${lines.join()}}`;
-      if (text === marked) return undefined;
-      marked = text;
-      return { count: lines.length, text };
+      const mayRun = [...reserved.values()];
+      for (const { run, isSettling } of running.values()) if (!isSettling) mayRun.push(...run);
+      return mark(mayRun);
     },
-    unmark() {
-      marked = undefined;
-    },
+    unmark,
     has: (id) => rows.get(id) !== undefined,
-    unclaimed: () => [...rows.values()].filter(({ progress }) => progress.state === "waiting").map(({ id }) => id),
+    unclaimed(after, to) {
+      const ids: number[] = [];
+      for (const { id, progress } of rows.between(after, to)) if (progress.state === "waiting") ids.push(id);
+      return ids;
+    },
     nextDueAt: book.nextDueAt,
     suspects: book.suspects,
     get size() {
@@ -206,7 +182,7 @@ export function createLanes(): Lanes {
         waiting: rows.size - runs,
         running: runs,
         blockedLanes: book.blocked(),
-        oldestWaitingAt: oldestWaiting(rows.values()),
+        oldestWaitingAt: oldestWaiting(rows.between(0, Infinity)),
       };
     },
   };

@@ -1,13 +1,12 @@
 import { StorageError, type Clock, type InboxDisk, type InboxHost } from "../../../src/adapter.ts";
 import type { Batch, TaskResult } from "./batch.ts";
-import type { Channel, ChannelEvents } from "./channel.ts";
+import type { Channel } from "./channel.ts";
 import type { Counts } from "./counters.ts";
 import { createFailures } from "./failures.ts";
-import type { ThreadOptions } from "./messages.ts";
 import type { Operations } from "./operations.ts";
+import { createThreads, type ThreadsOptions } from "./threads.ts";
 import { toStorageError } from "./to-storage-error.ts";
-import { realTimer, unlessHung } from "./unless-hung.ts";
-import { watchedChannel } from "./watched-channel.ts";
+import { realTimer } from "./unless-hung.ts";
 
 /** The way to the file, over commit threads that may die or hang: another takes the place of one that did. */
 export interface Link {
@@ -31,9 +30,7 @@ export interface Link {
   close(): Promise<void>;
 }
 
-export interface LinkOptions {
-  readonly file: string;
-  readonly openChannel: (options: ThreadOptions, events: ChannelEvents) => Promise<Channel>;
+export interface LinkOptions extends Pick<ThreadsOptions, "file" | "openChannel"> {
   /** Makes memory follow the file, on a new channel that nobody else has yet. */
   readonly resume: (channel: Channel) => Promise<void>;
   /** Another process has committed, or there is a channel again. */
@@ -42,54 +39,26 @@ export interface LinkOptions {
   readonly setTimer?: Clock["setTimer"] | undefined;
 }
 
-/** A thread that gives no answer for so long hangs; one that looks at all of a damaged file may take its time. */
-const SILENT_MS = 30_000;
-const LOOKING_MS = 10 * 60_000;
-
 export function createLink({ file, openChannel, resume, changed, setTimer = realTimer }: LinkOptions): Link {
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
   const failures = createFailures();
+  const threads = createThreads({
+    file,
+    openChannel,
+    setTimer,
+    changed,
+    lost(error, of) {
+      if (of === current) lose(error);
+    },
+    ended: note,
+  });
   let host: InboxHost | undefined;
   let current: Channel | undefined;
   let opening: Promise<Channel> | undefined;
   let failure = notOpen;
-  let counts: Counts = EMPTY;
-  let newest = 0;
   let timer: ReturnType<Clock["setTimer"]> | undefined;
   let reopening: Promise<void> | undefined;
   let isLoose = false;
-
-  async function start({ name, dedupeWindowMs }: InboxHost): Promise<Channel> {
-    newest += 1;
-    const mine = newest;
-    const { isSuspect } = failures;
-    let channel: Channel | undefined;
-    const made = openChannel(
-      { file, name, dedupeWindowMs, isSuspect },
-      {
-        counted(given) {
-          if (mine === newest) counts = given;
-        },
-        changed() {
-          if (mine === newest) changed();
-        },
-        ended(error) {
-          if (channel !== undefined && channel === current) lose(error);
-        },
-      },
-    );
-    try {
-      const raw = await unlessHung(made, { ms: isSuspect ? LOOKING_MS : SILENT_MS, setTimer });
-      const lost = (error: StorageError, of: Channel): void => {
-        if (of === current) lose(error);
-      };
-      channel = watchedChannel(raw, { ms: SILENT_MS, setTimer, lost, ended: note });
-    } catch (error) {
-      made.then((late) => late.abandon()).catch(() => {});
-      throw error;
-    }
-    return channel;
-  }
 
   function note({ tasks }: Batch, [first]: readonly TaskResult[]): void {
     if (first === undefined) return;
@@ -127,7 +96,7 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
     if (given === undefined) return;
     let next: Channel | undefined;
     try {
-      next = await start(given);
+      next = await threads.start(given, failures.isSuspect);
       await resume(next);
     } catch (error) {
       next?.abandon();
@@ -147,7 +116,7 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
   return {
     async open(given) {
       if (current !== undefined || host !== undefined) return;
-      const begun = start(given);
+      const begun = threads.start(given, failures.isSuspect);
       opening = begun;
       const channel = await begun;
       if (opening !== begun) throw notOpen; // it was closed meanwhile, and its thread with it
@@ -160,7 +129,7 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
     failure: () => (current === undefined ? failure : failures.shortage(host?.clock.now() ?? 0)),
     isHopeless: () => failures.isHopeless,
     reopened: () => failures.reopened,
-    counts: () => counts,
+    counts: threads.counts,
     doubt(error) {
       current?.abandon();
       lose(error);
@@ -193,13 +162,3 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
 
 /** That one of them holds says that the next holds; what an inbox does by itself when it is opened says nothing. */
 const WRITES: ReadonlySet<keyof Operations> = new Set(["keep", "expand", "settle"]);
-
-const EMPTY: Counts = {
-  unexpanded: 0,
-  waiting: 0,
-  running: 0,
-  dead: 0,
-  unhandled: 0,
-  oldestUnexpandedAt: undefined,
-  oldestUnsettledAt: undefined,
-};

@@ -4,8 +4,11 @@ import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../../../src/adapter.ts";
 import { toTaskError } from "./batch.ts";
 import { createCounters, type Counts } from "./counters.ts";
+import { freeBytes } from "./free-bytes.ts";
+import { CODE, primaryCode } from "./result-codes.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { toStorageError } from "./to-storage-error.ts";
+import { walBytes } from "./wal.ts";
 
 /** What the file of an inbox says of itself. */
 export interface FileFacts {
@@ -49,14 +52,13 @@ export function lookAtFile(file: string): FileFacts {
 export function statsOfFile(file: string, now: number): FileStats {
   return reading(file, (db) => {
     const count = (sql: string, ...values: number[]): number => Number(db.prepare(sql).get(...values)?.["count"]);
-    const { bavail, bsize } = statfsSync(dirname(file));
     return {
       ...createCounters(db).counts(),
       blockedLanes: count("SELECT count(DISTINCT lane) AS count FROM job WHERE run_at > ?", now),
       tombstones: count("SELECT count(*) AS count FROM tombstone"),
       fileBytes: statSync(file).size,
-      walBytes: statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
-      freeDiskBytes: bavail * bsize,
+      walBytes: walBytes(file),
+      freeDiskBytes: freeBytes(statfsSync(dirname(file))),
     };
   });
 }
@@ -91,16 +93,16 @@ function reading<T>(file: string, read: (db: DatabaseSync) => T): T {
 
 /** Why a file cannot be read, in terms of the inbox. */
 export function toLookError(error: unknown, file: string): unknown {
-  const { errcode } = error as { readonly errcode?: number };
-  if (errcode === undefined) return error;
-  switch (errcode % 256) {
-    case 5: // busy
+  switch (primaryCode(error)) {
+    case undefined:
+      return error;
+    case CODE.busy:
       return new StorageError("file-busy", `Another process has ${file} for itself.`, {
         cause: error,
         fix: "The SQLite of its Node has a bug with several processes on one file: run Node 22.23, 24.15 or newer there, or stop it first.",
       });
-    case 1: // no such table
-    case 26: // no database
+    case CODE.error: // no such table
+    case CODE.notADatabase:
       return notAnInbox(file, error);
     default:
       return toStorageError(toTaskError(error));

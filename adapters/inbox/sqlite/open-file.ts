@@ -3,6 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { FileError, PERMIT } from "./file-error.ts";
 import { assertLocalDisk } from "./local-disk.ts";
 import { makePrivate } from "./make-private.ts";
+import { CODE, primaryCode } from "./result-codes.ts";
 import { migrate } from "./schema.ts";
 import { MAX_WAL_BYTES } from "./wal.ts";
 
@@ -42,7 +43,7 @@ export function openFile(file: string, name: string, options: OpenOptions = {}):
     return db;
   } catch (error) {
     db.close();
-    throw isExclusive && (error as { errcode?: number }).errcode === 5 ? toBusyError(error, file) : error;
+    throw isExclusive && primaryCode(error) === CODE.busy ? toBusyError(error, file) : error;
   }
 }
 
@@ -62,7 +63,7 @@ function isSafeWithSeveral(version: string): boolean {
 function assertSound(db: DatabaseSync): void {
   const found = db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   // Told as SQLite tells it when it meets the damage itself.
-  if (found !== "ok") throw Object.assign(new Error(String(found)), { errcode: 11 });
+  if (found !== "ok") throw Object.assign(new Error(String(found)), { errcode: CODE.corrupt });
 }
 
 const PRAGMAS: readonly (readonly [name: string, wanted: string | number])[] = [

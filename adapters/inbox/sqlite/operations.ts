@@ -4,7 +4,7 @@ import { jobFinder, type FoundPage } from "./find.ts";
 import { createHands, type Hands } from "./hands.ts";
 import { createIntake, type Intake } from "./intake.ts";
 import { createJobLists } from "./job-lists.ts";
-import type { DeliveryRow, JobRow, LoadedJob, SettleRecord } from "./messages.ts";
+import type { DeliveryRow, SettleRecord } from "./messages.ts";
 import { createOwnership, type Ownership } from "./ownership.ts";
 import { createRemovals } from "./removals.ts";
 import { createRequestTable } from "./request-table.ts";
@@ -23,12 +23,20 @@ export interface Operations
   /** The oldest, with the entry to go on with. */
   unexpanded(max: number): (DeliveryRow & { readonly cursor: number })[];
   /** Unsettled jobs, in the order of ids. */
-  jobs(page: { readonly after: number; readonly limit: number }): LoadedJob[];
+  jobs(page: { readonly after: number; readonly limit: number }): JobPage;
   /** Jobs in a range of ids behind `after`: what one look at the file may take, so that commits do not wait for it. */
   find(page: { readonly after: number; readonly range?: number }): FoundPage;
   unhandled(page: { readonly after: number; readonly limit: number }): UnhandledRow[];
   /** The copy that a dead or unhandled job carries. */
   copyOf(id: number): DeliveryRow | undefined;
+}
+
+/** A page of them, as text: a million of them as objects would keep both threads busy for ten times as long. */
+export interface JobPage {
+  /** Null: there are no more. */
+  readonly last: number | null;
+  /** JSON of a list of `LoadedJob`. */
+  readonly jobs: string;
 }
 
 /** An unhandled job with its own copy of the delivery. */
@@ -56,9 +64,11 @@ export function createOperations(
     delivery: db.prepare(`SELECT ${DELIVERY} FROM delivery WHERE id = ?`),
     unexpanded: db.prepare(`SELECT ${DELIVERY}, cursor FROM delivery WHERE cursor IS NOT NULL ORDER BY id LIMIT ?`),
     jobs: db.prepare(
-      `SELECT id, delivery, entry, consumer, lane, merge_key AS mergeKey, received_at AS receivedAt, attempts, deaths,
-         first_attempt_at AS firstAttemptAt, run_at AS runAt, delay_ms AS delayMs, error, replay_of AS replayOf
-       FROM job WHERE id > ? ORDER BY id LIMIT ?`,
+      `SELECT max(id) AS last, json_group_array(json_array(
+         id, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
+         CASE WHEN attempts > 0 OR deaths > 0 OR run_at > 0 OR error IS NOT NULL THEN json_object('attempts', attempts,
+           'deaths', deaths, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) END
+       )) AS jobs FROM (SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
     ),
     unhandled: db.prepare(
       `SELECT ${DELIVERY}, delivery, entry, consumer FROM dead WHERE state = 'unhandled' AND id > ? ORDER BY id LIMIT ?`,
@@ -85,25 +95,9 @@ export function createOperations(
     settle: settleWriter(db, options.counters),
     deliveries: (wanted) => wanted.flatMap((id) => (sql.delivery.get(id) as unknown as DeliveryRow | undefined) ?? []),
     unexpanded: (max) => sql.unexpanded.all(max) as unknown as (DeliveryRow & { cursor: number })[],
-    jobs: ({ after, limit }) => (sql.jobs.all(after, limit) as unknown as JobRow[]).map(toLoaded),
+    jobs: ({ after, limit }) => sql.jobs.get(after, limit) as unknown as JobPage,
     find: ({ after, range = RANGE }) => find(after, range),
     unhandled: ({ after, limit }) => sql.unhandled.all(after, limit) as unknown as UnhandledRow[],
     copyOf: (id) => sql.copyOf.get(id) as unknown as DeliveryRow | undefined,
   };
-}
-
-function toLoaded({
-  id,
-  delivery,
-  entry,
-  consumer,
-  lane,
-  mergeKey,
-  receivedAt,
-  replayOf,
-  ...progress
-}: JobRow): LoadedJob {
-  const { attempts, deaths, runAt, error } = progress;
-  const isFresh = attempts === 0 && deaths === 0 && runAt === 0 && error === null;
-  return [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, isFresh ? null : progress];
 }

@@ -1,8 +1,10 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError, type Delivery, type NewEvent } from "../../../src/adapter.ts";
 import type { Channel } from "./channel.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { FRESH_ROW, type JobRow, type LoadedJob, type Made } from "./messages.ts";
-import type { Operations } from "./operations.ts";
+import type { JobPage, Operations } from "./operations.ts";
+import { fromLoaded, toRow } from "./row.ts";
 import { toStorageError } from "./to-storage-error.ts";
 
 /** What the process that works has of the file in its memory. */
@@ -32,7 +34,7 @@ interface Origin {
 }
 
 /** Rows read at once: the loop must not stop for a million. */
-const PAGE = 2_000;
+const PAGE = 1_000;
 
 export function createOwned(now: () => number): Owned {
   let epoch: number | undefined;
@@ -40,18 +42,28 @@ export function createOwned(now: () => number): Owned {
   let lanes = createLanes();
 
   /** Brings in what memory has not, and takes out what waits there alone: a removal, too, may have held unknown. */
-  async function load(channel: Channel): Promise<void> {
-    const unseen = new Set(lanes.unclaimed());
-    for (let after = 0; ;) {
-      const page: readonly LoadedJob[] = await run(channel, "jobs", { after, limit: PAGE });
-      for (const job of page) {
-        unseen.delete(job[0]);
-        if (!lanes.has(job[0])) lanes.append(toJobRow(job), undefined, now());
-      }
-      after = page.at(-1)?.[0] ?? after;
-      if (page.length < PAGE) break;
+  function follow(jobs: readonly LoadedJob[], after: number, to: number): void {
+    const at = now();
+    const gone = new Set(lanes.unclaimed(after, to));
+    for (const job of jobs) {
+      gone.delete(job[0]);
+      if (!lanes.has(job[0])) lanes.append(fromLoaded(job), at);
     }
-    lanes.remove(unseen, now());
+    lanes.remove(gone, at);
+  }
+
+  async function load(channel: Channel): Promise<void> {
+    const read = (after: number): Promise<JobPage> => run(channel, "jobs", { after, limit: PAGE });
+    let after = 0;
+    let page = await read(after);
+    while (page.last !== null) {
+      // Read while this one is put into the lanes; and then the loop gets its turn, though the answer may be there.
+      const next = read(page.last);
+      follow(JSON.parse(page.jobs) as LoadedJob[], after, page.last);
+      after = page.last;
+      [page] = await Promise.all([next, nextTurn()]);
+    }
+    follow([], after, Infinity);
     isLoaded = true;
   }
 
@@ -77,7 +89,7 @@ export function createOwned(now: () => number): Owned {
       await load(channel);
     },
     append(rows) {
-      if (isLoaded) for (const row of rows) lanes.append(row, undefined, now());
+      if (isLoaded) for (const row of rows) lanes.append(toRow(row), now());
     },
     appendMade({ id: delivery, receivedAt, delivery: whole }, events, { duplicates, firstJob }) {
       const hold = whole === undefined ? undefined : lanes.hold(whole);
@@ -87,11 +99,8 @@ export function createOwned(now: () => number): Owned {
         for (const { state, consumer = "", lane = null, mergeKey = null } of jobs) {
           id += 1;
           if (state !== "waiting") continue;
-          lanes.append(
-            { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null },
-            hold === undefined ? undefined : { hold, event },
-            now(),
-          );
+          const row = { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null };
+          lanes.append(toRow(row, hold === undefined ? undefined : { hold, event }), now());
         }
       }
     },
@@ -100,11 +109,6 @@ export function createOwned(now: () => number): Owned {
       isLoaded = false;
     },
   };
-}
-
-function toJobRow(job: LoadedJob): JobRow {
-  const [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, progress] = job;
-  return { ...(progress ?? FRESH_ROW), id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf };
 }
 
 /** By itself, before or beside the commits of all others. */

@@ -7,7 +7,7 @@ import {
   type Progress,
   type SingleEvent,
 } from "../../../src/adapter.ts";
-import type { JobRow } from "./messages.ts";
+import { FRESH_ROW, type JobRow, type LoadedJob } from "./messages.ts";
 
 /** An unsettled job in the memory of the process that works. */
 export interface Row extends LaneRow {
@@ -34,7 +34,7 @@ export interface Hold {
 }
 
 /** As it is in the file, in no lane yet. */
-export function toRow(job: JobRow, held: Held | undefined): Row {
+export function toRow(job: JobRow, held?: Held): Row {
   const { id, delivery, entry, consumer, lane, mergeKey, replayOf, receivedAt } = job;
   return {
     id,
@@ -50,6 +50,14 @@ export function toRow(job: JobRow, held: Held | undefined): Row {
     next: undefined,
     place: undefined,
   };
+}
+
+/** The same of one that was loaded. */
+export function fromLoaded(job: LoadedJob): Row {
+  const [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, progress] = job;
+  const { attempts, deaths, firstAttemptAt, runAt, delayMs, error } = progress ?? FRESH_ROW;
+  const origin = { id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf };
+  return toRow({ ...origin, attempts, deaths, firstAttemptAt, runAt, delayMs, error });
 }
 
 /** @param delivery where the row holds none */

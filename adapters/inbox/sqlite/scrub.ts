@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { cutWal } from "./cut-wal.ts";
 
 /**
  * Overwrites what was erased: SQLite overwrites it in the file (`secure_delete`), but the log beside it keeps older pages until all of it is in
@@ -26,14 +27,11 @@ export function createScrub(db: DatabaseSync): Scrub {
     },
     afterCommit() {
       if (wanted === undefined) return;
-      const usual = Number(db.prepare("PRAGMA busy_timeout").get()?.["timeout"]);
-      db.exec(`PRAGMA busy_timeout = ${PATIENCE_MS}`);
       try {
-        if (db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.["busy"] === 0) done = wanted;
+        if (cutWal(db, PATIENCE_MS)) done = wanted;
       } catch {
         // What is wrong with the disk shows at the next commit; the request stays open.
       } finally {
-        db.exec(`PRAGMA busy_timeout = ${usual}`);
         wanted = undefined;
       }
     },

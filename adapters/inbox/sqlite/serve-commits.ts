@@ -3,6 +3,7 @@ import { createBatchRunner, toTaskError, type TaskResult } from "./batch.ts";
 import { createCounters } from "./counters.ts";
 import { openFile } from "./open-file.ts";
 import { createOperations } from "./operations.ts";
+import { CODE, primaryCode } from "./result-codes.ts";
 import { createScrub } from "./scrub.ts";
 import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
 import { createWal } from "./wal.ts";
@@ -60,5 +61,5 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
 }
 
 function isFull(result: TaskResult): boolean {
-  return "error" in result && result.error.errcode === 13;
+  return "error" in result && primaryCode(result.error) === CODE.full;
 }

@@ -21,33 +21,32 @@ import { createTombstones } from "./tombstones.ts";
 import { createWalWatch } from "./wal-watch.ts";
 import { createWorkerPlace, type WorkerPlace } from "./worker-place.ts";
 
-/** How an inbox in a file is made. */
+/** How an inbox in a file is made. What is not given has no limit: what users get by default is said by `sqliteInbox`. */
 export interface SqliteOptions {
   readonly file: string;
-  /** Done and skipped jobs, milliseconds since they were received. @default 7 days */
-  readonly keepDoneMs?: number;
-  /** @default 7 days */
-  readonly keepUnhandledMs?: number;
+  /** Done and skipped jobs, milliseconds since they were received. @default for ever */
+  readonly keepDoneMs?: number | undefined;
+  /** @default for ever */
+  readonly keepUnhandledMs?: number | undefined;
   /** 0: whatever there is. @default 0 */
-  readonly minFreeDiskBytes?: number;
-  /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
-  readonly maxJobs: number;
+  readonly minFreeDiskBytes?: number | undefined;
+  /** Waiting in memory; beyond it deliveries wait unexpanded in the file. @default all */
+  readonly maxJobs?: number | undefined;
   /** @default a thread that owns the file */
-  readonly openChannel?: LinkOptions["openChannel"];
+  readonly openChannel?: LinkOptions["openChannel"] | undefined;
   /** By which a thread that hangs is known. @default the machine's */
   readonly setTimer?: LinkOptions["setTimer"];
   /** @default what statfs says */
   readonly freeBytesIn?: FreeDiskOptions["freeBytesIn"];
 }
 
-const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Between two tries to take the work over. */
 const AGAIN_MS = 1_000;
 
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
-  const { file, maxJobs, openChannel = openThread, keepDoneMs = WEEK_MS, keepUnhandledMs = WEEK_MS } = options;
-  const { minFreeDiskBytes = 0, setTimer, freeBytesIn } = options;
+  const { file, openChannel = openThread, setTimer, freeBytesIn } = options;
+  const { keepDoneMs = Infinity, keepUnhandledMs = Infinity, minFreeDiskBytes = 0, maxJobs = Infinity } = options;
   let host: InboxHost | undefined;
   let worker: Worker | undefined;
   let place: WorkerPlace | undefined;

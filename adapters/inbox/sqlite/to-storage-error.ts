@@ -1,29 +1,31 @@
 import { StorageError } from "../../../src/adapter.ts";
 import type { TaskError } from "./batch.ts";
 import { PERMIT } from "./file-error.ts";
+import { CODE, NO_ROOM_FOR_SHM, primaryCode } from "./result-codes.ts";
 
 /** A thread's error on this side, with what to do about it. */
-export function toStorageError({ code, message, fix, errcode }: TaskError): StorageError {
+export function toStorageError(error: TaskError): StorageError {
+  const { code, message, fix, errcode } = error;
   if (errcode === undefined) return new StorageError(KNOWN.has(code) ? code : "storage-failed", message, { fix });
   const told = `SQLite's error ${errcode}: ${message}.`;
   if (errcode === NO_ROOM_FOR_SHM) return diskFull(told);
-  switch (errcode % 256) {
-    case 5: // busy
-    case 6: // locked
+  switch (primaryCode(error)) {
+    case CODE.busy:
+    case CODE.locked:
       return new StorageError("file-locked", `Something else holds the inbox file for too long. ${told}`, {
         fix: "Look for a program with a transaction open on it, such as a backup or a shell, and for a slow disk.",
       });
-    case 8: // readonly
-    case 14: // cantopen
+    case CODE.readonly:
+    case CODE.cannotOpen:
       return new StorageError("file-forbidden", `The inbox file cannot be written. ${told}`, { fix: PERMIT });
-    case 10: // ioerr
+    case CODE.ioError:
       return new StorageError("disk-failed", `The disk failed. ${told}`, {
         fix: "Look at the disk and at the kernel's log; the file is opened anew, and nothing was acknowledged.",
       });
-    case 11: // corrupt
-    case 26: // notadb
+    case CODE.corrupt:
+    case CODE.notADatabase:
       return fileCorrupt(told);
-    case 13: // full
+    case CODE.full:
       return diskFull(told);
     default:
       return new StorageError("storage-failed", told);
@@ -31,8 +33,8 @@ export function toStorageError({ code, message, fix, errcode }: TaskError): Stor
 }
 
 /** Whether a commit's outcome is unknown, or the file is not what it was: it is to be opened anew. */
-export function isDoubtful({ errcode }: TaskError): boolean {
-  return errcode !== undefined && DOUBTFUL.has(errcode % 256);
+export function isDoubtful(error: TaskError): boolean {
+  return DOUBTFUL.has(primaryCode(error));
 }
 
 function fileCorrupt(told: string): StorageError {
@@ -47,10 +49,12 @@ function diskFull(told: string): StorageError {
   });
 }
 
-/** It is an I/O error by its number. */
-const NO_ROOM_FOR_SHM = 4_874;
-
-const DOUBTFUL: ReadonlySet<number> = new Set([10, 11, 14, 26]); // ioerr corrupt cantopen notadb
+const DOUBTFUL: ReadonlySet<number | undefined> = new Set([
+  CODE.ioError,
+  CODE.corrupt,
+  CODE.cannotOpen,
+  CODE.notADatabase,
+]);
 
 const KNOWN: ReadonlySet<string> = new Set([
   "network-file-system",

@@ -1,5 +1,7 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
+import { cutWal } from "./cut-wal.ts";
+import { CODE, primaryCode } from "./result-codes.ts";
 
 /** Keeps the write-ahead log short, on the thread that owns the file. SQLite itself writes it back into the file within a commit now and then. */
 export interface Wal {
@@ -27,24 +29,7 @@ export function createWal(db: Pick<DatabaseSync, "exec" | "prepare">, file: stri
   let lookedAt = 0;
   let fullAt = -Infinity;
 
-  function write(mode: "PASSIVE" | "TRUNCATE"): void {
-    try {
-      db.prepare(`PRAGMA wal_checkpoint(${mode})`).get();
-    } catch (error) {
-      // On a full disk all of it stays in the log. Any other error is the file's: the thread ends with it, and the file is opened anew.
-      if ((error as { errcode?: number }).errcode !== FULL) throw error;
-    }
-  }
-
-  function cut(): void {
-    const patience = Number(db.prepare("PRAGMA busy_timeout").get()?.["timeout"]);
-    db.exec(`PRAGMA busy_timeout = ${PATIENCE_MS}`);
-    try {
-      write("TRUNCATE");
-    } finally {
-      db.exec(`PRAGMA busy_timeout = ${patience}`);
-    }
-  }
+  const cut = (): void => unlessFull(() => cutWal(db, PATIENCE_MS));
 
   return {
     committed(now) {
@@ -57,7 +42,7 @@ export function createWal(db: Pick<DatabaseSync, "exec" | "prepare">, file: stri
     },
     look(now) {
       if (committedAt !== undefined && now - committedAt >= IDLE_MS) {
-        write("PASSIVE");
+        unlessFull(() => db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get());
         committedAt = undefined;
       }
       if (now - lookedAt < LOOK_EVERY_MS) return;
@@ -68,9 +53,16 @@ export function createWal(db: Pick<DatabaseSync, "exec" | "prepare">, file: stri
   };
 }
 
-const FULL = 13;
-
 /** How long the log of a file is; 0 where there is none. */
 export function walBytes(file: string): number {
   return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function unlessFull(write: () => unknown): void {
+  try {
+    write();
+  } catch (error) {
+    // On a full disk all of it stays in the log. Any other error is the file's: the thread ends with it, and the file is opened anew.
+    if (primaryCode(error) !== CODE.full) throw error;
+  }
 }

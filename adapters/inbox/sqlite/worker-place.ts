@@ -3,6 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Clock, InboxHost } from "../../../src/adapter.ts";
 import { toTaskError } from "./batch.ts";
 import { makePrivate } from "./make-private.ts";
+import { CODE, primaryCode } from "./result-codes.ts";
 import { toStorageError } from "./to-storage-error.ts";
 
 /** The place of the one process that works on a file. */
@@ -46,7 +47,7 @@ export function createWorkerPlace(file: string, { clock, log }: Pick<InboxHost, 
       db.exec("BEGIN EXCLUSIVE");
       return true;
     } catch (error) {
-      if ((error as { errcode?: number }).errcode === BUSY) return false;
+      if (primaryCode(error) === CODE.busy) return false;
       throw toStorageError(toTaskError(error));
     }
   }
@@ -84,8 +85,6 @@ export function createWorkerPlace(file: string, { clock, log }: Pick<InboxHost, 
     },
   };
 }
-
-const BUSY = 5;
 
 function open(path: string): DatabaseSync {
   makePrivate(path);

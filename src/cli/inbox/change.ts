@@ -1,11 +1,23 @@
 import type { Jobs, Receiver, Selection } from "../../index.ts";
 import type { Io } from "../command.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
+import { switchFlag } from "../flags.ts";
 import { grouped } from "../send/units.ts";
 import { listenForStop } from "../stopping.ts";
+import { INBOX_FLAGS } from "./common-flags.ts";
+import { SELECTION_FLAGS, toSelection, type SelectionValues } from "./filter-flags.ts";
 import { withInbox, type OpenInbox } from "./open-inbox.ts";
 import { toJsonLine } from "./plain.ts";
 import { tallyLines, tallyOf, type Tallied } from "./tally.ts";
+
+/** What a command takes that changes jobs. */
+export const CHANGE_FLAGS = { ...SELECTION_FLAGS, ...INBOX_FLAGS, "dry-run": switchFlag } as const;
+
+export interface ChangeValues extends SelectionValues {
+  readonly inbox: string | undefined;
+  readonly json: boolean;
+  readonly "dry-run": boolean;
+}
 
 /** Changing jobs by hand, whichever verb it is. */
 export interface Change {
@@ -14,24 +26,32 @@ export interface Change {
   readonly did: string;
   /** Which of those that were named it leaves. */
   readonly left: string;
-  readonly selection: Selection;
-  readonly dryRun: boolean;
-  readonly json: boolean;
-  readonly run: (jobs: Jobs, options: { readonly dryRun: boolean }) => Promise<{ readonly count: number }>;
+  readonly run: (
+    jobs: Jobs,
+    selection: Selection,
+    options: { readonly dryRun: boolean },
+  ) => Promise<{ readonly count: number }>;
 }
 
 /** Does it, or tells what it would do, and says how many of what. */
-export function change(file: string | undefined, given: Change, io: Io): Promise<ExitCode> {
-  const { dryRun, selection, run } = given;
+export async function change(kind: Change, values: ChangeValues, io: Io): Promise<ExitCode> {
+  const { inbox: file, json, "dry-run": dryRun, ...named } = values;
+  const selection = toSelection(named, Date.now());
   return withInbox({ file, io, use: dryRun ? "look" : "change" }, async (inbox) => {
-    const { count } = await stoppable(io, inbox.receiver, () => run(inbox.receiver.jobs, { dryRun }));
+    const { count } = await stoppable(io, inbox.receiver, () => kind.run(inbox.receiver.jobs, selection, { dryRun }));
     const found = dryRun ? await tallyOf(inbox.receiver.jobs, selection) : [];
-    await (dryRun ? tellDry(given, { count, found }, inbox) : tell(given, count, inbox));
-    const named = typeof selection === "string" || Array.isArray(selection) ? new Set([selection].flat()).size : 0;
-    if (count >= named) return EXIT.done;
-    io.stderr.write(`${grouped(named - count)} of the ${grouped(named)} named: not there, or ${given.left}.\n`);
+    const asked: Asked = { ...kind, selection, json };
+    await (dryRun ? tellDry(asked, { count, found }, inbox) : tell(asked, count, inbox));
+    const ids = new Set(named.ids).size;
+    if (count >= ids) return EXIT.done;
+    io.stderr.write(`${grouped(ids - count)} of the ${grouped(ids)} named: not there, or ${kind.left}.\n`);
     return EXIT.failed;
   });
+}
+
+interface Asked extends Change {
+  readonly selection: Selection;
+  readonly json: boolean;
 }
 
 interface Found {
@@ -39,13 +59,13 @@ interface Found {
   readonly found: readonly Tallied[];
 }
 
-async function tellDry({ verb, json }: Change, { count, found }: Found, { printer, stdout }: OpenInbox): Promise<void> {
+async function tellDry({ verb, json }: Asked, { count, found }: Found, { printer, stdout }: OpenInbox): Promise<void> {
   const would = `Would ${verb} ${jobs(count)}`;
   const lines = found.length === 0 ? [`${would}.`] : [`${would}. Found:`, ...tallyLines(found, stdout)];
   await printer.print(json ? [toJsonLine({ dryRun: true, count, found })] : lines);
 }
 
-async function tell({ verb, did, selection, json }: Change, count: number, inbox: OpenInbox): Promise<void> {
+async function tell({ verb, did, selection, json }: Asked, count: number, inbox: OpenInbox): Promise<void> {
   const lines = [`${did} ${jobs(count)}${described(selection)}.`];
   if (verb === "replay" && count > 0 && !inbox.facts.isWorkedOn)
     lines.push("No process works on this file: they run once a receiver starts on it.");

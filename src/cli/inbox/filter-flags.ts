@@ -61,6 +61,11 @@ export interface FilterValues {
   readonly until: Moment | undefined;
 }
 
+export interface SelectionValues extends FilterValues {
+  readonly ids: readonly string[];
+  readonly dead: boolean;
+}
+
 /** @param now milliseconds since the epoch */
 export function toFilter(
   values: FilterValues,
@@ -84,10 +89,7 @@ export function toFilter(
  * Jobs by their ids, or by a filter that names its state.
  * @throws CommandError for anything else
  */
-export function toSelection(
-  values: FilterValues & { readonly ids: readonly string[]; readonly dead: boolean },
-  now: number,
-): Selection {
+export function toSelection(values: SelectionValues, now: number): Selection {
   const { ids: given, dead, ...filter } = values;
   const isFiltered = dead || Object.values(filter).some((value) => value !== undefined);
   if (given.length > 0 && isFiltered) throw usage("Got ids and a filter, expected one of them.");

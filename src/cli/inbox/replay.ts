@@ -1,8 +1,6 @@
 import { defineCommand } from "../command.ts";
-import { rateFlag, switchFlag } from "../flags.ts";
-import { change } from "./change.ts";
-import { INBOX_FLAGS } from "./common-flags.ts";
-import { SELECTION_FLAGS, toSelection } from "./filter-flags.ts";
+import { rateFlag } from "../flags.ts";
+import { change, CHANGE_FLAGS } from "./change.ts";
 import { REPLAY_HELP } from "./help-changing.ts";
 
 /** `hookline inbox replay`: jobs once more. */
@@ -10,21 +8,16 @@ export const replayCommand = defineCommand({
   name: "inbox replay",
   summary: "Handle jobs once more: by id, all dead ones, or by a filter.",
   help: REPLAY_HELP,
-  flags: { ...SELECTION_FLAGS, ...INBOX_FLAGS, "dry-run": switchFlag, rate: rateFlag },
-  async run({ inbox: file, json, "dry-run": dryRun, rate: perSecond, ...values }, io) {
-    const selection = toSelection(values, Date.now());
-    return change(
-      file,
+  flags: { ...CHANGE_FLAGS, rate: rateFlag },
+  run: ({ rate: perSecond, ...values }, io) =>
+    change(
       {
         verb: "replay",
         did: "Replayed",
         left: "waiting, running, or of no consumer",
-        selection,
-        dryRun,
-        json,
-        run: (jobs, options) => jobs.replay(selection, { ...options, perSecond }),
+        run: (jobs, selection, options) => jobs.replay(selection, { ...options, perSecond }),
       },
+      values,
       io,
-    );
-  },
+    ),
 });

@@ -1,4 +1,4 @@
-import type { InboxDisk } from "../../inbox/port.ts";
+import type { InboxDisk } from "../../inbox/inbox-stats.ts";
 import { countOf, toProblem, type Problem } from "./problem.ts";
 
 /** So long it is told that the file of an inbox had to be opened anew, milliseconds: a disk that begins to fail is not well after a minute. */

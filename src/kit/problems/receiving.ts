@@ -1,4 +1,5 @@
-import type { Readiness, WritingInbox } from "../../inbox/port.ts";
+import type { Readiness } from "../../inbox/inbox-stats.ts";
+import type { WritingInbox } from "../../inbox/port.ts";
 import type { SecretLookup } from "../../receiver/ring.ts";
 import type { Opening } from "../opening.ts";
 import { detailOf, toProblem, type Problem } from "./problem.ts";

@@ -26,6 +26,7 @@ export type ProblemCode =
   | "subscription-errored"
   | "inbox-silent"
   | "inbox-reopened"
+  | "may-freeze"
   | "nobody-works"
   | "lag"
   | "handlers-stuck"
@@ -132,6 +133,10 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
   "inbox-reopened": {
     meaning: "Within the last hour the file of the inbox had to be opened anew: a write failed, or its thread ended.",
     fix: "Look at the disk and at the cause in the log; what was not certain got 503 and comes again.",
+  },
+  "may-freeze": {
+    meaning: "This platform may freeze or end the process after the answer, and what is kept here goes with it.",
+    fix: 'Mount with `{ answer: "after-handlers", deadlineMs }`, or take `forwardInbox` and let its queue\'s consumer call `receiver.handle`.',
   },
   "nobody-works": {
     meaning: "Deliveries are kept, and nobody handles them: this process only receives.",

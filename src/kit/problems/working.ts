@@ -1,4 +1,5 @@
-import type { InboxStats, WorkingInbox } from "../../inbox/port.ts";
+import type { InboxStats } from "../../inbox/inbox-stats.ts";
+import type { WorkingInbox } from "../../inbox/port.ts";
 import type { Stats } from "../face.ts";
 import { countOf, toProblem, type Problem } from "./problem.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import type { Envelope, EventMap } from "../events.ts";
 import { idField, toId } from "../ids.ts";
 import { fieldsReader } from "./fields.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import type { Change, ChangeFamily, ChangeType } from "../events.ts";
 import { fieldsReader, optional } from "./fields.ts";
 import type { PathIds, Resource } from "./resource.ts";
@@ -38,7 +38,7 @@ const readAttributes = fieldsReader<Attributes>({ threadId: optional(z.string())
 
 const readChange = fieldsReader<WireChange>({
   // An empty id names no record: fetching it would fetch the whole list.
-  id: z.string().min(1),
+  id: z.string().check(z.minLength(1)),
   changeType: z.string(),
   attributes: z.transform(readAttributes),
 });

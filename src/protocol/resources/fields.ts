@@ -1,10 +1,10 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 
 /**
  * One schema for each field of `T`, no more and no less, each giving that field's type:
  * so the types, which are written by hand, and the schemas cannot drift apart.
  */
-export type FieldsOf<T> = { readonly [K in keyof T]-?: z.ZodType<T[K]> };
+export type FieldsOf<T> = { readonly [K in keyof T]-?: z.ZodMiniType<T[K]> };
 
 /**
  * Makes a lenient reader of objects. It gives `undefined` when a field is missing or of another kind; else a new object
@@ -22,8 +22,9 @@ export function fieldsReader<T extends object>(fields: FieldsOf<T>): (value: unk
 }
 
 /** A field that may be absent. Null counts as absent, and so does a value of another kind: the bytes still have it. */
-export function optional<T>(schema: z.ZodType<T>): z.ZodType<T | undefined> {
-  return schema.optional().catch(undefined);
+export function optional<T>(schema: z.ZodMiniType<T>): z.ZodMiniType<T | undefined> {
+  // oxlint-disable-next-line promise/valid-params -- zod's catch, no promise's
+  return z.catch(z.optional(schema), undefined);
 }
 
 /** An object with fields that nobody has looked at. */

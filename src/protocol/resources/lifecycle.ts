@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import { LIFECYCLE_STATES } from "../names.ts";
 import { fieldsReader, optional, type Loose } from "./fields.ts";
 import type { Entry, EntryProblem } from "./resource.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import type { Envelope, EventMap } from "../events.ts";
 import { idField } from "../ids.ts";
 import { TRACKING_TYPES } from "../names.ts";

@@ -1,4 +1,4 @@
-import type { NewEvent, NewJob } from "../../inbox/port.ts";
+import type { NewEvent, NewJob } from "../../inbox/keeping.ts";
 import { mail, SKIPPED, UNHANDLED, type FullDelivery } from "../inbox-suite/deliveries.ts";
 import type { DeliveryToKeep, EntryToKeep } from "./steps.ts";
 

@@ -1,5 +1,5 @@
 import type { Delivery } from "../../inbox/delivery.ts";
-import type { Expanded, NewEvent, NewJob } from "../../inbox/port.ts";
+import type { Expanded, NewEvent, NewJob } from "../../inbox/keeping.ts";
 import {
   claimPlainly,
   isPlainlyDue,

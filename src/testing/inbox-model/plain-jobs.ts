@@ -1,5 +1,5 @@
 import type { JobState } from "../../inbox/job.ts";
-import type { JobError, JobOutcome } from "../../inbox/port.ts";
+import type { JobError, JobOutcome } from "../../inbox/claims.ts";
 
 /** A job as plainly as it can be said. */
 export interface PlainJob {

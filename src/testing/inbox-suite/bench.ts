@@ -1,4 +1,5 @@
-import type { Claim, InboxHost, WorkingInbox } from "../../inbox/port.ts";
+import type { Claim } from "../../inbox/claims.ts";
+import type { InboxHost, WorkingInbox } from "../../inbox/port.ts";
 import { toLogger } from "../../log.ts";
 import { toWorking, type InboxSubject } from "../inbox-subject.ts";
 import { wallClock, type WallClock } from "./wall-clock.ts";

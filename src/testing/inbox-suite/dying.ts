@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Claim, WorkingInbox } from "../../inbox/port.ts";
+import type { Claim } from "../../inbox/claims.ts";
+import type { WorkingInbox } from "../../inbox/port.ts";
 import type { InboxBench, InboxPromises } from "./bench.ts";
 import { mail, one } from "./deliveries.ts";
 import { claimAll, claimOne, dead, done, keepAll, recordsOf, release, retry, settleAll } from "./verbs.ts";

@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
 import { eventAt } from "../../dispatch/read-back.ts";
-import type {
-  Claim,
-  ClaimedJob,
-  JobOutcome,
-  JobQuery,
-  Kept,
-  NewDelivery,
-  StoredJob,
-  WorkingInbox,
-} from "../../inbox/port.ts";
+import type { Claim, ClaimedJob, JobOutcome } from "../../inbox/claims.ts";
+import type { JobQuery, StoredJob } from "../../inbox/inbox-jobs.ts";
+import type { Kept, NewDelivery } from "../../inbox/keeping.ts";
+import type { WorkingInbox } from "../../inbox/port.ts";
 import type { InboxBench } from "./bench.ts";
 import { mail, type MailEntry } from "./deliveries.ts";
 

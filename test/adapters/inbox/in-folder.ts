@@ -9,17 +9,14 @@ import {
 } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { quickFolder } from "../../support/quick-folder.ts";
 
-/** What is settled stays: the port says nothing of its end. */
-export function keepingAll(file: string, openChannel?: SqliteOptions["openChannel"]): Inbox {
-  const keep = { keepDoneMs: Number.MAX_SAFE_INTEGER, keepUnhandledMs: Number.MAX_SAFE_INTEGER };
-  return createSqliteInbox({ file, maxJobs: 500_000, ...keep, ...(openChannel && { openChannel }) });
-}
-
-/** SQLite inboxes, each in a new folder of its own; a crash leaves the folder to the successor. */
-export function inFolders(toInbox: (file: string) => Inbox = keepingAll): Required<InboxSubject> {
+/**
+ * SQLite inboxes, each in a new folder of its own; a crash leaves the folder to the successor. What is settled stays: the port says nothing of
+ * its end.
+ */
+export function inFolders(openChannel?: SqliteOptions["openChannel"]): Required<InboxSubject> {
   const folders = new WeakMap<Inbox, string>();
   const inboxIn = (folder: string): Inbox => {
-    const inbox = toInbox(join(folder, "inbox.db"));
+    const inbox = createSqliteInbox({ file: join(folder, "inbox.db"), openChannel });
     folders.set(inbox, folder);
     return inbox;
   };

@@ -1,9 +1,7 @@
 import { writeSync } from "node:fs";
-import { asWorking, asWriting } from "../../../src/inbox/halves.ts";
-import { systemClock } from "../../../src/clock.ts";
-import { toLogger } from "../../../src/log.ts";
+import type { WorkingInbox } from "hookline/adapter";
 import { mail, type FullDelivery } from "../../../src/testing/inbox-suite/deliveries.ts";
-import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
+import { workOn } from "./work-on.ts";
 
 // Receives into a file without end, works on it when it may, and says a line for each step: `worker`, `kept <name>`, `handled <name>`.
 // A name is <process>:<lane>:<number>. Without a process it only works, until all is handled. Each line is out before the next step begins.
@@ -22,24 +20,7 @@ function say(line: string): void {
   }
 }
 
-const inbox = asWorking(asWriting(sqliteInbox(file)));
-if (inbox === undefined) throw new Error("It has no working half.");
-
-let works = false;
-let busy = false;
-
-async function pump(): Promise<void> {
-  if (!works || busy) return;
-  busy = true;
-  while (await step());
-  busy = false;
-  const { waiting, unexpanded, running } = inbox?.stats() ?? { waiting: 1, unexpanded: 0, running: 0 };
-  if (me === undefined && waiting + unexpanded + running === 0) process.exit(0);
-}
-
-/** @returns whether there may be more */
-async function step(): Promise<boolean> {
-  if (inbox === undefined) return false;
+async function step(inbox: WorkingInbox): Promise<boolean> {
   const open = await inbox.unexpanded(100);
   await inbox.expand(
     open.map(({ id, delivery }) => ({ id, events: again(nameIn(delivery.body)).events, cursor: undefined })),
@@ -49,6 +30,8 @@ async function step(): Promise<boolean> {
   const all = alone?.claims ?? claims;
   for (const { jobs } of all) for (const { delivery } of jobs) say(`handled ${nameIn(delivery.body)}`);
   await inbox.settle(all.map((claim) => ({ claim, outcomes: claim.jobs.map(() => ({ to: "done" }) as const) })));
+  const { waiting, unexpanded, running } = inbox.stats();
+  if (me === undefined && waiting + unexpanded + running === 0) process.exit(0);
   return open.length + all.length > 0;
 }
 
@@ -65,21 +48,12 @@ async function receive(lane: number): Promise<never> {
   for (let number = 0; ; number += 1) {
     const name = `${me}:${lane % LANES}:${number * AT_ONCE + lane}`;
     const { delivery, events } = again(name);
-    const [kept] = (await inbox?.keep([{ delivery, events: works ? events : undefined }])) ?? [];
+    const [kept] = await inbox.keep([{ delivery, events: works() ? events : undefined }]);
     if (kept !== undefined && "id" in kept) say(`kept ${name}`);
-    void pump();
+    wake();
   }
 }
 
-await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 60_000 });
-await inbox.work({
-  begin() {
-    works = true;
-    say("worker");
-    void pump();
-  },
-  wake: () => void pump(),
-  lost: () => {},
-});
+const { inbox, works, wake } = await workOn(file, say, { step });
 say("ready");
 if (me !== undefined) for (let lane = 0; lane < AT_ONCE; lane += 1) void receive(lane);

@@ -17,11 +17,10 @@ export function folderFor(parent: string = quickFolder()): string {
 /** An SQLite inbox that is open and worked on until the test ends. */
 export async function onDisk(options: Partial<SqliteOptions> = {}) {
   const file = join(folderFor(), "inbox.db");
-  const opened = await openBench({ make: () => createSqliteInbox({ file, maxJobs: 1_000, ...options }) });
+  const opened = await openBench({ make: () => createSqliteInbox({ file, ...options }) });
   onTestFinished(() => opened.end());
-  const { inbox, clock, host } = opened;
-  const isReady = (): Promise<void> => eventually(() => expect(inbox.ready().ready).toBe(true));
-  return { inbox, clock, host, file, isReady };
+  const isReady = (): Promise<void> => eventually(() => expect(opened.inbox.ready().ready).toBe(true));
+  return { ...opened, file, isReady };
 }
 
 /** Another one on the same file, until the test ends. */
@@ -30,7 +29,7 @@ export async function beside(
   host: InboxHost,
   options: Partial<SqliteOptions> = {},
 ): Promise<WorkingInbox> {
-  const inbox = createSqliteInbox({ file, maxJobs: 1_000, ...options });
+  const inbox = createSqliteInbox({ file, ...options });
   await inbox.open(host);
   onTestFinished(() => inbox.close());
   return inbox;

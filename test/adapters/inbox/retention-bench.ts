@@ -25,7 +25,6 @@ export async function retentionBench(options: Partial<SqliteOptions> = {}) {
   const make = () =>
     createSqliteInbox({
       file,
-      maxJobs: 1_000,
       keepDoneMs: KEEP_DONE_MS,
       keepUnhandledMs: KEEP_UNHANDLED_MS,
       openChannel: openInline,

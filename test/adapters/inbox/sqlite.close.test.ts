@@ -15,7 +15,7 @@ import { openInline } from "./inline-channel.ts";
 
 /** An inbox on a file that another process works on, and whether its turn has come. */
 async function standby(file: string) {
-  const inbox = createSqliteInbox({ file, maxJobs: 1_000 });
+  const inbox = createSqliteInbox({ file });
   const seen = { begun: false };
   await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 1 });
   onTestFinished(() => inbox.close());
@@ -35,7 +35,6 @@ test("an inbox that is closed while it opens leaves no thread behind", async () 
   const seen = { closed: false };
   const inbox = createSqliteInbox({
     file: join(folderFor(), "inbox.db"),
-    maxJobs: 1,
     async openChannel(options, events) {
       const channel = await openInline(options, events);
       const close = async (): Promise<void> => {
@@ -58,7 +57,6 @@ test("a close whose thread hangs ends all the same", async () => {
   const file = join(folderFor(), "inbox.db");
   const inbox = createSqliteInbox({
     file,
-    maxJobs: 1,
     setTimer,
     async openChannel(options, events) {
       const channel = await openInline(options, events);

@@ -26,7 +26,7 @@ function open(file: string, options?: Parameters<typeof openFile>[2]): DatabaseS
 /** What an inbox says when it cannot be opened. */
 async function refusal(file: string): Promise<unknown> {
   const host = { name: "default", clock: wallClock(), log: logBook().logger, dedupeWindowMs: 1 };
-  const inbox = createSqliteInbox({ file, maxJobs: 1, openChannel: openInline });
+  const inbox = createSqliteInbox({ file, openChannel: openInline });
   return inbox.open(host).catch((error: unknown) => error);
 }
 

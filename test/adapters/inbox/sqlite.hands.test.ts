@@ -12,7 +12,7 @@ async function bench() {
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");
   const opened = await openBench({
-    make: () => createSqliteInbox({ file, maxJobs: 1_000 }),
+    make: () => createSqliteInbox({ file }),
     cleanup: () => rmSync(folder, { recursive: true }),
   });
   onTestFinished(() => opened.end());
@@ -60,7 +60,7 @@ test("what was dropped takes no other job of its delivery along", async () => {
 
 test("a process that only receives counts what is in the file", async () => {
   const { inbox, host, file } = await bench();
-  const receiving = createSqliteInbox({ file, maxJobs: 1_000 });
+  const receiving = createSqliteInbox({ file });
   await receiving.open(host);
   onTestFinished(() => receiving.close());
   await inbox.keep([mail(["a", nobodys("b")])]);

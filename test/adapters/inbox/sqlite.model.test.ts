@@ -1,6 +1,6 @@
 import { checkInboxModel } from "hookline/testing";
 import { test } from "vitest";
-import { inFolders, keepingAll } from "./in-folder.ts";
+import { inFolders } from "./in-folder.ts";
 import { openInline } from "./inline-channel.ts";
 
 /** For more: HOOKLINE_ROUNDS=1000. */
@@ -8,10 +8,7 @@ const RUNS = Number(process.env["HOOKLINE_ROUNDS"] ?? 30);
 const LIMIT = { timeout: 60_000 + RUNS * 2_000 };
 
 test("the SQLite inbox is what the port says in plain arrays", LIMIT, () =>
-  checkInboxModel(
-    inFolders((file) => keepingAll(file, openInline)),
-    { runs: RUNS, steps: 30 },
-  ),
+  checkInboxModel(inFolders(openInline), { runs: RUNS, steps: 30 }),
 );
 
 test("on a thread of its own it is the same", LIMIT, () =>

@@ -4,7 +4,9 @@ import { pathToFileURL } from "node:url";
 import { createReceiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, test } from "vitest";
+import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
 import { quickFolder } from "../../support/quick-folder.ts";
+import { claimOne, DONE, onDisk } from "./on-disk.ts";
 
 test.each([
   ["", ""],
@@ -42,4 +44,17 @@ test("a file may be named by a URL, need not keep room on the disk, and is made 
   expect(receiver.keeps).toBe("disk");
   await receiver.close();
   rmSync(folder, { recursive: true });
+});
+
+test("with maxJobs waiting in memory more deliveries wait unexpanded in the file, until there is room", async () => {
+  const { inbox } = await onDisk({ maxJobs: 2 });
+  expect(await inbox.keep([mail(["a", "b"])])).toMatchObject([{ expanded: true }]);
+  expect(await inbox.keep([mail(["c"])])).toMatchObject([{ expanded: false }]);
+  expect(inbox.stats()).toMatchObject({ waiting: 2, unexpanded: 1 });
+  expect(await inbox.unexpanded(10)).toEqual([]);
+  const claim = await claimOne(inbox);
+  if (claim !== undefined) await inbox.settle([{ claim, outcomes: [DONE] }]);
+  const [open] = await inbox.unexpanded(10);
+  await inbox.expand([{ id: open?.id ?? "", events: mail(["c"]).events, cursor: undefined }]);
+  expect(inbox.stats()).toMatchObject({ waiting: 2, unexpanded: 0 });
 });

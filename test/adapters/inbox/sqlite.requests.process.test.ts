@@ -24,7 +24,7 @@ async function asking(clock: Clock = systemClock) {
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, "inbox.db");
-  const inbox: WorkingInbox = createSqliteInbox({ file, maxJobs: 100_000 });
+  const inbox: WorkingInbox = createSqliteInbox({ file });
   await inbox.open({ name: "default", clock, log: toLogger(false), dedupeWindowMs: 60_000 });
   onTestFinished(() => inbox.close());
   const start = (): Child => startNode(["test/adapters/inbox/holding-process.ts", file]);
@@ -122,7 +122,7 @@ function cursorIn(file: string): number {
 }
 
 async function fill(file: string, entries: Parameters<typeof mail>[0]): Promise<void> {
-  const inbox: WorkingInbox = createSqliteInbox({ file, maxJobs: 100_000 });
+  const inbox: WorkingInbox = createSqliteInbox({ file });
   await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 60_000 });
   await inbox.work({ begin() {}, wake() {}, lost() {} });
   await keepAll(inbox, ...Array.from({ length: JOBS / entries.length }, () => mail(entries, fresh)));

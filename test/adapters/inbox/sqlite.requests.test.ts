@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,16 +10,8 @@ import {
   type SqliteOptions,
 } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
-import { mail, nobodys, raw } from "../../../src/testing/inbox-suite/deliveries.ts";
-import {
-  claimAll,
-  dead,
-  done,
-  findAll,
-  keepAll,
-  recordsOf,
-  settleAll,
-} from "../../../src/testing/inbox-suite/verbs.ts";
+import { mail, nobodys } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { claimAll, done, findAll, keepAll, recordsOf, settleAll } from "../../../src/testing/inbox-suite/verbs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { turns, until, watch } from "../../support/turns.ts";
 import { openInline } from "./inline-channel.ts";
@@ -28,10 +20,9 @@ import { openInline } from "./inline-channel.ts";
 async function bench({ openChannel }: Pick<SqliteOptions, "openChannel"> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");
-  const make = (options: Partial<SqliteOptions> = {}): WorkingInbox =>
-    createSqliteInbox({ file, maxJobs: 10_000, ...options });
+  const make = (own?: SqliteOptions["openChannel"]): WorkingInbox => createSqliteInbox({ file, openChannel: own });
   const opened = await openBench({
-    make: () => make(openChannel === undefined ? {} : { openChannel }),
+    make: () => make(openChannel),
     crash: (inbox) => {
       crashSqliteInbox(inbox);
       return make();
@@ -46,7 +37,7 @@ async function bench({ openChannel }: Pick<SqliteOptions, "openChannel"> = {}) {
     onTestFinished(() => inbox.close());
     return inbox;
   }
-  return { ...opened, folder, file, asking };
+  return { ...opened, file, asking };
 }
 
 /** The requests that are not answered. */
@@ -295,45 +286,4 @@ test("an answer is kept for a day, and does not say what was asked", async () =>
   const rows = db.prepare("SELECT verb, selection, count FROM request").all();
   db.close();
   expect(rows).toEqual([{ verb: "erase", selection: null, count: 0 }]);
-});
-
-const MARKER = "a secret of somebody";
-
-function filesWith(text: string, folder: string): string[] {
-  return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(text));
-}
-
-test("of what is erased no byte is left in any file of the inbox", async () => {
-  const opened = await bench();
-  const { inbox, folder } = opened;
-  const theirs = { accountId: 7, filler: MARKER.repeat(50) };
-  for (let delivery = 0; delivery < 60; delivery += 1)
-    await keepAll(inbox, mail([{ id: "x", lane: MARKER }, nobodys("y")], theirs), mail(["z"]));
-  await keepAll(inbox, mail([{ id: "dead", lane: `${MARKER} 2` }], theirs));
-  const claims = await claimAll(inbox);
-  for (const claim of claims.slice(-1)) await settleAll(inbox, claim, dead(opened, MARKER));
-  await keepAll(inbox, raw(mail(["u"], theirs)));
-  expect(filesWith(MARKER, folder)).toContain("inbox.db-wal");
-  expect(await inbox.jobs.erase(7)).toBe(122);
-  expect(filesWith(MARKER, folder)).toEqual([]);
-  expect(await findAll(inbox, { accountId: 7 })).toEqual([]);
-  expect((await findAll(inbox)).length).toBe(60);
-});
-
-test("while somebody reads the old log an erase is not answered, and others are", async () => {
-  const { inbox, folder, file, clock } = await bench();
-  await keepAll(inbox, mail(["a"], { accountId: 7, filler: MARKER }), mail(["b"]));
-  const reader = new DatabaseSync(file);
-  reader.exec("BEGIN");
-  reader.prepare("SELECT count(*) FROM job").get();
-  const erasing = watch(inbox.jobs.erase(7));
-  await eventually(async () => expect(await findAll(inbox, { accountId: 7 })).toEqual([]));
-  expect(await inbox.jobs.drop({ states: ["waiting"] })).toBe(1);
-  expect(erasing.ended).toBe(false);
-  reader.close();
-  await eventually(async () => {
-    await clock.advance(250);
-    expect(erasing).toMatchObject({ ended: true, value: 1 });
-  });
-  expect(filesWith(MARKER, folder)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { checkInbox } from "hookline/testing";
 import { describe, test } from "vitest";
-import { inFolders, keepingAll } from "./in-folder.ts";
+import { inFolders } from "./in-folder.ts";
 import { openInline } from "./inline-channel.ts";
 
 describe("the SQLite inbox keeps what the port promises:", () => {
@@ -8,6 +8,5 @@ describe("the SQLite inbox keeps what the port promises:", () => {
 });
 
 describe("on a thread of its own or not, the SQLite inbox keeps what the port promises:", () => {
-  const inline = inFolders((file) => keepingAll(file, openInline));
-  test.each(checkInbox(inline))("$name", ({ run }) => run());
+  test.each(checkInbox(inFolders(openInline)))("$name", ({ run }) => run());
 });

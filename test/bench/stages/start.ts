@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setImmediate as turn } from "node:timers/promises";
 import { createReceiver } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
 import { fileOfStage, openInbox } from "./inbox.ts";
@@ -11,7 +12,8 @@ const file = fileOfStage();
 if (file === undefined) throw new Error("There is a start over a backlog only where a file keeps it.");
 
 function open() {
-  const receiver = createReceiver({ secret: SECRET, inbox: openInbox(file), log: false });
+  const inbox = openInbox(file);
+  const receiver = createReceiver({ secret: SECRET, inbox, log: false });
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const wait = (): Promise<void> => {
@@ -19,24 +21,29 @@ function open() {
     return gate.promise;
   };
   receiver.on("email", wait, { timeoutMs: 0, coalesce: false });
-  return { receiver, gate, begun: begun.promise };
+  return { receiver, inbox, gate, begun: begun.promise };
 }
 
-const before = open();
-await before.receiver.start();
-await fill(before.receiver, { jobs, lanes: jobs });
-before.gate.resolve();
-await before.receiver.close({ drainMs: 0 });
-
+await makeBacklog();
 await collect();
 const used = await usedBytes();
-const after = open();
+const { receiver, begun } = open();
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
 const startedAt = performance.now();
-await after.receiver.start();
-await after.begun;
+await receiver.start();
+await begun;
 const ms = performance.now() - startedAt;
 delay.disable();
 tell({ jobs, ms, stallMs: delay.max / 1e6, bytes: ((await usedBytes()) - used) / jobs });
 process.exit();
+
+/** All of it expanded, and none of it held by this process any more: another one starts. */
+async function makeBacklog(): Promise<void> {
+  const { receiver: filled, inbox, gate } = open();
+  await filled.start();
+  await fill(filled, { jobs, lanes: jobs });
+  while (inbox.stats().unexpanded > 0) await turn();
+  gate.resolve();
+  await filled.close({ drainMs: 0 });
+}

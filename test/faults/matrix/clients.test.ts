@@ -44,7 +44,9 @@ test("row 21: clients that go away in the middle, are slow, or send without end:
   await pour(big, 50_000_000);
   // Who goes on sending may find the connection gone before the answer is read.
   await patiently(() => expect(big.socket.destroyed || /^HTTP\/1.1 413 /.test(big.text())).toBe(true));
-  const grown = (await worker.ask()).rss - rssBefore;
+  const { rss, stats } = await worker.ask();
+  expect(stats.refused["body-too-large"]).toBe(1);
+  const grown = rss - rssBefore;
   for (const byte of slow.body) slowWire.write(byte);
   await patiently(() => expect(slowWire.text()).toMatch(/^HTTP\/1.1 (200|408) /));
   await service.deliver(slow);

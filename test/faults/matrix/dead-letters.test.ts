@@ -37,7 +37,7 @@ test("row 22: killed while jobs die and dead ones are replayed: each is dead or 
   expect(given.filter((name) => !names.has(name))).toEqual([]);
 });
 
-test("a replay of many that is killed half done is carried out all the same, each once", async () => {
+test("row 22: killed in the middle of a replay of many: each is dead or replayed, once, and none is lost", async () => {
   const { fleet, service } = createWorld();
   const times = rounds(20);
   const count = 600;
@@ -57,8 +57,8 @@ test("a replay of many that is killed half done is carried out all the same, eac
     await worker.ended;
   }
   const tried = { kills: times };
-  const { jobs, dead } = await conclude(fleet, service, { row: "request half done", tried, replays: true });
-  report("request half done", { replayed: jobs.length - dead.length, "not asked for yet": dead.length });
+  const { jobs, dead } = await conclude(fleet, service, { row: "row 22, a replay of many", tried, replays: true });
+  report("row 22, a replay of many", { replayed: jobs.length - dead.length, "not asked for yet": dead.length });
   // A replayed one has left: none is there twice, and none is gone.
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
   expect(jobs).toHaveLength(times * count);

@@ -101,6 +101,7 @@ test("row 10: another process holds the write lock: deliveries wait, or get 503,
     other.close();
     await service.deliver(makeDelivery("tracking"));
   }
+  expect(service.answers.get(503)).toBeGreaterThan(0);
   await conclude(fleet, service, {
     row: "row 10, write lock",
     tried: { "held ms": held.join(" "), "answered 503": service.answers.get(503) ?? 0 },

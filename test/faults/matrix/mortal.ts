@@ -44,7 +44,13 @@ export interface Mortal {
 /** What a process says of itself. */
 interface Told {
   readonly health: { readonly waiting: number; readonly dead: number; readonly ready: boolean; readonly live: boolean };
-  readonly stats: { readonly role: string; readonly duplicates: number; readonly answered: Record<string, number> };
+  readonly stats: {
+    readonly role: string;
+    readonly duplicates: number;
+    readonly answered: Record<string, number>;
+    /** By the code of the cause. */
+    readonly refused: Record<string, number>;
+  };
   readonly rss: number;
 }
 

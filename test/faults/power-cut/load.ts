@@ -15,7 +15,8 @@ export interface Traced {
 }
 
 export interface Setting {
-  readonly library: string;
+  /** The tracer, to preload. */
+  readonly shim: string;
   /** The inbox's. */
   readonly file: string;
   readonly trace: string;
@@ -24,7 +25,7 @@ export interface Setting {
   readonly keepDoneDays?: number;
 }
 
-export async function startTraced({ library, file, trace, pragmas = "", keepDoneDays = 7 }: Setting): Promise<Traced> {
+export async function startTraced({ shim, file, trace, pragmas = "", keepDoneDays = 7 }: Setting): Promise<Traced> {
   const child = startNode(
     [
       "--import=./test/faults/power-cut/pragmas.ts",
@@ -33,7 +34,7 @@ export async function startTraced({ library, file, trace, pragmas = "", keepDone
       trace,
       String(keepDoneDays),
     ],
-    { LD_PRELOAD: library, HOOKLINE_TRACE_FILES: file, HOOKLINE_TRACE: trace, HOOKLINE_PRAGMAS: pragmas },
+    { LD_PRELOAD: shim, HOOKLINE_TRACE_FILES: file, HOOKLINE_TRACE: trace, HOOKLINE_PRAGMAS: pragmas },
   );
   const [, port] = await child.says("out", /port (\d+)\n/);
   const url = `http://127.0.0.1:${port}`;

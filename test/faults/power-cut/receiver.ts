@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
 import { createReceiver, GiveUp, RetryLater } from "hookline";
+import type { Timer } from "hookline/adapter";
 import { nodeReceiver } from "hookline/node";
 import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
@@ -14,12 +15,29 @@ import { SECRET, temperOf, trackedId } from "./traffic.ts";
 // `POST /erase/<account>`, `/idle`, `/forgotten` and `/close` ask it to do what they say.
 const [file = "", trace = "", keepDoneDays = "7"] = process.argv.slice(2);
 const notebook = openNotebook(trace);
+/** What is done each minute waits until it is asked for: the file is to grow before it gets shorter. Then it is done several times a second. */
+const minutely = new Set<() => void>();
+
+function whenForgetting(run: () => void): Timer {
+  minutely.add(run);
+  return { clear: () => void minutely.delete(run) };
+}
+
+function forget(): void {
+  for (const run of minutely) {
+    minutely.delete(run);
+    run();
+  }
+}
+
 const receiver = createReceiver({
   secret: SECRET,
   inbox: sqliteInbox(file, { keepDoneDays: Number(keepDoneDays), minFreeDiskBytes: 0 }),
   log: false,
-  // What is done each minute is done here several times a second.
-  clock: { ...systemClock, setTimer: (run, ms) => systemClock.setTimer(run, ms === 60_000 ? 200 : ms) },
+  clock: {
+    ...systemClock,
+    setTimer: (run, ms) => (ms === 60_000 ? whenForgetting(run) : systemClock.setTimer(run, ms)),
+  },
 });
 
 const tries = new Map<string, number>();
@@ -48,6 +66,7 @@ const asked: Readonly<Record<string, (argument: number) => Promise<void>>> = {
   idle: () => receiver.idle(),
   /** Resolves when nothing is left to remove, and what was free is given back: the next checkpoint makes the file shorter. */
   async forgotten() {
+    setInterval(forget, 200).unref();
     while ((await receiver.jobs.list({ state: ["done", "skipped"], limit: 1 })).jobs.length > 0) await pause(20);
     const db = new DatabaseSync(file, { readOnly: true });
     const pages = db.prepare("PRAGMA page_count");

@@ -108,30 +108,6 @@ static void written(int fd, uint64_t offset, const void *data, ssize_t length) {
   if (length > 0) record(WRITTEN, inode_of(fd), offset, NULL, data, length);
 }
 
-ssize_t pwrite64(int fd, const void *data, size_t length, off64_t offset) {
-  NEXT(pwrite64);
-  if (!ours(fd)) return next(fd, data, length, offset);
-  LOCK;
-  ssize_t done = next(fd, data, length, offset);
-  written(fd, offset, data, done);
-  UNLOCK;
-  return done;
-}
-
-ssize_t pwrite(int fd, const void *data, size_t length, off_t offset) {
-  return pwrite64(fd, data, length, offset);
-}
-
-ssize_t write(int fd, const void *data, size_t length) {
-  NEXT(write);
-  if (!ours(fd)) return next(fd, data, length);
-  LOCK;
-  ssize_t done = next(fd, data, length);
-  if (done > 0) written(fd, lseek(fd, 0, SEEK_CUR) - done, data, done);
-  UNLOCK;
-  return done;
-}
-
 static void all_written(int fd, uint64_t offset, const struct iovec *parts, ssize_t left) {
   for (int i = 0; left > 0; i += 1) {
     ssize_t length = left < (ssize_t)parts[i].iov_len ? left : (ssize_t)parts[i].iov_len;
@@ -141,38 +117,44 @@ static void all_written(int fd, uint64_t offset, const struct iovec *parts, ssiz
   }
 }
 
-ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset) {
-  NEXT(pwritev64);
-  if (!ours(fd)) return next(fd, parts, count, offset);
-  LOCK;
-  ssize_t done = next(fd, parts, count, offset);
-  all_written(fd, offset, parts, done);
-  UNLOCK;
-  return done;
+/* Where a write began that has moved the file's own place. */
+static uint64_t behind(int fd, ssize_t done) {
+  return lseek(fd, 0, SEEK_CUR) - done;
+}
+
+/* A call that is told once it has had its effect: `done` is what it returned. */
+#define TRACED(type, name, parameters, arguments, condition, tell) \
+  type name parameters { \
+    NEXT(name); \
+    if (!(condition)) return next arguments; \
+    LOCK; \
+    type done = next arguments; \
+    tell; \
+    UNLOCK; \
+    return done; \
+  }
+
+TRACED(ssize_t, pwrite64, (int fd, const void *data, size_t length, off64_t offset), (fd, data, length, offset), ours(fd),
+       written(fd, offset, data, done))
+TRACED(ssize_t, write, (int fd, const void *data, size_t length), (fd, data, length), ours(fd),
+       if (done > 0) written(fd, behind(fd, done), data, done))
+TRACED(ssize_t, pwritev64, (int fd, const struct iovec *parts, int count, off64_t offset), (fd, parts, count, offset), ours(fd),
+       all_written(fd, offset, parts, done))
+TRACED(ssize_t, writev, (int fd, const struct iovec *parts, int count), (fd, parts, count), ours(fd),
+       if (done > 0) all_written(fd, behind(fd, done), parts, done))
+TRACED(int, ftruncate64, (int fd, off64_t length), (fd, length), ours(fd),
+       if (done == 0) record(CUT, inode_of(fd), length, NULL, NULL, 0))
+TRACED(int, unlink, (const char *path), (path), is_ours(path),
+       if (done == 0) record(UNLINKED, 0, 0, path, NULL, 0))
+TRACED(int, rename, (const char *from, const char *to), (from, to), is_ours(from) || is_ours(to),
+       if (done == 0) record(RENAMED, 0, 0, from, to, strlen(to)))
+
+ssize_t pwrite(int fd, const void *data, size_t length, off_t offset) {
+  return pwrite64(fd, data, length, offset);
 }
 
 ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset) {
   return pwritev64(fd, parts, count, offset);
-}
-
-ssize_t writev(int fd, const struct iovec *parts, int count) {
-  NEXT(writev);
-  if (!ours(fd)) return next(fd, parts, count);
-  LOCK;
-  ssize_t done = next(fd, parts, count);
-  if (done > 0) all_written(fd, lseek(fd, 0, SEEK_CUR) - done, parts, done);
-  UNLOCK;
-  return done;
-}
-
-int ftruncate64(int fd, off64_t length) {
-  NEXT(ftruncate64);
-  if (!ours(fd)) return next(fd, length);
-  LOCK;
-  int failed = next(fd, length);
-  if (!failed) record(CUT, inode_of(fd), length, NULL, NULL, 0);
-  UNLOCK;
-  return failed;
 }
 
 int ftruncate(int fd, off_t length) {
@@ -205,15 +187,13 @@ static int sync_with(int (*next)(int), int fd) {
   return 0;
 }
 
-int fsync(int fd) {
-  NEXT(fsync);
-  return ours(fd) || is_folder(fd) ? sync_with(next, fd) : next(fd);
-}
-
-int fdatasync(int fd) {
-  NEXT(fdatasync);
-  return ours(fd) || is_folder(fd) ? sync_with(next, fd) : next(fd);
-}
+#define SYNC(name) \
+  int name(int fd) { \
+    NEXT(name); \
+    return ours(fd) || is_folder(fd) ? sync_with(next, fd) : next(fd); \
+  }
+SYNC(fsync)
+SYNC(fdatasync)
 
 static int open_at(int folder_fd, const char *path, int flags, mode_t mode) {
   char whole[PATH_MAX];
@@ -254,24 +234,4 @@ int openat(int folder_fd, const char *path, int flags, ...) {
 
 int openat64(int folder_fd, const char *path, int flags, ...) {
   MODE return open_at(folder_fd, path, flags | O_LARGEFILE, mode);
-}
-
-int unlink(const char *path) {
-  NEXT(unlink);
-  if (!is_ours(path)) return next(path);
-  LOCK;
-  int failed = next(path);
-  if (!failed) record(UNLINKED, 0, 0, path, NULL, 0);
-  UNLOCK;
-  return failed;
-}
-
-int rename(const char *from, const char *to) {
-  NEXT(rename);
-  if (!is_ours(from) && !is_ours(to)) return next(from, to);
-  LOCK;
-  int failed = next(from, to);
-  if (!failed) record(RENAMED, 0, 0, from, to, strlen(to));
-  UNLOCK;
-  return failed;
 }

@@ -1,7 +1,8 @@
 import { memoryInbox, type Inbox } from "hookline";
 import type { InboxSubject } from "hookline/testing";
 import { crashMemoryInbox } from "../../../src/inbox/memory.ts";
-import type { Claim, ClaimedJob, JobOutcome, Settlement, WorkingInbox } from "../../../src/inbox/port.ts";
+import type { Claim, ClaimedJob, JobOutcome, Settlement } from "../../../src/inbox/claims.ts";
+import type { WorkingInbox } from "../../../src/inbox/port.ts";
 
 type Verbs = WorkingInbox<"memory">;
 

@@ -1,0 +1,47 @@
+import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { Receiver } from "../../src/index.ts";
+import { createFetchMount, type AnyMountOptions } from "./mount-fetch.ts";
+
+export interface FetchOptions extends MountOptions<Request> {
+  /** Where the drain goes after the answer: speed, not safety. */
+  waitUntil?: ((work: Promise<unknown>) => void) | undefined;
+}
+
+/**
+ * The receiver as a function from a web-standard Request to a Response: for servers of one's own (`runtime: "long-lived"`), and for
+ * functions, where the process may freeze after the answer. A request for another path than `options.path` is answered 404.
+ *
+ * @example
+ * Deno.serve(fetchReceiver(receiver, { runtime: "long-lived", path: "/webhooks" }));
+ * @example
+ * export default { fetch: fetchReceiver(receiver, { answer: "after-handlers", deadlineMs: 20_000 }) };
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ */
+export function fetchReceiver(
+  receiver: Receiver,
+  options: FetchOptions & {
+    /** This process goes on after the answer, and you call `receiver.start()` and `close()`. */
+    runtime: "long-lived";
+  },
+): (request: Request) => Promise<Response>;
+/** Answers when the handlers are done. */
+export function fetchReceiver(
+  receiver: Receiver,
+  options: FetchOptions & AfterHandlers,
+): (request: Request) => Promise<Response>;
+/** Answers as soon as the delivery is kept, in an inbox that outlives the function. */
+export function fetchReceiver<K extends Keeps>(
+  receiver: Receiver<K> & OutlivesFunction<K>,
+  options?: FetchOptions,
+): (request: Request) => Promise<Response>;
+export function fetchReceiver(
+  receiver: Receiver,
+  options: AnyMountOptions<Request> & FetchOptions = {},
+): (request: Request) => Promise<Response> {
+  const mount = createFetchMount(receiver, options, CONSUMED);
+  const { waitUntil } = options;
+  return (request) => mount.serve({ request, asked: request, waitUntil });
+}
+
+const CONSUMED =
+  "Let `fetchReceiver(receiver)` have the request before anything reads its body, or give what reads it `request.clone()`.";

@@ -1,0 +1,34 @@
+import type { StorageError } from "../errors.ts";
+
+/** Whether a delivery could be kept now. */
+export type Readiness =
+  | { readonly ready: true }
+  | {
+      readonly ready: false;
+      readonly error: StorageError;
+      /** It gets no better in this process: only another one can help. @default false */
+      readonly hopeless?: boolean;
+    };
+
+/** How much there is, in jobs. */
+export interface InboxStats {
+  readonly unexpanded: number;
+  readonly waiting: number;
+  readonly running: number;
+  readonly dead: number;
+  readonly unhandled: number;
+  /** Lanes whose head waits for its retry. */
+  readonly blockedLanes: number;
+  /** When the oldest delivery was received that waits to be expanded, or has a job that waits. */
+  readonly oldestWaitingAt: number | undefined;
+  /** Where it is on a disk. */
+  readonly disk?: InboxDisk;
+}
+
+/** How the disk of an inbox stands. */
+export interface InboxDisk {
+  /** Undefined where it is not known. */
+  readonly freeBytes: number | undefined;
+  /** How often something failed so that the file was opened anew, and when last; undefined where it never was. */
+  readonly reopened: { readonly count: number; readonly lastAt: number } | undefined;
+}

@@ -1,0 +1,52 @@
+import { GiveUp } from "../../dispatch/verdicts.ts";
+import { forwardInbox } from "../../inbox/forward.ts";
+import type { StoredDelivery } from "../../inbox/delivery.ts";
+import { createReceiver } from "../../kit/create-receiver.ts";
+import type { Receiver } from "../../kit/face.ts";
+
+/** What a receiver under test tells the suite, as the JSON body of a POST. */
+export type Told = { readonly kept: readonly StoredDelivery[] } | { readonly handled: string };
+
+/** The subscription that the gate of {@link createProbedReceiver} answers 422. */
+export const UNWANTED = 4220;
+
+/** The ids of records that its handler does not simply handle. */
+export const RECORD = { fails: "fails", givesUp: "gives-up", late: "late" } as const;
+
+/**
+ * The receiver that {@link checkHttpAdapter} expects behind a mount, for a mount that runs in another process or runtime: what
+ * it keeps and handles it tells the suite by HTTP.
+ *
+ * @param app what `serve` of the subject got, as it came back from JSON
+ * @example
+ * const app = JSON.parse(process.env.PROBED_APP);
+ * createServer(myReceiver(createProbedReceiver(app), app.options)).listen(0);
+ */
+export function createProbedReceiver(app: { readonly secret: string; readonly tell: string }): Receiver<"network"> {
+  const { secret, tell } = app;
+  const inbox = forwardInbox((kept) => post(tell, { kept }));
+  // Longer than a busy machine takes, and short enough to be waited for.
+  const receiver = createReceiver({ secret, inbox, log: false, keepDeadlineMs: 2_000 });
+  receiver.unsubscribeWhen(({ subscription }, unsubscribe) =>
+    subscription === UNWANTED ? unsubscribe("The suite asks for it.") : undefined,
+  );
+  return receiver.on("email.created", async ({ id }, { signal }) => {
+    // The status is one that a framework's error handler would send.
+    if (id === RECORD.fails) throw Object.assign(new Error("The suite asks for it."), { status: 422, statusCode: 422 });
+    if (id === RECORD.givesUp) throw new GiveUp("The suite asks for it.");
+    if (id === RECORD.late) await aborted(signal);
+    await post(tell, { handled: id });
+  });
+}
+
+async function post(tell: string, told: Told): Promise<void> {
+  const headers = { "Content-Type": "application/json" };
+  const response = await fetch(tell, { method: "POST", headers, body: JSON.stringify(told) });
+  if (!response.ok) throw new Error(`The suite answered ${response.status}.`);
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
+}

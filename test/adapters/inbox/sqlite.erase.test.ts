@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { mail, nobodys, raw } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { claimAll, dead, findAll, keepAll, settleAll } from "../../../src/testing/inbox-suite/verbs.ts";
+import { eventually } from "../../support/eventually.ts";
+import { watch } from "../../support/turns.ts";
+import { onDisk } from "./on-disk.ts";
+
+const MARKER = "a secret of somebody";
+
+function filesWith(text: string, folder: string): string[] {
+  return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(text));
+}
+
+test("of what is erased no byte is left in any file of the inbox", async () => {
+  const opened = await onDisk();
+  const { inbox, file } = opened;
+  const folder = dirname(file);
+  const theirs = { accountId: 7, filler: MARKER.repeat(50) };
+  for (let delivery = 0; delivery < 60; delivery += 1)
+    await keepAll(inbox, mail([{ id: "x", lane: MARKER }, nobodys("y")], theirs), mail(["z"]));
+  await keepAll(inbox, mail([{ id: "dead", lane: `${MARKER} 2` }], theirs));
+  const claims = await claimAll(inbox);
+  for (const claim of claims.slice(-1)) await settleAll(inbox, claim, dead(opened, MARKER));
+  await keepAll(inbox, raw(mail(["u"], theirs)));
+  expect(filesWith(MARKER, folder)).toContain("inbox.db-wal");
+  expect(await inbox.jobs.erase(7)).toBe(122);
+  expect(filesWith(MARKER, folder)).toEqual([]);
+  expect(await findAll(inbox, { accountId: 7 })).toEqual([]);
+  expect((await findAll(inbox)).length).toBe(60);
+});
+
+test("while somebody reads the old log an erase is not answered, and others are", async () => {
+  const { inbox, file, clock } = await onDisk();
+  await keepAll(inbox, mail(["a"], { accountId: 7, filler: MARKER }), mail(["b"]));
+  const reader = new DatabaseSync(file);
+  reader.exec("BEGIN");
+  reader.prepare("SELECT count(*) FROM job").get();
+  const erasing = watch(inbox.jobs.erase(7));
+  await eventually(async () => expect(await findAll(inbox, { accountId: 7 })).toEqual([]));
+  expect(await inbox.jobs.drop({ states: ["waiting"] })).toBe(1);
+  expect(erasing.ended).toBe(false);
+  reader.close();
+  await eventually(async () => {
+    await clock.advance(250);
+    expect(erasing).toMatchObject({ ended: true, value: 1 });
+  });
+  expect(filesWith(MARKER, dirname(file))).toEqual([]);
+});

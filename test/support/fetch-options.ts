@@ -1,0 +1,6 @@
+import type { AfterHandlers, ProbedOptions } from "hookline/adapter";
+
+/** The suite's options as one overload of a mount takes them: the receiver behind them fits all. */
+export function toFetchOptions(options: ProbedOptions): Omit<ProbedOptions, "answer"> & AfterHandlers {
+  return options as ProbedOptions & AfterHandlers;
+}
