@@ -16,6 +16,8 @@ export default defineConfig({
     "typescript/no-floating-promises": "error",
     "typescript/no-misused-promises": "error",
     "typescript/no-explicit-any": "error",
+    // A Nest module is a class of nothing, with a decorator.
+    "typescript/no-extraneous-class": ["error", { allowWithDecorator: true }],
 
     // Lanes, pages and retries are loops that wait on purpose.
     "no-await-in-loop": "off",

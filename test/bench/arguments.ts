@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { CONTENDERS, DURABLE } from "./contenders.ts";
+import { CONTENDERS, DURABLE, MOUNTS } from "./contenders.ts";
 import { MEASURES } from "./measures.ts";
 import { Problem } from "./problem.ts";
 
@@ -20,6 +20,7 @@ const LEAST_ROUNDS = 3;
 
 const SETS = {
   requests: CONTENDERS.map(({ name }) => name),
+  mounts: ["node", "express", "koa", ...MOUNTS.map(({ name }) => name)],
   durable: DURABLE.map(({ name }) => name),
   jobs: MEASURES.map(({ name }) => name),
 } satisfies Record<string, readonly string[]>;
@@ -77,8 +78,9 @@ function toRounds(text: string): number {
 
 /** A set stands for all of its names. */
 function toNames(text: string): readonly string[] {
-  const all = Object.values(SETS).flat();
-  if (text === "requests" || text === "durable" || text === "jobs") return SETS[text];
+  const all = [...new Set(Object.values(SETS).flat())];
+  const set = Object.entries(SETS).find(([name]) => name === text);
+  if (set !== undefined) return set[1];
   if (all.includes(text)) return [text];
   throw new Problem(`--only got "${text}", expected one of ${[...all, ...Object.keys(SETS)].join(", ")}.`);
 }

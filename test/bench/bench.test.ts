@@ -4,7 +4,7 @@ import { parseArguments } from "./arguments.ts";
 import { checkAnswers } from "./check.ts";
 import type { Paint } from "./columns.ts";
 import { hasPeers } from "./commands.ts";
-import { BASELINE, CONTENDERS, DURABLE, type Contender } from "./contenders.ts";
+import { BASELINE, CONTENDERS, DURABLE, MOUNTS, type Contender } from "./contenders.ts";
 import { toFigure, toQuantile, toRow, type Sample } from "./figures.ts";
 import { keptOf, reachedOf } from "./goals.ts";
 import { readLoad } from "./load.ts";
@@ -153,7 +153,7 @@ it("finds the cores that a process may use", () => {
 
 describe("servers", () => {
   // A slower disk needs a compiler.
-  const startedOnce = new Map([...CONTENDERS, ...DURABLE].map((one) => [one.server.join(), one]));
+  const startedOnce = new Map([...CONTENDERS, ...MOUNTS, ...DURABLE].map((one) => [one.server.join(), one]));
   const own = [...startedOnce.values()].filter(({ kind, syncMs }) => kind !== "peer" && syncMs === undefined);
   const peers = CONTENDERS.filter(({ kind }) => kind === "peer");
 

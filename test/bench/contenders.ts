@@ -46,6 +46,18 @@ export const CONTENDERS: readonly Contender[] = [
   ours("koa-handler", "hookline Koa, with a handler"),
 ];
 
+/** Those over the other frameworks on Node, each beside a receiver by hand as the framework's own documentation has it. */
+export const MOUNTS: readonly Contender[] = [
+  byHand("fastify-by-hand", "Fastify by hand"),
+  ours("fastify", "hookline Fastify, receiving only"),
+  byHand("hono-by-hand", "Hono by hand, on Node"),
+  ours("hono", "hookline Hono, receiving only"),
+  byHand("nest-by-hand", "Nest by hand, on Express"),
+  ours("nest", "hookline Nest, receiving only"),
+  byHand("gcp-by-hand", "Functions Framework by hand"),
+  ours("gcp", "hookline Functions Framework, receiving only"),
+];
+
 /** What keeps on the disk before it answers. */
 export const DURABLE: readonly Contender[] = [
   {

@@ -1,6 +1,6 @@
 import type { Arguments } from "./arguments.ts";
 import type { Paint } from "./columns.ts";
-import { BASELINE, CONTENDERS, DURABLE, type Contender } from "./contenders.ts";
+import { BASELINE, CONTENDERS, DURABLE, MOUNTS, type Contender } from "./contenders.ts";
 import { toRow } from "./figures.ts";
 import { GOALS, keptOf, reachedOf } from "./goals.ts";
 import type { Cores } from "./machine.ts";
@@ -9,7 +9,7 @@ import { toTable } from "./table.ts";
 
 /** Those asked for, with what they are compared with. */
 export function contendersOf(only: readonly string[] | undefined): readonly Contender[] {
-  const all = [...CONTENDERS, ...DURABLE];
+  const all = [...CONTENDERS, ...MOUNTS, ...DURABLE];
   if (only === undefined) return all;
   const asked = all.filter(({ name }) => only.includes(name));
   if (asked.length === 0) return [];

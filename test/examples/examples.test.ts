@@ -1,10 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startNode } from "../cli/child.ts";
-import { send } from "../support/http.ts";
+import { freePort, send } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { until } from "../support/turns.ts";
 
@@ -54,6 +53,23 @@ const SERVERS: Readonly<Record<string, { readonly posts: readonly Posted[]; read
     ],
     prints: ["account 2002: fetched message m-1 at attempt 2", "gave up on email.created: there is no such message"],
   },
+  "hono.ts": {
+    posts: [{ payloads: [created("m-1")] }, { secret: "another", status: 401 }, { path: "/elsewhere", status: 404 }],
+    prints: ["account 2002: created message m-1, attempt 1"],
+  },
+  "fastify.ts": {
+    posts: [
+      { payloads: [created("m-1")] },
+      { payloads: [created("m-2")], path: "/webhooks/crm" },
+      { secret: "another", status: 401 },
+      { path: "/elsewhere", status: 404 },
+    ],
+    prints: ["shop: created message m-1", "crm: created message m-2"],
+  },
+  "fetch.ts": {
+    posts: [{ payloads: [created("m-1")] }, { secret: "another", status: 401 }, { path: "/elsewhere", status: 404 }],
+    prints: ["account 2002: created message m-1"],
+  },
   "middleware.ts": {
     posts: [{ payloads: [created("m-1")] }, { secret: "another", status: 401 }],
     prints: ["Ann is told of message m-1", "email.created, attempt 1: "],
@@ -73,13 +89,25 @@ const SERVERS: Readonly<Record<string, { readonly posts: readonly Posted[]; read
   },
 };
 
+/** They have tests of their own, beside this one. */
+const ELSEWHERE = [
+  "aws-lambda.ts",
+  "azure.ts",
+  "gcp.ts",
+  "nest.ts",
+  "netlify.ts",
+  "next.ts",
+  "tour.ts",
+  "vercel.ts",
+  "workers.ts",
+];
+
 describe("the examples", () => {
   test("are all run by a test", () => {
-    // The tour has a test of its own, beside this one.
-    expect(files.toSorted()).toEqual([...Object.keys(SERVERS), "testing.ts", "tour.ts"].toSorted());
+    expect(files.toSorted()).toEqual([...Object.keys(SERVERS), ...ELSEWHERE, "testing.ts"].toSorted());
   });
 
-  test.each(files.filter((name) => name !== "tour.ts"))("are short, and say how to try them: %s", (name) => {
+  test.each(files.filter((name) => !ELSEWHERE.includes(name)))("are short, and say how to try them: %s", (name) => {
     const lines = readFileSync(join(folder, name), "utf8").trimEnd().split("\n");
     expect(lines.length).toBeLessThan(40);
     const head = lines.slice(
@@ -176,12 +204,4 @@ async function deliver(url: string, id: string): Promise<void> {
     payloads: [created(id)],
   });
   expect(await send(url, { body, headers: signedHeaders(body, { secret: SECRET }) })).toMatchObject({ status: 200 });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

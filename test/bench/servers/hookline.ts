@@ -1,13 +1,8 @@
-import type { RequestListener } from "node:http";
 import { join } from "node:path";
-import express from "express";
-import Koa from "koa";
-import { expressReceiver } from "../../../adapters/http/express.ts";
-import { koaReceiver } from "../../../adapters/http/koa.ts";
-import { nodeReceiver } from "../../../adapters/http/node.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
-import { createReceiver, memoryInbox, type Inbox, type Receiver } from "../../../src/index.ts";
+import { createReceiver, memoryInbox, type Inbox } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
+import { MOUNTS } from "./mounts.ts";
 import { folderOfServer, serve } from "./serve.ts";
 
 const [where = "", ...flags] = process.argv.slice(2);
@@ -18,16 +13,7 @@ const receiver = createReceiver({
   inbox: flags.includes("sqlite") ? inboxInFile() : memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 }),
 });
 
-const MOUNTS: Readonly<Record<string, (receiver: Receiver) => RequestListener>> = {
-  node: (mounted) => nodeReceiver(mounted, { path: "/webhooks" }),
-  express: (mounted) => express().post("/webhooks", expressReceiver(mounted)),
-  koa(mounted) {
-    const handle = new Koa().use(koaReceiver(mounted, { path: "/webhooks" })).callback();
-    return (req, res) => void handle(req, res);
-  },
-};
-
-const listener = MOUNTS[where]?.(receiver);
+const listener = await MOUNTS[where]?.(receiver);
 if (listener === undefined)
   throw new TypeError(`Got the mount "${where}", expected ${Object.keys(MOUNTS).join(", ")}.`);
 

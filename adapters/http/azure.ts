@@ -1,0 +1,64 @@
+import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { Receiver } from "../../src/index.ts";
+import { createFetchMount, type AnyMountOptions } from "./mount-fetch.ts";
+
+/** What is used of a request of Azure Functions, programming model v4. */
+export interface AzureRequestLike {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  /** A stream of the web's kind. */
+  readonly body: object | null;
+  readonly bodyUsed: boolean;
+  /** The body whole. */
+  arrayBuffer(): Promise<ArrayBuffer>;
+  /** The route's parameters, for `source`. */
+  readonly params: Record<string, string>;
+}
+
+/** What Azure Functions take as an answer. The status is always said: without a result Azure would answer 204. */
+export interface AzureResponseLike {
+  status: number;
+  headers: Record<string, string>;
+  body?: string;
+}
+
+/** What `app.http` takes as its `handler`. */
+export type AzureHandler<Req> = (request: Req, context: object) => Promise<AzureResponseLike>;
+
+/**
+ * The receiver as an HTTP function of Azure, programming model v4. Let it be asked without a key (`authLevel: "anonymous"`): the
+ * signature is what lets in.
+ *
+ * `options.path` is compared with the path of the whole URL, `/api` included; other paths are answered 404. A look-up of secrets
+ * finds `{ request, context }` as `platform`. After the answer the process may be stopped: nothing runs then.
+ *
+ * @example
+ * app.http("webhooks", { methods: ["POST"], authLevel: "anonymous", handler: azureReceiver(receiver) });
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ */
+export function azureReceiver<K extends Keeps, Req extends AzureRequestLike = AzureRequestLike>(
+  receiver: Receiver<K> & OutlivesFunction<K>,
+  options?: MountOptions<Req>,
+): AzureHandler<Req>;
+/** Answers when the handlers are done. */
+export function azureReceiver<Req extends AzureRequestLike = AzureRequestLike>(
+  receiver: Receiver,
+  options: MountOptions<Req> & AfterHandlers,
+): AzureHandler<Req>;
+export function azureReceiver<Req extends AzureRequestLike>(
+  receiver: Receiver,
+  options: AnyMountOptions<Req> = {},
+): AzureHandler<Req> {
+  const mount = createFetchMount(receiver, options, CONSUMED);
+  return async (asked, context) => {
+    const request = asked as Req & { readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null };
+    const response = await mount.serve({ request, asked, platform: { request: asked, context } });
+    const body = await response.text();
+    // An empty text would get a content type.
+    return { status: response.status, headers: Object.fromEntries(response.headers), ...(body === "" ? {} : { body }) };
+  };
+}
+
+const CONSUMED =
+  "Let `azureReceiver(receiver)` have the request before anything reads its body, or give what reads it `request.clone()`.";

@@ -1,0 +1,24 @@
+// A receiver in a Fastify app; all other routes, parsers and hooks are as they were.
+// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/fastify.ts
+// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks/shop
+import { fastify } from "fastify";
+import { createReceiver, memoryInbox } from "hookline";
+import { fastifyReceiver } from "hookline/fastify";
+
+const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
+const receiver = createReceiver({ secret, inbox: memoryInbox() });
+
+receiver.on("email", (event, ctx) => console.log(`${ctx.source}: ${event.changeType} message ${event.id}`));
+
+const app = fastify();
+await app.register(fastifyReceiver(receiver, { path: "/webhooks/:app", source: (req) => req.params["app"] }));
+app.get("/", () => receiver.stats());
+
+await receiver.start();
+await app.listen({ port: Number(port) });
+console.log(`listening on http://localhost:${port}/webhooks/shop`);
+
+process.once("SIGTERM", () => {
+  void app.close();
+  void receiver.close();
+});

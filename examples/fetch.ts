@@ -1,0 +1,26 @@
+// A receiver for any server that hands out web-standard requests: on Bun, on Deno, and on Node with a server for them.
+// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/fetch.ts
+// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+import process from "node:process";
+import { serve } from "@hono/node-server";
+import { createReceiver, memoryInbox } from "hookline";
+import { fetchReceiver } from "hookline/fetch";
+
+const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
+const receiver = createReceiver({ secret, inbox: memoryInbox() });
+
+receiver.on("email.created", (event) => {
+  console.log(`account ${event.accountId}: created message ${event.id}`);
+});
+
+await receiver.start();
+const fetch = fetchReceiver(receiver, { runtime: "long-lived", path: "/webhooks" });
+
+// `bun examples/fetch.ts` and `deno serve --allow-env --allow-sys --port 3000 examples/fetch.ts` serve what the file exports.
+export default { fetch, port };
+
+if (!("Bun" in globalThis || "Deno" in globalThis)) {
+  serve({ fetch, port: Number(port) }, () => console.log(`listening on http://localhost:${port}/webhooks`));
+}
+
+process.once("SIGTERM", () => void receiver.close().then(() => process.exit()));

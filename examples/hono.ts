@@ -1,0 +1,28 @@
+// A receiver in a Hono app on a server of your own; all other routes are as they were.
+// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/hono.ts
+// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+import { createReceiver, memoryInbox } from "hookline";
+import { honoReceiver } from "hookline/hono";
+
+const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
+const receiver = createReceiver({ secret, inbox: memoryInbox() });
+
+receiver.on(["email.created", "email.updated"], (event, ctx) => {
+  console.log(`account ${event.accountId}: ${event.changeType} message ${event.id}, attempt ${ctx.attempt}`);
+});
+
+const app = new Hono();
+app.all("/webhooks", honoReceiver(receiver, { runtime: "long-lived" }));
+app.get("/", (c) => c.json(receiver.stats()));
+
+await receiver.start();
+const server = serve({ fetch: app.fetch, port: Number(port) }, () => {
+  console.log(`listening on http://localhost:${port}/webhooks`);
+});
+
+process.once("SIGTERM", () => {
+  server.close();
+  void receiver.close();
+});

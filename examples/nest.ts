@@ -1,0 +1,38 @@
+// A receiver in a Nest app, with handlers in a provider. Nest has decorators, which Node alone does not run: esbuild takes them out.
+// Try it: npx esbuild examples/nest.ts | SIGNING_SECRET=whsec npx node --conditions=hookline-source --input-type=module -
+// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+import { Inject, Injectable, Module } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { memoryInbox, type EventOf } from "hookline";
+import { HooklineModule, OnHook } from "hookline/nest";
+
+const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
+
+@Injectable()
+class Mails {
+  fetch(accountId: number, id: string): void {
+    console.log(`account ${accountId}: fetched message ${id}`);
+  }
+}
+
+@Injectable()
+class MailHooks {
+  @Inject(Mails) private readonly mails!: Mails;
+
+  @OnHook(["email.created", "email.updated"], { timeoutMs: 10_000 })
+  changed(event: EventOf<"email.created" | "email.updated">): void {
+    this.mails.fetch(event.accountId, event.id);
+  }
+}
+
+const hookline = HooklineModule.forRootAsync({
+  useFactory: () => ({ secret, inbox: memoryInbox() }),
+  mount: { path: "/webhooks" },
+});
+
+@Module({ imports: [hookline], providers: [Mails, MailHooks] })
+class AppModule {}
+
+const app = await NestFactory.create(AppModule, { logger: ["error", "warn"], abortOnError: false });
+await app.enableShutdownHooks().listen(port);
+console.log(`listening on http://localhost:${port}/webhooks`);

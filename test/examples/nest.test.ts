@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { buildSync } from "esbuild";
+import { expect, test } from "vitest";
+import { startNode, type Child } from "../cli/child.ts";
+import { freePort, send } from "../support/http.ts";
+import { signedHeaders } from "../support/sign.ts";
+
+const file = "examples/nest.ts";
+const SECRET = "a secret of the shop";
+
+test("the example says how to try it, and is short", () => {
+  const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+  expect(lines.length).toBeLessThan(40);
+  expect(lines[1]).toContain(
+    `npx esbuild ${file} | SIGNING_SECRET=whsec npx node --conditions=hookline-source --input-type=module -`,
+  );
+  expect(lines[2]).toMatch(/^\/\/ and then: SIGNING_SECRET=whsec npm run hookline -- send \S+ --to http:\S+$/);
+});
+
+test("the example receives, handles and closes", { timeout: 30_000 }, async () => {
+  const child = start({ SIGNING_SECRET: SECRET, PORT: String(await freePort()) });
+  const [, url = ""] = await child.says("out", /listening on (\S+)\n/);
+  const payloads = [{ id: "m-1", changeType: "created" }];
+  const body = JSON.stringify({ subscription: 1001, accountId: 2002, resource: "/email/messages", payloads });
+  for (const [secret, status] of [
+    [SECRET, 200],
+    ["another", 401],
+  ] as const) {
+    expect(await send(url, { body, headers: signedHeaders(body, { secret }) })).toMatchObject({ status, body: "" });
+  }
+  await child.says("out", /account 2002: fetched message m-1/);
+  child.kill("SIGTERM");
+  // When all is closed, Nest gives the process the signal again.
+  expect(await child.ended, child.out() + child.err()).toBeNull();
+});
+
+test("the example says what is missing where there is no secret", { timeout: 30_000 }, async () => {
+  const child = start();
+  expect(await child.ended).toBe(1);
+  expect(child.err()).toContain("secret-missing");
+  expect(child.out()).toBe("");
+});
+
+/** As its second line says: without its decorators, from standard input. */
+function start(env: Readonly<Record<string, string>> = {}): Child {
+  const [made] = buildSync({ entryPoints: [file], write: false }).outputFiles;
+  return startNode(["--input-type=module", "-"], env, made?.text);
+}

@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { checkHttpAdapter } from "../../src/adapter.ts";
+import { appsSubject } from "./apps-subject.ts";
+import { binaryOf } from "./binaries.ts";
+import { startProgram, type Program } from "./program.ts";
+
+let program: Program;
+
+beforeAll(async () => {
+  program = startProgram(binaryOf("deno"), [
+    "run",
+    "--allow-all",
+    "--no-prompt",
+    "--conditions=hookline-source",
+    "test/mounts/deno.ts",
+  ]);
+  await program.says(/http:\S+/);
+});
+afterAll(() => program.end());
+
+const subject = appsSubject(() => program.says(/http:\S+/));
+
+describe.concurrent("hookline/fetch on Deno", () => {
+  test.each(checkHttpAdapter(subject).map((one) => [one.name, one] as const))("%s", async (_name, { run }) => run());
+});

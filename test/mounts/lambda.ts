@@ -1,0 +1,14 @@
+// A Lambda function that is nothing but a mount.
+import { lambdaReceiver, type LambdaResultLike } from "../../adapters/http/aws-lambda.ts";
+import { createProbedReceiver, type ProbedApp } from "../../src/adapter.ts";
+
+const app = JSON.parse(process.env["PROBED_APP"] ?? "") as Omit<ProbedApp, "receiver">;
+const receiver = createProbedReceiver(app);
+const { answer, deadlineMs = 0, ...rest } = app.options;
+
+export const handler =
+  answer === undefined ? lambdaReceiver(receiver, rest) : lambdaReceiver(receiver, { ...rest, answer, deadlineMs });
+
+/** As functions were written for the runtimes before Node 24. */
+export const ofOld = (event: unknown, context: object, _callback: unknown): Promise<LambdaResultLike> =>
+  handler(event, context);

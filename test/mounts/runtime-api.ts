@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { serve } from "../support/http.ts";
+
+/** What an invocation came to. */
+type Outcome =
+  | { readonly response: unknown }
+  | { readonly error: { readonly errorType: string; readonly errorMessage: string } };
+
+export interface RuntimeApi {
+  /** As `AWS_LAMBDA_RUNTIME_API` says it. */
+  readonly address: string;
+  /** One after another, as Lambda invokes one process. */
+  invoke(event: object, options?: { readonly leftMs?: number }): Promise<Outcome>;
+  /** Why a process could not begin. */
+  readonly initErrors: readonly unknown[];
+}
+
+interface Invocation {
+  readonly id: string;
+  readonly event: object;
+  readonly leftMs: number;
+  end(outcome: Outcome): void;
+}
+
+/**
+ * Lambda's side of a runtime, on this machine.
+ * @see https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
+ */
+export async function serveRuntimeApi(): Promise<RuntimeApi> {
+  const initErrors: unknown[] = [];
+  const waiting: Invocation[] = [];
+  const running = new Map<string, Invocation>();
+  let asking: ServerResponse | undefined;
+
+  function handOut(): void {
+    const invocation = asking === undefined ? undefined : waiting.shift();
+    if (invocation === undefined) return;
+    running.set(invocation.id, invocation);
+    asking?.writeHead(200, {
+      "Content-Type": "application/json",
+      "Lambda-Runtime-Aws-Request-Id": invocation.id,
+      "Lambda-Runtime-Deadline-Ms": String(Date.now() + invocation.leftMs),
+      "Lambda-Runtime-Invoked-Function-Arn": "arn:aws:lambda:us-east-1:123456789012:function:webhooks",
+    });
+    asking?.end(JSON.stringify(invocation.event));
+    asking = undefined;
+  }
+
+  async function hear(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const [, id = "", verb = ""] = /\/runtime\/(?:invocation\/)?([^/]+)(?:\/(\w+))?$/.exec(req.url ?? "") ?? [];
+    if (id === "next") {
+      asking = res;
+      return handOut();
+    }
+    const said: unknown = JSON.parse(await text(req));
+    res.writeHead(202).end();
+    if (id === "init") initErrors.push(said);
+    else running.get(id)?.end(verb === "response" ? { response: said } : ({ error: said } as Outcome));
+  }
+  const { port } = await serve((req, res) => void hear(req, res));
+
+  return {
+    address: `127.0.0.1:${port}`,
+    invoke: (event, { leftMs = 60_000 } = {}) =>
+      new Promise((end) => {
+        waiting.push({ id: randomUUID(), event, leftMs, end });
+        handOut();
+      }),
+    initErrors,
+  };
+}

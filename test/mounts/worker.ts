@@ -1,0 +1,30 @@
+// An app that is nothing but the Workers mount; what is mounted comes in a binding.
+import { workersReceiver, type WorkersContextLike, type WorkersHandler } from "../../adapters/http/workers.ts";
+import { createProbedReceiver, type ProbedApp } from "../../src/adapter.ts";
+import type { Receiver } from "../../src/index.ts";
+import { toFetchOptions } from "../support/fetch-options.ts";
+
+interface Env {
+  readonly APP: ProbedApp;
+}
+
+let mounted: { readonly receiver: Receiver; readonly handle: WorkersHandler } | undefined;
+
+function mountOf({ APP: app }: Env): NonNullable<typeof mounted> {
+  if (mounted !== undefined) return mounted;
+  const receiver = createProbedReceiver(app);
+  mounted = { receiver, handle: workersReceiver(receiver, toFetchOptions(app.options)) };
+  return mounted;
+}
+
+export default {
+  fetch: (request: Request, env: Env, ctx: WorkersContextLike) => mountOf(env).handle(request, env, ctx),
+};
+
+/** On a socket of its own: closes the receiver. */
+export const control = {
+  async fetch(_request: Request, env: Env): Promise<Response> {
+    await mountOf(env).receiver.close();
+    return new Response();
+  },
+};
