@@ -61,8 +61,13 @@ export const rooms: readonly Room[] = [
   },
   {
     room: "src/adapter.ts",
-    may: ["src/receiver/", "src/inbox/", "src/protocol/", "src/testing/", "src/kit/work-after-answer.ts", "src/*"],
-    why: "The face for authors of mounts and inboxes shows the receiver, the port and the suite for mounts, nothing of the handlers.",
+    may: ["src/receiver/", "src/inbox/", "src/protocol/", "src/kit/work-after-answer.ts", "src/*"],
+    why: "The face for authors of mounts and inboxes shows the receiver and the port, nothing of the handlers. The suite for mounts is in src/adapter-kit.ts: what a mount imports, it loads.",
+  },
+  {
+    room: "src/adapter-kit.ts",
+    may: ["src/adapter.ts", "src/testing/"],
+    why: "This face only adds the suite for mounts to src/adapter.ts.",
   },
   {
     room: "src/signature.ts",

@@ -22,15 +22,3 @@ export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts
 export { claimed, FRESH, isDue, MOST_DEATHS, orphaned, settled, SUSPECT_DEATHS, type Progress } from "./inbox/state.ts";
 export { createLaneBook, type Lane, type LaneBook, type LaneRow } from "./inbox/lane-book.ts";
 export { createChurnMap, type ChurnMap } from "./inbox/churn-map.ts";
-
-// The suite for authors of mounts: the table of answers as tests.
-export { checkHttpAdapter, type HttpCase } from "./testing/check-http-adapter.ts";
-export { createProbedReceiver } from "./testing/http-suite/probed-receiver.ts";
-export type {
-  HttpLacks,
-  HttpPlatform,
-  HttpSubject,
-  ProbedApp,
-  ProbedOptions,
-  ServedApp,
-} from "./testing/http-subject.ts";

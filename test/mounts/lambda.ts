@@ -1,6 +1,6 @@
 // A Lambda function that is nothing but a mount.
 import { lambdaReceiver, type LambdaResultLike } from "../../adapters/http/aws-lambda.ts";
-import { createProbedReceiver, type ProbedApp } from "../../src/adapter.ts";
+import { createProbedReceiver, type ProbedApp } from "../../src/adapter-kit.ts";
 
 const app = JSON.parse(process.env["PROBED_APP"] ?? "") as Omit<ProbedApp, "receiver">;
 const receiver = createProbedReceiver(app);

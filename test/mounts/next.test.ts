@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { checkHttpAdapter, type HttpSubject } from "../../src/adapter.ts";
+import { checkHttpAdapter, type HttpSubject } from "../../src/adapter-kit.ts";
 import { DELIVERY, SECRET } from "../adapters/harness.ts";
 import { send, type Answered, type Sent } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";

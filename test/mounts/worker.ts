@@ -1,6 +1,6 @@
 // An app that is nothing but the Workers mount; what is mounted comes in a binding.
 import { workersReceiver, type WorkersContextLike, type WorkersHandler } from "../../adapters/http/workers.ts";
-import { createProbedReceiver, type ProbedApp } from "../../src/adapter.ts";
+import { createProbedReceiver, type ProbedApp } from "../../src/adapter-kit.ts";
 import type { Receiver } from "../../src/index.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 

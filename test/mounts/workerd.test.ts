@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { checkHttpAdapter, type HttpSubject } from "../../src/adapter.ts";
+import { checkHttpAdapter, type HttpSubject } from "../../src/adapter-kit.ts";
 import { listenForTold } from "../../src/testing/http-suite/heard.ts";
 import { openRequest } from "../../src/testing/http-suite/open-request.ts";
 import { send } from "../support/http.ts";
