@@ -32,14 +32,18 @@ export function entries(): readonly Entry[] {
   );
 }
 
-/** The sources that are made to be entries: faces, which only list exports, the mounts and the inboxes. */
+/** The sources that are made to be entries: faces, which only list exports and are in no other, the mounts and the inboxes. */
 export function entrySources(): readonly string[] {
   const defines =
     /^export (?:default |declare |abstract |async )*(?:const|let|function|class|interface|enum|type \w+[ <=])/m;
   const mounts = /^export (?:function|const) \w+Receiver\b/m;
   const inboxes = /^export function \w+Inbox\b/m;
+  const faces = filesOf("src").filter((file) => !defines.test(read(file)));
+  const inOthers = faces.flatMap((face) =>
+    [...read(face).matchAll(/^export \* from "\.\/(.+)";/gm)].map(([, file]) => `src/${file}`),
+  );
   return [
-    ...filesOf("src").filter((file) => !defines.test(read(file))),
+    ...faces.filter((face) => !inOthers.includes(face)),
     ...filesOf("adapters/http").filter((file) => mounts.test(read(file))),
     ...filesOf("adapters/inbox").filter((file) => inboxes.test(read(file))),
   ];

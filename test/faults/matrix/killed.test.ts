@@ -116,9 +116,11 @@ test("row 13: a delivery that kills its process each time is dead after three de
     const sent = Promise.all(sending.map((delivery) => service.deliver(delivery)));
     for (let deaths = 0; deaths < 3; deaths += 1) {
       await endsWith(worker, "SIGKILL");
-      worker = await startWorker(fleet);
+      // It may be dead again before it has said anything.
+      worker = fleet.start();
     }
     await sent;
+    await worker.says(/^works/m);
     await drained(worker);
     await endWell(worker);
   }
