@@ -39,11 +39,11 @@ export function entrySources(): readonly string[] {
   const mounts = /^export (?:function|const) \w+Receiver\b/m;
   const inboxes = /^export function \w+Inbox\b/m;
   const faces = filesOf("src").filter((file) => !defines.test(read(file)));
-  const inOthers = faces.flatMap((face) =>
-    [...read(face).matchAll(/^export \* from "\.\/(.+)";/gm)].map(([, file]) => `src/${file}`),
+  const inOthers = new Set(
+    faces.flatMap((face) => [...read(face).matchAll(/^export \* from "\.\/(.+)";/gm)].map(([, file]) => `src/${file}`)),
   );
   return [
-    ...faces.filter((face) => !inOthers.includes(face)),
+    ...faces.filter((face) => !inOthers.has(face)),
     ...filesOf("adapters/http").filter((file) => mounts.test(read(file))),
     ...filesOf("adapters/inbox").filter((file) => inboxes.test(read(file))),
   ];
