@@ -47,12 +47,16 @@ export function honoReceiver<K extends Keeps>(
   receiver: Receiver<K> & OutlivesFunction<K>,
   options?: MountOptions<HonoContextLike>,
 ): HonoHandler;
-export function honoReceiver(receiver: Receiver, options: AnyMountOptions<HonoContextLike> = {}): HonoHandler {
+export function honoReceiver(
+  receiver: Receiver,
+  options: AnyMountOptions<HonoContextLike> & { runtime?: "long-lived" } = {},
+): HonoHandler {
   const mount = createFetchMount(receiver, options, CONSUMED);
   return async (c, next) => {
     const request = c.req.raw;
     if (!mount.isFor(request.url)) return next();
-    const ctx = executionCtxOf(c);
+    // Where there is none, asking costs an error: a server of one's own is not asked.
+    const ctx = options.runtime === "long-lived" ? undefined : executionCtxOf(c);
     const waitUntil = ctx && ((work: Promise<unknown>): void => ctx.waitUntil(work));
     const left = (): Promise<readonly unknown[]> => leftIn(c.req.bodyCache);
     const served = mount.serve({ request, asked: c, left, platform: { env: c.env, ctx }, waitUntil });
