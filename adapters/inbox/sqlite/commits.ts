@@ -45,8 +45,11 @@ interface Group {
   resolve(outcomes: readonly Outcome<unknown>[]): void;
 }
 
-/** What ends a job goes first, then what is new, then what is read. */
-const PHASE: Partial<Record<Verb, number>> = { settle: 1, deliveries: 3 };
+/**
+ * What ends a job goes first, then what is new, then what is read. What waited unexpanded goes before what is new, and is read after it:
+ * else a steady stream would be kept unexpanded for ever, each delivery because of the one before.
+ */
+const PHASE: Partial<Record<Verb, number>> = { settle: 1, expand: 1, unexpanded: 3, deliveries: 3 };
 const ANY = 2;
 
 /** One transaction takes no more than this beside its first group, so that one giant body does not hold up the rest. */
@@ -67,6 +70,8 @@ export function createCommits({ channel, epoch, mark, failed, doubt }: CommitsOp
         resolve(outcomes.slice(first, first + items.length));
         first += items.length;
       }
+      // What follows from these results goes with the next commit, and what came over the network meanwhile.
+      await new Promise((turn) => setImmediate(turn));
     }
     running = false;
     for (const resolve of idle.splice(0)) resolve();
