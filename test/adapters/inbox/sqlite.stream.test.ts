@@ -1,43 +1,66 @@
 import { join } from "node:path";
-import { createReceiver } from "hookline";
+import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
+import { openChannel, type Channel } from "../../../adapters/inbox/sqlite/channel.ts";
+import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { turns } from "../../support/turns.ts";
 import { folderFor } from "./on-disk.ts";
 
 const SECRET = "a signing secret";
-const ENOUGH = 200;
 const MOST = 20_000;
 
-test("a stream without a pause is handled while it comes, also what came before the start", async () => {
-  const receiver = createReceiver({ secret: SECRET, inbox: sqliteInbox(join(folderFor(), "inbox.db")), log: false });
+/** Sends one each turn of the loop, whatever has become of those before, until enough were handled. */
+async function stream(receiver: Receiver, { enough, atOnce }: { readonly enough: number; readonly atOnce: number }) {
   onTestFinished(async () => void (await receiver.close({ drainMs: 1_000 })));
   let sent = 0;
   let handled = 0;
+  let onTheirWay = 0;
   receiver.on("email", () => void (handled += 1));
 
   async function send(): Promise<void> {
     sent += 1;
+    onTheirWay += 1;
     const body = bodyOf({ payloads: [change(`m-${sent}`)] });
     const { status } = await receiver.receive(signedRequest(body, { secret: SECRET, at: new Date() }));
+    onTheirWay -= 1;
     expect(status).toBe(200);
   }
 
-  /** One each turn of the loop, whatever has become of those before, until enough was handled. */
-  async function stream(): Promise<void> {
-    const sending: Promise<void>[] = [];
-    while (sent < MOST && handled < ENOUGH) {
-      sending.push(send());
-      await turns(1);
-    }
-    await Promise.all(sending);
+  const sending: Promise<void>[] = [];
+  const starting = turns(50).then(() => receiver.start());
+  while (sent < MOST && handled < enough) {
+    if (onTheirWay < atOnce) sending.push(send());
+    await turns(1);
   }
+  await Promise.all([starting, ...sending]);
+  return sent;
+}
 
-  const streaming = stream();
-  await receiver.start();
-  await streaming;
+test("a stream without a pause is handled while it comes, however much more it is than can be expanded", async () => {
+  const receiver = createReceiver({ secret: SECRET, inbox: sqliteInbox(join(folderFor(), "inbox.db")), log: false });
+  const sent = await stream(receiver, { enough: 200, atOnce: MOST });
   expect(sent).toBeLessThan(MOST);
   await receiver.idle();
   expect(receiver.stats()).toMatchObject({ kept: sent, succeeded: sent });
+});
+
+test("what waited unexpanded at the start is caught up with, though the stream goes on: from then on a delivery is kept expanded", async () => {
+  let expansions = 0;
+  const inbox = createSqliteInbox({
+    file: join(folderFor(), "inbox.db"),
+    async openChannel(options, events) {
+      const channel = await openChannel(options, events);
+      const run: Channel["run"] = (batch) => {
+        expansions += batch.tasks.filter(({ verb }) => verb === "expand").length;
+        return channel.run(batch);
+      };
+      return { ...channel, run };
+    },
+  });
+  const receiver = createReceiver({ secret: SECRET, inbox, log: false });
+  const sent = await stream(receiver, { enough: 1_000, atOnce: 20 });
+  expect(sent).toBeLessThan(MOST);
+  expect(expansions).toBeLessThan(sent / 4);
 });
