@@ -188,6 +188,11 @@ describe("hono: a body that something reads before", () => {
   });
 });
 
+/** As if its inbox were elsewhere: what a mount does after its answer is the same. */
+function outliving(receiver: Receiver): Receiver<"network"> {
+  return receiver as Receiver<"network">;
+}
+
 describe("hono: on a platform that gives a context of execution", () => {
   const env = { SIGNING_SECRET: SECRET };
   const url = "https://hooks.example/";
@@ -208,7 +213,7 @@ describe("hono: on a platform that gives a context of execution", () => {
       passThroughOnException() {},
       props: {},
     };
-    const app = new Hono().all("*", honoReceiver(receiver, LONG_LIVED));
+    const app = new Hono().all("*", honoReceiver(outliving(receiver)));
     expect((await app.request(url, init, env, ctx)).status).toBe(200);
     expect(await waited[0]).toBeInstanceOf(Response);
     await Promise.all(waited);
@@ -219,14 +224,24 @@ describe("hono: on a platform that gives a context of execution", () => {
     const waitUntil = (): never => {
       throw new Error("the response has been sent");
     };
-    const app = new Hono().all("*", honoReceiver(receiving().receiver, LONG_LIVED));
+    const app = new Hono().all("*", honoReceiver(outliving(receiving().receiver)));
     const ctx = { waitUntil, passThroughOnException() {}, props: {} };
     expect((await app.request(url, init, env, ctx)).status).toBe(200);
   });
 
+  test("a server of one's own is not asked for any", async () => {
+    const asked = vi.fn<() => void>();
+    const app = new Hono().all("*", (c, next) => {
+      Object.defineProperty(c, "executionCtx", { get: asked });
+      return honoReceiver(receiving().receiver, LONG_LIVED)(c, next);
+    });
+    expect((await app.request(url, init)).status).toBe(200);
+    expect(asked).not.toHaveBeenCalled();
+  });
+
   test("without one the answer is the same", async () => {
     const { receiver, bodies } = receiving();
-    const app = new Hono().all("*", honoReceiver(receiver, LONG_LIVED));
+    const app = new Hono().all("*", honoReceiver(outliving(receiver)));
     expect((await app.request(url, init)).status).toBe(200);
     expect(bodies()).toEqual([DELIVERY]);
   });
