@@ -14,13 +14,18 @@ function handOut(): void {
   consumer.write(`${JSON.stringify(handedOut)}\n`);
 }
 
+/** Whoever had it is gone: the next one may be heard of first. */
+function takeBack(): void {
+  if (handedOut !== undefined) waiting.unshift(handedOut.message);
+  handedOut = undefined;
+}
+
 const server = createServer((socket) => {
   socket.on("error", () => {});
   socket.on("close", () => {
     if (socket !== consumer) return;
     consumer = undefined;
-    if (handedOut !== undefined) waiting.unshift(handedOut.message);
-    handedOut = undefined;
+    takeBack();
   });
   createInterface(socket).on("line", (line) => {
     const said = JSON.parse(line) as { put?: readonly unknown[]; consume?: true; acknowledged?: true };
@@ -28,7 +33,10 @@ const server = createServer((socket) => {
       waiting.push(...said.put);
       socket.write("{}\n");
     }
-    if (said.consume) consumer = socket;
+    if (said.consume) {
+      takeBack();
+      consumer = socket;
+    }
     if (said.acknowledged) handedOut = undefined;
     handOut();
   });
