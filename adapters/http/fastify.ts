@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createNodeMount, type Advice } from "./mount-node.ts";
+import { createNodeMount, type Added, type Advice } from "./mount-node.ts";
 import { toPathTest } from "./path.ts";
 
 /** What is used of a Fastify request. */
@@ -65,7 +65,7 @@ export function fastifyReceiver<
 
   function take(request: FastifyRequestLike, reply: FastifyReplyLike): void {
     reply.hijack();
-    const [req, res] = [request.raw as IncomingMessage & Parsed, reply.raw as ServerResponse];
+    const [req, res] = [request.raw as IncomingMessage & Added, reply.raw as ServerResponse];
     const left = [req.rawBody, req.body];
     void mount.serve({ req, res, url: request.originalUrl, request: request as Req, left });
   }
@@ -74,12 +74,6 @@ export function fastifyReceiver<
     // A hook of the route alone, as what comes next would read the body. No handler is reached.
     app.route({ method: app.supportedMethods, url: path, exposeHeadRoute: false, onRequest: take, handler: take });
   };
-}
-
-/** A function platform reads before Fastify sees the request, and leaves the bytes on Node's. */
-interface Parsed {
-  readonly rawBody?: unknown;
-  readonly body?: unknown;
 }
 
 const ADVICE: Advice = {

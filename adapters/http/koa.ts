@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createNodeMount, type Advice } from "./mount-node.ts";
+import { createNodeMount, type Added, type Advice } from "./mount-node.ts";
 
 /** What is used of a Koa context, 2 or 3. */
 export interface KoaContextLike {
@@ -37,7 +37,7 @@ export function koaReceiver(
       return;
     }
     ctx.respond = false;
-    const [req, res] = [ctx.req, ctx.res] as [IncomingMessage & Parsed, ServerResponse];
+    const [req, res] = [ctx.req, ctx.res] as [IncomingMessage & Added, ServerResponse];
     await mount.serve({
       req,
       res,
@@ -46,12 +46,6 @@ export function koaReceiver(
       left: [ctx.request.rawBody, req.rawBody, ctx.request.body, req.body],
     });
   };
-}
-
-/** A function platform reads before Koa sees the request, and leaves the bytes on Node's. */
-interface Parsed {
-  readonly rawBody?: unknown;
-  readonly body?: unknown;
 }
 
 const ADVICE: Advice = {

@@ -22,6 +22,13 @@ interface Arrival<Req> {
   readonly left: readonly unknown[];
 }
 
+/** What frameworks (`originalUrl`), parsers (`body`) and function platforms (`rawBody`) put on Node's request. */
+export interface Added {
+  readonly originalUrl?: string;
+  readonly rawBody?: unknown;
+  readonly body?: unknown;
+}
+
 /** What to change where something reads the body before the mount, in this framework's words. */
 export interface Advice {
   /** The bytes are gone. */

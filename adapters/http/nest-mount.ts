@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createNodeMount, type Advice } from "./mount-node.ts";
+import { createNodeMount, type Added, type Advice } from "./mount-node.ts";
 
 /** What is used of Nest's HTTP adapters: the one for Express, the one for Fastify. */
 export interface HttpAdapterLike {
@@ -49,13 +49,6 @@ export function mountFirst(adapter: HttpAdapterLike, receiver: Receiver, options
   app.addHook("onRequest", ({ raw: req }, { raw: res }, next) =>
     middleware(req as IncomingMessage, res as ServerResponse, next),
   );
-}
-
-/** What Express (`originalUrl`) or a function platform (`rawBody`) puts on Node's request. */
-interface Added {
-  readonly originalUrl?: string;
-  readonly rawBody?: unknown;
-  readonly body?: unknown;
 }
 
 const ADVICE: Advice = {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createNodeMount, type Advice } from "./mount-node.ts";
+import { createNodeMount, type Added, type Advice } from "./mount-node.ts";
 
 /**
  * The receiver as a listener of `node:http`. A request for another path than `options.path` is answered 404.
@@ -22,13 +22,6 @@ export function nodeReceiver(
       ? mount.serve({ req, res, url, request: req, left: [rawBody, body] })
       : mount.refuse({ req, res }));
   };
-}
-
-/** What a small router (`originalUrl`) or a function platform (`rawBody`) puts on Node's request. */
-interface Added {
-  readonly originalUrl?: string;
-  readonly rawBody?: unknown;
-  readonly body?: unknown;
 }
 
 const ADVICE: Advice = {
