@@ -10,6 +10,9 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // vitest leaves a core idle.
     maxWorkers: "100%",
+    // What hangs is to end, and nothing is to fail because the machine is busy.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // These take minutes: `npm run test:package`, `npm run test:faults` and `npm run test:mounts`.
     exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**", "test/mounts/**"],
     coverage: {

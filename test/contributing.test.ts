@@ -59,7 +59,7 @@ test("the mount of CONTRIBUTING is 30 lines and a few, and no code is there that
   expect(lines.length).toBeLessThanOrEqual(32);
 });
 
-test("the mount of CONTRIBUTING passes the suite", { timeout: 60_000 }, async () => {
+test("the mount of CONTRIBUTING passes the suite", async () => {
   const config = { include: [`${folderName}/*.example.ts`] };
   writeFileSync(
     join(folder, "vitest.config.ts"),

@@ -258,7 +258,7 @@ describe("hookline check", () => {
     }
   });
 
-  test("as a process against another ends with 0, whatever the two do at once", { timeout: 20_000 }, async () => {
+  test("as a process against another ends with 0, whatever the two do at once", async () => {
     const served = startCli(["serve", "--port", "0"], { SIGNING_SECRET: SECRET });
     const [url] = await served.says("err", /http:\/\/[^\s"]+/);
     const cli = startCli(["check", "--to", url], { SIGNING_SECRET: SECRET });

@@ -386,7 +386,7 @@ test("on a terminal it says what to do", async () => {
   expect(cli.err()).toBe("Paste the request, then press Ctrl-D on a line of its own.\n");
 });
 
-describe("as a process", { timeout: 20_000 }, () => {
+describe("as a process", () => {
   test("it reads stdin, and ends with 0 where all is well", async () => {
     vi.useRealTimers();
     const cli = startCli(

@@ -12,7 +12,7 @@ const good = bodyOf({ payloads: [change("m-1")] });
 const bad = bodyOf({ payloads: [change("bad-1")], accountId: 7 });
 const odd = bodyOf({ resource: "/notes" });
 
-describe("hookline inbox", { timeout: 20_000 }, () => {
+describe("hookline inbox", () => {
   test("replay tells what it would do, does it, and says who runs them", async () => {
     const file = await fileWith([good, bad, odd]);
     const dry = await inbox(file, "replay --state dead,unhandled --dry-run");
@@ -111,7 +111,7 @@ async function replayed(file: string): Promise<void> {
   while (!(await inbox(file, "list --state waiting")).out.includes("waiting")) await turns(1);
 }
 
-describe("beside a receiver in another process", { timeout: 30_000 }, () => {
+describe("beside a receiver in another process", () => {
   const env = { SIGNING_SECRET: "a secret of these tests" };
 
   test("looks and replays, and what was not printed comes after a restart", async () => {

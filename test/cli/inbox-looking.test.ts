@@ -82,7 +82,7 @@ describe("hookline inbox list", () => {
     expect(err).toBe("There are more: --after 4, or a higher --limit.\n");
   });
 
-  test("reads page by page, as fast as its reader takes them", { timeout: 20_000 }, async () => {
+  test("reads page by page, as fast as its reader takes them", async () => {
     const thousand = bodyOf({
       resource: "/contacts",
       payloads: Array.from({ length: 1_000 }, (_, at) => change(`m-${at}`)),
@@ -117,7 +117,7 @@ describe("hookline inbox list", () => {
   });
 });
 
-test("what would be a command to a terminal is shown as text", { timeout: 20_000 }, async () => {
+test("what would be a command to a terminal is shown as text", async () => {
   const evil = bodyOf({ payloads: [change("bad-\u001b]0;x\u0007\u009b31m\u202e\r\n漢")] });
   const [evils, stones] = [await fileWith([evil]), await fileWithTombstones([9, "\u001b[2J\u{e0041}日本"])];
   const outs = ["list", "list --json", "show 2", "show 2 --json", "export"].map((words) => [evils, words] as const);
@@ -238,7 +238,7 @@ describe("hookline inbox stats", () => {
   });
 });
 
-describe("what is no inbox", { timeout: 20_000 }, () => {
+describe("what is no inbox", () => {
   test("a file that is not there is not made", async () => {
     const file = inboxPath();
     for (const words of [

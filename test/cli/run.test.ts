@@ -379,7 +379,7 @@ test("a reader that leaves before the help is written is no error", async () => 
   expect(await runCli(["help"], { stdout }).ended).toBe(0);
 });
 
-describe("as a process", { timeout: 20_000 }, () => {
+describe("as a process", () => {
   test("it prints on stdout and ends with 0", async () => {
     const cli = startCli(["--version"]);
     expect(await cli.ended).toBe(0);

@@ -299,7 +299,7 @@ describe("wrong usage ends with 2", () => {
   });
 });
 
-describe("as a process", { timeout: 20_000 }, () => {
+describe("as a process", () => {
   test("sends to a receiver and ends with 0", async () => {
     const { url, types, receiver } = await receiving();
     const cli = startCli(["send", "tracking.open", "--to", url, "--count", "25"], { SIGNING_SECRET: SECRET });

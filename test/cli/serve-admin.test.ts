@@ -126,7 +126,7 @@ describe("hookline serve --admin-port", () => {
     expect(JSON.parse(cli.err())).not.toHaveProperty("admin");
   });
 
-  test("as a process: answers a probe, and ends with 0 on SIGTERM", { timeout: 20_000 }, async () => {
+  test("as a process: answers a probe, and ends with 0 on SIGTERM", async () => {
     const cli = startCli(["serve", "--port", "0", "--admin-port", "0"], env);
     const [, admin] = await cli.says("err", /"admin":"(http:[^"]+)"/);
     expect(await ask(`${admin}/readyz`)).toMatchObject({ status: 200 });

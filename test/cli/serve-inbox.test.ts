@@ -9,7 +9,7 @@ import { runCli, type RunOptions } from "./in-process.ts";
 
 const env = { SIGNING_SECRET: "a secret of these tests" };
 
-describe("hookline serve --inbox", { timeout: 30_000 }, () => {
+describe("hookline serve --inbox", () => {
   test("a line whose reader left comes again after the next start", async () => {
     const file = inboxPath();
     const left = Object.assign(new Error("left"), { code: "EPIPE" });
@@ -36,11 +36,11 @@ describe("hookline serve --inbox", { timeout: 30_000 }, () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     first.signals.emit("SIGTERM", "SIGTERM");
-    // Five times as fast, and no faster: what the commit thread takes is real.
+    // Five times as fast, and no faster, nor by leaps where the machine is busy: what the commit thread takes is real.
     let then = performance.now();
     await until(() => {
       const now = performance.now();
-      vi.advanceTimersByTime(5 * (now - then));
+      vi.advanceTimersByTime(Math.min(5 * (now - then), 100));
       then = now;
       return first.exit.mock.calls.length > 0;
     });

@@ -170,7 +170,7 @@ describe("in this process", () => {
   });
 });
 
-describe("as a process", { timeout: 20_000 }, () => {
+describe("as a process", () => {
   test("prints exactly one line for a signed delivery, and ends with 0 on SIGTERM", async () => {
     const cli = startCli(["serve", "--port", "0"], env);
     const [url] = await cli.says("err", /http:[^"]+/);

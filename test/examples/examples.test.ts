@@ -126,33 +126,29 @@ describe("the examples", () => {
     expect(lines.join("\n").replaceAll("${port}", "3000")).toContain(`listening on ${url}\``);
   });
 
-  test.each(Object.entries(SERVERS))(
-    "receive, handle and close: %s",
-    { timeout: 30_000 },
-    async (name, { posts, prints }) => {
-      const queue = mkdtempSync(join(tmpdir(), "hookline-"));
-      onTestFinished(() => rmSync(queue, { recursive: true, force: true }));
-      const child = startNode([`examples/${name}`], {
-        SIGNING_SECRET: SECRET,
-        CRM_SIGNING_SECRET: CRM_SECRET,
-        PORT: String(await freePort()),
-        QUEUE: queue,
-      });
-      const [, url = ""] = await child.says("out", /listening on (\S+)\n/);
-      for (const { path, status = 200, secret = SECRET, resource = "/email/messages", payloads } of posts) {
-        const body = JSON.stringify({ subscription: 1001, accountId: 2002, resource, payloads });
-        const target = new URL(path ?? url, url).href;
-        const answer = await send(target, { body, headers: signedHeaders(body, { secret }) });
-        expect(answer.status, target).toBe(status);
-      }
-      for (const line of prints) await child.says("out", new RegExp(line));
-      child.kill("SIGTERM");
-      expect(await child.ended, child.out() + child.err()).toBe(0);
-      expect(readdirSync(queue)).toEqual([]);
-    },
-  );
+  test.each(Object.entries(SERVERS))("receive, handle and close: %s", async (name, { posts, prints }) => {
+    const queue = mkdtempSync(join(tmpdir(), "hookline-"));
+    onTestFinished(() => rmSync(queue, { recursive: true, force: true }));
+    const child = startNode([`examples/${name}`], {
+      SIGNING_SECRET: SECRET,
+      CRM_SIGNING_SECRET: CRM_SECRET,
+      PORT: String(await freePort()),
+      QUEUE: queue,
+    });
+    const [, url = ""] = await child.says("out", /listening on (\S+)\n/);
+    for (const { path, status = 200, secret = SECRET, resource = "/email/messages", payloads } of posts) {
+      const body = JSON.stringify({ subscription: 1001, accountId: 2002, resource, payloads });
+      const target = new URL(path ?? url, url).href;
+      const answer = await send(target, { body, headers: signedHeaders(body, { secret }) });
+      expect(answer.status, target).toBe(status);
+    }
+    for (const line of prints) await child.says("out", new RegExp(line));
+    child.kill("SIGTERM");
+    expect(await child.ended, child.out() + child.err()).toBe(0);
+    expect(readdirSync(queue)).toEqual([]);
+  });
 
-  test("hand deliveries to another process: own-queue.ts", { timeout: 30_000 }, async () => {
+  test("hand deliveries to another process: own-queue.ts", async () => {
     const queue = mkdtempSync(join(tmpdir(), "hookline-"));
     onTestFinished(() => rmSync(queue, { recursive: true, force: true }));
     const env = { SIGNING_SECRET: SECRET, PORT: String(await freePort()), QUEUE: queue };
@@ -179,7 +175,6 @@ describe("the examples", () => {
 
   test.each(Object.keys(SERVERS).filter((name) => name !== "multi-tenant.ts" && name !== "own-queue.ts"))(
     "say what is missing where there is no secret: %s",
-    { timeout: 30_000 },
     async (name) => {
       const child = startNode([`examples/${name}`]);
       expect(await child.ended).toBe(1);
@@ -188,7 +183,7 @@ describe("the examples", () => {
     },
   );
 
-  test("test handlers: testing.ts", { timeout: 30_000 }, async () => {
+  test("test handlers: testing.ts", async () => {
     const child = startNode(["examples/testing.ts"]);
     expect(await child.ended, child.err()).toBe(0);
     expect(child.out()).toMatch(/^all as expected, after \d+ attempts that failed\n$/);

@@ -64,7 +64,7 @@ describe("the examples of functions", () => {
     expect(await ask("another")).toBe(401);
   });
 
-  test("handle, and then answer, in the framework's own program: gcp.ts", { timeout: 30_000 }, async () => {
+  test("handle, and then answer, in the framework's own program: gcp.ts", async () => {
     const program = ["node_modules/.bin/functions-framework", "--source=examples/gcp.ts", "--target=webhooks"];
     const child = startNode(program, { SIGNING_SECRET: SECRET, PORT: String(await freePort()) });
     const [, url = ""] = await child.says("out", /URL: (http:\S+)\n/);

@@ -17,7 +17,7 @@ test("the example says how to try it, and is short", () => {
   expect(lines[2]).toMatch(/^\/\/ and then: SIGNING_SECRET=whsec npm run hookline -- send \S+ --to http:\S+$/);
 });
 
-test("the example receives, handles and closes", { timeout: 30_000 }, async () => {
+test("the example receives, handles and closes", async () => {
   const child = start({ SIGNING_SECRET: SECRET, PORT: String(await freePort()) });
   const [, url = ""] = await child.says("out", /listening on (\S+)\n/);
   const payloads = [{ id: "m-1", changeType: "created" }];
@@ -34,7 +34,7 @@ test("the example receives, handles and closes", { timeout: 30_000 }, async () =
   expect(await child.ended, child.out() + child.err()).toBeNull();
 });
 
-test("the example says what is missing where there is no secret", { timeout: 30_000 }, async () => {
+test("the example says what is missing where there is no secret", async () => {
   const child = start();
   expect(await child.ended).toBe(1);
   expect(child.err()).toContain("secret-missing");

@@ -3,12 +3,11 @@ import { checkInboxModel } from "hookline/testing";
 import { test } from "vitest";
 import { crashMemoryInbox } from "../../src/inbox/memory.ts";
 
-test("the memory inbox is what the port says in plain arrays", { timeout: 60_000 }, () =>
+test("the memory inbox is what the port says in plain arrays", () =>
   checkInboxModel({
     make: () => memoryInbox(),
     crash(inbox) {
       crashMemoryInbox(inbox);
       return inbox;
     },
-  }),
-);
+  }));

@@ -9,7 +9,6 @@ async function start(): Promise<Child> {
 
 test.each(["SIGKILL", "SIGTERM"] as const)(
   "a memory inbox is of its process alone: what it answered 200 and did not handle is gone after %s",
-  { timeout: 30_000 },
   async (signal) => {
     const first = await start();
     await start();

@@ -19,66 +19,62 @@ const DELIVERIES = 50;
 /** At which of its events a consumer hangs until it is killed; 0 for one that is killed wherever it is. */
 const KILLED = [7, 0, 1, 0, 20];
 
-test(
-  "a consumer that is killed in the middle loses nothing of what was answered 200, nor its order",
-  { timeout: 60_000 },
-  async () => {
-    const folder = mkdtempSync(join(tmpdir(), "hookline-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const book = join(folder, "book");
-    writeFileSync(book, "");
-    const written = (what: string): string[][] =>
-      readFileSync(book, "utf8")
-        .split("\n")
-        .map((line) => line.split(" "))
-        .filter(([verb]) => verb === what);
+test("a consumer that is killed in the middle loses nothing of what was answered 200, nor its order", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "hookline-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const book = join(folder, "book");
+  writeFileSync(book, "");
+  const written = (what: string): string[][] =>
+    readFileSync(book, "utf8")
+      .split("\n")
+      .map((line) => line.split(" "))
+      .filter(([verb]) => verb === what);
 
-    const [, port = ""] = await startNode(["test/receiver/queue-process.ts"]).says("out", /port (\d+)/);
-    const { url } = await serve(
-      nodeReceiver(createReceiver({ secret: SECRET, inbox: await queueAt(Number(port)), log: false })),
-    );
+  const [, port = ""] = await startNode(["test/receiver/queue-process.ts"]).says("out", /port (\d+)/);
+  const { url } = await serve(
+    nodeReceiver(createReceiver({ secret: SECRET, inbox: await queueAt(Number(port)), log: false })),
+  );
 
-    const consume = async (hangsAt: number): Promise<void> => {
-      const before = written("begun").length;
-      const child = startNode(["test/receiver/queue-consumer.ts"], {
-        QUEUE_PORT: port,
-        SECRET,
-        BOOK: book,
-        HANGS_AT: String(hangsAt),
-      });
-      await vi.waitFor(() => expect(written("begun").length).toBeGreaterThanOrEqual(before + (hangsAt || 5)), {
-        timeout: 20_000,
-        interval: 1,
-      });
-      child.kill("SIGKILL");
-      await child.ended;
-    };
-    const killing = (async () => {
-      for (const hangsAt of KILLED) await consume(hangsAt);
-    })();
+  const consume = async (hangsAt: number): Promise<void> => {
+    const before = written("begun").length;
+    const child = startNode(["test/receiver/queue-consumer.ts"], {
+      QUEUE_PORT: port,
+      SECRET,
+      BOOK: book,
+      HANGS_AT: String(hangsAt),
+    });
+    await vi.waitFor(() => expect(written("begun").length).toBeGreaterThanOrEqual(before + (hangsAt || 5)), {
+      timeout: 50_000,
+      interval: 1,
+    });
+    child.kill("SIGKILL");
+    await child.ended;
+  };
+  const killing = (async () => {
+    for (const hangsAt of KILLED) await consume(hangsAt);
+  })();
 
-    // Each lane's deliveries one after another, as an order needs.
-    const answered = await Promise.all(
-      LANES.map(async (lane) => {
-        const statuses: number[] = [];
-        for (let n = 0; n < DELIVERIES; n += 1) statuses.push(await deliver(url, lane, n));
-        return statuses;
-      }),
-    );
-    expect(new Set(answered.flat())).toEqual(new Set([200]));
-    await killing;
+  // Each lane's deliveries one after another, as an order needs.
+  const answered = await Promise.all(
+    LANES.map(async (lane) => {
+      const statuses: number[] = [];
+      for (let n = 0; n < DELIVERIES; n += 1) statuses.push(await deliver(url, lane, n));
+      return statuses;
+    }),
+  );
+  expect(new Set(answered.flat())).toEqual(new Set([200]));
+  await killing;
 
-    startNode(["test/receiver/queue-consumer.ts"], { QUEUE_PORT: port, SECRET, BOOK: book });
-    const all = LANES.length * DELIVERIES;
-    await vi.waitFor(() => expect(new Set(written("done").map(String)).size).toBe(all), { timeout: 20_000 });
-    for (const lane of LANES) {
-      const handled = written("done").flatMap(([, id, n]) => (id === lane ? [Number(n)] : []));
-      // Again is in order too: a delivery that comes again comes before the next.
-      expect(handled).toEqual(handled.toSorted((one, other) => one - other));
-    }
-    expect(written("begun").length).toBeGreaterThanOrEqual(all + KILLED.filter((hangsAt) => hangsAt > 0).length);
-  },
-);
+  startNode(["test/receiver/queue-consumer.ts"], { QUEUE_PORT: port, SECRET, BOOK: book });
+  const all = LANES.length * DELIVERIES;
+  await vi.waitFor(() => expect(new Set(written("done").map(String)).size).toBe(all), { timeout: 50_000 });
+  for (const lane of LANES) {
+    const handled = written("done").flatMap(([, id, n]) => (id === lane ? [Number(n)] : []));
+    // Again is in order too: a delivery that comes again comes before the next.
+    expect(handled).toEqual(handled.toSorted((one, other) => one - other));
+  }
+  expect(written("begun").length).toBeGreaterThanOrEqual(all + KILLED.filter((hangsAt) => hangsAt > 0).length);
+});
 
 /** An inbox whose deliveries are kept when the queue says so. */
 async function queueAt(port: number): Promise<ReturnType<typeof forwardInbox>> {

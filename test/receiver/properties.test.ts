@@ -105,7 +105,7 @@ async function choosy() {
   };
 }
 
-describe("whatever comes over the wire", { timeout: 60_000 }, () => {
+describe("whatever comes over the wire", () => {
   test("gets a status of the table; 422 only by a decision; 200 only when signed, and kept or a handshake", async () => {
     const { url, receiver, deciding } = await choosy();
     const method = fc.oneof(
@@ -161,7 +161,7 @@ describe("whatever comes over the wire", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a signed delivery", { timeout: 60_000 }, () => {
+describe("a signed delivery", () => {
   test("that is kept is answered exactly 200, and its bytes are kept as they came", async () => {
     const bytes: string[] = [];
     const { deliver, receiver } = await mounted({

@@ -11,7 +11,7 @@ describe.each([
   ["sqlite", 100],
   ["sqlite-thread", 3],
 ] as const)("a simulated world with the inbox %s", (store, seeds) => {
-  test.each(chunks(seeds))("keeps every rule with seeds %d to %d", { timeout: 60_000 }, (first, last) =>
+  test.each(chunks(seeds))("keeps every rule with seeds %d to %d", (first, last) =>
     liveThrough(store, { first, last }),
   );
 });
@@ -19,7 +19,6 @@ describe.each([
 describe("a simulated world", () => {
   test.each(["memory", "sqlite"] as const)(
     "has one story for one seed, and another for another, with the inbox %s",
-    { timeout: 60_000 },
     async (store) => {
       const outcomes = [await runSeed(7, store), await runSeed(8, store), await runSeed(7, store)];
       const stories = outcomes.map(({ hash }) => hash);

@@ -20,7 +20,7 @@ describe("the inbox suite catches one that", () => {
 
 describe("the inbox model catches one that", () => {
   const seen = bugs.filter(({ notByModel }) => notByModel === undefined);
-  test.each(seen)("$it", { timeout: 30_000 }, async ({ wrong, die }) => {
+  test.each(seen)("$it", async ({ wrong, die }) => {
     await expect(checkInboxModel(brokenSubject(wrong, die), OPTIONS)).rejects.toThrow(/Repeat it: /);
   });
 });

@@ -35,11 +35,11 @@ const mounts: readonly (readonly [string, HttpSubject])[] = [
 ];
 
 // Mounts beside each other, as each waits for storage that hangs.
-describe.concurrent.each(mounts)("the mount of %s", { timeout: 30_000 }, (_, subject) => {
+describe.concurrent.each(mounts)("the mount of %s", (_, subject) => {
   test.each(checkHttpAdapter(subject).map((one) => [one.name, one] as const))("%s", async (_name, { run }) => run());
 });
 
-describe.concurrent("the suite catches a mount that", { timeout: 30_000 }, () => {
+describe.concurrent("the suite catches a mount that", () => {
   test.each(brokenMounts)("$it, by the case '$caught'", async ({ subject, caught }) => {
     const about = caught.slice(0, caught.indexOf(":"));
     await expect(caseOf(subject, caught).run()).rejects.toThrow(`The table of answers says of ${about}: "`);
@@ -89,7 +89,7 @@ describe("checkHttpAdapter", () => {
     expect(names).toContain("405: PUT");
   });
 
-  test("works on a mount in another process, which gets its app as JSON", { timeout: 30_000 }, async () => {
+  test("works on a mount in another process, which gets its app as JSON", async () => {
     const subject: HttpSubject = {
       async serve(app) {
         const child = startNode([join(import.meta.dirname, "mount-process.ts")], { PROBED_APP: JSON.stringify(app) });

@@ -91,33 +91,25 @@ test("an inbox is told to let the process end where handlers outlive the close, 
   }
 });
 
-test(
-  "a handler that never ends does not keep the process after close(); its work is another's then",
-  { timeout: 20_000 },
-  async () => {
-    const file = join(folderFor(), "inbox.db");
-    const child = startNode(["test/adapters/inbox/stuck-process.ts", file]);
-    await child.says("out", /^answered 200, stuck 1\n/m);
-    expect(await child.ended, child.err()).toBe(0);
-    const { inbox, seen } = await standby(file);
-    expect(seen.begun).toBe(true);
-    const { claims } = await inbox.claim({ max: 1, mergeMax: 1 });
-    expect(claims[0]?.jobs).toMatchObject([{ attempt: 2, deaths: 1 }]);
-  },
-);
+test("a handler that never ends does not keep the process after close(); its work is another's then", async () => {
+  const file = join(folderFor(), "inbox.db");
+  const child = startNode(["test/adapters/inbox/stuck-process.ts", file]);
+  await child.says("out", /^answered 200, stuck 1\n/m);
+  expect(await child.ended, child.err()).toBe(0);
+  const { inbox, seen } = await standby(file);
+  expect(seen.begun).toBe(true);
+  const { claims } = await inbox.claim({ max: 1, mergeMax: 1 });
+  expect(claims[0]?.jobs).toMatchObject([{ attempt: 2, deaths: 1 }]);
+});
 
-test(
-  "while it runs on after close() nobody else takes the work over, and its late success counts",
-  { timeout: 20_000 },
-  async () => {
-    const file = join(folderFor(), "inbox.db");
-    const child = startNode(["test/adapters/inbox/stuck-process.ts", file, "signal"]);
-    await child.says("out", /^answered 200, stuck 1\n/m);
-    const { inbox, seen } = await standby(file);
-    expect([seen.begun, inbox.stats()]).toMatchObject([false, { running: 1 }]);
-    child.kill("SIGUSR2");
-    expect(await child.ended, child.err()).toBe(0);
-    await eventually(() => expect(seen.begun).toBe(true));
-    expect(inbox.stats()).toMatchObject({ running: 0, waiting: 0 });
-  },
-);
+test("while it runs on after close() nobody else takes the work over, and its late success counts", async () => {
+  const file = join(folderFor(), "inbox.db");
+  const child = startNode(["test/adapters/inbox/stuck-process.ts", file, "signal"]);
+  await child.says("out", /^answered 200, stuck 1\n/m);
+  const { inbox, seen } = await standby(file);
+  expect([seen.begun, inbox.stats()]).toMatchObject([false, { running: 1 }]);
+  child.kill("SIGUSR2");
+  expect(await child.ended, child.err()).toBe(0);
+  await eventually(() => expect(seen.begun).toBe(true));
+  expect(inbox.stats()).toMatchObject({ running: 0, waiting: 0 });
+});

@@ -34,7 +34,7 @@ const SIDECARS = ["", "-wal", "-shm", "-lock"];
 const NO_RIGHT = { code: "ERR_SQLITE_ERROR", message: "unable to open database file", fix: undefined, errcode: 14 };
 
 describe("the files of an inbox are for their owner alone", () => {
-  test("all of them, whatever the umask is, and those from before", { timeout: 20_000 }, async () => {
+  test("all of them, whatever the umask is, and those from before", async () => {
     const file = join(folderFor(), "inbox.db");
     for (const mode of [0o644, 0o600]) {
       const child = startNode(["test/adapters/inbox/lax-process.ts", file]);

@@ -13,46 +13,37 @@ import { bodyOf, signedRequest } from "../../support/make-delivery.ts";
 import { folderFor } from "./on-disk.ts";
 
 const SECRET = "a signing secret";
-const LIMIT = { timeout: 30_000 };
 
-test(
-  "a stand-by takes over within a second of the worker's death, and never while that is only stopped",
-  LIMIT,
-  async () => {
-    const file = join(folderFor(), "inbox.db");
-    const worker = startNode(["test/adapters/inbox/holding-process.ts", file]);
-    await worker.says("out", /^worker\n/m);
-    const clock = fakeClock();
-    const standby: WorkingInbox = createSqliteInbox({ file });
-    await standby.open({ name: "default", clock, log: toLogger(false), dedupeWindowMs: 60_000 });
-    onTestFinished(() => standby.close());
-    let works = false;
-    await standby.work({ begin: () => void (works = true), wake() {}, lost() {} });
-    worker.kill("SIGSTOP");
-    await clock.advance(60_000);
-    expect(works).toBe(false);
-    worker.kill("SIGKILL");
-    await worker.ended;
-    await clock.advance(1_000);
-    await eventually(() => expect(works).toBe(true));
-  },
-);
+test("a stand-by takes over within a second of the worker's death, and never while that is only stopped", async () => {
+  const file = join(folderFor(), "inbox.db");
+  const worker = startNode(["test/adapters/inbox/holding-process.ts", file]);
+  await worker.says("out", /^worker\n/m);
+  const clock = fakeClock();
+  const standby: WorkingInbox = createSqliteInbox({ file });
+  await standby.open({ name: "default", clock, log: toLogger(false), dedupeWindowMs: 60_000 });
+  onTestFinished(() => standby.close());
+  let works = false;
+  await standby.work({ begin: () => void (works = true), wake() {}, lost() {} });
+  worker.kill("SIGSTOP");
+  await clock.advance(60_000);
+  expect(works).toBe(false);
+  worker.kill("SIGKILL");
+  await worker.ended;
+  await clock.advance(1_000);
+  await eventually(() => expect(works).toBe(true));
+});
 
-test(
-  "while another process is in the middle of a write deliveries get 503, and are taken once it has ended",
-  LIMIT,
-  async () => {
-    const file = join(folderFor(), "inbox.db");
-    const receiver = createReceiver({ secret: SECRET, inbox: sqliteInbox(file), keepDeadlineMs: 100, log: false });
-    onTestFinished(() => void receiver.close());
-    const statusOf = async (): Promise<number> =>
-      (await receiver.receive(signedRequest(bodyOf(), { secret: SECRET, at: new Date() }))).status;
-    await eventually(async () => expect(await statusOf()).toBe(200));
-    const other = new DatabaseSync(file);
-    other.exec("BEGIN IMMEDIATE");
-    expect(await statusOf()).toBe(503);
-    other.exec("ROLLBACK");
-    other.close();
-    await eventually(async () => expect(await statusOf()).toBe(200));
-  },
-);
+test("while another process is in the middle of a write deliveries get 503, and are taken once it has ended", async () => {
+  const file = join(folderFor(), "inbox.db");
+  const receiver = createReceiver({ secret: SECRET, inbox: sqliteInbox(file), keepDeadlineMs: 100, log: false });
+  onTestFinished(() => void receiver.close());
+  const statusOf = async (): Promise<number> =>
+    (await receiver.receive(signedRequest(bodyOf(), { secret: SECRET, at: new Date() }))).status;
+  await eventually(async () => expect(await statusOf()).toBe(200));
+  const other = new DatabaseSync(file);
+  other.exec("BEGIN IMMEDIATE");
+  expect(await statusOf()).toBe(503);
+  other.exec("ROLLBACK");
+  other.close();
+  await eventually(async () => expect(await statusOf()).toBe(200));
+});

@@ -38,7 +38,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("pass" as const), minutes: fc.integer({ min: 1, max: 15 }) }),
 );
 
-test("whatever is done, nothing goes before its time, and everything goes after it", { timeout: 60_000 }, async () => {
+test("whatever is done, nothing goes before its time, and everything goes after it", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
       const world = await openWorld();
