@@ -75,6 +75,8 @@ export function createClaiming(
     },
     rested,
   });
+  /** The last claim found as much as it had room for. */
+  let hadMore = false;
   let givingBack = 0;
   let givenBack = 0;
 
@@ -96,19 +98,26 @@ export function createClaiming(
   return {
     async claim() {
       const outstanding = ahead.size + slots.taken();
+      if (outstanding === 0 && hadMore) pace.starved();
+      if (ahead.size > 0) pace.filled();
       const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - outstanding;
       if (room <= 0) return { count: 0, exhausted: false, again: false, nextDueAt: undefined };
       const busy = outstanding > 0 || givingBack > 0 || runner.running() > 0 || runner.settling() > 0;
       const turn = solitude.turn({ busy, stuck: runner.stuck() > 0 });
       // Claiming none tells whether the suspects are still there: they may have been dropped.
       const max = turn === "nobody" ? 0 : turn === "suspect" ? 1 : room;
-      const found = await inbox.claim({ max, mergeMax: MERGE_MAX, suspects: turn === "suspect" });
+      const found = await inbox.claim({
+        max,
+        mergeMax: MERGE_MAX,
+        suspects: turn === "suspect",
+      });
       const { claims, suspects, nextDueAt } = found;
       for (const claim of claims) {
         if (turn === "suspect") solitary.set(claim, solitude.begun());
         if (gone.has(claim) || !working()) giveBack(claim);
         else ahead.push(claim);
       }
+      hadMore = turn === "others" && claims.length === max;
       const again = solitude.found(suspects);
       slots.feed();
       return {

@@ -1,5 +1,6 @@
 import PQueue from "p-queue";
 import { describe, expect, test, vi } from "vitest";
+import { createPace } from "../../src/dispatch/pace.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
 import { turns, until } from "../support/turns.ts";
@@ -60,6 +61,39 @@ describe("claiming", () => {
     expect(Math.max(...asked)).toBeGreaterThan(8);
     expect(Math.max(...asked)).toBeLessThanOrEqual(512);
     expect(receiver.stats().succeeded).toBe(5_000);
+  });
+
+  test("goes as far ahead as it must where handlers are faster than claims: on a slow disk", async () => {
+    const { receiver, send, inbox, clock } = rig({ concurrency: 4 });
+    let claims = 0;
+    const claim = inbox.claim.bind(inbox);
+    vi.spyOn(inbox, "claim").mockImplementation(async (limits) => {
+      claims += 1;
+      await new Promise<void>((resolve) => void clock.setTimer(resolve, 100));
+      return claim(limits);
+    });
+    receiver.on("email", () => {});
+    for (let part = 0; part < 5; part += 1)
+      await send(emails(...Array.from({ length: 1_000 }, (_, index) => `m-${part}-${index}`)));
+    await receiver.start();
+    while (receiver.stats().succeeded < 5_000) {
+      await turns(10);
+      await clock.advance(100);
+    }
+    // 8, 16, 32 and so on until 512.
+    expect(claims).toBeLessThan(20);
+  });
+
+  test("forgets how fast handlers were when they are slow, or have had nothing to do for a second", () => {
+    const pace = createPace(8);
+    pace.started(5_000);
+    for (let count = 0; count < 10; count += 1) pace.starved();
+    expect(pace.ahead(5_000)).toBe(512);
+    expect(pace.ahead(6_001)).toBe(8);
+    pace.starved();
+    expect(pace.ahead(6_002)).toBe(16);
+    pace.filled();
+    expect(pace.ahead(6_003)).toBe(8);
   });
 });
 
