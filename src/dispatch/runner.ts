@@ -91,13 +91,13 @@ export function createRunner(parts: WorkParts, { settle, overdue, rested }: Runn
     conclude(call, { ...ended, outcomes }, announced ? undefined : limits);
   }
 
-  /** The process died over it, and it was alone. A listener that it died over as well is not asked again. */
+  /** The process died over it, and it was alone. A listener over which it dies as often is not asked again: a death may be any other's. */
   function bury(call: ClaimedCall, limits: RunLimits): void {
     const { jobs } = call;
     const error = new HooklineError("process-died", "The process died each time that this job ran.");
     const outcomes = jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, clock.now()) }));
     const ended = { result: { ok: false, error }, durationMs: 0, outcomes } as const;
-    conclude(call, ended, jobs[0]?.deaths === MOST_DEATHS ? limits : undefined);
+    conclude(call, ended, (jobs[0]?.deaths ?? 0) < 2 * MOST_DEATHS ? limits : undefined);
   }
 
   /** @param announce of those that die: the limits of their handler */
