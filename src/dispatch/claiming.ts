@@ -110,6 +110,7 @@ export function createClaiming(
         max,
         mergeMax: MERGE_MAX,
         suspects: turn === "suspect",
+        ahead: turn === "others",
       });
       const { claims, suspects, nextDueAt } = found;
       for (const claim of claims) {

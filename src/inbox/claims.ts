@@ -8,6 +8,11 @@ export interface ClaimLimits {
   readonly mergeMax: number;
   /** Only jobs over which the process died twice; else none of them. */
   readonly suspects?: boolean | undefined;
+  /**
+   * What is kept next will be claimed at once, as far as this leaves room: an inbox may mark it as claimed in the commit that keeps it. If the
+   * process dies before it claims, that counts as a death.
+   */
+  readonly ahead?: boolean | undefined;
 }
 
 /** What a claim found. */

@@ -29,6 +29,8 @@ export interface Lane {
 export interface LaneBook<R> {
   /** To the tail of its lane. */
   append(row: R, now: number): void;
+  /** Nothing is in it. */
+  isFree(lane: string): boolean;
   /** Heads of free lanes that are due at `now`, each with the run behind it; their lanes are closed until `give`. */
   take(limits: ClaimLimits, now: number): R[][];
   /** Some heads that are due come only when asked for. */
@@ -89,6 +91,8 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
       lane.tail = row;
       if (lane.head === row && !lane.claimed) list(lane, now);
     },
+
+    isFree: (lane) => lanes.get(lane) === undefined,
 
     take({ max, mergeMax, suspects: asked = false }, now) {
       for (const lane of later.due(now)) if (lane.listed === "due") list(lane, now);

@@ -53,7 +53,7 @@ export function createBatchRunner(
   function transaction({ epoch, tasks, bytes }: Batch): TaskResult[] {
     db.exec("BEGIN IMMEDIATE");
     try {
-      if (epoch !== undefined) operations.assertEpoch(epoch);
+      operations.begin(epoch);
       counters.begin();
       const results = tasks.map(({ verb, input, from, to }) => ({
         value: (operations[verb] as Operation)(input, bytes.subarray(from, to)),

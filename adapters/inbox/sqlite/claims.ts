@@ -1,9 +1,10 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Claim, Claimed, ClaimLimits, Settlement } from "../../../src/adapter.ts";
 import type { Commits } from "./commits.ts";
+import type { Taken } from "./lanes.ts";
 import type { Owned } from "./owned.ts";
 import type { OtherRecord, SettleRecord } from "./messages.ts";
 import { toDelivery, toOtherRecord } from "./records.ts";
-import type { Row } from "./row.ts";
 
 /** The verbs of the port that run work. */
 export interface Claims {
@@ -20,10 +21,10 @@ export interface ClaimsParts {
 }
 
 export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
-  async function begin(runs: readonly (readonly Row[])[]): Promise<Claim[]> {
+  async function begin({ runs, isMarked }: Taken): Promise<Claim[]> {
     const missing = new Set(runs.flat().flatMap(({ held, delivery }) => (held === undefined ? [delivery] : [])));
-    // Also where nothing is read: the mark goes with it.
-    const rows = await commits.add("deliveries", [...missing]);
+    // Where it is not marked, also if nothing is read: the mark goes with it. And what was just kept is to be answered first.
+    const rows = isMarked && missing.size === 0 ? await nextTurn([]) : await commits.add("deliveries", [...missing]);
     const found = new Map(rows.map((row) => [row.id, toDelivery(row)]));
     return runs.flatMap((run) => owned.lanes.begin(run, (id) => found.get(id), now()) ?? []);
   }
@@ -31,12 +32,12 @@ export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
   return {
     async claim(limits) {
       const { lanes } = owned;
-      const runs = lanes.take(limits, now());
+      const taken = lanes.take(limits, now());
       try {
-        const claims = runs.length === 0 ? [] : await begin(runs);
+        const claims = taken.runs.length === 0 ? [] : await begin(taken);
         return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.suspects() };
       } catch (error) {
-        for (const run of runs) lanes.giveBack(run, now());
+        for (const run of taken.runs) lanes.giveBack(run, now());
         throw error;
       }
     },

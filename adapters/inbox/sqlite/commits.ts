@@ -32,6 +32,8 @@ export interface CommitsOptions {
   readonly epoch: () => number | undefined;
   /** What may be running once the next commit holds, for its `mark`; undefined where that is as it was. */
   readonly mark: () => Mark | undefined;
+  /** What the file says may be running is more than may be: a commit is due though nothing else is to be done. */
+  readonly isStale: () => boolean;
   /** A commit may not have held, with its mark. */
   readonly failed: () => void;
   /** The file is to be opened anew: what was committed is not known. */
@@ -56,13 +58,13 @@ const ANY = 2;
 const MAX_ITEMS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-export function createCommits({ channel, epoch, mark, failed, doubt }: CommitsOptions): Commits {
+export function createCommits({ channel, epoch, mark, isStale, failed, doubt }: CommitsOptions): Commits {
   let queue: Group[] = [];
   let running = false;
   const idle: (() => void)[] = [];
 
   async function run(): Promise<void> {
-    while (queue.length > 0) {
+    while (queue.length > 0 || isStale()) {
       const batch = nextBatch();
       const outcomes = await commit(batch);
       let first = 0;

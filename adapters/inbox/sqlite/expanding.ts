@@ -35,7 +35,7 @@ export function createExpanding({
     async expand(expansions) {
       const at = now();
       const items = expansions.map(({ id, events, cursor }) => ({
-        input: { id: Number(id), events: events.map(toEventRecord), cursor, at },
+        input: { id: Number(id), events: events.map((event) => toEventRecord(event, owned.lanes.foresee)), cursor, at },
         body: undefined,
       }));
       const outcomes = await commits.addAll("expand", items);

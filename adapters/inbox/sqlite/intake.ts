@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Counters } from "./counters.ts";
 import type { JobLists } from "./job-lists.ts";
-import { jobWriter, type Listed } from "./job-writer.ts";
+import { jobWriter, type JobWriterParts, type Listed } from "./job-writer.ts";
 import type { ExpandRecord, KeepRecord, KeptRecord, Made } from "./messages.ts";
 
 /** What comes in, and what is made of it. */
@@ -11,15 +10,13 @@ export interface Intake {
   expand(record: ExpandRecord): (Made & { readonly receivedAt: number }) | undefined;
 }
 
-export interface IntakeParts {
+export interface IntakeParts extends JobWriterParts {
   readonly lists: JobLists;
-  readonly counters: Counters;
-  /** How long a natural key is remembered. */
-  readonly dedupeWindowMs: number;
 }
 
-export function createIntake(db: DatabaseSync, { lists, counters, dedupeWindowMs }: IntakeParts): Intake {
-  const jobs = jobWriter(db, counters, dedupeWindowMs);
+export function createIntake(db: DatabaseSync, { lists, ...parts }: IntakeParts): Intake {
+  const { counters } = parts;
+  const jobs = jobWriter(db, parts);
   const sql = {
     keep: db.prepare("INSERT INTO delivery VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
     row: db.prepare("SELECT jobs, cursor, received_at AS receivedAt FROM delivery WHERE id = ?"),

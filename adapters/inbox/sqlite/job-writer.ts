@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { NewJob } from "../../../src/adapter.ts";
 import type { Counters } from "./counters.ts";
 import type { EventRecord, Made } from "./messages.ts";
+import type { Ownership } from "./ownership.ts";
 
 /** A job as its delivery lists it; `skipped` is 1 where it was. */
 export type Listed = readonly [
@@ -28,6 +29,14 @@ interface Written extends Made {
   readonly unhandled: readonly Unhandled[];
 }
 
+export interface JobWriterParts {
+  readonly counters: Counters;
+  /** How long a natural key is remembered. */
+  readonly dedupeWindowMs: number;
+  /** It may run as soon as it is made. */
+  readonly foresee: Ownership["foresee"];
+}
+
 /** Makes jobs of events. */
 export interface JobWriter {
   write(
@@ -38,7 +47,7 @@ export interface JobWriter {
   writeUnhandled(delivery: number, jobs: readonly Unhandled[]): void;
 }
 
-export function jobWriter(db: DatabaseSync, counters: Counters, dedupeWindowMs: number): JobWriter {
+export function jobWriter(db: DatabaseSync, { counters, dedupeWindowMs, foresee }: JobWriterParts): JobWriter {
   const sql = {
     job: db.prepare(
       `INSERT INTO job (id, delivery, entry, type, consumer, lane, merge_key, received_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -76,13 +85,14 @@ export function jobWriter(db: DatabaseSync, counters: Counters, dedupeWindowMs: 
         if (seen === "duplicate") duplicates.push(index);
         if (seen === "duplicate") continue;
         if (seen === "conflict") conflicts.push(index);
-        for (const [state, consumer, lane, mergeKey] of jobs) {
+        for (const [state, consumer, lane, mergeKey, isForeseen] of jobs) {
           const id = counters.nextId();
           list.push([id, entry, type, consumer, lane, mergeKey, state === "skipped" ? 1 : 0]);
           if (state === "unhandled") unhandled.push({ id, entry, type });
           if (state !== "waiting") continue;
           sql.job.run(id, delivery, entry, type, consumer, lane, mergeKey, receivedAt);
           counters.add("unsettled", 1);
+          if (isForeseen === true) foresee(id);
         }
       }
       return { firstJob, duplicates, conflicts, list, unhandled };

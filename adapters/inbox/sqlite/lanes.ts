@@ -8,6 +8,7 @@ import {
   type Delivery,
   type InboxStats,
   type JobOutcome,
+  type NewJob,
   type Progress,
 } from "../../../src/adapter.ts";
 import { createMarker } from "./marker.ts";
@@ -19,9 +20,13 @@ import { createRows } from "./rows.ts";
 export interface Lanes {
   /** In the order of ids. */
   append(row: Row, now: number): void;
+  /** Whether a job that is about to be made is to be marked with it, and may run when its commit holds. */
+  foresee(job: NewJob): boolean;
+  /** It was made. */
+  made(job: NewJob, row: Row): void;
   /** Undefined where too much is held already. */
   hold(delivery: Delivery): Hold | undefined;
-  take(limits: ClaimLimits, now: number): readonly Row[][];
+  take(limits: ClaimLimits, now: number): Taken;
   /** A claim begins; undefined where some of it has gone meanwhile. */
   begin(rows: readonly Row[], deliveryOf: (id: number) => Delivery | undefined, now: number): Claim | undefined;
   /** Runs that were taken and cannot begin. */
@@ -35,9 +40,11 @@ export interface Lanes {
   /** Those that are gone from the file. @returns the claims that ended with them */
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
   /** The jobs that may be running; undefined where they are the same as when it was last asked. */
-  mark(): Mark | undefined;
+  mark(now: number): Mark | undefined;
   /** The last mark may not be in the file. */
   unmark(): void;
+  /** More is marked than may run. */
+  readonly isMarkedInVain: boolean;
   has(id: number): boolean;
   /** Those that nobody has claimed, of a range of ids of which `after` is not. */
   unclaimed(after: number, to: number): readonly number[];
@@ -45,6 +52,13 @@ export interface Lanes {
   suspects(): boolean;
   readonly size: number;
   stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
+}
+
+/** What a claim takes. */
+export interface Taken {
+  readonly runs: readonly Row[][];
+  /** All of it is marked in the file already. */
+  readonly isMarked: boolean;
 }
 
 /** A claim's rows. */
@@ -68,7 +82,7 @@ export function createLanes(): Lanes {
   const running = createChurnMap<Claim, Running>();
   /** Their handlers may run on: their lanes wait for them. */
   const lost = new Map<Claim, readonly Row[]>();
-  const { mark, unmark } = createMarker();
+  const marker = createMarker();
 
   function endLost(claim: Claim, now: number): void {
     const run = lost.get(claim);
@@ -86,6 +100,8 @@ export function createLanes(): Lanes {
       rows.add(row);
       book.append(row, now);
     },
+    foresee: (job) => (job.lane === undefined || book.isFree(job.lane)) && marker.foresee(job),
+    made: marker.made,
     hold: rows.hold,
     take(limits, now) {
       const runs = book.take(limits, now);
@@ -93,7 +109,9 @@ export function createLanes(): Lanes {
         row.progress = claimed(row.progress, now);
         reserved.set(row.id, row);
       }
-      return runs;
+      marker.room(limits.ahead === true ? limits.max - runs.length : 0);
+      const marked = runs.map(marker.take);
+      return { runs, isMarked: !marked.includes(false) };
     },
     begin(run, deliveryOf, now) {
       if (!run.every(({ id }) => reserved.get(id) !== undefined)) {
@@ -158,12 +176,15 @@ export function createLanes(): Lanes {
       }
       return ended;
     },
-    mark() {
+    mark(now) {
       const mayRun = [...reserved.values()];
       for (const { run, isSettling } of running.values()) if (!isSettling) mayRun.push(...run);
-      return mark(mayRun);
+      return marker.mark(mayRun, now);
     },
-    unmark,
+    unmark: marker.unmark,
+    get isMarkedInVain() {
+      return marker.isOpen;
+    },
     has: (id) => rows.get(id) !== undefined,
     unclaimed(after, to) {
       const ids: number[] = [];

@@ -58,6 +58,8 @@ export type JobRecord = readonly [
   consumer: string | null,
   lane: string | null,
   mergeKey: string | null,
+  /** It may run as soon as it is made. */
+  isForeseen?: true,
 ];
 
 export interface ExpandRecord {

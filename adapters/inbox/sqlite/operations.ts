@@ -78,7 +78,7 @@ export function createOperations(
 
   return {
     ...ownership,
-    ...createIntake(db, parts),
+    ...createIntake(db, { ...parts, foresee: ownership.foresee }),
     reopen,
     ...createRequests({
       counters: options.counters,

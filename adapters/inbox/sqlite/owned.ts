@@ -96,11 +96,14 @@ export function createOwned(now: () => number): Owned {
       let id = firstJob - 1;
       for (const [index, { entry, event, jobs }] of events.entries()) {
         if (duplicates.includes(index)) continue;
-        for (const { state, consumer = "", lane = null, mergeKey = null } of jobs) {
+        for (const job of jobs) {
           id += 1;
+          const { state, consumer = "", lane = null, mergeKey = null } = job;
           if (state !== "waiting") continue;
-          const row = { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null };
-          lanes.append(toRow(row, hold === undefined ? undefined : { hold, event }), now());
+          const made = { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null };
+          const row = toRow(made, hold === undefined ? undefined : { hold, event });
+          lanes.append(row, now());
+          lanes.made(job, row);
         }
       }
     },

@@ -4,8 +4,12 @@ import { FileError } from "./file-error.ts";
 
 /** Who works on a file, and what may be running there. */
 export interface Ownership {
+  /** A transaction begins. @param epoch of the process that works @throws FileError `epoch-stale` when another process took over */
+  begin(epoch: number | undefined): void;
   /** @throws FileError `epoch-stale` when another process took over */
   assertEpoch(epoch: number): void;
+  /** A job that this transaction has made is to be marked with what may be running. */
+  foresee(id: number): void;
   epoch(): number;
   /** What may be running from now on. */
   mark(running: Mark): void;
@@ -20,6 +24,8 @@ export interface Mark {
   readonly count: number;
   /** When each was claimed, by id, as JSON. */
   readonly text: string;
+  /** Now: when those were claimed that this transaction makes. */
+  readonly at: number;
 }
 
 export function createOwnership(db: DatabaseSync, counters: Counters): Ownership {
@@ -38,9 +44,12 @@ export function createOwnership(db: DatabaseSync, counters: Counters): Ownership
   const marked = (): Record<string, number> =>
     JSON.parse(String(sql.running.get()?.["running"])) as Record<string, number>;
 
-  function mark({ count, text }: Mark): void {
-    counters.set("running", count);
-    sql.mark.run(text);
+  /** Made by this transaction. */
+  let foreseen: number[] = [];
+
+  function mark({ count, text, at }: Mark): void {
+    counters.set("running", count + foreseen.length);
+    sql.mark.run(foreseen.length === 0 ? text : withIds(text, foreseen, at));
   }
 
   const current = (): number => Number(sql.epoch.get()?.["epoch"]);
@@ -51,12 +60,18 @@ export function createOwnership(db: DatabaseSync, counters: Counters): Ownership
   }
 
   return {
+    begin(epoch) {
+      foreseen = [];
+      if (epoch !== undefined) assertEpoch(epoch);
+    },
     assertEpoch,
+    foresee: (id) => void foreseen.push(id),
     epoch: current,
     mark,
     takeOver() {
       for (const [id, claimedAt] of Object.entries(marked())) sql.orphan.run(claimedAt, Number(id));
-      mark({ count: 0, text: "{}" });
+      foreseen = [];
+      mark({ count: 0, text: "{}", at: 0 });
       return Number(sql.raise.get()?.["epoch"]);
     },
     resume(epoch) {
@@ -64,4 +79,10 @@ export function createOwnership(db: DatabaseSync, counters: Counters): Ownership
       return Number(sql.raise.get()?.["epoch"]);
     },
   };
+}
+
+/** @param text JSON of an object */
+function withIds(text: string, ids: readonly number[], at: number): string {
+  const more = ids.map((id) => `"${id}":${at}`).join();
+  return text === "{}" ? `{${more}}` : `${text.slice(0, -1)},${more}}`;
 }

@@ -1,10 +1,17 @@
 import type { Delivery, NewEvent, NewJob, Progress } from "../../../src/adapter.ts";
 import type { DeliveryRow, EventRecord, JobRecord, KeepRecord, OtherRecord } from "./messages.ts";
 
+/** Says whether a job that is about to be made may run at once. */
+export type Foresee = (job: NewJob) => boolean;
+
 /** A delivery on its way into the file, without its body. @param events where they are to become jobs at once */
-export function toKeepRecord(delivery: Delivery, events: readonly NewEvent[] | undefined, at: number): KeepRecord {
+export function toKeepRecord(
+  delivery: Delivery,
+  events: readonly NewEvent[] | undefined,
+  { at, foresee }: { readonly at: number; readonly foresee: Foresee },
+): KeepRecord {
   const { receivedAt, sentAt, source = null, signedBy, signature, headers } = delivery;
-  const records = events === undefined ? null : events.map(toEventRecord);
+  const records = events === undefined ? null : events.map((event) => toEventRecord(event, foresee));
   return [receivedAt, sentAt, source, signedBy, signature, JSON.stringify(headers), at, records];
 }
 
@@ -22,14 +29,15 @@ export function toDelivery({ receivedAt, sentAt, source, signedBy, signature, he
 }
 
 /** An event on its way into the file: its content is in the body. */
-export function toEventRecord({ entry, event, unique, jobs }: NewEvent): EventRecord {
+export function toEventRecord({ entry, event, unique, jobs }: NewEvent, foresee: Foresee): EventRecord {
   const { type, accountId = null, subscription = null } = event;
   const key = unique === undefined ? null : ([unique.key, unique.content] as const);
-  return [entry, type, accountId, subscription, key, jobs.map(toJobRecord)];
+  return [entry, type, accountId, subscription, key, jobs.map((job) => toJobRecord(job, foresee))];
 }
 
-function toJobRecord({ state, consumer, lane, mergeKey }: NewJob): JobRecord {
-  return [state, consumer ?? null, lane ?? null, mergeKey ?? null];
+function toJobRecord(job: NewJob, foresee: Foresee): JobRecord {
+  const { state, consumer = null, lane = null, mergeKey = null } = job;
+  return foresee(job) ? [state, consumer, lane, mergeKey, true] : [state, consumer, lane, mergeKey];
 }
 
 /** What a settlement makes of a job that is not done. */

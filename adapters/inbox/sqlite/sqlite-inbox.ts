@@ -68,7 +68,8 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   const commits = createCommits({
     channel: link.channel,
     epoch: () => owned.epoch,
-    mark: () => (owned.epoch === undefined ? undefined : owned.lanes.mark()),
+    mark: () => (owned.epoch === undefined ? undefined : owned.lanes.mark(now())),
+    isStale: () => owned.epoch !== undefined && owned.lanes.isMarkedInVain,
     failed: () => owned.lanes.unmark(),
     doubt: link.doubt,
   });
@@ -118,7 +119,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     const at = now();
     const works = owned.isLoaded && owned.lanes.size < maxJobs;
     const items = deliveries.map(({ delivery, events }) => ({
-      input: toKeepRecord(delivery, works ? events : undefined, at),
+      input: toKeepRecord(delivery, works ? events : undefined, { at, foresee: owned.lanes.foresee }),
       body: delivery.body,
     }));
     const outcomes = await commits.addAll("keep", items);

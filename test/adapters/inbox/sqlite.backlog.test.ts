@@ -121,7 +121,7 @@ test("after its thread was replaced, memory has what the file has: from any page
   await owned.takeOver(channel);
   const ids = idsIn(file);
   expect(owned.lanes.unclaimed(0, Infinity)).toEqual(ids);
-  const [running] = owned.lanes.take({ max: 1, mergeMax: 1 }, T);
+  const { runs } = owned.lanes.take({ max: 1, mergeMax: 1 }, T);
   const [last = 0, middle = 0] = [ids.at(-1), ids[JOBS / 2]];
   const db = new DatabaseSync(file);
   db.exec(`DELETE FROM job WHERE id IN (${[ids[1], middle, last].join()})`);
@@ -131,7 +131,7 @@ test("after its thread was replaced, memory has what the file has: from any page
   await owned.resume(channel);
   const left = idsIn(file);
   expect(left).toHaveLength(JOBS - 2);
-  expect(owned.lanes.unclaimed(0, Infinity)).toEqual(left.filter((id) => id !== running?.[0]?.id));
+  expect(owned.lanes.unclaimed(0, Infinity)).toEqual(left.filter((id) => id !== runs[0]?.[0]?.id));
   db.exec("DELETE FROM job");
   db.close();
   await owned.resume(channel);

@@ -1,0 +1,205 @@
+import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
+import { createReceiver, RetryLater } from "hookline";
+import { StorageError, type WorkingInbox } from "hookline/adapter";
+import { expect, onTestFinished, test } from "vitest";
+import type { Task } from "../../../adapters/inbox/sqlite/batch.ts";
+import { openChannel, type Channel } from "../../../adapters/inbox/sqlite/channel.ts";
+import { crashSqliteInbox, createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
+import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
+import { eventually } from "../../support/eventually.ts";
+import { turns } from "../../support/turns.ts";
+import { faultyChannels } from "./faulty-channel.ts";
+import { openInline } from "./inline-channel.ts";
+import { folderFor } from "./on-disk.ts";
+
+/** What an event needs; retention comes when it likes. */
+const ITS: ReadonlySet<Task["verb"]> = new Set(["keep", "deliveries", "settle"]);
+const AHEAD = { max: 10, mergeMax: 10, ahead: true };
+
+/** What the file says may be running: ids. */
+function markedIn(file: string): { read(): string[] } {
+  const db = new DatabaseSync(file, { readOnly: true });
+  onTestFinished(() => db.close());
+  const running = db.prepare("SELECT running FROM owner");
+  return { read: () => Object.keys(JSON.parse(String(running.get()?.["running"])) as object) };
+}
+
+/** Channels that tell each commit's verbs. */
+function telling(open: typeof openChannel) {
+  const commits: Task["verb"][][] = [];
+  return {
+    commits,
+    async open(...given: Parameters<typeof openChannel>): Promise<Channel> {
+      const channel = await open(...given);
+      const run: Channel["run"] = (batch) => {
+        commits.push(batch.tasks.map(({ verb }) => verb));
+        return channel.run(batch);
+      };
+      return { ...channel, run };
+    },
+  };
+}
+
+/** An inbox whose process can die, and whose commits are told. */
+async function mortal() {
+  const file = join(folderFor(), "inbox.db");
+  const { commits, open } = telling(openInline);
+  const make = (): WorkingInbox => createSqliteInbox({ file, openChannel: open });
+  const crash = (inbox: WorkingInbox): WorkingInbox => {
+    crashSqliteInbox(inbox);
+    return make();
+  };
+  const bench = await openBench({ make, crash });
+  onTestFinished(bench.end);
+  return { ...bench, commits, marked: markedIn(file).read };
+}
+
+async function keep(inbox: WorkingInbox, ...entries: readonly string[]): Promise<void> {
+  for (const kept of await inbox.keep([mail(entries)])) expect(kept).not.toBeInstanceOf(Error);
+}
+
+/** Attempts and deaths of what can be claimed. */
+async function countsAfterDeath({ succeed }: { succeed(): Promise<WorkingInbox> }): Promise<number[][]> {
+  const { claims } = await (await succeed()).claim({ max: 10, mergeMax: 1 });
+  return claims.flatMap(({ jobs }) => jobs.map(({ attempt, deaths }) => [attempt, deaths]));
+}
+
+test("an idle receiver needs two commits for an event: one that keeps it, and one that settles it", async () => {
+  const { commits, open } = telling(openChannel);
+  const inbox = createSqliteInbox({ file: join(folderFor(), "inbox.db"), openChannel: open });
+  const receiver = createReceiver({ secret: "s", inbox, log: false });
+  onTestFinished(async () => void (await receiver.close()));
+  receiver.on("email", () => {});
+  await receiver.start();
+  await receiver.idle();
+  commits.splice(0);
+  for (const id of ["a", "b"]) {
+    const body = bodyOf({ payloads: [change(id)] });
+    await receiver.receive(signedRequest(body, { secret: "s", at: new Date() }));
+    await receiver.idle();
+  }
+  const its = commits.map((verbs) => verbs.filter((verb) => ITS.has(verb))).filter(({ length }) => length > 0);
+  expect(its).toEqual([["keep"], ["settle"], ["keep"], ["settle"]]);
+});
+
+test("what was kept while a claim had room runs without another commit, and its death counts", async () => {
+  const { inbox, succeed, commits } = await mortal();
+  await inbox.claim(AHEAD);
+  await keep(inbox, "a", "b");
+  const before = commits.length;
+  const { claims } = await inbox.claim(AHEAD);
+  expect(claims.map(({ jobs }) => jobs.length)).toEqual([1, 1]);
+  expect(commits).toHaveLength(before);
+  expect(await countsAfterDeath({ succeed })).toEqual([
+    [2, 1],
+    [2, 1],
+  ]);
+});
+
+test("no more are marked than the claim had room for", async () => {
+  const { inbox, succeed } = await mortal();
+  await inbox.claim({ ...AHEAD, max: 2 });
+  await keep(inbox, "a", "b", "c");
+  expect(await countsAfterDeath({ succeed })).toEqual([
+    [2, 1],
+    [2, 1],
+    [1, 0],
+  ]);
+});
+
+test("what has to wait for its lane is not marked, be the other one running or kept with it", async () => {
+  const { inbox, marked } = await mortal();
+  await keep(inbox, "a");
+  await inbox.claim(AHEAD);
+  const running = marked();
+  await keep(inbox, "a", "b", "b");
+  expect(marked()).toHaveLength(2);
+  expect(marked()).toContain(running[0]);
+});
+
+test("what nobody claims in time is taken back by commits of its own, and can be claimed as ever", async () => {
+  const { inbox, succeed, commits, marked } = await mortal();
+  await inbox.claim(AHEAD);
+  await keep(inbox, "a");
+  expect(marked()).toHaveLength(1);
+  await eventually(() => expect(marked()).toEqual([]));
+  await turns(20);
+  const before = commits.length;
+  const { claims } = await inbox.claim(AHEAD);
+  expect(claims).toHaveLength(1);
+  expect(commits.slice(before)).toEqual([["deliveries", "mark"]]);
+  expect(await countsAfterDeath({ succeed })).toEqual([[2, 1]]);
+});
+
+test("what has run, and is to be tried again, is not marked any more", async () => {
+  const { inbox, succeed } = await mortal();
+  await inbox.claim(AHEAD);
+  await keep(inbox, "a");
+  const { claims } = await inbox.claim(AHEAD);
+  const error = { name: "Error", message: "no", at: 1 };
+  const outcomes = [{ to: "retry", at: 0, delayMs: 0, counted: true, error }] as const;
+  expect(await inbox.settle(claims.map((claim) => ({ claim, outcomes })))).toEqual([true]);
+  expect(await countsAfterDeath({ succeed })).toEqual([[2, 0]]);
+});
+
+test("what was kept by itself, because something beside it did not fit the tables, is marked when it is claimed", async () => {
+  const { inbox, marked } = await mortal();
+  await inbox.claim(AHEAD);
+  const good = mail(["a"]);
+  const bad = mail(["b"]);
+  const unfit = { ...bad, delivery: { ...bad.delivery, signature: null as unknown as string } };
+  const [kept, failed] = await inbox.keep([good, unfit]);
+  expect([kept, failed]).toEqual([expect.objectContaining({ expanded: true }), expect.any(StorageError)]);
+  const { claims } = await inbox.claim(AHEAD);
+  expect(marked()).toEqual(claims.map(({ jobs: [{ id }] }) => id));
+});
+
+test("a claim that did not say that another follows marks nothing", async () => {
+  const { inbox, marked } = await mortal();
+  await inbox.claim(AHEAD);
+  await inbox.claim({ max: 10, mergeMax: 1 });
+  await keep(inbox, "a");
+  expect(marked()).toEqual([]);
+});
+
+test("no handler ever begins before the file says that it may be running, whatever fails", async () => {
+  const file = join(folderFor(), "inbox.db");
+  const channels = faultyChannels();
+  const inbox = createSqliteInbox({ file, openChannel: channels.open });
+  const receiver = createReceiver({ secret: "s", inbox, log: false });
+  onTestFinished(async () => void (await receiver.close()));
+  let [handled, unmarked] = [0, 0];
+  let marked: { read(): string[] } | undefined;
+  receiver.on("email", async (_event, { jobId, attempt }) => {
+    marked ??= markedIn(file); // the file is there now
+    if (!marked.read().includes(jobId)) unmarked += 1;
+    handled += 1;
+    await turns(handled % 5);
+    if (attempt === 1 && handled % 7 === 0) throw new RetryLater({ afterMs: 1 });
+  });
+  await receiver.start();
+  let [sent, onTheirWay] = [0, 0];
+  async function send(): Promise<void> {
+    sent += 1;
+    onTheirWay += 1;
+    // Few lanes and many, with what merges: one delivery of several, or of one.
+    const ids = Array.from({ length: 1 + (sent % 3) }, (_, index) => `m-${sent % 2 === 0 ? sent % 5 : sent + index}`);
+    const body = bodyOf({ payloads: ids.map((id) => change(id)), accountId: sent });
+    await receiver.receive(signedRequest(body, { secret: "s", at: new Date() }));
+    onTheirWay -= 1;
+  }
+  for (const fault of [undefined, "dies before", { errcode: 10 }, "dies after"] as const) {
+    if (fault !== undefined) channels.next(fault);
+    const enough = handled + 200;
+    for (let turn = 0; handled < enough; turn += 1) {
+      if (onTheirWay < 60 && turn % 20 < 10) void send();
+      await turns(1);
+    }
+  }
+  await receiver.idle();
+  expect(unmarked).toBe(0);
+  expect(channels.opened).toBe(4);
+});
