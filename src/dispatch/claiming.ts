@@ -75,10 +75,12 @@ export function createClaiming(
     },
     rested,
   });
-  /** The last claim found as much as it had room for. */
-  let hadMore = false;
+  /** The last claim found all that it had room for. */
+  let wasFull = false;
   let givingBack = 0;
   let givenBack = 0;
+
+  const room = (): number => (runner.jammed() || !working() ? 0 : pace.ahead(clock.now()) - ahead.size - slots.taken());
 
   function giveBack(claim: Claim): void {
     givingBack += 1;
@@ -98,27 +100,25 @@ export function createClaiming(
   return {
     async claim() {
       const outstanding = ahead.size + slots.taken();
-      if (outstanding === 0 && hadMore) pace.starved();
-      if (ahead.size > 0) pace.filled();
-      const room = runner.jammed() ? 0 : pace.ahead(clock.now()) - outstanding;
-      if (room <= 0) return { count: 0, exhausted: false, again: false, nextDueAt: undefined };
+      if (outstanding === 0 && wasFull) pace.starved();
+      if (ahead.size > 0) pace.fed();
+      const free = room();
+      if (free <= 0) return { count: 0, exhausted: false, again: false, nextDueAt: undefined };
       const busy = outstanding > 0 || givingBack > 0 || runner.running() > 0 || runner.settling() > 0;
       const turn = solitude.turn({ busy, stuck: runner.stuck() > 0 });
       // Claiming none tells whether the suspects are still there: they may have been dropped.
-      const max = turn === "nobody" ? 0 : turn === "suspect" ? 1 : room;
-      const found = await inbox.claim({
-        max,
-        mergeMax: MERGE_MAX,
-        suspects: turn === "suspect",
-        ahead: turn === "others",
-      });
+      const max = turn === "nobody" ? 0 : turn === "suspect" ? 1 : free;
+      wasFull = false;
+      const limits = { max, mergeMax: MERGE_MAX, suspects: turn === "suspect" };
+      const found = await inbox.claim({ ...limits, ahead: turn === "others" ? room : undefined });
       const { claims, suspects, nextDueAt } = found;
       for (const claim of claims) {
         if (turn === "suspect") solitary.set(claim, solitude.begun());
         if (gone.has(claim) || !working()) giveBack(claim);
         else ahead.push(claim);
       }
-      hadMore = turn === "others" && claims.length === max;
+      if (turn === "others" && claims.length < max) pace.fed();
+      wasFull = turn === "others" && claims.length === max;
       const again = solitude.found(suspects);
       slots.feed();
       return {

@@ -1,17 +1,15 @@
 /** How far ahead to claim: what would start within the next moment, judged by what started in the last one. */
 export interface Pace {
   started(now: number): void;
-  /** Handlers have nothing to do, though there was more than was claimed last: claims take longer than they do. */
+  /** Handlers have nothing to do, though a claim found all that it had room for: claims take longer than they do. */
   starved(): void;
-  /** Some that were claimed wait. */
-  filled(): void;
+  /** More was claimed than could begin, or all that there was. */
+  fed(): void;
   /** Between the least and {@link MOST_AHEAD}. */
   ahead(now: number): number;
 }
 
 const MOMENT_MS = 50;
-/** So long after the last start nothing is known any more. */
-const FORGET_MS = 1_000;
 /** A claim that waits cannot take along what comes for it meanwhile, and counts as running when the process dies. */
 export const MOST_AHEAD = 512;
 
@@ -27,7 +25,6 @@ export function createPace(least: number): Pace {
     const age = now - since;
     if (age >= 0 && age < MOMENT_MS) return;
     last = age < 2 * MOMENT_MS && age >= 0 ? current : 0;
-    if (age < 0 || age > FORGET_MS) tried = 0;
     current = 0;
     since = now;
   }
@@ -40,7 +37,7 @@ export function createPace(least: number): Pace {
     starved() {
       tried = Math.min(2 * Math.max(least, tried), MOST_AHEAD);
     },
-    filled() {
+    fed() {
       tried = 0;
     },
     ahead(now) {

@@ -1,6 +1,5 @@
 import PQueue from "p-queue";
 import { describe, expect, test, vi } from "vitest";
-import { createPace } from "../../src/dispatch/pace.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
 import { turns, until } from "../support/turns.ts";
@@ -84,16 +83,19 @@ describe("claiming", () => {
     expect(claims).toBeLessThan(20);
   });
 
-  test("forgets how fast handlers were when they are slow, or have had nothing to do for a second", () => {
-    const pace = createPace(8);
-    pace.started(5_000);
-    for (let count = 0; count < 10; count += 1) pace.starved();
-    expect(pace.ahead(5_000)).toBe(512);
-    expect(pace.ahead(6_001)).toBe(8);
-    pace.starved();
-    expect(pace.ahead(6_002)).toBe(16);
-    pace.filled();
-    expect(pace.ahead(6_003)).toBe(8);
+  test("forgets how far that was when handlers have caught up", async () => {
+    const { receiver, send, inbox, clock } = rig({ concurrency: 4 });
+    const { handler } = heldHandler();
+    let isSlow = false;
+    receiver.on("email", (event, ctx) => (isSlow ? handler(event, ctx) : undefined));
+    await send(emails(...Array.from({ length: 1_000 }, (_, index) => `m-${index}`)));
+    await receiver.start();
+    await receiver.idle();
+    await clock.advance(200);
+    isSlow = true;
+    await send(emails(...Array.from({ length: 100 }, (_, index) => `slow-${index}`)));
+    await turns();
+    expect(inbox.stats()).toMatchObject({ running: 8, waiting: 92 });
   });
 });
 

@@ -18,6 +18,8 @@ export interface Entry {
   state: "waiting" | "running" | "done" | "skipped" | "dead" | "unhandled" | "removed";
   attempts: number;
   deaths: number;
+  /** It was kept by a process that died before it was claimed, and may have been marked for it: a death more may be counted, once. */
+  isDoubtful: boolean;
   /** What was beside it when the process died over it for the third time. */
   company: string | undefined;
   firstAt: number | undefined;
@@ -94,6 +96,8 @@ export interface Books {
   readonly byId: Map<string, Entry>;
   /** Unsettled jobs in order of sequence. */
   readonly lanes: Map<string, Entry[]>;
+  /** Jobs that this process has made. */
+  readonly fresh: Set<Entry>;
   readonly claims: Map<Claim, OpenClaim>;
   readonly calls: Set<Call>;
   /** Lanes of claims that were erased: closed until their handlers have ended. */
@@ -124,6 +128,7 @@ export function createBooks(limits: Limits, rest: Pick<Books, "now" | "broken">)
     entries: new Map(),
     byId: new Map(),
     lanes: new Map(),
+    fresh: new Set(),
     claims: new Map(),
     calls: new Set(),
     closed: new Map(),

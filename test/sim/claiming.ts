@@ -1,4 +1,4 @@
-import type { Claim, Claimed, ClaimLimits, JobOutcome, Settlement } from "../../src/inbox/claims.ts";
+import type { Claim, Claimed, ClaimedJob, ClaimLimits, JobOutcome, Settlement } from "../../src/inbox/claims.ts";
 import { leave, show, type Books, type Call, type Entry, type LifeFacts, type OpenClaim } from "./books.ts";
 import { isMoreToMerge, judge } from "./rules.ts";
 
@@ -39,6 +39,7 @@ export function createClaiming(books: Books): Claiming {
     }
     checkRun(entries, { suspects, newest });
     for (const [index, entry] of entries.entries()) {
+      if (entry.isDoubtful) adopt(entry, claim.jobs[index]);
       if (entry.deaths < LAST_DEATH) entry.attempts += 1;
       entry.firstAt ??= now.wall();
       entry.state = "running";
@@ -129,6 +130,8 @@ export function createClaiming(books: Books): Claiming {
     died(life) {
       const running = [...books.claims.values()];
       books.closed.clear();
+      for (const entry of books.fresh) entry.isDoubtful = entry.state === "waiting" && entry.claim === undefined;
+      books.fresh.clear();
       for (const one of running) {
         books.claims.delete(one.claim);
         for (const entry of one.entries) {
@@ -141,6 +144,15 @@ export function createClaiming(books: Books): Claiming {
       for (const call of books.calls) if (call.life === life) books.calls.delete(call);
     },
   };
+}
+
+/** A death that may have been counted, or not. */
+function adopt(entry: Entry, { deaths, firstAttemptAt }: Partial<ClaimedJob> = {}): void {
+  entry.isDoubtful = false;
+  if (deaths !== entry.deaths + 1) return;
+  entry.deaths += 1;
+  entry.attempts += 1;
+  entry.firstAt = firstAttemptAt;
 }
 
 /** Whom it was not alone with: handlers that were stuck before it do not count. */

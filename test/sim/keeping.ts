@@ -58,6 +58,7 @@ export function createKeeping(books: Books): Keeping {
       state: isState ? spec : "waiting",
       attempts: 0,
       deaths: 0,
+      isDoubtful: false,
       company: undefined,
       firstAt: undefined,
       claim: undefined,
@@ -65,6 +66,7 @@ export function createKeeping(books: Books): Keeping {
       retry: undefined,
     };
     books.entries.set(entry.key, entry);
+    books.fresh.add(entry);
     if (entry.lane === undefined || entry.state !== "waiting") return;
     const lane = books.lanes.get(entry.lane);
     if (lane === undefined) books.lanes.set(entry.lane, [entry]);

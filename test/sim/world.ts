@@ -187,6 +187,7 @@ export function createWorld(seed: number, storeName: StoreName = "memory"): Worl
     },
     leave() {
       store.renew();
+      books.fresh.clear();
       [world.life, doomed] = [undefined, false];
     },
     turns: pace.turns,

@@ -60,6 +60,7 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
   "`strict`: never two at once in a lane.",
   "`valid-claims`: never two valid claims; a stalled process may overlap.",
   "Whether several processes can receive into it.",
+  "How many runs more would be claimed, at any time until the next claim, beside those of this one.",
 ]);
 
 /** The port in its verbs, and what goes through them. */

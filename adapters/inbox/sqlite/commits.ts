@@ -23,6 +23,7 @@ export interface Commits {
 
 /** One of several. */
 interface Item {
+  /** A function is asked when the commit is put together. */
   readonly input: unknown;
   readonly body: Uint8Array | undefined;
 }
@@ -30,7 +31,9 @@ interface Item {
 export interface CommitsOptions {
   readonly channel: () => Channel;
   readonly epoch: () => number | undefined;
-  /** What may be running once the next commit holds, for its `mark`; undefined where that is as it was. */
+  /** A commit is put together: before its tasks are. */
+  readonly begin: () => void;
+  /** What may be running once it holds, for its `mark`; undefined where that is as it was. */
   readonly mark: () => Mark | undefined;
   /** What the file says may be running is more than may be: a commit is due though nothing else is to be done. */
   readonly isStale: () => boolean;
@@ -58,7 +61,7 @@ const ANY = 2;
 const MAX_ITEMS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-export function createCommits({ channel, epoch, mark, isStale, failed, doubt }: CommitsOptions): Commits {
+export function createCommits({ channel, epoch, begin, mark, isStale, failed, doubt }: CommitsOptions): Commits {
   let queue: Group[] = [];
   let running = false;
   const idle: (() => void)[] = [];
@@ -80,6 +83,7 @@ export function createCommits({ channel, epoch, mark, isStale, failed, doubt }: 
   }
 
   async function commit(batch: readonly Group[]): Promise<readonly Outcome<unknown>[]> {
+    begin();
     const { tasks, bytes } = toTasks(batch);
     try {
       const marked = mark();
@@ -141,7 +145,8 @@ function toTasks(batch: readonly Group[]): { readonly tasks: Task[]; readonly by
   const bytes = new Uint8Array(items.reduce((sum, { body }) => sum + (body?.byteLength ?? 0), 0));
   let from = 0;
   const tasks = batch.flatMap(({ verb, items: own }) =>
-    own.map(({ input, body }): Task => {
+    own.map(({ input: given, body }): Task => {
+      const input: unknown = typeof given === "function" ? (given as () => unknown)() : given;
       if (body === undefined) return { verb, input };
       const to = from + body.byteLength;
       bytes.set(body, from);

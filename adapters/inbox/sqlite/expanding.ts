@@ -1,6 +1,7 @@
 import type { Delivery, Expanded, WorkingInbox } from "../../../src/adapter.ts";
 import type { Commits } from "./commits.ts";
 import type { Owned } from "./owned.ts";
+import type { EventRecord, ExpandRecord } from "./messages.ts";
 import { toDelivery, toEventRecord } from "./records.ts";
 
 export interface ExpandingParts {
@@ -34,8 +35,13 @@ export function createExpanding({
     },
     async expand(expansions) {
       const at = now();
-      const items = expansions.map(({ id, events, cursor }) => ({
-        input: { id: Number(id), events: events.map((event) => toEventRecord(event, owned.lanes.foresee)), cursor, at },
+      const records: (readonly EventRecord[])[] = [];
+      const items = expansions.map(({ id, events, cursor }, index) => ({
+        input(): ExpandRecord {
+          const made = events.map((event) => toEventRecord(event, owned.lanes.foresee));
+          records[index] = made;
+          return { id: Number(id), events: made, cursor, at };
+        },
         body: undefined,
       }));
       const outcomes = await commits.addAll("expand", items);
@@ -44,7 +50,8 @@ export function createExpanding({
         const made = outcome.value;
         const { id, events } = expansions[index] as (typeof expansions)[number];
         if (made === undefined) return NOTHING;
-        owned.appendMade({ id: Number(id), receivedAt: made.receivedAt, delivery: given.get(id) }, events, made);
+        const origin = { id: Number(id), receivedAt: made.receivedAt, delivery: given.get(id) };
+        owned.appendMade(origin, { events, records: records[index] ?? [] }, made);
         return { duplicates: made.duplicates, conflicts: made.conflicts };
       });
     },

@@ -20,10 +20,12 @@ import { createRows } from "./rows.ts";
 export interface Lanes {
   /** In the order of ids. */
   append(row: Row, now: number): void;
-  /** Whether a job that is about to be made is to be marked with it, and may run when its commit holds. */
+  /** A commit is put together. */
+  turn(): void;
+  /** Whether a job that it makes is to be marked with it, and may run when it holds. */
   foresee(job: NewJob): boolean;
-  /** It was made. */
-  made(job: NewJob, row: Row): void;
+  /** Such a job was made. */
+  made(row: Row): void;
   /** Undefined where too much is held already. */
   hold(delivery: Delivery): Hold | undefined;
   take(limits: ClaimLimits, now: number): Taken;
@@ -39,12 +41,12 @@ export interface Lanes {
   unplan(claim: Claim): void;
   /** Those that are gone from the file. @returns the claims that ended with them */
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
-  /** The jobs that may be running; undefined where they are the same as when it was last asked. */
+  /** The jobs that may be running, for the commit; undefined where they are the same as before it. */
   mark(now: number): Mark | undefined;
-  /** The last mark may not be in the file. */
+  /** Its mark may not be in the file. */
   unmark(): void;
-  /** More is marked than may run. */
-  readonly isMarkedInVain: boolean;
+  /** Something is marked that nobody has claimed. */
+  readonly isMarkedUnclaimed: boolean;
   has(id: number): boolean;
   /** Those that nobody has claimed, of a range of ids of which `after` is not. */
   unclaimed(after: number, to: number): readonly number[];
@@ -100,7 +102,8 @@ export function createLanes(): Lanes {
       rows.add(row);
       book.append(row, now);
     },
-    foresee: (job) => (job.lane === undefined || book.isFree(job.lane)) && marker.foresee(job),
+    turn: marker.turn,
+    foresee: (job) => (job.lane === undefined || book.isFree(job.lane)) && marker.foresee(job, reserved.size),
     made: marker.made,
     hold: rows.hold,
     take(limits, now) {
@@ -109,7 +112,7 @@ export function createLanes(): Lanes {
         row.progress = claimed(row.progress, now);
         reserved.set(row.id, row);
       }
-      marker.room(limits.ahead === true ? limits.max - runs.length : 0);
+      marker.follow(limits.ahead);
       const marked = runs.map(marker.take);
       return { runs, isMarked: !marked.includes(false) };
     },
@@ -182,7 +185,7 @@ export function createLanes(): Lanes {
       return marker.mark(mayRun, now);
     },
     unmark: marker.unmark,
-    get isMarkedInVain() {
+    get isMarkedUnclaimed() {
       return marker.isOpen;
     },
     has: (id) => rows.get(id) !== undefined,

@@ -3,30 +3,36 @@ import type { Mark } from "./ownership.ts";
 import type { Row } from "./row.ts";
 
 /** Says what may be running, for the file: jobs that were claimed, and those that are foreseen. */
-export interface Marker extends Pick<Foresight, "room" | "foresee" | "made" | "take" | "isOpen"> {
-  /** The mark of the next commit; undefined where it is as it was when it was last asked. @param rows claimed */
+export interface Marker extends Pick<Foresight, "follow" | "foresee" | "made" | "take" | "isOpen"> {
+  /** A commit is put together. */
+  turn(): void;
+  /** Its mark; undefined where it is as it was. @param rows claimed */
   mark(rows: readonly Row[], now: number): Mark | undefined;
-  /** The last mark may not be in the file. */
+  /** Its mark may not be in the file. */
   unmark(): void;
 }
 
 export function createMarker(): Marker {
   const foresight = createForesight();
+  const { follow, foresee, made, take } = foresight;
+  let foreseen: Iterable<Row> = [];
   let marked: string | undefined = "{}";
   return {
-    room: foresight.room,
-    foresee: foresight.foresee,
-    made: foresight.made,
-    take: foresight.take,
+    follow,
+    foresee,
+    made,
+    take,
     get isOpen() {
       return foresight.isOpen;
     },
+    turn() {
+      foreseen = foresight.turn();
+    },
     mark(rows, now) {
-      const { makes, rows: foreseen } = foresight.turn();
       const all = [...rows, ...foreseen];
       const text = `{${all.map(({ id, progress }) => `"${id}":${progress.firstAttemptAt ?? now}`).join()}}`;
-      if (text === marked && !makes) return undefined;
-      marked = makes ? undefined : text; // the commit names by itself what it makes
+      if (text === marked && !foresight.makes) return undefined;
+      marked = foresight.makes ? undefined : text; // the commit names by itself what it makes
       return { count: all.length, text, at: now };
     },
     unmark() {

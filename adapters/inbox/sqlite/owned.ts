@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError, type Delivery, type NewEvent } from "../../../src/adapter.ts";
 import type { Channel } from "./channel.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
-import { FRESH_ROW, type JobRow, type LoadedJob, type Made } from "./messages.ts";
+import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } from "./messages.ts";
 import type { JobPage, Operations } from "./operations.ts";
 import { fromLoaded, toRow } from "./row.ts";
 import { toStorageError } from "./to-storage-error.ts";
@@ -20,8 +20,8 @@ export interface Owned {
   resume(channel: Channel): Promise<void>;
   /** New jobs of other origins; passed over where another process works. */
   append(rows: readonly JobRow[]): void;
-  /** The jobs that a commit made of some events. */
-  appendMade(origin: Origin, events: readonly NewEvent[], made: Made): void;
+  /** The jobs that a commit made of some events, which went into it as these records. */
+  appendMade(origin: Origin, given: Given, made: Made): void;
   /** This process works no more. */
   leave(): void;
 }
@@ -31,6 +31,11 @@ interface Origin {
   readonly receivedAt: number;
   /** Undefined: it is not held for its claim. */
   readonly delivery: Delivery | undefined;
+}
+
+interface Given {
+  readonly events: readonly NewEvent[];
+  readonly records: readonly EventRecord[];
 }
 
 /** Rows read at once: the loop must not stop for a million. */
@@ -91,19 +96,20 @@ export function createOwned(now: () => number): Owned {
     append(rows) {
       if (isLoaded) for (const row of rows) lanes.append(toRow(row), now());
     },
-    appendMade({ id: delivery, receivedAt, delivery: whole }, events, { duplicates, firstJob }) {
+    appendMade({ id: delivery, receivedAt, delivery: whole }, { events, records }, { duplicates, firstJob }) {
       const hold = whole === undefined ? undefined : lanes.hold(whole);
       let id = firstJob - 1;
       for (const [index, { entry, event, jobs }] of events.entries()) {
         if (duplicates.includes(index)) continue;
-        for (const job of jobs) {
+        const [, , , , , jobRecords = []] = records[index] ?? [];
+        for (const [place, { state, consumer = "", lane = null, mergeKey = null }] of jobs.entries()) {
           id += 1;
-          const { state, consumer = "", lane = null, mergeKey = null } = job;
           if (state !== "waiting") continue;
           const made = { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null };
           const row = toRow(made, hold === undefined ? undefined : { hold, event });
           lanes.append(row, now());
-          lanes.made(job, row);
+          const [, , , , isForeseen = false] = jobRecords[place] ?? [];
+          if (isForeseen) lanes.made(row);
         }
       }
     },

@@ -8,10 +8,10 @@ export interface Ownership {
   begin(epoch: number | undefined): void;
   /** @throws FileError `epoch-stale` when another process took over */
   assertEpoch(epoch: number): void;
-  /** A job that this transaction has made is to be marked with what may be running. */
+  /** A job that this transaction has made may run as soon as it holds: its mark names it. */
   foresee(id: number): void;
   epoch(): number;
-  /** What may be running from now on. */
+  /** What may be running from now on, with what is foreseen. */
   mark(running: Mark): void;
   /** A new owner: what was marked counts one attempt and one death. @returns its epoch */
   takeOver(): number;
@@ -19,12 +19,12 @@ export interface Ownership {
   resume(epoch: number): number;
 }
 
-/** Jobs that may be running. */
+/** Jobs that may be running, but for those that the transaction makes. */
 export interface Mark {
   readonly count: number;
-  /** When each was claimed, by id, as JSON. */
+  /** When each was claimed or foreseen, by id, as JSON. */
   readonly text: string;
-  /** Now: when those were claimed that this transaction makes. */
+  /** Now: the same of those that the transaction makes. */
   readonly at: number;
 }
 
@@ -70,7 +70,6 @@ export function createOwnership(db: DatabaseSync, counters: Counters): Ownership
     mark,
     takeOver() {
       for (const [id, claimedAt] of Object.entries(marked())) sql.orphan.run(claimedAt, Number(id));
-      foreseen = [];
       mark({ count: 0, text: "{}", at: 0 });
       return Number(sql.raise.get()?.["epoch"]);
     },

@@ -1,7 +1,7 @@
 import type { Delivery, NewEvent, NewJob, Progress } from "../../../src/adapter.ts";
 import type { DeliveryRow, EventRecord, JobRecord, KeepRecord, OtherRecord } from "./messages.ts";
 
-/** Says whether a job that is about to be made may run at once. */
+/** Whether a job may run as soon as it is made: asked once, when the commit that makes it is put together. */
 export type Foresee = (job: NewJob) => boolean;
 
 /** A delivery on its way into the file, without its body. @param events where they are to become jobs at once */

@@ -13,6 +13,7 @@ import { createClaims } from "./claims.ts";
 import { createCommits } from "./commits.ts";
 import { createExpanding } from "./expanding.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./free-disk.ts";
+import type { KeepRecord } from "./messages.ts";
 import { createLink, type LinkOptions } from "./link.ts";
 import { createOwned } from "./owned.ts";
 import { toKeepRecord } from "./records.ts";
@@ -68,8 +69,9 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   const commits = createCommits({
     channel: link.channel,
     epoch: () => owned.epoch,
+    begin: () => owned.lanes.turn(),
     mark: () => (owned.epoch === undefined ? undefined : owned.lanes.mark(now())),
-    isStale: () => owned.epoch !== undefined && owned.lanes.isMarkedInVain,
+    isStale: () => owned.epoch !== undefined && owned.lanes.isMarkedUnclaimed,
     failed: () => owned.lanes.unmark(),
     doubt: link.doubt,
   });
@@ -118,8 +120,13 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     if (shortage !== undefined) return deliveries.map(() => shortage);
     const at = now();
     const works = owned.isLoaded && owned.lanes.size < maxJobs;
-    const items = deliveries.map(({ delivery, events }) => ({
-      input: toKeepRecord(delivery, works ? events : undefined, { at, foresee: owned.lanes.foresee }),
+    const records: KeepRecord[] = [];
+    const items = deliveries.map(({ delivery, events }, index) => ({
+      input(): KeepRecord {
+        const record = toKeepRecord(delivery, works ? events : undefined, { at, foresee: owned.lanes.foresee });
+        records[index] = record;
+        return record;
+      },
       body: delivery.body,
     }));
     const outcomes = await commits.addAll("keep", items);
@@ -128,7 +135,8 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       const [id, expanded, duplicates = [], conflicts = []] = outcome.value;
       const { delivery, events = [] } = deliveries[index] as NewDelivery;
       const made = { firstJob: id + 1, duplicates, conflicts };
-      if (expanded) owned.appendMade({ id, receivedAt: delivery.receivedAt, delivery }, events, made);
+      const given = { events, records: records[index]?.[7] ?? [] };
+      if (expanded) owned.appendMade({ id, receivedAt: delivery.receivedAt, delivery }, given, made);
       return { id: String(id), expanded, duplicates, conflicts };
     });
   }

@@ -131,6 +131,32 @@ export const claiming: InboxPromises = {
     },
   },
 
+  "ahead: What is kept until then will be claimed at once, as far as this leaves room: an inbox may mark it as claimed in the commit that keeps it.":
+    {
+      "what is kept then is claimed as ever, in its lane's order, and counts one attempt": async ({ inbox }) => {
+        const ahead = { max: 10, mergeMax: 10, ahead: () => 10 };
+        await inbox.claim(ahead);
+        await keepAll(inbox, mail([one("a"), one("b"), "c"]));
+        const { claims } = await inbox.claim(ahead);
+        assert.deepEqual(new Set(recordsOf(claims).flat()), new Set(["a", "c"]));
+        assert.deepEqual(
+          claims.map(({ jobs: [{ attempt, deaths }] }) => [attempt, deaths]),
+          [
+            [1, 0],
+            [1, 0],
+          ],
+        );
+        assert.deepEqual(await claimAll(inbox), []);
+      },
+
+      "what nobody claims after all waits as ever": async ({ inbox }) => {
+        await inbox.claim({ max: 10, mergeMax: 10, ahead: () => 10 });
+        await keepAll(inbox, mail(["a"]));
+        assert.deepEqual([inbox.stats().waiting, inbox.stats().running], [1, 0]);
+        assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);
+      },
+    },
+
   "nextDueAt: Wall-clock time at which the next waiting job is due, if one waits for its time.": {
     "it is the soonest of the retries, and undefined while none waits": async (bench) => {
       const { inbox, clock } = bench;

@@ -70,6 +70,17 @@ export const dying: InboxPromises = {
     },
   },
 
+  "ahead: If the process dies before it claims, that counts as a death, and no more than one.": {
+    "what was kept while a claim had room counts a death or none, and one attempt for it": async (bench) => {
+      await bench.inbox.claim({ max: 10, mergeMax: 10, ahead: () => 10 });
+      await keepAll(bench.inbox, mail(["a"]));
+      const once = await bench.succeed();
+      const [[attempt = 0, deaths = 0] = []] = countsOf([await claimOne(once)]);
+      assert.ok(deaths <= 1, `${deaths} deaths after one`);
+      assert.equal(attempt, 1 + deaths);
+    },
+  },
+
   "deaths: From the third on a claim counts none, because it will not be run.": {
     "a job over which three died is claimed to be buried, with the attempts that it had": async (bench) => {
       await keepAll(bench.inbox, mail(["a"]));

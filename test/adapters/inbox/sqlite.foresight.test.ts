@@ -17,7 +17,7 @@ import { folderFor } from "./on-disk.ts";
 
 /** What an event needs; retention comes when it likes. */
 const ITS: ReadonlySet<Task["verb"]> = new Set(["keep", "deliveries", "settle"]);
-const AHEAD = { max: 10, mergeMax: 10, ahead: true };
+const AHEAD = { max: 10, mergeMax: 10, ahead: () => 10 };
 
 /** What the file says may be running: ids. */
 function markedIn(file: string): { read(): string[] } {
@@ -27,15 +27,18 @@ function markedIn(file: string): { read(): string[] } {
   return { read: () => Object.keys(JSON.parse(String(running.get()?.["running"])) as object) };
 }
 
-/** Channels that tell each commit's verbs. */
+/** Channels that tell each commit's verbs, and what is to be done while the next one runs. */
 function telling(open: typeof openChannel) {
   const commits: Task["verb"][][] = [];
+  const beside: (() => void)[] = [];
   return {
     commits,
+    beside,
     async open(...given: Parameters<typeof openChannel>): Promise<Channel> {
       const channel = await open(...given);
       const run: Channel["run"] = (batch) => {
         commits.push(batch.tasks.map(({ verb }) => verb));
+        beside.shift()?.();
         return channel.run(batch);
       };
       return { ...channel, run };
@@ -46,7 +49,7 @@ function telling(open: typeof openChannel) {
 /** An inbox whose process can die, and whose commits are told. */
 async function mortal() {
   const file = join(folderFor(), "inbox.db");
-  const { commits, open } = telling(openInline);
+  const { open, ...told } = telling(openInline);
   const make = (): WorkingInbox => createSqliteInbox({ file, openChannel: open });
   const crash = (inbox: WorkingInbox): WorkingInbox => {
     crashSqliteInbox(inbox);
@@ -54,7 +57,7 @@ async function mortal() {
   };
   const bench = await openBench({ make, crash });
   onTestFinished(bench.end);
-  return { ...bench, commits, marked: markedIn(file).read };
+  return { ...bench, ...told, marked: markedIn(file).read };
 }
 
 async function keep(inbox: WorkingInbox, ...entries: readonly string[]): Promise<void> {
@@ -99,9 +102,11 @@ test("what was kept while a claim had room runs without another commit, and its 
   ]);
 });
 
-test("no more are marked than the claim had room for", async () => {
+test("no more are marked than would be claimed at once", async () => {
   const { inbox, succeed } = await mortal();
-  await inbox.claim({ ...AHEAD, max: 2 });
+  let room = 10;
+  await inbox.claim({ ...AHEAD, ahead: () => room });
+  room = 2; // when they are kept
   await keep(inbox, "a", "b", "c");
   expect(await countsAfterDeath({ succeed })).toEqual([
     [2, 1],
@@ -155,6 +160,19 @@ test("what was kept by itself, because something beside it did not fit the table
   expect([kept, failed]).toEqual([expect.objectContaining({ expanded: true }), expect.any(StorageError)]);
   const { claims } = await inbox.claim(AHEAD);
   expect(marked()).toEqual(claims.map(({ jobs: [{ id }] }) => id));
+});
+
+test("what is claimed only while the next commit runs is named by that one as well", async () => {
+  const { inbox, beside, commits, marked } = await mortal();
+  await inbox.claim(AHEAD);
+  await keep(inbox, "a");
+  const before = commits.length;
+  const { claims } = await new Promise<Awaited<ReturnType<WorkingInbox["claim"]>>>((resolve) => {
+    beside.push(() => resolve(inbox.claim(AHEAD)));
+  });
+  expect(commits.slice(before)).toEqual([["mark"]]);
+  expect(marked()).toEqual(claims.map(({ jobs: [{ id }] }) => id));
+  expect(claims).toHaveLength(1);
 });
 
 test("a claim that did not say that another follows marks nothing", async () => {
