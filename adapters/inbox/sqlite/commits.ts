@@ -83,16 +83,16 @@ export function createCommits({ channel, epoch, begin, mark, isStale, failed, do
   }
 
   async function commit(batch: readonly Group[]): Promise<readonly Outcome<unknown>[]> {
-    begin();
-    const { tasks, bytes } = toTasks(batch);
     try {
+      begin();
+      const { tasks, bytes } = toTasks(batch);
       const marked = mark();
       // The mark goes last, where its result is in nobody's place.
       if (marked !== undefined) tasks.push({ verb: "mark", input: marked });
       return look(await channel().run({ epoch: epoch(), tasks, bytes }));
     } catch (error) {
       failed();
-      return tasks.map(() => ({ error: error as StorageError }));
+      return batch.flatMap(({ items }) => items.map(() => ({ error: error as StorageError })));
     }
   }
 
