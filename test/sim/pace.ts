@@ -27,9 +27,9 @@ export function createPace(store: Pick<Store, "pending">): Pace {
   return {
     turns,
     async alone(change) {
-      await turns(1);
       let free = (): void => {};
       gate = new Promise((resolve) => (free = resolve));
+      await turns(); // what is under way ends, and a file takes back what it marked for nobody
       await change();
       gate = undefined;
       free();

@@ -76,6 +76,8 @@ export function tap(store: WorkingInbox, options: TapOptions): Inbox {
       faulty("claim", async (own) => {
         const asked = claiming.asked(limits);
         const found = await store.claim(limits);
+        // Nothing had to be written for it: the dead process never learnt of it.
+        if (!own.alive) return new Promise(() => {});
         claiming.claimed(own, asked, found);
         return found;
       }),

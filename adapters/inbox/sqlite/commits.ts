@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { StorageError } from "../../../src/adapter.ts";
 import type { Task, TaskResult } from "./batch.ts";
 import type { Channel } from "./channel.ts";
@@ -75,8 +76,10 @@ export function createCommits({ channel, epoch, begin, mark, isStale, failed, do
         resolve(outcomes.slice(first, first + items.length));
         first += items.length;
       }
-      // What follows from these results goes with the next commit, and what came over the network meanwhile.
-      await new Promise((turn) => setImmediate(turn));
+      // In one turn handlers begin, in the next what ended is told and more is claimed: it all goes with the next commit, as does what came
+      // over the network meanwhile. Else each claim would miss one commit, and handlers fall behind.
+      await nextTurn();
+      await nextTurn();
     }
     running = false;
     for (const resolve of idle.splice(0)) resolve();

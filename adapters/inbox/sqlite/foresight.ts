@@ -13,11 +13,8 @@ export interface Foresight {
    * @returns what its mark has to name still
    */
   turn(): Iterable<Row>;
-  /**
-   * Takes room for a job that this commit makes, if there is any: it is to be marked with it. Nothing else is in its lane.
-   * @param claiming jobs of a claim that is not answered yet
-   */
-  foresee(job: NewJob, claiming: number): boolean;
+  /** Takes room for a job that this commit makes, if there is any: it is to be marked with it. Nothing else is in its lane. */
+  foresee(job: NewJob): boolean;
   /** This commit makes what is foreseen. */
   readonly makes: boolean;
   /** It was made, and marked with it. */
@@ -51,8 +48,8 @@ export function createForesight(): Foresight {
       [older, fresh] = [fresh, new Map()];
       return older.values();
     },
-    foresee({ state, lane }, claiming) {
-      room ??= (ahead?.() ?? 0) - older.size - claiming;
+    foresee({ state, lane }) {
+      room ??= (ahead?.() ?? 0) - older.size;
       if (room <= 0 || state !== "waiting" || (lane !== undefined && lanes.has(lane))) return false;
       if (lane !== undefined) lanes.add(lane);
       room -= 1;

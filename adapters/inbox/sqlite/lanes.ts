@@ -103,7 +103,7 @@ export function createLanes(): Lanes {
       book.append(row, now);
     },
     turn: marker.turn,
-    foresee: (job) => (job.lane === undefined || book.isFree(job.lane)) && marker.foresee(job, reserved.size),
+    foresee: (job) => (job.lane === undefined || book.isFree(job.lane)) && marker.foresee(job),
     made: marker.made,
     hold: rows.hold,
     take(limits, now) {
