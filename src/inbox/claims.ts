@@ -9,9 +9,9 @@ export interface ClaimLimits {
   /** Only jobs over which the process died twice; else none of them. */
   readonly suspects?: boolean | undefined;
   /**
-   * How many runs more would be claimed, at any time until the next claim, beside those of this one. What is kept until then will be claimed at once, as far as this leaves
-   * room: an inbox may mark it as claimed in the commit that keeps it. If the process dies before it claims, that counts as a death, and no
-   * more than one.
+   * How many runs more would be claimed, at any time until the next claim, beside those of this one. What is kept until then will be claimed
+   * at once, as far as this leaves room: an inbox may mark it as claimed in the commit that keeps it. If the process dies before it claims,
+   * that counts as a death, and no more than one.
    */
   readonly ahead?: (() => number) | undefined;
 }

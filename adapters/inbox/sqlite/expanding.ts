@@ -1,7 +1,7 @@
 import type { Delivery, Expanded, WorkingInbox } from "../../../src/adapter.ts";
 import type { Commits } from "./commits.ts";
-import type { Owned } from "./owned.ts";
 import type { EventRecord, ExpandRecord } from "./messages.ts";
+import type { Owned } from "./owned.ts";
 import { toDelivery, toEventRecord } from "./records.ts";
 
 export interface ExpandingParts {

@@ -2,13 +2,13 @@ import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import type { ClaimedJob, WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
-import type { Channel } from "../../../adapters/inbox/sqlite/channel.ts";
 import { createOwned } from "../../../adapters/inbox/sqlite/owned.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
 import { mail, one, type MailEntry } from "../../../src/testing/inbox-suite/deliveries.ts";
 import { openInline } from "./inline-channel.ts";
 import { DONE, folderFor } from "./on-disk.ts";
+import { telling } from "./telling-channel.ts";
 
 /** More than are read at once, several times. */
 const JOBS = 3_500;
@@ -32,14 +32,7 @@ async function filled(entries: readonly (string | MailEntry)[]) {
     createSqliteInbox({
       file,
       maxJobs: 2 * JOBS,
-      async openChannel(options, events) {
-        const channel = await openInline(options, events);
-        const run: Channel["run"] = (batch) => {
-          asked.push(...batch.tasks.map(({ verb }) => ({ verb, turn })));
-          return channel.run(batch);
-        };
-        return { ...channel, run };
-      },
+      openChannel: telling(openInline, ({ tasks }) => asked.push(...tasks.map(({ verb }) => ({ verb, turn })))),
     });
   const { inbox, clock, restart, end } = await openBench({ make });
   onTestFinished(end);

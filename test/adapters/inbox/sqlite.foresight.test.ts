@@ -4,7 +4,7 @@ import { createReceiver, RetryLater } from "hookline";
 import { StorageError, type WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
 import type { Task } from "../../../adapters/inbox/sqlite/batch.ts";
-import { openChannel, type Channel } from "../../../adapters/inbox/sqlite/channel.ts";
+import { openChannel } from "../../../adapters/inbox/sqlite/channel.ts";
 import { crashSqliteInbox, createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
 import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
@@ -14,6 +14,7 @@ import { turns } from "../../support/turns.ts";
 import { faultyChannels } from "./faulty-channel.ts";
 import { openInline } from "./inline-channel.ts";
 import { folderFor } from "./on-disk.ts";
+import { telling } from "./telling-channel.ts";
 
 /** What an event needs; retention comes when it likes. */
 const ITS: ReadonlySet<Task["verb"]> = new Set(["keep", "deliveries", "settle"]);
@@ -27,29 +28,21 @@ function markedIn(file: string): { read(): string[] } {
   return { read: () => Object.keys(JSON.parse(String(running.get()?.["running"])) as object) };
 }
 
-/** Channels that tell each commit's verbs, and what is to be done while the next one runs. */
-function telling(open: typeof openChannel) {
+/** Channels whose commits are told by their verbs, and what is to be done while the next one runs. */
+function noted(open: typeof openChannel) {
   const commits: Task["verb"][][] = [];
   const beside: (() => void)[] = [];
-  return {
-    commits,
-    beside,
-    async open(...given: Parameters<typeof openChannel>): Promise<Channel> {
-      const channel = await open(...given);
-      const run: Channel["run"] = (batch) => {
-        commits.push(batch.tasks.map(({ verb }) => verb));
-        beside.shift()?.();
-        return channel.run(batch);
-      };
-      return { ...channel, run };
-    },
-  };
+  const channels = telling(open, ({ tasks }) => {
+    commits.push(tasks.map(({ verb }) => verb));
+    beside.shift()?.();
+  });
+  return { commits, beside, open: channels };
 }
 
 /** An inbox whose process can die, and whose commits are told. */
 async function mortal() {
   const file = join(folderFor(), "inbox.db");
-  const { open, ...told } = telling(openInline);
+  const { open, ...told } = noted(openInline);
   const make = (): WorkingInbox => createSqliteInbox({ file, openChannel: open });
   const crash = (inbox: WorkingInbox): WorkingInbox => {
     crashSqliteInbox(inbox);
@@ -71,7 +64,7 @@ async function countsAfterDeath({ succeed }: { succeed(): Promise<WorkingInbox> 
 }
 
 test("an idle receiver needs two commits for an event: one that keeps it, and one that settles it", async () => {
-  const { commits, open } = telling(openChannel);
+  const { commits, open } = noted(openChannel);
   const inbox = createSqliteInbox({ file: join(folderFor(), "inbox.db"), openChannel: open });
   const receiver = createReceiver({ secret: "s", inbox, log: false });
   onTestFinished(async () => void (await receiver.close()));
@@ -86,6 +79,23 @@ test("an idle receiver needs two commits for an event: one that keeps it, and on
   }
   const its = commits.map((verbs) => verbs.filter((verb) => ITS.has(verb))).filter(({ length }) => length > 0);
   expect(its).toEqual([["keep"], ["settle"], ["keep"], ["settle"]]);
+});
+
+test("what has ended and what is claimed next go with one commit: a backlog needs fewer than two for a claim", async () => {
+  const { commits, open } = noted(openInline);
+  const inbox = createSqliteInbox({ file: join(folderFor(), "inbox.db"), openChannel: open });
+  const receiver = createReceiver({ secret: "s", inbox, log: false });
+  onTestFinished(async () => void (await receiver.close()));
+  receiver.on("email", () => {}, { coalesce: false });
+  const payloads = Array.from({ length: 10_000 }, (_, index) => change(`m-${index}`));
+  await receiver.receive(signedRequest(bodyOf({ payloads }), { secret: "s", at: new Date() }));
+  commits.splice(0);
+  await receiver.start();
+  await receiver.idle();
+  const claims = commits.filter((verbs) => verbs.includes("deliveries")).length;
+  const working = commits.filter((verbs) => verbs.some((verb) => verb === "settle" || verb === "deliveries")).length;
+  expect(claims).toBeGreaterThan(5);
+  expect(working).toBeLessThan(claims * 2);
 });
 
 test("what was kept while a claim had room runs without another commit, and its death counts", async () => {

@@ -2,11 +2,12 @@ import { join } from "node:path";
 import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { openChannel, type Channel } from "../../../adapters/inbox/sqlite/channel.ts";
+import { openChannel } from "../../../adapters/inbox/sqlite/channel.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { turns } from "../../support/turns.ts";
 import { folderFor } from "./on-disk.ts";
+import { telling } from "./telling-channel.ts";
 
 const SECRET = "a signing secret";
 const MOST = 20_000;
@@ -50,14 +51,9 @@ test("what waited unexpanded at the start is caught up with, though the stream g
   let expansions = 0;
   const inbox = createSqliteInbox({
     file: join(folderFor(), "inbox.db"),
-    async openChannel(options, events) {
-      const channel = await openChannel(options, events);
-      const run: Channel["run"] = (batch) => {
-        expansions += batch.tasks.filter(({ verb }) => verb === "expand").length;
-        return channel.run(batch);
-      };
-      return { ...channel, run };
-    },
+    openChannel: telling(openChannel, ({ tasks }) => {
+      expansions += tasks.filter(({ verb }) => verb === "expand").length;
+    }),
   });
   const receiver = createReceiver({ secret: SECRET, inbox, log: false });
   const sent = await stream(receiver, { enough: 1_000, atOnce: 20 });
