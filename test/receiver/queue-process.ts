@@ -21,13 +21,16 @@ function takeBack(): void {
 }
 
 const server = createServer((socket) => {
+  const lines = createInterface(socket);
+  // A consumer that is killed with something unread resets its connection, and readline tells of it once more.
   socket.on("error", () => {});
+  lines.on("error", () => {});
   socket.on("close", () => {
     if (socket !== consumer) return;
     consumer = undefined;
     takeBack();
   });
-  createInterface(socket).on("line", (line) => {
+  lines.on("line", (line) => {
     const said = JSON.parse(line) as { put?: readonly unknown[]; consume?: true; acknowledged?: true };
     if (said.put !== undefined) {
       waiting.push(...said.put);
@@ -37,7 +40,8 @@ const server = createServer((socket) => {
       takeBack();
       consumer = socket;
     }
-    if (said.acknowledged) handedOut = undefined;
+    // The last word of a dead one may come late.
+    if (said.acknowledged && socket === consumer) handedOut = undefined;
     handOut();
   });
 });
