@@ -19,10 +19,10 @@ export interface Logger {
  */
 export function toLogger(log: Logger | false | undefined): Logger {
   if (log === false) return SILENT;
-  if (log === undefined) return defaultLogger();
+  const told = log ?? defaultLogger();
   return eachLevel((level) => (facts, message) => {
     try {
-      log[level](facts, message);
+      told[level](facts, message);
     } catch {
       // There is no place left to say so.
     }
@@ -33,7 +33,29 @@ function defaultLogger(): Logger {
   const options = { name: "hookline", level: "info" };
   // pino's build for browsers, which bundlers for edge runtimes take, has none.
   const { destination } = pino as Partial<typeof pino>;
-  return destination === undefined ? pino({ ...options, browser: { asObject: true } }) : pino(options, destination(2));
+  return destination === undefined
+    ? pino({ ...options, browser: { asObject: true } })
+    : pino(options, toStderr(destination));
+}
+
+const MAX_UNWRITTEN_BYTES = 1024 * 1024;
+
+/**
+ * Stderr, whatever becomes of it. What a full disk does not take waits, and beyond a MiB it is left out: that ends no process, now
+ * or at its exit, and the log goes on when there is room again.
+ */
+function toStderr(destination: typeof pino.destination): ReturnType<typeof pino.destination> {
+  const stream = destination({ dest: 2, sync: false, minLength: 1, maxLength: MAX_UNWRITTEN_BYTES });
+  const flushAtExit = stream.flushSync.bind(stream);
+  let fails = false;
+  stream.on("error", () => (fails = true)).on("write", () => (fails = false));
+  // What waits is tried again with the next write, and what is left out is none; `flush` does nothing without a minLength.
+  stream.on("drop", () => stream.flush());
+  // It tries until it succeeds.
+  stream.flushSync = () => {
+    if (!fails) flushAtExit();
+  };
+  return stream;
 }
 
 const INTERVAL_MS = 1_000;
