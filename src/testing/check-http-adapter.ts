@@ -33,7 +33,7 @@ function casesOf(part: HttpPart, subject: HttpSubject): HttpCase[] {
       name,
       async run() {
         try {
-          await withApp(subject, part.options ?? {}, proof);
+          await withApp(subject, part, proof);
         } catch (error) {
           throw broken(part, name, error);
         }

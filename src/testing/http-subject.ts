@@ -17,6 +17,8 @@ export interface ProbedApp {
   readonly secret: string;
   /** Where the receiver tells the suite what it keeps and handles: a URL of this machine. */
   readonly tell: string;
+  /** How long the receiver waits for what keeps the deliveries, milliseconds. */
+  readonly keepDeadlineMs: number;
   /** The mount's options as they are. */
   readonly options: ProbedOptions;
 }

@@ -52,10 +52,10 @@ export function nestSuite(name: string, makeAdapter: () => AbstractHttpAdapter):
 
   describe(`${name}: the table of answers`, () => {
     const cases = checkHttpAdapter({
-      async serve({ secret, tell, options }) {
+      async serve({ secret, tell, keepDeadlineMs, options }) {
         const { app, url, receiver } = await listening({
           adapter: makeAdapter(),
-          receiver: { secret, inbox: forwardInbox((kept) => telling(tell, kept)), keepDeadlineMs: 2_000 },
+          receiver: { secret, inbox: forwardInbox((kept) => telling(tell, kept)), keepDeadlineMs },
           path: options.path ?? "/",
           mount: { source: options.source },
         });

@@ -52,7 +52,7 @@ async function started(options: ProbedOptions = {}, { name = "handler", leftMs =
     AWS_LAMBDA_LOG_STREAM_NAME: "stream",
     LAMBDA_TASK_ROOT: root,
     _HANDLER: `index.${name}`,
-    PROBED_APP: JSON.stringify({ secret: SECRET, tell: queue.url, options }),
+    PROBED_APP: JSON.stringify({ secret: SECRET, tell: queue.url, keepDeadlineMs: 30_000, options }),
   });
   onTestFinished(() => child.kill("SIGKILL"));
   const { url } = await serve(
@@ -107,9 +107,8 @@ test("an event that is no request fails its invocation, and the process goes on"
 
 test("the runtime refuses a handler of three parameters, which the mount's is not", async () => {
   const { api, child } = await started({}, { name: "ofOld" });
-  await vi.waitFor(
-    () => expect(api.initErrors).toMatchObject([{ errorType: "Runtime.CallbackHandlerDeprecated" }]),
-    10_000,
-  );
+  await vi.waitFor(() => expect(api.initErrors).toMatchObject([{ errorType: "Runtime.CallbackHandlerDeprecated" }]), {
+    timeout: 50_000,
+  });
   await child.ended;
 });

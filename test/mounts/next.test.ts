@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkHttpAdapter, type HttpSubject } from "../../src/adapter-kit.ts";
 import { DELIVERY, SECRET } from "../adapters/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { send, type Answered, type Sent } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { buildNextApp, startNextApp, typeErrorsOf, type NextServer } from "./next-app.ts";
@@ -30,7 +31,7 @@ describe.each<readonly [string, HttpSubject]>([
 describe("Next, built", () => {
   test("the example's route and instrumentation have one receiver", async () => {
     expect(await deliver("/webhooks")).toMatchObject({ status: 200, body: "" });
-    await vi.waitFor(() => expect(server.printed()).toContain("account 2002: created message m-1, attempt 1"));
+    await eventually(() => expect(server.printed()).toContain("account 2002: created message m-1, attempt 1"));
     expect(await deliver("/webhooks", "", { path: "/webhooks?validationToken=a+b" })).toMatchObject({ body: "a b" });
     expect(await deliver("/webhooks", DELIVERY, { headers: signed("another") })).toMatchObject({ status: 401 });
   });
@@ -47,7 +48,7 @@ describe("Next, built", () => {
 
   test("`after` runs what waits, in the app router", async () => {
     expect(await deliver("/after")).toMatchObject({ status: 200, body: "" });
-    await vi.waitFor(() => expect(server.printed()).toContain("after the answer: message m-1"));
+    await eventually(() => expect(server.printed()).toContain("after the answer: message m-1"));
   });
 
   test("a path is compared with the URL before rewrites", async () => {
@@ -65,7 +66,7 @@ describe("Next, built", () => {
 
   test("where the body parser took the bytes it is 500, and the log says what to export", async () => {
     expect(await deliver("/api/parsed")).toMatchObject({ status: 500, body: "" });
-    await vi.waitFor(() => expect(server.printed()).toContain("export const config = { api: { bodyParser: false } };"));
+    await eventually(() => expect(server.printed()).toContain("export const config = { api: { bodyParser: false } };"));
     // As a text they survive.
     const headers = { "Content-Type": "text/plain" };
     expect(await deliver("/api/parsed", DELIVERY, { headers })).toMatchObject({ status: 200, body: "" });

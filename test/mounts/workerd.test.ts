@@ -41,7 +41,13 @@ describe("hookline/workers on workerd", () => {
     async () => {
       const heard = await listenForTold();
       const secret = "a secret of the shop";
-      const served = await subject.serve({ secret, tell: heard.url, options: {}, receiver: undefined as never });
+      const served = await subject.serve({
+        secret,
+        tell: heard.url,
+        keepDeadlineMs: 30_000,
+        options: {},
+        receiver: undefined as never,
+      });
       onTestFinished(async () => {
         await served.close();
         heard.close();

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { createProbedReceiver, type ProbedApp } from "hookline/adapter";
 import { nodeReceiver } from "hookline/node";
 
-const app = JSON.parse(process.env["PROBED_APP"] ?? "") as Pick<ProbedApp, "secret" | "tell" | "options">;
+const app = JSON.parse(process.env["PROBED_APP"] ?? "") as Omit<ProbedApp, "receiver">;
 const receiver = createProbedReceiver(app);
 const server = createServer(nodeReceiver(receiver, app.options)).listen(0, "127.0.0.1");
 await once(server, "listening");

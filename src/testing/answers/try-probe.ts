@@ -16,7 +16,7 @@ export async function tryProbe(
   const target = new URL(url);
   if (token !== undefined) target.searchParams.append("validationToken", token);
   try {
-    return { probe, answer: await ask(target.href, { method: probe.method, ...asked }, parts.signal) };
+    return { probe, answer: await ask(target.href, { method: probe.method, ...asked }, { signal: parts.signal }) };
   } catch (error) {
     return { probe, error };
   }

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { Receiver } from "../../kit/face.ts";
 import { sign } from "../../protocol/signature.ts";
 import { ask, type Answered, type Asked } from "../answers/ask.ts";
-import type { HttpSubject, ProbedApp, ProbedOptions } from "../http-subject.ts";
+import type { HttpSubject, ProbedApp } from "../http-subject.ts";
 import { listenForTold, type Heard } from "./heard.ts";
+import type { HttpPart } from "./part.ts";
 import { createProbedReceiver } from "./probed-receiver.ts";
 
 /** What a request has besides its body. */
@@ -14,6 +15,7 @@ interface How {
   readonly query?: string | undefined;
   /** When it is signed. @default now */
   readonly at?: Date | undefined;
+  readonly earlyMs?: Asked["earlyMs"];
 }
 
 /** An app that is nothing but the mount, and what its receiver tells. */
@@ -33,17 +35,20 @@ export interface HttpBench {
   shutDown(): Promise<void>;
 }
 
+/** How long an answer may take: longer than a busy machine needs for it. */
+const LIMITS = { limitMs: 60_000 };
+
 /** Serves an app, tries it, and clears away. What fails afterwards does not hide what failed before. */
 export async function withApp(
   subject: HttpSubject,
-  options: ProbedOptions,
+  part: Mounted,
   run: (bench: HttpBench) => Promise<void>,
 ): Promise<void> {
   const heard = await listenForTold();
-  const { app, made } = toApp(heard.url, options);
+  const { app, made } = toApp(heard.url, part);
   try {
     const served = await subject.serve(app);
-    const url = new URL(options.path ?? "", served.url).href;
+    const url = new URL(app.options.path ?? "", served.url).href;
     const bench = toBench({ subject, heard, url, secret: app.secret });
     const shutDown = served.shutDown ?? (async () => void (await app.receiver.close()));
     try {
@@ -58,12 +63,18 @@ export async function withApp(
   }
 }
 
+type Mounted = Pick<HttpPart, "options" | "keepDeadlineMs">;
+
 /** The receiver is no part of its JSON, and not made by a look at the rest. */
-function toApp(tell: string, options: ProbedOptions): { app: ProbedApp; made(): Receiver | undefined } {
+function toApp(
+  tell: string,
+  { options = {}, keepDeadlineMs = 30_000 }: Mounted,
+): { app: ProbedApp; made(): Receiver | undefined } {
   const secret = `secret-${randomUUID()}`;
   let receiver: Receiver<"network"> | undefined;
-  const app = Object.defineProperty({ secret, tell, options }, "receiver", {
-    get: () => (receiver ??= createProbedReceiver({ secret, tell })),
+  const told = { secret, tell, keepDeadlineMs };
+  const app = Object.defineProperty({ ...told, options }, "receiver", {
+    get: () => (receiver ??= createProbedReceiver(told)),
   });
   return { app: app as ProbedApp, made: () => receiver };
 }
@@ -83,8 +94,12 @@ function toBench({
     url,
     secret,
     signed,
-    ask: (asked, query = "") => ask(url + query, asked),
-    deliver: (body, how = {}) =>
-      ask(url + (how.query ?? ""), { method: "POST", headers: signed(body, how), body: Buffer.from(body) }),
+    ask: (asked, query = "") => ask(url + query, asked, LIMITS),
+    deliver: (body, { query = "", earlyMs, ...how } = {}) =>
+      ask(
+        url + query,
+        { method: "POST", headers: signed(body, how), body: Buffer.from(body), ...(earlyMs && { earlyMs }) },
+        LIMITS,
+      ),
   };
 }

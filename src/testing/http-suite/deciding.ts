@@ -27,12 +27,23 @@ export const deciding: readonly HttpPart[] = [
         assertAnswer(bench, await bench.deliver(mail(["m-2"])), { status: 200 });
         assertKept(bench, mail(["m-2"]));
       },
-
+    },
+  },
+  {
+    about: "503",
+    promise: "What is not kept in time is answered 503, and comes again.",
+    keepDeadlineMs: 1_000,
+    proofs: {
       "storage that hangs": async (bench) => {
         bench.heard.mode = "hold";
-        assertLater(bench, await bench.deliver(mail(["m-1"])));
+        const body = mail(["m-1"]);
+        assertLater(bench, await bench.deliver(body));
+        assertKept(bench);
         bench.heard.release();
-        assertAnswer(bench, await bench.deliver(mail(["m-2"])), { status: 200 });
+        let again = await bench.deliver(body);
+        // A machine that stops for as long may make it late once more.
+        for (let times = 0; times < 10 && again.status === 503; times += 1) again = await bench.deliver(body);
+        assertAnswer(bench, again, { status: 200 });
       },
     },
   },

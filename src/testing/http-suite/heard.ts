@@ -35,7 +35,7 @@ export async function listenForTold(): Promise<Heard> {
     res.end();
   }
 
-  const server = createServer((req, res) => {
+  const server = createServer({ keepAliveTimeout: 0 }, (req, res) => {
     const chunks: Uint8Array[] = [];
     req.on("data", (chunk: Uint8Array) => chunks.push(chunk));
     req.on("end", () => {

@@ -3,6 +3,7 @@ import { forwardInbox } from "../../inbox/forward.ts";
 import type { StoredDelivery } from "../../inbox/delivery.ts";
 import { createReceiver } from "../../kit/create-receiver.ts";
 import type { Receiver } from "../../kit/face.ts";
+import type { ProbedApp } from "../http-subject.ts";
 
 /** What a receiver under test tells the suite, as the JSON body of a POST. */
 export type Told = { readonly kept: readonly StoredDelivery[] } | { readonly handled: string };
@@ -22,11 +23,10 @@ export const RECORD = { fails: "fails", givesUp: "gives-up", late: "late" } as c
  * const app = JSON.parse(process.env.PROBED_APP);
  * createServer(myReceiver(createProbedReceiver(app), app.options)).listen(0);
  */
-export function createProbedReceiver(app: { readonly secret: string; readonly tell: string }): Receiver<"network"> {
-  const { secret, tell } = app;
+export function createProbedReceiver(app: Omit<ProbedApp, "receiver" | "options">): Receiver<"network"> {
+  const { secret, tell, keepDeadlineMs } = app;
   const inbox = forwardInbox((kept) => post(tell, { kept }));
-  // Longer than a busy machine takes, and short enough to be waited for.
-  const receiver = createReceiver({ secret, inbox, log: false, keepDeadlineMs: 2_000 });
+  const receiver = createReceiver({ secret, inbox, log: false, keepDeadlineMs });
   receiver.unsubscribeWhen(({ subscription }, unsubscribe) =>
     subscription === UNWANTED ? unsubscribe("The suite asks for it.") : undefined,
   );

@@ -17,6 +17,6 @@ export function probed(): Probed {
   return shared.probed;
 }
 
-export function probe(app: Pick<ProbedApp, "secret" | "tell" | "options">): void {
+export function probe(app: Omit<ProbedApp, "receiver">): void {
   shared.probed = { receiver: createProbedReceiver(app), options: app.options as Probed["options"] };
 }
