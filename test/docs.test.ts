@@ -29,11 +29,11 @@ describe.each([
     expect([...chapter.matchAll(/^```\w/gm)]).toHaveLength(files.length);
   });
 
-  test("has tests that pass", async () => {
+  test("has tests that pass", { timeout: 180_000 }, async () => {
     const config = { include: [`${folderName}/*.example.ts`] };
     writeFileSync(
       join(folder, "vitest.config.ts"),
-      `import base from "../../vitest.config.ts";\nexport default { ...base, test: ${JSON.stringify(config)} };\n`,
+      `import base from "../../vitest.config.ts";\nexport default { ...base, test: { ...base.test, ...${JSON.stringify(config)} } };\n`,
     );
     const report = join(folder, "report.json");
     const run = startNode([

@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer } from "node:http";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text as readText } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import manifest from "../package.json" with { type: "json" };
+import { freePort } from "./support/http.ts";
 
 const root = join(import.meta.dirname, "..");
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -34,7 +35,7 @@ describe("the README's code", () => {
 
     const env = { SIGNING_SECRET: "a secret of the README", PORT: String(await freePort()) };
     const server = run("app.ts", env);
-    await listening(Number(env.PORT));
+    await listening(Number(env.PORT), server.child);
     const sent = run("send.ts", env);
 
     expect(await sent.ended).toBe(0);
@@ -85,7 +86,7 @@ describe("the README's commands", () => {
 
   it("make and delete a subscription as the service's document says", async () => {
     const asked: unknown[] = [];
-    const service = createHttpServer((req, res) => {
+    const service = createServer((req, res) => {
       void readText(req).then((body) => {
         asked.push([req.method, req.url, req.headers.authorization, req.headers["content-type"], body]);
         res.end();
@@ -150,17 +151,9 @@ function start(
   };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-/** Resolves when somebody listens there. */
-async function listening(port: number): Promise<void> {
-  for (;;) {
+/** Resolves when the program listens there, or has ended. */
+async function listening(port: number, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null && child.signalCode === null) {
     try {
       await fetch(`http://localhost:${port}/`);
       return;

@@ -11,8 +11,8 @@ export interface Journal {
   next(): Promise<Entry>;
 }
 
-/** Longer than any part of the tour takes: the longest wait is that for a second retry, at most 2 s. */
-const PATIENCE_MS = 5_000;
+/** Longer than any part of the tour takes, on any machine: the longest wait is that for a second retry, at most 2 s. */
+const PATIENCE_MS = 60_000;
 
 export function createJournal(): Journal {
   const entries: Entry[] = [];

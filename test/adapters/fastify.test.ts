@@ -7,7 +7,8 @@ import { fastify, type FastifyInstance, type FastifyRequest } from "fastify";
 import type { MountOptions, Receiver } from "hookline";
 import { checkHttpAdapter } from "hookline/adapter";
 import { fastifyReceiver } from "hookline/fastify";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
 import {
@@ -215,7 +216,7 @@ describe("what is around the mount", () => {
     const { url } = await mounted(receiving().receiver, app);
     await deliver(url);
     await send(url, { body: DELIVERY });
-    await vi.waitFor(() => expect(statuses).toEqual([200, 401]));
+    await eventually(() => expect(statuses).toEqual([200, 401]));
   });
 
   test("does not end a request that takes its time: a timeout for handlers", async () => {
@@ -281,12 +282,12 @@ describe("an app that closes", () => {
     const wire = await dial(port);
     wire.write(headersText(signedAndMeasured(DELIVERY)));
     wire.write(DELIVERY.slice(0, 7));
-    await vi.waitFor(async () => expect(await connectionsOf(app)).toBe(1));
+    await eventually(async () => expect(await connectionsOf(app)).toBe(1));
     // The request is in when a later one has been answered.
     expect(await deliver(url, DELIVERY, { agent })).toMatchObject(ACKNOWLEDGED);
     const closed = app.close();
     wire.write(DELIVERY.slice(7));
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/));
     wire.socket.destroy();
     await closed;
     expect(own.bodies()).toEqual([DELIVERY, DELIVERY]);

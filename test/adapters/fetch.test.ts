@@ -4,6 +4,7 @@ import { createReceiver, forwardInbox, memoryInbox, type Receiver } from "hookli
 import { checkHttpAdapter } from "hookline/adapter";
 import { fetchReceiver } from "hookline/fetch";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 import { dial, headersText, serve } from "../support/http.ts";
 import { logBook } from "../support/log-book.ts";
@@ -119,9 +120,9 @@ describe("fetch: a body", () => {
     const { port, url } = await serve(listenerOf(fetchReceiver(receiver, { runtime: "long-lived" })));
     const wire = await dial(port);
     wire.write(headersText(signedAndMeasured(DELIVERY)) + DELIVERY.slice(0, 5));
-    await vi.waitFor(() => expect(wire.socket.writableLength).toBe(0));
+    await eventually(() => expect(wire.socket.writableLength).toBe(0));
     wire.socket.destroy();
-    await vi.waitFor(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
+    await eventually(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
     expect(await deliver(url)).toMatchObject({ status: 200, body: "" });
     expect(bodies()).toEqual([DELIVERY]);
   });

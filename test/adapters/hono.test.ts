@@ -13,6 +13,7 @@ import { createReceiver, memoryInbox, type Receiver } from "hookline";
 import { checkHttpAdapter } from "hookline/adapter";
 import { honoReceiver } from "hookline/hono";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 import { dial, headersText, send, serve, type Served } from "../support/http.ts";
 import { logBook } from "../support/log-book.ts";
@@ -84,7 +85,7 @@ describe("hono: in an app", () => {
     const { port } = await behind();
     const wire = await dial(port);
     wire.write(headersText({ "Content-Length": "1000" }));
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/));
   });
 
   test("a client that goes away is no error of the app, and others go on", async () => {
@@ -93,9 +94,9 @@ describe("hono: in an app", () => {
     const { port, url } = await serve(listenerOf(new Hono().use(honoReceiver(receiver, LONG_LIVED)).onError(failed)));
     const wire = await dial(port);
     wire.write(headersText(signedAndMeasured(DELIVERY)) + DELIVERY.slice(0, 5));
-    await vi.waitFor(() => expect(wire.socket.writableLength).toBe(0));
+    await eventually(() => expect(wire.socket.writableLength).toBe(0));
     wire.socket.destroy();
-    await vi.waitFor(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
+    await eventually(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
     expect(await deliver(url)).toMatchObject({ status: 200 });
     expect(failed).not.toHaveBeenCalled();
   });

@@ -10,6 +10,7 @@ import Koa3 from "koa";
 import Koa2 from "koa2";
 import supertest from "supertest";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { dial, headersText, serve } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { ACKNOWLEDGED, deciding, deliver, DELIVERY, receiving, reply, SECRET } from "./harness.ts";
@@ -152,7 +153,7 @@ for (const [name, Koa] of versions) {
       const { port } = await serve(listenerOf(app));
       const wire = await dial(port);
       wire.write(headersText({ "Content-Length": "5" }));
-      await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n[^]*\r\n\r\n$/));
+      await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n[^]*\r\n\r\n$/));
       wire.write("12345");
       await wire.closed;
       expect(wire.text().match(/HTTP\/1\.1/g)).toHaveLength(1);

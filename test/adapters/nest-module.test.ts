@@ -25,7 +25,8 @@ import {
   type StoredDelivery,
 } from "hookline";
 import { HooklineModule, InjectReceiver, OnHook } from "hookline/nest";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { send, serve } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { deferred } from "../support/turns.ts";
@@ -90,7 +91,7 @@ describe.each(platforms)("%s: @OnHook", (_, makeAdapter) => {
       expect(await deliver(url, delivery, { path })).toMatchObject(ACKNOWLEDGED);
     }
     const { lines } = app.get(Book, { strict: false });
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(lines.toSorted()).toEqual([
         "calendarEvent.created e-1",
         "contact.created c-1",
@@ -321,7 +322,7 @@ describe("HooklineModule", () => {
     await deliver(url, DELIVERY, { path });
     await begun.promise;
     const closed = app.close();
-    await vi.waitFor(async () => expect(await deliver(url, DELIVERY, { path })).toMatchObject({ status: 503 }));
+    await eventually(async () => expect(await deliver(url, DELIVERY, { path })).toMatchObject({ status: 503 }));
     ended.resolve();
     await closed;
     expect(course).toEqual(["handled", "gone"]);

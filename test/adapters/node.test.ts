@@ -3,7 +3,8 @@ import { Agent, createServer, type IncomingMessage, type ServerResponse } from "
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { nodeReceiver } from "hookline/node";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send, serve } from "../support/http.ts";
 import { deferred, turns, until } from "../support/turns.ts";
 import { ACKNOWLEDGED, bytesOf, deciding, deliver, DELIVERY, receiving, reply, signedAndMeasured } from "./harness.ts";
@@ -127,9 +128,9 @@ describe("node", () => {
       await until(() => seen[0]?.req.complete === true);
       decides.resolve();
     }
-    await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 503 [^]*Connection: keep-alive\r\n/));
+    await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 503 [^]*Connection: keep-alive\r\n/));
     wire.write(headersText(signedAndMeasured("")));
-    await vi.waitFor(() => expect(wire.text()).toMatch(/HTTP\/1\.1 200 OK\r\n/));
+    await eventually(() => expect(wire.text()).toMatch(/HTTP\/1\.1 200 OK\r\n/));
   });
 
   test("shares the stream with somebody who listens to it in the same turn", async () => {

@@ -1,6 +1,7 @@
 import { Agent, type RequestListener } from "node:http";
 import { createReceiver, memoryInbox, type MountOptions, type Receiver, type Reply } from "hookline";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { dial, headersText, pour, send, serve, type Served } from "../support/http.ts";
 import { logBook } from "../support/log-book.ts";
 import { signedHeaders } from "../support/sign.ts";
@@ -153,7 +154,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       const { port } = await started();
       const wire = await dial(port);
       wire.write(headersText({ "Content-Length": "1000" }));
-      await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n[^]*\r\n\r\n$/));
+      await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n[^]*\r\n\r\n$/));
       expect(wire.text()).toMatch(/\r\nConnection: close\r\n/i);
       wire.write("x".repeat(1000));
       await wire.closed;
@@ -166,7 +167,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       );
       const wire = await dial(port);
       wire.write(headersText({ "Content-Length": "10" }));
-      await vi.waitFor(() =>
+      await eventually(() =>
         expect(wire.text()).toMatch(/^HTTP\/1\.1 400 [^]*\r\nContent-Length: 2\r\n[^]*\r\n\r\nno$/i),
       );
     });
@@ -206,7 +207,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       const { port, url, receiver } = await started();
       const wire = await dial(port);
       wire.write(headersText({ "Content-Length": "1000" }));
-      await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 /));
+      await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 /));
       wire.socket.destroy();
       await wire.closed;
       expect(await deliver(url)).toMatchObject(ACKNOWLEDGED);
@@ -246,7 +247,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       ] as const) {
         const wire = await dial(port);
         wire.write(headersText({ ...signedHeaders("", { secret: SECRET }), ...headers }) + body);
-        await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/));
+        await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/));
       }
       expect(bodies()).toEqual(["", "", ""]);
     });
@@ -255,11 +256,11 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       const { port, bodies } = await started();
       const wire = await dial(port);
       wire.write(headersText(signedAndMeasured(DELIVERY)));
-      await vi.waitFor(() => expect(wire.socket.bytesWritten).toBeGreaterThan(0));
+      await eventually(() => expect(wire.socket.bytesWritten).toBeGreaterThan(0));
       wire.write(DELIVERY.slice(0, 7));
-      await vi.waitFor(() => expect(wire.socket.writableLength).toBe(0));
+      await eventually(() => expect(wire.socket.writableLength).toBe(0));
       wire.write(DELIVERY.slice(7));
-      await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/));
+      await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/));
       expect(bodies()).toEqual([DELIVERY]);
     });
 
@@ -267,9 +268,9 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       const { port, bodies } = await started();
       const wire = await dial(port);
       wire.write(headersText({ ...signedAndMeasured(DELIVERY), Expect: "100-continue" }));
-      await vi.waitFor(() => expect(wire.text()).toBe("HTTP/1.1 100 Continue\r\n\r\n"));
+      await eventually(() => expect(wire.text()).toBe("HTTP/1.1 100 Continue\r\n\r\n"));
       wire.write(DELIVERY);
-      await vi.waitFor(() => expect(wire.text()).toMatch(/\r\n\r\nHTTP\/1\.1 200 OK\r\n/));
+      await eventually(() => expect(wire.text()).toMatch(/\r\n\r\nHTTP\/1\.1 200 OK\r\n/));
       expect(bodies()).toEqual([DELIVERY]);
     });
 
@@ -277,7 +278,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       const { url, port } = await started({ maxBodyBytes: 100_000 });
       const wire = await dial(port);
       wire.write(headersText({ ...signedHeaders("", { secret: SECRET }), "Content-Length": "100001" }));
-      await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 413 [^]*\r\nConnection: close\r\n/i));
+      await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 413 [^]*\r\nConnection: close\r\n/i));
       const over = "x".repeat(100_001);
       expect(await deliver(url, over, { headers: { "Transfer-Encoding": "chunked" } })).toMatchObject({ status: 413 });
       expect(await deliver(url, over.slice(1))).toMatchObject(ACKNOWLEDGED);
@@ -300,7 +301,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       ]) {
         const wire = await dial(port);
         wire.write(headersText(headers) + DELIVERY.slice(0, 5));
-        await vi.waitFor(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 408 [^]*\r\nConnection: close\r\n/i));
+        await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 408 [^]*\r\nConnection: close\r\n/i));
       }
     });
 
@@ -311,12 +312,12 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
         wire.write(
           headersText({ ...signedAndMeasured(DELIVERY), "Content-Length": String(length) }) + DELIVERY.slice(0, 5),
         );
-        await vi.waitFor(() => expect(wire.socket.writableLength).toBe(0));
+        await eventually(() => expect(wire.socket.writableLength).toBe(0));
         wire.socket.destroy();
         await wire.closed;
         expect(wire.text()).toBe("");
       }
-      await vi.waitFor(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 2 }));
+      await eventually(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 2 }));
       expect(kept).toEqual([]);
       expect(await deliver(url)).toMatchObject(ACKNOWLEDGED);
     });
@@ -364,9 +365,9 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       const { port, server } = await serve(makeListener(receiver));
       const wire = await dial(port);
       wire.write(headersText(signedAndMeasured(DELIVERY)) + DELIVERY);
-      await vi.waitFor(() => expect(receiver.seen).toHaveLength(1));
+      await eventually(() => expect(receiver.seen).toHaveLength(1));
       wire.socket.destroy();
-      await vi.waitFor(() => expect(connectionsOf(server)).resolves.toBe(0));
+      await eventually(() => expect(connectionsOf(server)).resolves.toBe(0));
       decided.resolve(reply(200));
       const next = deciding(async () => reply(200));
       const other = await serve(makeListener(next));

@@ -139,7 +139,7 @@ describe("table of jobs", () => {
 describe("stages", () => {
   it("count a call for each task of p-queue", async () => {
     expect(await runStage("tasks.ts", [100])).toMatchObject({ jobs: 100, calls: 100 });
-  }, 30_000);
+  });
 
   it("count a call for each job where nothing is merged, in one lane or in many", async () => {
     for (const lanes of [1, 150]) {
@@ -147,11 +147,11 @@ describe("stages", () => {
       expect(told).toMatchObject({ jobs: 150, calls: 150 });
       for (const figure of ["ms", "perSecond", "cpuUs", "expandUs", "runUs"]) expect(told[figure]).toBeGreaterThan(0);
     }
-  }, 30_000);
+  });
 
   it("count the calls of merged changes", async () => {
     expect(await runStage("changes.ts", [2_500])).toMatchObject({ jobs: 2_500, calls: 3 });
-  }, 30_000);
+  });
 
   it("take the time of cold jobs only, with a hot lane and without", async () => {
     for (const hot of [0, 5_000]) {
@@ -160,14 +160,14 @@ describe("stages", () => {
       expect(told["p99Ms"]).toBeGreaterThan(0);
       expect(told["p99Ms"]).toBe(told["maxMs"]);
     }
-  }, 30_000);
+  });
 
   it("weigh what waits, and see p-queue hold at most twice the concurrency", async () => {
     const told = await runStage("waiting.ts", [3_000, 100]);
     expect(told["bytes"]).toBeGreaterThan(told["bytesBeside"] ?? Number.NaN);
     expect(told["held"]).toBeGreaterThan(0);
     expect(told["heldOfConcurrency"]).toBeLessThanOrEqual(2);
-  }, 30_000);
+  });
 
   it.each([
     ["drain.ts", [150, 150], { jobs: 150, calls: 150 }],
@@ -175,18 +175,14 @@ describe("stages", () => {
     ["latency.ts", [2, 0], { jobs: 2 }],
     ["latency.ts", [2, 1], { jobs: 2 }],
     ["start.ts", [300], { jobs: 300 }],
-  ])(
-    "%s of %j runs on a file, too",
-    async (file, sizes, figures) => {
-      expect(await runStage(file, sizes, "sqlite")).toMatchObject(figures);
-    },
-    30_000,
-  );
+  ])("%s of %j runs on a file, too", async (file, sizes, figures) => {
+    expect(await runStage(file, sizes, "sqlite")).toMatchObject(figures);
+  });
 
   it("say why they failed", async () => {
     await expect(runStage("tasks.ts", [Number.NaN])).rejects.toThrow("expected");
     await expect(runStage("none.ts", [])).rejects.toThrow("none.ts");
-  }, 30_000);
+  });
 });
 
 function toRates([name, perSecond]: [string, number | undefined]): [string, Readonly<Record<string, number>>] {

@@ -16,7 +16,7 @@ export interface Server {
 }
 
 /** A start that takes longer has failed. */
-const START_MS = 20_000;
+const START_MS = 50_000;
 
 /** @param core held to it, where given */
 export async function startServer({ name, server, syncMs }: Contender, core?: number): Promise<Server> {

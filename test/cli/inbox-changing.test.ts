@@ -134,7 +134,12 @@ describe("beside a receiver in another process", () => {
     expect(await first.ended).toBe(0);
 
     // Kept by one that never works on it.
-    const receiver = createReceiver({ secret: env.SIGNING_SECRET, inbox: sqliteInbox(file), log: false });
+    const receiver = createReceiver({
+      secret: env.SIGNING_SECRET,
+      inbox: sqliteInbox(file),
+      keepDeadlineMs: 60_000,
+      log: false,
+    });
     onTestFinished(() => void receiver.close({ drainMs: 0 }));
     const request = { method: "POST", url: "/", body: Buffer.from(bad) };
     const kept = await receiver.receive({ ...request, headers: signedHeaders(bad, { secret: env.SIGNING_SECRET }) });

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { Writable } from "node:stream";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { dial, headersText, send, type Sent } from "../support/http.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { dial, freePort, headersText, send, type Sent } from "../support/http.ts";
 import { bodyOf } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { until } from "../support/turns.ts";
@@ -90,6 +90,8 @@ describe("hookline serve --admin-port", () => {
     probe.write(headersText({}, "GET /livez HTTP/1.1")); // and keeps its connection
     await until(() => probe.text().includes('{"live":true}'));
 
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
     cli.signals.emit("SIGTERM", "SIGTERM");
     await until(() => cli.err().includes("stopping"));
     await expect(deliver(url)).rejects.toThrow("ECONNREFUSED");
@@ -160,14 +162,4 @@ async function takenPort(): Promise<number> {
   onTestFinished(() => void server.close());
   await once(server, "listening");
   return (server.address() as AddressInfo).port;
-}
-
-/** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -96,6 +96,8 @@ describe("in this process", () => {
       await deliver(url, bodyOf({ payloads: [change("m-2")] }));
       await until(() => held.length === 1);
 
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
       cli.signals.emit(signal, signal);
       await until(() => cli.err().includes("stopping"));
       await expect(deliver(url)).rejects.toThrow("ECONNREFUSED");

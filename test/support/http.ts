@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import {
   createServer,
@@ -23,7 +24,8 @@ export interface Served {
 /** A server on a free port of this machine, until the test ends. */
 export async function serve(listener: RequestListener): Promise<Served> {
   const sockets: Socket[] = [];
-  const server = createServer(listener)
+  // A test that takes its time finds its connection where it left it.
+  const server = createServer({ keepAliveTimeout: 0 }, listener)
     .on("connection", (socket: Socket) => void sockets.push(socket))
     .listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -41,14 +43,20 @@ export async function serve(listener: RequestListener): Promise<Served> {
   };
 }
 
-/** A port that nobody has, for a program that must be told one. */
+/** A port that nobody has, for a program that must be told one. It is below those that servers without a wish of theirs get. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    const server = createServer().listen(port);
+    try {
+      await once(server, "listening");
+      server.close();
+      await once(server, "close");
+      return port;
+    } catch {
+      // Somebody has it.
+    }
+  }
 }
 
 export interface Sent {

@@ -16,6 +16,7 @@ function say(line: string): void {
       rest = rest.subarray(writeSync(1, rest));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     }
   }
 }

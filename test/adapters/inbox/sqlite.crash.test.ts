@@ -47,7 +47,7 @@ function disorderIn(handled: readonly string[]): string[] {
 
 test(
   `killed ${ROUNDS} times while two processes receive, it loses nothing that it kept, and keeps the order`,
-  { timeout: 20_000 + ROUNDS * 6_000 },
+  { timeout: 60_000 + ROUNDS * 30_000 },
   async () => {
     const file = fileIn();
     const [kept, handled]: [string[], string[]] = [[], []];

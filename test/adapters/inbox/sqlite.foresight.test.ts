@@ -66,7 +66,7 @@ async function countsAfterDeath({ succeed }: { succeed(): Promise<WorkingInbox> 
 test("an idle receiver needs two commits for an event: one that keeps it, and one that settles it", async () => {
   const { commits, open } = noted(openChannel);
   const inbox = createSqliteInbox({ file: join(folderFor(), "inbox.db"), openChannel: open });
-  const receiver = createReceiver({ secret: "s", inbox, log: false });
+  const receiver = createReceiver({ secret: "s", inbox, keepDeadlineMs: 60_000, log: false });
   onTestFinished(async () => void (await receiver.close()));
   receiver.on("email", () => {});
   await receiver.start();
@@ -84,7 +84,7 @@ test("an idle receiver needs two commits for an event: one that keeps it, and on
 test("what has ended and what is claimed next go with one commit: a backlog needs fewer than two for a claim", async () => {
   const { commits, open } = noted(openInline);
   const inbox = createSqliteInbox({ file: join(folderFor(), "inbox.db"), openChannel: open });
-  const receiver = createReceiver({ secret: "s", inbox, log: false });
+  const receiver = createReceiver({ secret: "s", inbox, keepDeadlineMs: 60_000, log: false });
   onTestFinished(async () => void (await receiver.close()));
   receiver.on("email", () => {}, { coalesce: false });
   const payloads = Array.from({ length: 10_000 }, (_, index) => change(`m-${index}`));
@@ -197,7 +197,7 @@ test("no handler ever begins before the file says that it may be running, whatev
   const file = join(folderFor(), "inbox.db");
   const channels = faultyChannels();
   const inbox = createSqliteInbox({ file, openChannel: channels.open });
-  const receiver = createReceiver({ secret: "s", inbox, log: false });
+  const receiver = createReceiver({ secret: "s", inbox, keepDeadlineMs: 60_000, log: false });
   onTestFinished(async () => void (await receiver.close()));
   let [handled, unmarked] = [0, 0];
   let marked: { read(): string[] } | undefined;

@@ -38,7 +38,7 @@ test("a file may be named by a URL, need not keep room on the disk, and is made 
   const file = join(folder, "inbox.db");
   const inbox = sqliteInbox(pathToFileURL(file), { minFreeDiskBytes: 0 });
   expect(existsSync(file)).toBe(false);
-  const receiver = createReceiver({ secret: "a secret", inbox, log: false });
+  const receiver = createReceiver({ secret: "a secret", inbox, keepDeadlineMs: 60_000, log: false });
   await receiver.start();
   expect(existsSync(file)).toBe(true);
   expect(receiver.keeps).toBe("disk");

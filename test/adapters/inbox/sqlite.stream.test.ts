@@ -40,7 +40,12 @@ async function stream(receiver: Receiver, { enough, atOnce }: { readonly enough:
 }
 
 test("a stream without a pause is handled while it comes, however much more it is than can be expanded", async () => {
-  const receiver = createReceiver({ secret: SECRET, inbox: sqliteInbox(join(folderFor(), "inbox.db")), log: false });
+  const receiver = createReceiver({
+    secret: SECRET,
+    inbox: sqliteInbox(join(folderFor(), "inbox.db")),
+    keepDeadlineMs: 60_000,
+    log: false,
+  });
   const sent = await stream(receiver, { enough: 200, atOnce: MOST });
   expect(sent).toBeLessThan(MOST);
   await receiver.idle();
@@ -55,7 +60,7 @@ test("what waited unexpanded at the start is caught up with, though the stream g
       expansions += tasks.filter(({ verb }) => verb === "expand").length;
     }),
   });
-  const receiver = createReceiver({ secret: SECRET, inbox, log: false });
+  const receiver = createReceiver({ secret: SECRET, inbox, keepDeadlineMs: 60_000, log: false });
   const sent = await stream(receiver, { enough: 1_000, atOnce: 20 });
   expect(sent).toBeLessThan(MOST);
   expect(expansions).toBeLessThan(sent / 4);

@@ -5,7 +5,12 @@ import { bodyOf, signedRequest } from "../../support/make-delivery.ts";
 // Its handler ignores its signal, and outlives the receiver's close: until SIGUSR2 where it is told to, else for ever.
 const [file = "", until] = process.argv.slice(2);
 const secret = "a signing secret";
-const receiver = createReceiver({ secret, inbox: sqliteInbox(file, { minFreeDiskBytes: 0 }), log: false });
+const receiver = createReceiver({
+  secret,
+  inbox: sqliteInbox(file, { minFreeDiskBytes: 0 }),
+  keepDeadlineMs: 60_000,
+  log: false,
+});
 const begun = Promise.withResolvers<void>();
 const ended = Promise.withResolvers<void>();
 

@@ -74,7 +74,10 @@ export function* count(from: number, to: number, only: (number: number) => boole
   for (let number = from; number < to; number += 1) if (only(number)) yield number;
 }
 
+/** One that writes no more is killed as it is. */
 export async function killAtNextRecord({ child }: Traced): Promise<void> {
   child.kill("SIGUSR2");
+  const idle = setTimeout(() => child.kill("SIGKILL"), 5_000);
   await child.ended;
+  clearTimeout(idle);
 }

@@ -81,7 +81,7 @@ const asked: Readonly<Record<string, (argument: number) => Promise<void>>> = {
 const SHORT_PAGES = 1_200;
 
 const mounted = nodeReceiver(receiver, { path: "/" });
-const server = createServer((req, res) => {
+const server = createServer({ keepAliveTimeout: 0 }, (req, res) => {
   const [, what = "", argument] = (req.url ?? "").split("/");
   const todo = asked[what];
   if (todo === undefined) return mounted(req, res);
