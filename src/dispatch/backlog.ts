@@ -6,8 +6,10 @@ import { EXPAND_AT_ONCE, expandEvents, jobsOf } from "./expand.ts";
 import type { WorkParts } from "./parts.ts";
 import { eventAt } from "./read-back.ts";
 
-/** So many are read at a time, so that the loop never stops for long. */
-const PAGE = 100;
+/** So many are read at a time. While there is more, pages grow: what comes while one is expanded waits behind it, and must be fewer. */
+const PAGE = { least: 100, most: EXPAND_AT_ONCE };
+/** Of bodies that are parsed before the loop gets a turn, so that it never stops for long. */
+const TURN_BYTES = 64 * 1024;
 
 /** What was kept before this process could expand it. */
 export interface Backlog {
@@ -31,11 +33,19 @@ export function createBacklog(
   { handlers }: Pick<WorkParts, "handlers">,
   { inbox, stopped, expanded, wake }: BacklogOptions,
 ): Backlog {
+  let pageSize = PAGE.least;
+
   /** The next part of some deliveries, in order, as much as one commit may carry: a delivery that fits into one is not cut. */
-  function nextPart(page: readonly Unexpanded[]): Expansion[] {
+  async function nextPart(page: readonly Unexpanded[]): Promise<Expansion[]> {
     const part: Expansion[] = [];
     let room = EXPAND_AT_ONCE;
+    let bytes = 0;
     for (const { id, delivery, cursor } of page) {
+      if (bytes > TURN_BYTES) {
+        await nextTurn();
+        bytes = 0;
+      }
+      bytes += delivery.body.byteLength;
       const document = parseDocument(delivery.body);
       const count = entryCount(document);
       if (part.length > 0 && count - cursor > room) break;
@@ -63,7 +73,7 @@ export function createBacklog(
     async reopen() {
       let after: string | undefined;
       while (!stopped()) {
-        const page = await inbox.jobs.unhandled({ after, limit: PAGE });
+        const page = await inbox.jobs.unhandled({ after, limit: PAGE.least });
         after = page.at(-1)?.id;
         if (after === undefined) return;
         const replacements = page.map((job) => ({ id: job.id, jobs: jobsFor(job) }));
@@ -73,9 +83,10 @@ export function createBacklog(
       }
     },
     async expand() {
-      const page = await inbox.unexpanded(PAGE);
+      const page = await inbox.unexpanded(pageSize);
       if (page.length === 0) return false;
-      const part = nextPart(page);
+      const part = await nextPart(page);
+      pageSize = part.length === pageSize ? Math.min(2 * pageSize, PAGE.most) : PAGE.least;
       const seen = await inbox.expand(part);
       for (const [index, { events }] of part.entries())
         expanded(page[index] as Unexpanded, events, seen[index] as Expanded);

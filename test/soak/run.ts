@@ -31,6 +31,8 @@ export async function* soak({ file, deliveries, points }: SoakOptions): AsyncGen
   receiver.on("email", () => {}).on("tracking", () => {});
   await receiver.start();
 
+  const waiting = (): number => inbox.stats().waiting + inbox.stats().unexpanded;
+
   let sent = 0;
   async function sendUntil(goal: number): Promise<void> {
     while (sent < goal) {
@@ -38,7 +40,7 @@ export async function* soak({ file, deliveries, points }: SoakOptions): AsyncGen
       const request = signedRequest(bodyFor(sent), { secret: SECRET, at: new Date(clock.now()) });
       const { status } = await receiver.receive(request);
       if (status !== 200) throw new Error(`Delivery ${sent} got ${status}, expected 200.`);
-      while (inbox.stats().waiting > MOST_WAITING) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      while (waiting() > MOST_WAITING) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }
 
@@ -47,7 +49,7 @@ export async function* soak({ file, deliveries, points }: SoakOptions): AsyncGen
     const goal = Math.round((deliveries * point) / points);
     await Promise.all(Array.from({ length: AT_ONCE }, () => sendUntil(goal)));
     const perSecond = ((sent - before) * 1_000) / (performance.now() - since);
-    yield measure({ deliveries: sent, perSecond, waiting: inbox.stats().waiting }, file);
+    yield measure({ deliveries: sent, perSecond, waiting: waiting() }, file);
   }
   await finish(receiver);
 }

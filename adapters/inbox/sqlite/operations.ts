@@ -20,8 +20,8 @@ export interface Operations
   extends Ownership, Intake, Pick<Hands, "reopen">, Requests, RetentionSteps, StoneTable, Vacuum {
   settle(record: SettleRecord): void;
   deliveries(ids: readonly number[]): DeliveryRow[];
-  /** The oldest, with the entry to go on with. */
-  unexpanded(max: number): (DeliveryRow & { readonly cursor: number })[];
+  /** The oldest, with the entry to go on with; fewer where they are long, and at least one if there is any. */
+  unexpanded(max: number): UnexpandedRow[];
   /** Unsettled jobs, in the order of ids. */
   jobs(page: { readonly after: number; readonly limit: number }): JobPage;
   /** Jobs in a range of ids behind `after`: what one look at the file may take, so that commits do not wait for it. */
@@ -39,6 +39,10 @@ export interface JobPage {
   readonly jobs: string;
 }
 
+interface UnexpandedRow extends DeliveryRow {
+  readonly cursor: number;
+}
+
 /** An unhandled job with its own copy of the delivery. */
 interface UnhandledRow extends DeliveryRow {
   readonly delivery: number;
@@ -48,6 +52,8 @@ interface UnhandledRow extends DeliveryRow {
 
 /** Ids looked at in one go. */
 const RANGE = 5_000;
+/** Of bodies read in one go: more than a commit takes in, or what waits would only grow. */
+const PAGE_BYTES = 16 * 1024 * 1024;
 
 const DELIVERY = `id, received_at AS receivedAt, sent_at AS sentAt, source, signed_by AS signedBy, signature, headers, body`;
 
@@ -94,10 +100,21 @@ export function createOperations(
     ...createVacuum(db),
     settle: settleWriter(db, options.counters),
     deliveries: (wanted) => wanted.flatMap((id) => (sql.delivery.get(id) as unknown as DeliveryRow | undefined) ?? []),
-    unexpanded: (max) => sql.unexpanded.all(max) as unknown as (DeliveryRow & { cursor: number })[],
+    unexpanded: (max) => pageOf(sql.unexpanded.iterate(max) as unknown as Iterable<UnexpandedRow>),
     jobs: ({ after, limit }) => sql.jobs.get(after, limit) as unknown as JobPage,
     find: ({ after, range = RANGE }) => find(after, range),
     unhandled: ({ after, limit }) => sql.unhandled.all(after, limit) as unknown as UnhandledRow[],
     copyOf: (id) => sql.copyOf.get(id) as unknown as DeliveryRow | undefined,
   };
+}
+
+function pageOf(rows: Iterable<UnexpandedRow>): UnexpandedRow[] {
+  const page: UnexpandedRow[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    bytes += row.body.byteLength;
+    if (page.length > 0 && bytes > PAGE_BYTES) break;
+    page.push(row);
+  }
+  return page;
 }
