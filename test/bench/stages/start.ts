@@ -1,17 +1,22 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setImmediate as turn } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { createReceiver } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
 import { fileOfStage, openInbox } from "./inbox.ts";
 import { fill } from "./kept.ts";
-import { collect, numbersGiven, tell, usedBytes } from "./tell.ts";
+import { numbersGiven, tell, usedBytes } from "./tell.ts";
 
 // A process starts on a file in which a backlog waits, each job a lane: until its first handler runs, and how long the loop stood still.
 const [jobs = 0] = numbersGiven();
-const file = fileOfStage();
-if (file === undefined) throw new Error("There is a start over a backlog only where a file keeps it.");
+const toFill = process.env["HOOKLINE_BENCH_FILL"];
+if (toFill === undefined) await measure();
+else await makeBacklog(toFill);
+process.exit();
 
-function open() {
+function open(file: string) {
   const inbox = openInbox(file);
   const receiver = createReceiver({ secret: SECRET, inbox, log: false });
   const gate = Promise.withResolvers<void>();
@@ -24,23 +29,26 @@ function open() {
   return { receiver, inbox, gate, begun: begun.promise };
 }
 
-await makeBacklog();
-await collect();
-const used = await usedBytes();
-const { receiver, begun } = open();
-const delay = monitorEventLoopDelay({ resolution: 1 });
-delay.enable();
-const startedAt = performance.now();
-await receiver.start();
-await begun;
-const ms = performance.now() - startedAt;
-delay.disable();
-tell({ jobs, ms, stallMs: delay.max / 1e6, bytes: ((await usedBytes()) - used) / jobs });
-process.exit();
+async function measure(): Promise<void> {
+  const file = fileOfStage();
+  if (file === undefined) throw new Error("There is a start over a backlog only where a file keeps it.");
+  const env = { ...process.env, HOOKLINE_BENCH_FILL: file };
+  await once(fork(fileURLToPath(import.meta.url), [String(jobs)], { env }), "exit");
+  const used = await usedBytes();
+  const { receiver, begun } = open(file);
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  const startedAt = performance.now();
+  await receiver.start();
+  await begun;
+  const ms = performance.now() - startedAt;
+  delay.disable();
+  tell({ jobs, ms, stallMs: delay.max / 1e6, bytes: ((await usedBytes()) - used) / jobs });
+}
 
-/** All of it expanded, and none of it held by this process any more: another one starts. */
-async function makeBacklog(): Promise<void> {
-  const { receiver: filled, inbox, gate } = open();
+/** All of it expanded. In a process of its own: what it held is not to be counted. */
+async function makeBacklog(file: string): Promise<void> {
+  const { receiver: filled, inbox, gate } = open(file);
   await filled.start();
   await fill(filled, { jobs, lanes: jobs });
   while (inbox.stats().unexpanded > 0) await turn();
