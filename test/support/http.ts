@@ -53,8 +53,8 @@ export async function freePort(): Promise<number> {
       server.close();
       await once(server, "close");
       return port;
-    } catch {
-      // Somebody has it.
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
     }
   }
 }

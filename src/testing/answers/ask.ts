@@ -8,8 +8,6 @@ export interface Asked {
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** Left out, none is sent. */
   readonly body?: Uint8Array | undefined;
-  /** How long the rest of a long body waits for a refusal by its headers alone, milliseconds. @default 200 */
-  readonly earlyMs?: number | undefined;
 }
 
 /** The whole of its answer. */
@@ -29,6 +27,8 @@ export interface AskLimits {
 
 const MOST_BYTES = 65_536;
 const PIECE_BYTES = 32_768;
+/** How long a refusal by the headers alone may take. */
+const EARLY_MS = 200;
 
 /**
  * Asks over a connection of its own; redirects are not followed. What answers before the body is in is heard.
@@ -37,7 +37,7 @@ const PIECE_BYTES = 32_768;
 export async function ask(url: string, asked: Asked, { limitMs = 10_000, signal }: AskLimits = {}): Promise<Answered> {
   // Loaded when something is asked: an app that imports a mount has no use for it.
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
-  const { method, headers, body, earlyMs = 200 } = asked;
+  const { method, headers, body } = asked;
   const length = body === undefined || "Transfer-Encoding" in headers ? {} : { "Content-Length": body.byteLength };
   const options: RequestOptions = {
     method,
@@ -59,7 +59,7 @@ export async function ask(url: string, asked: Asked, { limitMs = 10_000, signal 
         .finally(() => req.destroy())
         .then(resolve, reject);
     });
-    void pour(req, body ?? new Uint8Array(0), earlyMs);
+    void pour(req, body ?? new Uint8Array(0));
   });
 }
 
@@ -80,7 +80,7 @@ export async function collect(res: IncomingMessage): Promise<Answered> {
  * A long body waits a little after its beginning for an answer, and is not sent on once there is one: who refuses early closes the
  * connection, and what is still written then takes the answer along.
  */
-async function pour(req: ClientRequest, body: Uint8Array, earlyMs: number): Promise<void> {
+async function pour(req: ClientRequest, body: Uint8Array): Promise<void> {
   const over = new AbortController();
   req.once("response", () => over.abort()).once("close", () => over.abort());
   const { signal } = over;
@@ -89,7 +89,7 @@ async function pour(req: ClientRequest, body: Uint8Array, earlyMs: number): Prom
     const taken = req.write(body.subarray(at, at + PIECE_BYTES));
     if (!taken) await once(req, "drain", { signal }).catch(() => {});
     // In between, what came back is read.
-    await (at === 0 ? wait(earlyMs, undefined, { signal }).catch(() => {}) : turnOfTheLoop());
+    await (at === 0 ? wait(EARLY_MS, undefined, { signal }).catch(() => {}) : turnOfTheLoop());
   }
   if (!signal.aborted) req.end(body.subarray(at));
 }

@@ -15,7 +15,6 @@ interface How {
   readonly query?: string | undefined;
   /** When it is signed. @default now */
   readonly at?: Date | undefined;
-  readonly earlyMs?: Asked["earlyMs"];
 }
 
 /** An app that is nothing but the mount, and what its receiver tells. */
@@ -95,11 +94,7 @@ function toBench({
     secret,
     signed,
     ask: (asked, query = "") => ask(url + query, asked, LIMITS),
-    deliver: (body, { query = "", earlyMs, ...how } = {}) =>
-      ask(
-        url + query,
-        { method: "POST", headers: signed(body, how), body: Buffer.from(body), ...(earlyMs && { earlyMs }) },
-        LIMITS,
-      ),
+    deliver: (body, how = {}) =>
+      ask(url + (how.query ?? ""), { method: "POST", headers: signed(body, how), body: Buffer.from(body) }, LIMITS),
   };
 }

@@ -33,7 +33,8 @@ async function measure(): Promise<void> {
   const file = fileOfStage();
   if (file === undefined) throw new Error("There is a start over a backlog only where a file keeps it.");
   const env = { ...process.env, HOOKLINE_BENCH_FILL: file };
-  await once(fork(fileURLToPath(import.meta.url), [String(jobs)], { env }), "exit");
+  const [code] = (await once(fork(fileURLToPath(import.meta.url), [String(jobs)], { env }), "exit")) as [number | null];
+  if (code !== 0) throw new Error(`The process that makes the backlog ended with ${code}.`);
   const used = await usedBytes();
   const { receiver, begun } = open(file);
   const delay = monitorEventLoopDelay({ resolution: 1 });
