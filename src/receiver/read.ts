@@ -4,6 +4,7 @@ import { headerOf } from "./header-of.ts";
 import type { ReceivingParts } from "./parts.ts";
 import type { RawRequest, ReadLimits } from "./raw.ts";
 import { REFUSALS, type RefusalCode } from "./refusals.ts";
+import { sourceOf } from "./source-of.ts";
 import { Refused, type Checked, type Read } from "./steps.ts";
 
 type Parts = Pick<ReceivingParts, "clock" | "maxBodyBytes" | "bodyTimeoutMs" | "intake">;
@@ -15,8 +16,13 @@ export async function read(checked: Checked, parts: Parts): Promise<Read | Refus
   // Said before a byte of it is asked for.
   if (Number(headerOf(request.headers, "content-length")) > maxBodyBytes)
     return new Refused("body-too-large", bodyTooLarge(maxBodyBytes));
+  let source: string | undefined;
   try {
-    const { source } = request;
+    source = sourceOf(request);
+  } catch (error) {
+    return new Refused("internal", error); // whatever code the user's error has
+  }
+  try {
     const body = request.body instanceof Uint8Array ? request.body : await stream(request.body, parts);
     if (body.byteLength > maxBodyBytes) throw bodyTooLarge(maxBodyBytes);
     return { checked, body, source, receivedAt: clock.now() } as Read;

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, pour, send, serve, type Served } from "../support/http.ts";
 import { logBook } from "../support/log-book.ts";
+import { noSources } from "../support/no-sources.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { deferred } from "../support/turns.ts";
 import {
@@ -429,6 +430,16 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       const { url, kept } = await started({}, { source });
       expect(await deliver(url)).toMatchObject({ status: 503 });
       expect(kept).toEqual([]);
+    });
+
+    test.each(noSources)("source: one that gives %s is 503, and named in the log", async (got, source) => {
+      const { url, kept, log, receiver } = await started({}, { source: source as () => string });
+      expect(await deliver(url)).toMatchObject({ status: 503, body: "" });
+      expect(receiver.stats().refused).toEqual({ internal: 1 });
+      expect(kept).toEqual([]);
+      expect(log.of("internal")).toMatchObject([
+        { level: "error", facts: { err: { message: expect.stringContaining(`\`source\` gave ${got}`) } } },
+      ]);
     });
 
     test("none: method, whole URL and headers are handed on as they came", async () => {

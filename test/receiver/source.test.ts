@@ -1,0 +1,80 @@
+import type { RawRequest } from "hookline";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { inFolders } from "../adapters/inbox/in-folder.ts";
+import { changes, expectBare, mounted, SECRET } from "../support/mounted.ts";
+import { noSources } from "../support/no-sources.ts";
+import { signedHeaders } from "../support/sign.ts";
+
+/** The path says which application it is; some names give what is no source. */
+function sourceOf(url = ""): string | undefined {
+  const name = url.slice(1);
+  return (Object.hasOwn(noSources, name) ? noSources[Number(name)]?.[1]() : name) as string;
+}
+
+describe("a source that is no text", () => {
+  test("refuses its own request alone: those that come with it are kept in the same file", async () => {
+    const { make, cleanup } = inFolders();
+    const inbox = await make();
+    const open = vi.spyOn(inbox as unknown as { open(): unknown }, "open");
+    const { deliver, receiver } = await mounted({ inbox, mount: { source: ({ url }) => sourceOf(url) } });
+    onTestFinished(async () => {
+      await receiver.close({ drainMs: 0 });
+      await cleanup(inbox);
+    });
+    expectBare(await deliver(changes(), { target: "/first" }), 200);
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        deliver(changes(), { target: `/${index % 2 === 0 ? (index / 2) % noSources.length : "crm"}` }),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map((_, index) => (index % 2 === 0 ? 503 : 200)));
+    expect(receiver.stats()).toMatchObject({ kept: 21, refused: { internal: 20 } });
+    expect(open).toHaveBeenCalledTimes(1);
+  });
+
+  test.each(noSources)("of a mount of one's own is refused the same way: %s", async (got, source) => {
+    const { receiver, log } = await mounted();
+    expect(await receiver.receive(request({ source: source() as string }))).toMatchObject({ status: 503 });
+    expect(log.of("internal")).toMatchObject([
+      { facts: { fix: expect.stringContaining("`source`"), err: { message: expect.stringContaining(got) } } },
+    ]);
+  });
+
+  test("throws what it likes: it is 503, never an answer that the error asks for", async () => {
+    for (const error of [
+      Object.assign(new Error("no"), { name: "SignatureError", code: "signature-wrong" }),
+      Object.assign(new Error("no"), { status: 422 }),
+      null,
+      "closing",
+    ]) {
+      const { receiver, log } = await mounted();
+      const raw = Object.defineProperty(request(), "source", {
+        get() {
+          throw error;
+        },
+      });
+      expect(await receiver.receive(raw)).toMatchObject({ status: 503 });
+      expect(receiver.stats().refused).toEqual({ internal: 1 });
+      expect(log.of("internal")).toMatchObject([{ facts: { err: { message: expect.stringContaining("`source`") } } }]);
+    }
+  });
+
+  test("is not asked for before the headers have passed", async () => {
+    const source = vi.fn(() => Promise.reject(new Error("no")));
+    const { receiver } = await mounted();
+    const raw = Object.defineProperty({ ...request(), headers: {} }, "source", { get: source });
+    expect(await receiver.receive(raw)).toMatchObject({ status: 401 });
+    expect(source).not.toHaveBeenCalled();
+  });
+});
+
+function request(rest: Partial<RawRequest> = {}): RawRequest {
+  const body = changes();
+  return {
+    method: "POST",
+    url: "/",
+    headers: signedHeaders(body, { secret: SECRET }),
+    body: Buffer.from(body),
+    ...rest,
+  };
+}
