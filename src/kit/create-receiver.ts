@@ -57,7 +57,9 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const subscriptions = createErroredSubscriptions();
   const reporter = watchedReporter(createReporter({ counters, log: throttled, observers }), { recent, subscriptions });
   const brake = createBrake(resolved.maxUnsubscribesPerHour, clock);
-  const secrets = createSecretLookup(options.secret, { clock, deadlineMs: resolved.secretDeadlineMs });
+  const platform = functionPlatform(process.env, navigator.userAgent);
+  const apart = keepsRequestsApart(platform);
+  const secrets = createSecretLookup(options.secret, { clock, deadlineMs: resolved.secretDeadlineMs, apart });
   const host = { name: resolved.name, clock, log, dedupeWindowMs: resolved.dedupeWindowMs };
   const opening = createOpening(inbox, host, { deadlineMs: resolved.keepDeadlineMs, clock });
   const unsubscriber = createUnsubscriber({
@@ -87,8 +89,6 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const news = createNews({ counters, observers, log, logContent, listeners, lifecycle: subscriptions.heard });
   const working = asWorking(inbox);
   const work = createWork(working, parts, news);
-  const platform = functionPlatform(process.env, navigator.userAgent);
-  const apart = keepsRequestsApart(platform);
   const direct = createDirectHandling(parts, news, { apart });
   const intake = createIntake(resolved.maxInFlightBytes);
   const keeper = createKeeper({

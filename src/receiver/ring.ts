@@ -1,8 +1,10 @@
 import type { Clock } from "../clock.ts";
-import { isHooklineError, UsageError } from "../errors.ts";
+import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
 import { toKeys, type Secret } from "../protocol/keys.ts";
 import { SECRET_FIX, type Key } from "../protocol/signature.ts";
 import { within } from "../within.ts";
+import { createSecretCache } from "./secret-cache.ts";
+import { createSingleFlight } from "./single-flight.ts";
 import { Refused } from "./steps.ts";
 
 /** What a look-up of secrets is told of a request. */
@@ -19,7 +21,8 @@ export interface SecretRequest {
 
 /**
  * One signing secret, several while they are being changed, or a look-up for several applications on one server. What a look-up
- * finds is kept for 60 s per `source` of the mount; on a mount without one it is asked for every request.
+ * finds is kept for 60 s per `source` of the mount, that it finds nothing for 2 s, and requests of one source share it while it is
+ * under way; on a mount without a source it is asked for every request.
  */
 export type SecretSource =
   | Secret
@@ -39,15 +42,18 @@ export interface SecretLookup {
   assert(): void;
 }
 
-const CACHED_MS = 60_000;
-/** A source may come from the URL, so that a stranger can make up as many as he likes. */
-const MOST_CACHED = 1_000;
+/** Look-ups for sources that may be made up, at once. */
+const MOST_LOOKUPS = 1_000;
 
-export function createSecretLookup(
-  secret: SecretSource | undefined,
-  { clock, deadlineMs }: { readonly clock: Clock; readonly deadlineMs: number },
-): SecretLookup {
-  return typeof secret === "function" ? lookedUp(secret, { clock, deadlineMs }) : given(secret);
+interface LookupParts {
+  readonly clock: Clock;
+  readonly deadlineMs: number;
+  /** A request may not wait for what another one began. */
+  readonly apart: boolean;
+}
+
+export function createSecretLookup(secret: SecretSource | undefined, parts: LookupParts): SecretLookup {
+  return typeof secret === "function" ? lookedUp(secret, parts) : given(secret);
 }
 
 /** A secret that is there, or is not: found out at the first use, because importing a program must not need it. */
@@ -71,44 +77,66 @@ function given(secret: Secret | readonly Secret[] | undefined): SecretLookup {
   };
 }
 
-function lookedUp(
-  find: Extract<SecretSource, (request: SecretRequest) => unknown>,
-  { clock, deadlineMs }: { readonly clock: Clock; readonly deadlineMs: number },
-): SecretLookup {
-  const cache = new Map<string, { readonly keys: readonly Key[]; readonly foundAt: number }>();
+type Find = Extract<SecretSource, (request: SecretRequest) => unknown>;
+type Found = readonly Key[] | Refused;
 
-  function ask(source: string | undefined, request: SecretRequest): Promise<readonly Key[] | Refused> {
-    return within(deadlineMs, found(source, request), { clock, late: new Refused("secret-lookup-late") });
-  }
+function lookedUp(find: Find, { clock, deadlineMs, apart }: LookupParts): SecretLookup {
+  const cache = createSecretCache(clock);
+  const flights = createSingleFlight<Found>(deadlineMs, clock);
 
   /** A late one still fills the cache: the redelivery finds it there. */
-  async function found(source: string | undefined, request: SecretRequest): Promise<readonly Key[] | Refused> {
-    try {
-      const secrets = (await find(request)) ?? undefined; // a database says null for what it has not
-      if (secrets === undefined || (Array.isArray(secrets) && secrets.length === 0))
-        return new Refused("secret-unknown");
-      const keys = toKeys(secrets);
-      if (source !== undefined) remember(source, keys);
-      return keys;
-    } catch (error) {
-      return new Refused(isHooklineError(error, "secret-missing") ? "secret-missing" : "secret-lookup-failed", error);
-    }
+  async function lookUp(source: string, request: SecretRequest): Promise<Found> {
+    const tell = cache.begin(source);
+    const found = await ask(find, request);
+    if (!(found instanceof Refused)) tell(found);
+    else if (found.code === "secret-unknown") tell(undefined);
+    return found;
   }
 
-  function remember(source: string, keys: readonly Key[]): void {
-    cache.delete(source);
-    const [oldest] = cache.keys();
-    if (cache.size >= MOST_CACHED && oldest !== undefined) cache.delete(oldest);
-    cache.set(source, { keys, foundAt: clock.now() });
+  function begin(source: string | undefined, request: () => SecretRequest): Promise<Found> | Refused {
+    if (source === undefined) return ask(find, request());
+    if (apart) return lookUp(source, request());
+    // No known source is turned away for those that a stranger makes up.
+    if (flights.size >= MOST_LOOKUPS && !cache.knows(source) && !flights.has(source)) return TOO_MANY;
+    return flights.run(source, () => lookUp(source, request())) ?? STILL_LATE;
   }
 
   return {
     keys(source, request) {
-      const cached = source === undefined ? undefined : cache.get(source);
-      const age = cached === undefined ? CACHED_MS : clock.now() - cached.foundAt;
-      if (cached !== undefined && age >= 0 && age < CACHED_MS) return cached.keys;
-      return ask(source, request());
+      const known = source === undefined ? undefined : cache.find(source);
+      if (known !== undefined) return known === "none" ? new Refused("secret-unknown") : known;
+      const begun = begin(source, request);
+      return begun instanceof Refused
+        ? begun
+        : within(deadlineMs, begun, { clock, late: new Refused("secret-lookup-late") });
     },
     assert() {},
   };
 }
+
+async function ask(find: Find, request: SecretRequest): Promise<Found> {
+  try {
+    const secrets = (await find(request)) ?? undefined; // a database says null for what it has not
+    if (secrets === undefined || (Array.isArray(secrets) && secrets.length === 0)) return new Refused("secret-unknown");
+    return toKeys(secrets);
+  } catch (error) {
+    return new Refused(isHooklineError(error, "secret-missing") ? "secret-missing" : "secret-lookup-failed", error);
+  }
+}
+
+const TOO_MANY = new Refused(
+  "secret-lookup-failed",
+  new HooklineError("secret-lookup-failed", `${MOST_LOOKUPS} look-ups of secrets are under way; no other is begun.`, {
+    fix: "Make the look-up faster, or let the mount's `source` return undefined for what cannot be one of yours.",
+  }),
+);
+const STILL_LATE = new Refused(
+  "secret-lookup-late",
+  new HooklineError(
+    "secret-lookup-late",
+    "Several look-ups of this source's secret have not returned yet; no other is begun.",
+    {
+      fix: "Let the look-up give up by itself: a client's own time limit, or an AbortSignal.",
+    },
+  ),
+);

@@ -150,13 +150,17 @@ describe("with a look-up", () => {
     ["nothing, by promise", async () => undefined, "secret-unknown"],
     ["an empty list", () => [], "secret-unknown"],
     ["null, as a database says it", () => null as unknown as undefined, "secret-unknown"],
-  ])("one that finds %s refuses with 401, and is asked again next time", async (_, secret, code) => {
+  ])("one that finds %s refuses with 401, and is asked again after 2 s", async (_, secret, code) => {
+    const clock = fakeClock();
     const find = vi.fn(secret as () => undefined);
-    const { deliver, receiver } = await mounted({ secret: find, mount: { source: "a" } });
+    const { deliver, receiver } = await mounted({ clock, secret: find, mount: { source: "a" } });
     expectBare(await deliver(), 401);
+    expectBare(await deliver(), 401);
+    expect(find).toHaveBeenCalledTimes(1);
+    await clock.advance(2_000);
     expectBare(await deliver(), 401);
     expect(find).toHaveBeenCalledTimes(2);
-    expect(receiver.stats().refused).toEqual({ [code]: 2 });
+    expect(receiver.stats().refused).toEqual({ [code]: 3 });
   });
 
   test.each<[string, SecretSource, string]>([
