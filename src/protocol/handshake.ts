@@ -13,8 +13,8 @@ export const MAX_TOKEN_CHARACTERS = 1024;
  */
 export function tokenOf(url: string): string | undefined {
   const query = url.indexOf("?");
-  // Nearly every request is a delivery, so the parser is asked only where the name stands.
-  if (query === -1 || !url.includes(VALIDATION_PARAMETER, query)) return undefined;
+  // Nearly every request is a delivery, so the parser is asked only where the name stands, or may stand in escapes.
+  if (query === -1 || !(url.includes(VALIDATION_PARAMETER, query) || url.includes("%", query))) return undefined;
   const fragment = url.indexOf("#", query);
   const text = url.slice(query + 1, fragment === -1 ? undefined : fragment);
   return new URLSearchParams(text).get(VALIDATION_PARAMETER) ?? undefined;

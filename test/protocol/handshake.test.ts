@@ -16,6 +16,16 @@ describe("the token of a handshake", () => {
     ["/hooks?validationToken=", ""],
     ["/hooks?validationToken=abc#part", "abc"],
     ["/hooks?validationToken=%E2%82%AC%ff", "€\u{fffd}"],
+    ["/hooks?%76alidationToken=abc", "abc"],
+    ["/hooks?validation%54oken=a%2Bb", "a+b"],
+    ["/hooks?x=%20&%76%61lidationToken=abc&validationToken=second", "abc"],
+    ["/hooks?validationToken=first&%76alidationToken=second", "first"],
+    ["/hooks?validation%74oken=abc", undefined],
+    ["/hooks?%2576alidationToken=abc", undefined],
+    ["/hooks?x=%zz&validation%=y", undefined],
+    ["/%76alidationToken=abc", undefined],
+    ["/hooks%3FvalidationToken=abc", undefined],
+    ["/hooks?a=%20#%76alidationToken=abc", undefined],
     ["/hooks", undefined],
     ["/hooks?", undefined],
     ["/validationToken", undefined],
@@ -34,6 +44,24 @@ describe("the token of a handshake", () => {
       fc.property(fc.string({ unit: "grapheme" }), (token) => {
         expect(tokenOf(`/hooks?validationToken=${encodeURIComponent(token)}`)).toBe(token);
         expect(tokenOf(`/hooks?${new URLSearchParams({ validationToken: token }).toString()}`)).toBe(token);
+      }),
+    );
+  });
+
+  test("is found however its name is written", () => {
+    const written = fc
+      .tuple(...Array.from("validationToken", (letter) => fc.tuple(fc.constant(letter), fc.constantFrom(0, 1, 2))))
+      .map((letters) =>
+        letters
+          .map(([letter, how]) => {
+            const hex = `%${letter.charCodeAt(0).toString(16)}`;
+            return [letter, hex, hex.toUpperCase()][how];
+          })
+          .join(""),
+      );
+    fc.assert(
+      fc.property(written, (name) => {
+        expect(tokenOf(`/hooks?a=b&${name}=abc`)).toBe("abc");
       }),
     );
   });
