@@ -21,7 +21,7 @@ export function createBrake(maxPerHour: number, clock: Clock): Brake {
     const passed = Math.max(now - filledAt, 0);
     tokens = Math.min(maxPerHour, tokens + (passed / HOUR_MS) * maxPerHour);
     filledAt = now;
-    for (const [key, at] of allowed) if (now - at >= HOUR_MS) allowed.delete(key);
+    for (const [key, at] of allowed) if (Math.abs(now - at) >= HOUR_MS) allowed.delete(key);
   }
 
   return {

@@ -166,6 +166,16 @@ describe("what merges", () => {
     expect(keyOf(emailEvent("created"), email, "crm")).not.toBe(keyOf(emailEvent("created"), email, "shop"));
   });
 
+  test("is never of two sources for `.changes` either, nor of one and none", () => {
+    const batch = handler("calendarEvent.changes");
+    for (const event of [calendarChange("created"), calendarSignal()]) {
+      const keys = ["crm", "shop", undefined].map((source) => keyOf(event, batch, source));
+      expect(keys).not.toContain(undefined);
+      expect(new Set(keys).size).toBe(3);
+      expect(keyOf(event, batch, "crm")).toBe(keys[0]);
+    }
+  });
+
   test("is all of one resource and account for `.changes`, signals too", () => {
     const batch = handler("calendarEvent.changes");
     expect(keyOf(calendarChange("created", "a"), batch)).toBe(keyOf(calendarChange("deleted", "b"), batch));

@@ -59,6 +59,24 @@ describe("the brake on unsubscribing", () => {
     expect(await statusOf(3)).toBe(200);
   });
 
+  test("forgets after an hour whom it allowed: that one counts again, and waits with the others", async () => {
+    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 1 } });
+    expect(await statusOf(1)).toBe(422);
+    await clock.advance(HOUR_MS - 1);
+    expect(await statusOf(1)).toBe(422);
+    await clock.advance(1);
+    expect([await statusOf(2), await statusOf(1)]).toEqual([422, 200]);
+  });
+
+  test("forgets whom it allowed in a future that the wall clock came back from", async () => {
+    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 1 } });
+    expect(await statusOf(1)).toBe(422);
+    clock.jump(-24 * HOUR_MS);
+    await statusOf(2);
+    await clock.advance(HOUR_MS);
+    expect([await statusOf(2), await statusOf(1)]).toEqual([422, 200]);
+  });
+
   test("gives nothing when the wall clock goes back, and does not stay shut", async () => {
     const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 1 } });
     expect(await statusOf(1)).toBe(422);
