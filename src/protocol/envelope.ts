@@ -1,11 +1,12 @@
 import * as z from "zod/mini";
 import type { Envelope, SingleEvent, UnknownEvent } from "./events.ts";
 import { idField } from "./ids.ts";
-import { parseJson } from "./json.ts";
+import { parseExactly, parseJson } from "./json.ts";
 import { resourceOf } from "./registry.ts";
-import { isLifecycle, readLifecycle } from "./resources/lifecycle.ts";
+import { EntryProblem, toProblem } from "./resources/entry-problem.ts";
 import { type FieldsOf, type Loose } from "./resources/fields.ts";
-import type { Entry, EntryProblem, PathIds, Resource } from "./resources/resource.ts";
+import { isLifecycle, readLifecycle } from "./resources/lifecycle.ts";
+import type { Entry, PathIds, Resource } from "./resources/resource.ts";
 
 /** A delivery's body, read but not yet taken apart. */
 export interface Document {
@@ -15,33 +16,44 @@ export interface Document {
   readonly parsed: boolean;
   /** Who it came from; `undefined` when it does not say so. */
   readonly envelope: Envelope | undefined;
+  /** The same as `json`, with integers beyond 2^53 as texts of their digits. Read when first asked for: few deliveries are. */
+  readonly exact: () => unknown;
 }
 
 /** Reads a delivery's body, whatever it is. Never throws. @see protocol 6.2 */
 export function parseDocument(body: Uint8Array): Document {
   const { json, parsed } = parseJson(body);
-  return { json, parsed, envelope: envelopeSchema.safeParse(json).data };
+  let exact: { readonly json: unknown } | undefined;
+  return {
+    json,
+    parsed,
+    envelope: envelopeSchema.safeParse(json).data,
+    exact: () => (exact ??= { json: parsed ? parseExactly(body, json) : undefined }).json,
+  };
 }
 
 /**
- * The events of a delivery, in the order of its entries. Whatever it is, a delivery gives at least one. Never throws.
+ * The events of a delivery: a notice of its subscription, then its entries in their order. Whatever it is, a delivery gives
+ * at least one. Never throws.
  *
  * @param from index of the first event wanted, so that a long delivery can be taken in parts. @default 0
  * @param max how many are wanted. @default all
  * @see protocol 6.2
  */
 export function eventsOf(document: Document, from = 0, max = Infinity): readonly SingleEvent[] {
-  const content = contentOf(document);
-  if ("event" in content) return from <= 0 && max > 0 ? [content.event] : [];
-  const { resource, ids, envelope, entries } = content;
+  const { heads, list } = contentOf(document);
   const start = Math.max(0, from);
-  return entries.slice(start, start + max).map((entry) => toEvent(resource.read(entry), { ids, envelope, entry }));
+  const first = heads.slice(start, start + max);
+  if (list === undefined) return first;
+  const at = Math.max(0, start - heads.length);
+  const rest = list.entries.slice(at, at + max - first.length).map((_, index) => entryOf(list, at + index));
+  return first.length === 0 ? rest : [...first, ...rest];
 }
 
 /** How many events {@link eventsOf} gives for the whole of a delivery: at least one. */
 export function entryCount(document: Document): number {
-  const content = contentOf(document);
-  return "event" in content ? 1 : content.entries.length;
+  const { heads, list } = contentOf(document);
+  return heads.length + (list?.entries.length ?? 0);
 }
 
 const envelopeSchema = z.object({
@@ -50,45 +62,75 @@ const envelopeSchema = z.object({
   resource: z.string(),
 } satisfies FieldsOf<Envelope>);
 
-/** A delivery is one event as a whole, or a list of entries. */
-type Content =
-  | { readonly event: SingleEvent }
-  | {
-      readonly resource: Resource;
-      readonly ids: PathIds;
-      readonly envelope: Envelope;
-      readonly entries: readonly unknown[];
-    };
-
-function contentOf({ json, parsed, envelope }: Document): Content {
-  if (!parsed) return { event: { type: "unknown", reason: "not-json" } };
-  if (envelope === undefined) return { event: { type: "unknown", reason: "shape", json } };
-  const delivery = json as Loose;
-  // Before the resource is asked: a notice is understood whatever it is about.
-  if (isLifecycle(delivery)) return { event: toEvent(readLifecycle(delivery), { ids: {}, envelope, entry: json }) };
-  const found = resourceOf(envelope.resource);
-  if (found === undefined) return { event: toUnknown("resource", envelope, json) };
-  const { resource, ids } = found;
-  const entries = delivery["payloads"] ?? [];
-  if (!Array.isArray(entries)) return { event: toUnknown("shape", envelope, json) };
-  if (entries.length > 0) return { resource, ids, envelope, entries };
-  if (resource.signal === undefined) return { event: toUnknown("shape", envelope, json) };
-  return { event: toEvent({ type: resource.signal, fields: {} }, { ids, envelope, entry: json }) };
+/** What a delivery is made of. */
+interface Content {
+  /** Events of the delivery as a whole, which come before its entries. */
+  readonly heads: readonly SingleEvent[];
+  readonly list?: List;
 }
 
-interface Surroundings {
-  readonly ids: PathIds;
+interface List {
+  readonly document: Document;
   readonly envelope: Envelope;
-  /** What was read, for an event that is unknown. */
-  readonly entry: unknown;
+  readonly resource: Resource;
+  readonly ids: PathIds;
+  readonly entries: readonly unknown[];
 }
 
-function toEvent(read: Entry | EntryProblem, { ids, envelope, entry }: Surroundings): SingleEvent {
-  if (typeof read === "string") return toUnknown(read, envelope, entry);
+function contentOf(document: Document): Content {
+  const { json, parsed, envelope } = document;
+  if (!parsed) return { heads: [{ type: "unknown", reason: "not-json" }] };
+  if (envelope === undefined)
+    return { heads: [toUnknown(toProblem(envelopeSchema.safeParse(json).error), undefined, document.exact())] };
+  const delivery = json as Loose;
+  const payloads = delivery["payloads"] ?? [];
+  const whole = (field: string, reason: UnknownEvent["reason"]): SingleEvent =>
+    toUnknown({ reason, field }, envelope, document.exact());
+  // Before the resource is asked: a notice is understood whatever it is about.
+  const notice = isLifecycle(delivery) ? [noticeOf(document, envelope)] : [];
+  // It is no signal: what it says is how the subscription is.
+  if (notice.length > 0 && Array.isArray(payloads) && payloads.length === 0) return { heads: notice };
+  const found = resourceOf(envelope.resource);
+  if (found === undefined) return { heads: [...notice, whole("resource", "resource")] };
+  if (!Array.isArray(payloads)) return { heads: [...notice, whole("payloads", "shape")] };
+  const { resource } = found;
+  const ids = resource.namesItself ? {} : found.ids;
+  if (payloads.length > 0) return { heads: notice, list: { document, envelope, resource, ids, entries: payloads } };
+  if (resource.signal === undefined) return { heads: [whole("payloads", "shape")] };
+  return { heads: [toEvent({ type: resource.signal, fields: {} }, ids, envelope)] };
+}
+
+function noticeOf({ json, exact }: Document, envelope: Envelope): SingleEvent {
+  const read = readLifecycle(json as Loose);
+  return read instanceof EntryProblem ? toUnknown(read, envelope, exact()) : toEvent(read, {}, envelope);
+}
+
+function entryOf({ document, envelope, resource, ids, entries }: List, at: number): SingleEvent {
+  const entry = entries[at];
+  const read = resource.read(entry);
+  if (!(read instanceof EntryProblem)) return toEvent(read, ids, envelope);
+  const exact = (document.exact() as { readonly payloads: readonly unknown[] }).payloads[at];
+  const again = resource.recordIds.includes(read.field ?? "")
+    ? resource.read(withExactIds(resource, entry as Loose, exact as Loose))
+    : read;
+  return again instanceof EntryProblem ? toUnknown(again, envelope, exact) : toEvent(again, ids, envelope);
+}
+
+/** An id beyond 2^53 is known by its digits; any other number stays one, so that it is not taken for a text. */
+function withExactIds({ recordIds }: Resource, entry: Loose, exact: Loose): Loose {
+  return { ...entry, ...Object.fromEntries(recordIds.map((name) => [name, exact[name]])) };
+}
+
+function toEvent({ type, fields }: Entry, ids: PathIds, envelope: Envelope): SingleEvent {
   // The entry comes first: no field of it may stand for the path's ids, the envelope or the type.
-  return Object.assign(read.fields, ids, envelope, { type: read.type }) as unknown as SingleEvent;
+  return Object.assign(fields, ids, envelope, { type }) as unknown as SingleEvent;
 }
 
-function toUnknown(reason: UnknownEvent["reason"], envelope: Envelope, json: unknown): UnknownEvent {
-  return { ...envelope, type: "unknown", reason, json };
+interface Problem {
+  readonly reason: UnknownEvent["reason"];
+  readonly field: string | undefined;
+}
+
+function toUnknown({ reason, field }: Problem, envelope: Envelope | undefined, json: unknown): UnknownEvent {
+  return { ...envelope, type: "unknown", reason, ...(field !== undefined && { field }), json };
 }

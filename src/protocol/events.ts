@@ -111,7 +111,9 @@ export interface UnknownEvent extends Partial<Envelope> {
   readonly type: "unknown";
   /** `not-json`: the body is no JSON; `shape`: a field is missing or of another kind; `resource`: of no known resource; `value`: a known field has an unknown value. */
   readonly reason: "not-json" | "shape" | "resource" | "value";
-  /** What was parsed, if anything was. */
+  /** Which field that is; absent where the whole of it is no JSON, or no object. */
+  readonly field?: string;
+  /** What was parsed, if anything was. An integer beyond 2^53, which no number holds, is the text of its digits. */
   readonly json?: unknown;
 }
 

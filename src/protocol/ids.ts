@@ -21,5 +21,18 @@ export const idField: z.ZodMiniType<Id> = z.transform((value: unknown, ctx) => {
   return z.NEVER;
 });
 
+/**
+ * A field that must be the id of a record: a text, or a safe integer, which becomes its digits. Of a number beyond 2^53 the
+ * digits are not known any more.
+ *
+ * @see protocol 6.2, where it is a text
+ */
+export const recordIdField: z.ZodMiniType<string> = z.transform((value: unknown, ctx) => {
+  if (typeof value === "string") return value;
+  if (typeof value === "number" && Number.isSafeInteger(value)) return String(value);
+  ctx.issues.push({ code: "custom", message: "Expected a text or a safe integer.", input: value });
+  return z.NEVER;
+});
+
 /** As many digits as the largest safe integer has. */
 const DECIMAL = /^-?\d{1,16}$/;

@@ -19,6 +19,23 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   }
 }
 
+/**
+ * Reads once more what {@link parseJson} has read, with each integer beyond 2^53 as the text of its digits: a number would be
+ * another one, and a bigint cannot be written as JSON. Gives the very same value where the bytes hold no such integer.
+ */
+export function parseExactly(bytes: Uint8Array, json: unknown): unknown {
+  const text = utf8.decode(bytes);
+  return LONG.test(text) ? JSON.parse(text, exactly) : json;
+}
+
+/** As many digits as the least integer that is not safe has. */
+const LONG = /\d{16}/;
+
+function exactly(_key: string, value: unknown, { source }: { readonly source?: string } = {}): unknown {
+  if (typeof value !== "number" || source === undefined || Number.isSafeInteger(value)) return value;
+  return /^-?\d+$/.test(source) ? source : value;
+}
+
 const NOT_PARSED: ParsedJson = { parsed: false };
 
 // Fatal: a replacement character would make one id of two.

@@ -60,10 +60,11 @@ const MAIL = { threadId: "t-1", messageId: "m-2", internetMessageId: "<m-2@examp
 function unknownOf(reason: UnknownEvent["reason"] = "resource"): UnknownEvent {
   const type = "unknown";
   if (reason === "not-json") return { type, reason };
-  if (reason === "shape") return { ...EMAIL, type, reason, json: { changeType: "created" } };
-  if (reason === "value") return { ...EMAIL, type, reason, json: { id: "m-1", changeType: "archived" } };
+  if (reason === "shape") return { ...EMAIL, type, reason, field: "id", json: { changeType: "created" } };
+  if (reason === "value")
+    return { ...EMAIL, type, reason, field: "changeType", json: { id: "m-1", changeType: "archived" } };
   const notes = { ...FROM, resource: "/notes" };
-  return { ...notes, type, reason, json: { ...notes, payloads: [{ id: "n-1" }] } };
+  return { ...notes, type, reason, field: reason, json: { ...notes, payloads: [{ id: "n-1" }] } };
 }
 
 /** A field of the wire that no handler needs, and every handler gets. */

@@ -41,7 +41,7 @@ describe("hookline inbox list", () => {
   });
 
   test("tells them as lines of JSON", async () => {
-    const [done, dead] = jsonOf((await inbox(shared, "list --json")).out);
+    const [done, dead, unknown] = jsonOf((await inbox(shared, "list --json")).out);
     expect(done).toEqual({
       id: "2",
       deliveryId: "1",
@@ -51,6 +51,7 @@ describe("hookline inbox list", () => {
       event: { type: "email.updated", accountId: 2002, subscription: 1001 },
     });
     expect(dead).toMatchObject({ lastError: { message: "no [hidden] for [hidden]" } });
+    expect(unknown).toMatchObject({ event: { type: "unknown", reason: "resource", field: "resource" } });
     const [shown] = jsonOf((await inbox(shared, "list --json --show-content --limit 1")).out);
     expect(shown).toMatchObject({ lane: expect.any(String) as string, event: { id: "m-1", changeType: "updated" } });
   });

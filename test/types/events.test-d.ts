@@ -105,6 +105,7 @@ interface Unread {
   readonly accountId?: number;
   readonly resource?: string;
   readonly reason: "not-json" | "shape" | "resource" | "value";
+  readonly field?: string;
   readonly json?: unknown;
 }
 export type UnknownEvents = [

@@ -43,8 +43,8 @@ export function hideAddresses(text: string): string {
 /** Numbers and the kind: neither what it is about nor whose. */
 function bareEvent({ type, ...event }: AnyEvent): object {
   const { accountId, subscription } = event;
-  const reason = type === "unknown" && "reason" in event ? { reason: event.reason } : {};
-  return { type, ...reason, accountId, subscription };
+  const why = type === "unknown" && "reason" in event ? { reason: event.reason, field: event.field } : {};
+  return { type, ...why, accountId, subscription };
 }
 
 /** The resource is a path that may name a calendar, which often is an address. */

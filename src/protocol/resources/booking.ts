@@ -1,6 +1,6 @@
-import * as z from "zod/mini";
 import type { Envelope, EventMap } from "../events.ts";
-import { idField, toId } from "../ids.ts";
+import { idField, recordIdField, toId } from "../ids.ts";
+import { EntryProblem } from "./entry-problem.ts";
 import { fieldsReader } from "./fields.ts";
 import { pathMatcher } from "./path.ts";
 import type { Resource } from "./resource.ts";
@@ -9,16 +9,18 @@ import type { Resource } from "./resource.ts";
 export const booking: Resource = {
   family: "booking",
   signal: undefined,
+  recordIds: ["calendarId", "eventId"],
+  namesItself: true,
   match(path) {
     const ids = matchBooking(path);
     if (ids === undefined) return undefined;
     const bookingId = toId(ids.bookingId);
-    // A page may be subscribed by a name as well; the entry then has the number.
+    // A page may be subscribed by a name as well.
     return bookingId === undefined ? {} : { bookingId };
   },
   read(entry) {
     const fields = readBooking(entry);
-    return fields === undefined ? "shape" : { type: "booking", fields };
+    return fields instanceof EntryProblem ? fields : { type: "booking", fields };
   },
 };
 
@@ -26,6 +28,6 @@ const matchBooking = pathMatcher("/booking/{bookingId}");
 
 const readBooking = fieldsReader<Omit<EventMap["booking"], keyof Envelope | "type">>({
   bookingId: idField,
-  calendarId: z.string(),
-  eventId: z.string(),
+  calendarId: recordIdField,
+  eventId: recordIdField,
 });

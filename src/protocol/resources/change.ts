@@ -1,5 +1,7 @@
 import * as z from "zod/mini";
 import type { Change, ChangeFamily, ChangeType } from "../events.ts";
+import { recordIdField } from "../ids.ts";
+import { EntryProblem } from "./entry-problem.ts";
 import { fieldsReader, optional } from "./fields.ts";
 import type { PathIds, Resource } from "./resource.ts";
 
@@ -19,12 +21,16 @@ export function changeResource(family: ChangeFamily, match: (path: string) => Pa
   return {
     family,
     signal: `${family}.signal`,
+    recordIds: ["id"],
+    namesItself: false,
     match,
     read(entry) {
       const fields = readChange(entry);
-      if (fields === undefined) return "shape";
+      if (fields instanceof EntryProblem) return fields;
+      // It names no record: fetching it would fetch the whole list.
+      if (fields.id === "") return new EntryProblem("shape", "id");
       const type = types.get(fields.changeType);
-      return type === undefined ? "value" : { type, fields };
+      return type === undefined ? new EntryProblem("value", "changeType") : { type, fields };
     },
   };
 }
@@ -34,11 +40,13 @@ type WireChange = Omit<Change, "changeType"> & { readonly changeType: string };
 
 type Attributes = NonNullable<Change["attributes"]>;
 
-const readAttributes = fieldsReader<Attributes>({ threadId: optional(z.string()) });
+const readAttributes = fieldsReader<Attributes>({ threadId: optional(recordIdField) });
 
 const readChange = fieldsReader<WireChange>({
-  // An empty id names no record: fetching it would fetch the whole list.
-  id: z.string().check(z.minLength(1)),
+  id: recordIdField,
   changeType: z.string(),
-  attributes: z.transform(readAttributes),
+  attributes: z.transform((value) => {
+    const attributes = readAttributes(value);
+    return attributes instanceof EntryProblem ? undefined : attributes;
+  }),
 });

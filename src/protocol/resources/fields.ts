@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { EntryProblem, toProblem } from "./entry-problem.ts";
 
 /**
  * One schema for each field of `T`, no more and no less, each giving that field's type:
@@ -7,19 +8,21 @@ import * as z from "zod/mini";
 export type FieldsOf<T> = { readonly [K in keyof T]-?: z.ZodMiniType<T[K]> };
 
 /**
- * Makes a lenient reader of objects. It gives `undefined` when a field is missing or of another kind; else a new object
+ * Makes a lenient reader of objects. It gives a problem when a field is missing or of another kind; else a new object
  * with the fields of `T` as their schemas give them and all others as they are. A field whose schema gives `undefined`
  * is left out.
  */
-export function fieldsReader<T extends object>(fields: FieldsOf<T>): (value: unknown) => (T & Loose) | undefined {
+export function fieldsReader<T extends object>(fields: FieldsOf<T>): (value: unknown) => (T & Loose) | EntryProblem {
   const schema = z.object(fields);
   return (value) => {
     // The common absent field: a failed parse costs more than all the rest, because it makes an error.
-    if (typeof value !== "object" || value === null) return undefined;
+    if (typeof value !== "object" || value === null) return NO_OBJECT;
     const read = schema.safeParse(value);
-    return read.success ? (merge(value as Loose, read.data, fields) as T & Loose) : undefined;
+    return read.success ? (merge(value as Loose, read.data, fields) as T & Loose) : toProblem(read.error);
   };
 }
+
+const NO_OBJECT = new EntryProblem("shape", undefined);
 
 /** A field that may be absent. Null counts as absent, and so does a value of another kind: the bytes still have it. */
 export function optional<T>(schema: z.ZodMiniType<T>): z.ZodMiniType<T | undefined> {

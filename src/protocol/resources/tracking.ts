@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
 import type { Envelope, EventMap } from "../events.ts";
-import { idField } from "../ids.ts";
+import { idField, recordIdField } from "../ids.ts";
 import { TRACKING_TYPES } from "../names.ts";
+import { EntryProblem } from "./entry-problem.ts";
 import { fieldsReader, optional } from "./fields.ts";
 import { pathMatcher } from "./path.ts";
 import type { Resource } from "./resource.ts";
@@ -10,12 +11,15 @@ import type { Resource } from "./resource.ts";
 export const tracking: Resource = {
   family: "tracking",
   signal: undefined,
+  // Those that it must have are numbers of the protocol: beyond 2^53 they are none.
+  recordIds: [],
+  namesItself: false,
   match: pathMatcher("/email/tracking"),
   read(entry) {
     const fields = readTracking(entry);
-    if (fields === undefined) return "shape";
+    if (fields instanceof EntryProblem) return fields;
     const type = types.get(fields.eventType);
-    return type === undefined ? "value" : { type, fields };
+    return type === undefined ? new EntryProblem("value", "eventType") : { type, fields };
   },
 };
 
@@ -29,6 +33,7 @@ type Own<E> = Omit<E, keyof Envelope | "type" | "eventType">;
 type WireTracking = Own<EventMap["tracking.open"]> & Own<EventMap["tracking.reply"]> & { readonly eventType: string };
 
 const optionalText = optional(z.string());
+const optionalRecordId = optional(recordIdField);
 
 const readTracking = fieldsReader<WireTracking>({
   id: idField,
@@ -37,15 +42,15 @@ const readTracking = fieldsReader<WireTracking>({
   trackingId: idField,
   context: optionalText,
   trackingCode: optionalText,
-  trackingThreadId: optionalText,
-  trackingMessageId: optionalText,
+  trackingThreadId: optionalRecordId,
+  trackingMessageId: optionalRecordId,
   trackingInternetMessageId: optionalText,
   location: optionalText,
   userAgent: optionalText,
   remoteAddr: optionalText,
   referrer: optionalText,
   openNumber: optional(z.number()),
-  threadId: optionalText,
-  messageId: optionalText,
+  threadId: optionalRecordId,
+  messageId: optionalRecordId,
   internetMessageId: optionalText,
 });
