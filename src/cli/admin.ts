@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Receiver } from "../index.ts";
+import type { Address } from "./listen-error.ts";
 import { listen } from "./listen.ts";
 
 /** A server of its own beside a receiver's. */
@@ -16,12 +17,15 @@ export interface AdminOf {
 }
 
 /**
- * Tells probes and people on this machine, and nobody else, how a receiver stands. No content of deliveries, no addresses.
+ * Tells probes and people how a receiver stands: those on this machine, or whoever reaches the address that was asked for. No
+ * content of deliveries, no addresses.
  *
- * @throws CommandError when the port cannot be had
+ * @throws CommandError when the address cannot be had
  */
-export async function startAdmin(port: number, of: AdminOf): Promise<Admin> {
-  const server = await listen(adminListener(of), { host: "127.0.0.1", port, flag: "--admin-port" });
+export async function startAdmin({ host, port }: Pick<Address, "host" | "port">, of: AdminOf): Promise<Admin> {
+  // Who probes from elsewhere uses whatever name leads here.
+  const isAllowed = (name: string | undefined): boolean => !server.isLoopback || isOfThisMachine(name);
+  const server = await listen(adminListener(of, isAllowed), { host, port, prefix: "admin-" });
   return {
     url: server.url,
     async end() {
@@ -32,10 +36,13 @@ export async function startAdmin(port: number, of: AdminOf): Promise<Admin> {
   };
 }
 
-function adminListener({ receiver, accepts }: AdminOf): RequestListener {
+function adminListener(
+  { receiver, accepts }: AdminOf,
+  isAllowed: (host: string | undefined) => boolean,
+): RequestListener {
   async function answer({ headers, method, url = "" }: IncomingMessage, response: ServerResponse): Promise<void> {
     // A page of another site may have its name resolve to this machine.
-    if (!isOfThisMachine(headers.host)) return reply(response, 403, { error: "This is told to 127.0.0.1 alone." });
+    if (!isAllowed(headers.host)) return reply(response, 403, { error: "This is told to this machine alone." });
     const [path] = url.split("?");
     if (path !== "/livez" && path !== "/readyz" && path !== "/stats")
       return reply(response, 404, { error: "Here are /livez, /readyz and /stats." });
@@ -55,7 +62,7 @@ function adminListener({ receiver, accepts }: AdminOf): RequestListener {
 }
 
 function isOfThisMachine(host: string | undefined): boolean {
-  return host !== undefined && /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i.test(host);
+  return host !== undefined && /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i.test(host);
 }
 
 /** For HEAD, Node leaves the body out. */

@@ -21,6 +21,9 @@ export function hostFlag(host: string): ValueFlag<string> {
   };
 }
 
+/** An address that is listened on only beside {@link adminPortFlag}. */
+export const adminHostFlag: ValueFlag<string | undefined> = { ...hostFlag(""), default: undefined };
+
 /** The path of a URL. */
 export function pathFlag(path: string): ValueFlag<string> {
   return {

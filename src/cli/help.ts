@@ -58,11 +58,15 @@ Flags:
   --path <path>     Where deliveries come; other paths are answered 404.
                     Default: /webhooks.
   --admin-port <port>
-                    Tell how it stands, on this machine alone (127.0.0.1):
+                    Tell how it stands, on a port of its own:
                     GET /livez   200; 503 where a restart can help
                     GET /readyz  200; 503 where a delivery would not be kept
                     GET /stats   counters, and problems with their fixes
                     0 takes a free port. Default: nobody is told.
+  --admin-host <address>
+                    Where that is told. Default: 127.0.0.1, this machine alone.
+                    For a probe or Prometheus elsewhere: 0.0.0.0, or an address
+                    of a private network, because it asks nobody who they are.
   --inbox <file>    Keep deliveries in this SQLite file, on a local disk: what
                     was answered 200 survives a crash and a power cut. Default:
                     in memory, which ends with the process.

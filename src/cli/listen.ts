@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { toListenError, type Address } from "./listen-error.ts";
 
@@ -7,6 +7,8 @@ import { toListenError, type Address } from "./listen-error.ts";
 export interface Listening {
   /** Where it can be reached, with the real port. */
   readonly url: string;
+  /** Nobody but this machine can reach it. */
+  readonly isLoopback: boolean;
   /** Takes no more connections; resolves when those that are open have their answers. */
   close(): Promise<void>;
   /** Ends the open connections, answered or not. */
@@ -27,8 +29,10 @@ export async function listen(listener: RequestListener, address: Address): Promi
   } catch (error) {
     throw toListenError(error as NodeJS.ErrnoException, address);
   }
+  const at = server.address() as AddressInfo; // as it listens on a port, not on a pipe
   return {
-    url: urlOf(server),
+    url: urlOf(at),
+    isLoopback: /^(?:127\.|::1$)/.test(at.address),
     async close() {
       closing = true;
       await new Promise((resolve) => server.close(resolve));
@@ -37,7 +41,6 @@ export async function listen(listener: RequestListener, address: Address): Promi
   };
 }
 
-function urlOf(server: Server): string {
-  const { address, family, port } = server.address() as AddressInfo; // as it listens on a port, not on a pipe
+function urlOf({ address, family, port }: AddressInfo): string {
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }

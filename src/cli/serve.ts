@@ -6,7 +6,7 @@ import { CommandError } from "./command-error.ts";
 import { defineCommand, type Io } from "./command.ts";
 import { drain } from "./drain.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { adminPortFlag, fileFlag, hostFlag, pathFlag, portFlag } from "./flags.ts";
+import { adminHostFlag, adminPortFlag, fileFlag, hostFlag, pathFlag, portFlag } from "./flags.ts";
 import { SERVE_HELP } from "./help.ts";
 import { createJsonLines } from "./json-lines.ts";
 import { listen } from "./listen.ts";
@@ -25,11 +25,12 @@ export const serve = defineCommand({
     host: hostFlag("127.0.0.1"),
     path: pathFlag("/webhooks"),
     "admin-port": adminPortFlag,
+    "admin-host": adminHostFlag,
     inbox: fileFlag,
   },
-  async run({ port, host, path, "admin-port": adminPort, inbox: file }, io) {
+  async run({ port, host, path, "admin-port": adminPort, "admin-host": adminHost, inbox: file }, io) {
     const secret = secretOf(io.env);
-    assertApart(adminPort, port);
+    assertAdmin(adminPort, adminHost, port);
     const log = createLog(io.stderr);
     const lines = createJsonLines(io.stdout);
     const inbox = file === undefined ? memoryInbox() : sqliteInbox(file);
@@ -42,7 +43,9 @@ export const serve = defineCommand({
     });
     let accepts = false;
     const admin =
-      adminPort === undefined ? undefined : await startAdmin(adminPort, { receiver, accepts: () => accepts });
+      adminPort === undefined
+        ? undefined
+        : await startAdmin({ host: adminHost ?? "127.0.0.1", port: adminPort }, { receiver, accepts: () => accepts });
     const stopping = listenForStop(io);
     try {
       await receiver.start();
@@ -67,8 +70,13 @@ export const serve = defineCommand({
   },
 });
 
-/** @throws CommandError when both are the same */
-function assertApart(adminPort: number | undefined, port: number): void {
+/** @throws CommandError where the port is the receiver's own, or there is none for the address */
+function assertAdmin(adminPort: number | undefined, adminHost: string | undefined, port: number): void {
+  if (adminPort === undefined && adminHost !== undefined)
+    throw new CommandError(
+      EXIT.usage,
+      `--admin-host got ${adminHost}, but without --admin-port nobody is told. Give that too.`,
+    );
   if (adminPort === undefined || adminPort === 0 || adminPort !== port) return;
   throw new CommandError(EXIT.usage, `--admin-port got ${adminPort}, expected another port than --port.`);
 }

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { dial, freePort, headersText, send, type Sent } from "../support/http.ts";
@@ -9,6 +10,10 @@ import { until } from "../support/turns.ts";
 import { startCli } from "./child.ts";
 import { runCli, type RunOptions } from "./in-process.ts";
 
+const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+const noIpv6 = !addresses.some(({ address }) => address === "::1");
+/** An address of this machine beside 127.0.0.1. */
+const elsewhere = addresses.find(({ family, internal }) => family === "IPv4" && !internal)?.address ?? "127.0.0.2";
 const env = { SIGNING_SECRET: "a secret of these tests" };
 
 describe("hookline serve --admin-port", () => {
@@ -62,7 +67,7 @@ describe("hookline serve --admin-port", () => {
     expect(new URL(admin).hostname).toBe("127.0.0.1");
     for (const host of ["127.0.0.1", "localhost", "LOCALHOST", "[::1]", `localhost:${port}`, `[::1]:${port}`])
       expect([host, (await ask(`${admin}/livez`, { headers: { Host: host } })).status]).toEqual([host, 200]);
-    for (const host of ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2", "[::2]"]) {
+    for (const host of ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", "[::2]"]) {
       const { status, body } = await ask(`${admin}/stats`, { headers: { Host: host } });
       expect([host, status, Object.keys(JSON.parse(body) as object)]).toEqual([host, 403, ["error"]]);
     }
@@ -77,6 +82,56 @@ describe("hookline serve --admin-port", () => {
   test("stays on 127.0.0.1 when deliveries may come from elsewhere", async () => {
     const { admin } = await serve(["--host", "0.0.0.0"]);
     expect(new URL(admin).hostname).toBe("127.0.0.1");
+  });
+
+  test("with --admin-host tells whoever reaches that address, by whatever name", async () => {
+    const { admin, url, port } = await serve(["--admin-host", "0.0.0.0"]);
+    expect([new URL(admin).hostname, new URL(url).hostname]).toEqual(["0.0.0.0", "127.0.0.1"]);
+    for (const address of [elsewhere, "127.0.0.1"])
+      for (const host of [`${address}:${port}`, "inbox.svc.cluster.local"])
+        expect([
+          address,
+          host,
+          (await ask(`http://${address}:${port}/readyz`, { headers: { Host: host } })).status,
+        ]).toEqual([address, host, 200]);
+    const wire = await dial(port);
+    wire.write("GET /livez HTTP/1.0\r\n\r\n");
+    await wire.closed;
+    expect(wire.text()).toContain("200 OK");
+  });
+
+  test("with --admin-host listens on the one address that it names", async () => {
+    const { admin, port } = await serve(["--admin-host", elsewhere]);
+    expect(admin).toBe(`http://${elsewhere}:${port}`);
+    expect(await ask(`${admin}/livez`, { headers: { Host: elsewhere } })).toMatchObject({ status: 200 });
+  });
+
+  test.skipIf(noIpv6)("with --admin-host :: is reached by IPv6 and by IPv4", async () => {
+    const { admin, port } = await serve(["--admin-host", "::"]);
+    expect(admin).toBe(`http://[::]:${port}`);
+    for (const host of ["[::1]", "127.0.0.1"])
+      expect(await ask(`http://${host}:${port}/livez`, { headers: { Host: "pod" } })).toMatchObject({ status: 200 });
+  });
+
+  test.each(["localhost", "127.0.0.1", ...(noIpv6 ? [] : ["::1"])])(
+    "with --admin-host %s is for this machine alone, as without",
+    async (address) => {
+      const { admin } = await serve(["--admin-host", address]);
+      expect(await ask(`${admin}/livez`)).toMatchObject({ status: 200 });
+      expect(await ask(`${admin}/livez`, { headers: { Host: "evil.example" } })).toMatchObject({ status: 403 });
+    },
+  );
+
+  test("--admin-host has nothing to say where there is no --admin-port", async () => {
+    const cli = runCli(["serve", "--port", "0", "--admin-host", "0.0.0.0"], { env });
+    expect(await cli.ended).toBe(2);
+    expect(cli.err()).toContain("--admin-host got 0.0.0.0, but without --admin-port nobody is told.");
+  });
+
+  test("an --admin-host that is not this machine's is told by its flag", async () => {
+    const cli = runCli(["serve", "--port", "0", "--admin-port", "0", "--admin-host", "203.0.113.7"], { env });
+    expect(await cli.ended).toBe(1);
+    expect(cli.err()).toContain("203.0.113.7 is no address of this machine. --admin-host takes one of its own");
   });
 
   test("ends after the receiver's own server: until then it says that nothing is taken in", async () => {
