@@ -18,15 +18,15 @@ const TRY_AGAIN_MS = 1_000;
 export interface Dispatcher {
   /** This process has the worker's place. */
   begin(): void;
+  /** It has it no more, and may have it again later: nothing more is expanded or claimed until then. */
+  end(): void;
   /** There may be something to claim. Cheap: many calls in one turn are one look. */
   wake(): void;
   /** There may be something to expand: a newer delivery must not be expanded before it. */
   fallBehind(): void;
   /** Claims that ended without this process settling them. */
   lost(claims: readonly Claim[]): void;
-  /** From `begin` to `stop`. */
-  working(): boolean;
-  /** From the end of the sweep to `stop`: what comes before is kept unexpanded, because what waited longer goes first. */
+  /** From the end of the sweep to `end` or `stop`: what comes before is kept unexpanded, because what waited longer goes first. */
   expanding(): boolean;
   /** Nothing due and nothing running. */
   idle(): Promise<void>;
@@ -66,7 +66,8 @@ export function createDispatcher(
   const backlog = createBacklog(parts, { inbox, stopped: () => !working, expanded, wake });
   let working = false;
   let stopped = false;
-  let swept = false;
+  let swept = false; // nothing is expanded or claimed before the sweep
+  let sweeping: object | undefined;
   let looking = false;
   let claimedThisTurn = 0;
   let lookAgain = false;
@@ -77,13 +78,13 @@ export function createDispatcher(
   function wake(): void {
     exhausted = false;
     lookAgain = true;
-    if (working && !looking) void look();
+    if (swept && !looking) void look();
   }
 
   async function look(): Promise<void> {
     looking = true;
     try {
-      while (lookAgain && working) {
+      while (lookAgain && swept) {
         lookAgain = false;
         // A part at a time: what is expanded is handled while the rest of a long backlog waits.
         if (behind && (await backlog.expand())) lookAgain = true;
@@ -117,10 +118,15 @@ export function createDispatcher(
   }
 
   const ended = (): boolean =>
-    !looking && claiming.givingBack() === 0 && runner.running() === 0 && runner.settling() === 0;
+    !looking &&
+    sweeping === undefined &&
+    claiming.givingBack() === 0 &&
+    runner.running() === 0 &&
+    runner.settling() === 0;
   const idle = (): boolean => !working || (!lookAgain && exhausted && claiming.waiting() === 0 && ended());
 
   async function sweep(): Promise<void> {
+    const mine = (sweeping = {});
     try {
       await backlog.reopen();
     } catch (error) {
@@ -129,18 +135,31 @@ export function createDispatcher(
         "unhandled jobs could not be looked at: they wait for the next start",
       );
     }
-    swept = true;
-    looking = false;
+    // Another one took its place where the process lost its own meanwhile, and had it again.
+    if (sweeping !== mine) return;
+    sweeping = undefined;
+    swept = working;
     wake();
     rests.tell();
   }
 
+  function rest(): void {
+    working = false;
+    swept = false;
+    lookAt(undefined);
+    claiming.stop();
+  }
+
   return {
     begin() {
-      if (stopped) return;
+      if (stopped || working) return;
       working = true;
-      looking = true; // nothing is expanded or claimed before the sweep
+      behind = true;
       void sweep();
+    },
+    end() {
+      rest();
+      rests.tell();
     },
     wake,
     fallBehind() {
@@ -148,8 +167,7 @@ export function createDispatcher(
       wake();
     },
     lost: claiming.lost,
-    working: () => working,
-    expanding: () => working && swept,
+    expanding: () => swept,
     async idle() {
       if (!idle()) wake();
       await rests.when(idle);
@@ -157,10 +175,8 @@ export function createDispatcher(
     async stop(drainMs) {
       const released = (): number => claiming.givenBack() + runner.released();
       const [doneBefore, releasedBefore] = [runner.done(), released()];
-      working = false;
       stopped = true;
-      lookAt(undefined);
-      claiming.stop();
+      rest();
       await within(drainMs - ABORT_BEFORE_END_MS, rests.when(ended), { clock, late: undefined });
       if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
       await within(Math.min(drainMs, ABORT_BEFORE_END_MS), rests.when(ended), { clock, late: undefined });

@@ -21,6 +21,8 @@ export interface InboxStats {
   readonly blockedLanes: number;
   /** When the oldest delivery was received that waits to be expanded, or has a job that waits. */
   readonly oldestWaitingAt: number | undefined;
+  /** Whether any process works on it; undefined where that is not known. */
+  readonly isWorkedOn?: boolean | undefined;
   /** Where it is on a disk. */
   readonly disk?: InboxDisk;
 }

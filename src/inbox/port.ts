@@ -38,7 +38,7 @@ export interface WritingInbox<K extends Keeps = Keeps> extends Inbox<K> {
   readonly tombstones: Tombstones;
   /** Whether the next `keep` can succeed, with the cause if not. Cheap: asked at every health check. */
   ready(): Readiness;
-  /** Ends what `open` began. Everything kept stays. */
+  /** Ends what `open` began, also where that or `work` is still under way. Everything kept stays. */
   close(): Promise<void>;
   /** Handlers outlive the receiver's close: what is kept open for them is not to keep the process. */
   unref?(): void;
@@ -46,7 +46,10 @@ export interface WritingInbox<K extends Keeps = Keeps> extends Inbox<K> {
 
 /** The working half: what a process with handlers needs beyond the writing one. */
 export interface WorkingInbox<K extends Keeps = Keeps> extends WritingInbox<K> {
-  /** Asks for the worker's place; resolves when it is had (`begin` was called) or another has it and this process stands by. */
+  /**
+   * Asks for the worker's place; resolves when it is had (`begin` was called) or another has it and this process stands by. Where it
+   * rejects, nothing of it is left: another process can have the place, and the next call asks anew.
+   */
   work(worker: Worker): Promise<void>;
   /** The oldest deliveries that are not wholly expanded, in order; none while there is no room for their jobs. */
   unexpanded(max: number): Promise<readonly Unexpanded[]>;
@@ -65,10 +68,12 @@ export interface WorkingInbox<K extends Keeps = Keeps> extends WritingInbox<K> {
   readonly capabilities: Capabilities;
 }
 
-/** What an inbox tells the process that works on it. All of it is lossy but `begin`: the worker also looks by itself. */
+/** What an inbox tells the process that works on it. All of it is lossy but `begin` and `end`: the worker also looks by itself. */
 export interface Worker {
   /** This process works from now on. */
   begin(): void;
+  /** It does not any more: another one took over. It stands by, and `begin` may come again. */
+  end(): void;
   /** There may be something to expand or to claim. */
   wake(): void;
   /** These claims ended without being settled: their handlers are to stop, their outcome will not count. */

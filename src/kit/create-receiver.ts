@@ -19,6 +19,7 @@ import { setInternals } from "./internals.ts";
 import { createJobHands } from "./jobs.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import { createOpening } from "./opening.ts";
+import { createReceiverStates } from "./receiver-states.ts";
 import { resolveOptions, type ReceiverOptions } from "./options.ts";
 import type { EventName } from "../protocol/events.ts";
 import { createBrake } from "../receiver/brake.ts";
@@ -61,9 +62,12 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const apart = keepsRequestsApart(platform);
   const secrets = createSecretLookup(options.secret, { clock, deadlineMs: resolved.secretDeadlineMs, apart });
   const host = { name: resolved.name, clock, log, dedupeWindowMs: resolved.dedupeWindowMs };
-  const opening = createOpening(inbox, host, { deadlineMs: resolved.keepDeadlineMs, clock });
+  const states = createReceiverStates();
+  const closing = (): boolean => states.isClosing;
+  const opening = createOpening(inbox, host, { states, deadlineMs: resolved.keepDeadlineMs, clock });
   const unsubscriber = createUnsubscriber({
     opened: opening.opened,
+    assertOpen: () => lifecycle.assertOpen(),
     tombstones: inbox.tombstones,
     brake,
     log,
@@ -110,7 +114,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     clock,
   });
   const freezing = createFreezing({ keeps: inbox.keeps, platform, log });
-  const lifecycle = createLifecycle({ inbox, opening, secrets, handlers, work, direct, keeper, clock, log });
+  const lifecycle = createLifecycle({ states, inbox, opening, secrets, handlers, work, direct, keeper, clock, log });
   const hands = createJobHands({
     inbox: working,
     opened: opening.opened,
@@ -121,11 +125,11 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const health = createHealth({
     inbox,
     opening,
-    closing: lifecycle.closing,
+    states,
     secrets,
     working,
     work,
-    role: lifecycle.role,
+    startFailure: lifecycle.startFailure,
     brake,
     recent,
     subscriptions,
@@ -140,7 +144,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     log: throttled,
     intake,
     secrets,
-    closing: lifecycle.closing,
+    closing,
     opened: opening.inTime,
     tombstones: inbox.tombstones,
     gate: () => gate,
@@ -206,7 +210,13 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
       await receiver.close();
     },
   };
-  setInternals(receiver, { clock, works: working !== undefined, handles: handlers.some, expandedListeners: listeners });
+  setInternals(receiver, {
+    clock,
+    state: () => states.current,
+    works: working !== undefined,
+    handles: handlers.some,
+    expandedListeners: listeners,
+  });
   return receiver;
 }
 

@@ -11,7 +11,7 @@ import type { Jobs } from "./jobs-face.ts";
 
 /** What a receiver has done since it was made, in this process. */
 export interface Stats {
-  /** `receiving`: `start()` was not called; `standby`: another process works on this inbox; `working`: this one does. */
+  /** `receiving`: `start()` was not called, or has not held; `standby`: another process works on this inbox; `working`: this one does. */
   readonly role: "receiving" | "standby" | "working";
   /** Answers by status. */
   readonly answered: Readonly<Record<number, number>>;

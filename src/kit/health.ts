@@ -4,7 +4,7 @@ import type { WorkingInbox } from "../inbox/port.ts";
 import type { Logger } from "../log.ts";
 import type { Brake } from "../receiver/brake.ts";
 import type { ErroredSubscriptions } from "./errored-subscriptions.ts";
-import type { Health, Stats } from "./face.ts";
+import type { Health } from "./face.ts";
 import type { Freezing } from "./freezing.ts";
 import type { Opening } from "./opening.ts";
 import { diskProblems } from "./problems/disk.ts";
@@ -13,6 +13,7 @@ import { whyNotReady, type ReceivingState } from "./problems/receiving.ts";
 import { refusedProblems } from "./problems/refused.ts";
 import { subscriptionProblems } from "./problems/subscriptions.ts";
 import { workingProblems } from "./problems/working.ts";
+import type { ReceiverStates } from "./receiver-states.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
 import type { Work } from "./work.ts";
 
@@ -21,7 +22,8 @@ export interface HealthParts extends ReceivingState {
   /** Undefined where the inbox has no working half. */
   readonly working: WorkingInbox | undefined;
   readonly work: Pick<Work, "stuck" | "jammed">;
-  readonly role: () => Stats["role"];
+  readonly states: Pick<ReceiverStates, "current" | "isClosing">;
+  readonly startFailure: () => { readonly error: unknown } | undefined;
   readonly brake: Pick<Brake, "held">;
   readonly recent: RecentRefusals;
   readonly subscriptions: Pick<ErroredSubscriptions, "list">;
@@ -34,13 +36,25 @@ export interface HealthParts extends ReceivingState {
 
 /** What `receiver.health()` says. Costs nothing while nobody asks. */
 export function createHealth(parts: HealthParts): () => Promise<Health> {
-  const { opening, closing, working, work, role, brake, recent, subscriptions, freezing, unhandledNames, clock, log } =
-    parts;
+  const {
+    opening,
+    states,
+    startFailure,
+    working,
+    work,
+    brake,
+    recent,
+    subscriptions,
+    freezing,
+    unhandledNames,
+    clock,
+    log,
+  } = parts;
 
   /** One turn is enough for an inbox in memory; a slower one is found open at the next call. */
   async function open(): Promise<void> {
-    if (closing() || opening.isOpen()) return;
-    if (!opening.begun()) {
+    if (states.isClosing || opening.isOpen()) return;
+    if (states.current !== "opening") {
       opening
         .opened()
         .catch((error: unknown) =>
@@ -80,7 +94,7 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
         ...silent,
         ...diskProblems(stats.disk, clock.now()),
         ...freezing.problems(),
-        ...workingProblems({ ...state, role: role(), closing: closing() }),
+        ...workingProblems({ ...state, state: states.current, startFailure: startFailure() }),
       ],
       waiting: stats.waiting + stats.unexpanded,
       oldestWaitingMs,

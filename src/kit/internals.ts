@@ -2,10 +2,12 @@ import type { Clock } from "../clock.ts";
 import type { ExpandedListener } from "../dispatch/news.ts";
 import { UsageError } from "../errors.ts";
 import type { Receiver } from "./face.ts";
+import type { ReceiverState } from "./receiver-states.ts";
 
 /** What tools that come with the package may see of a receiver. */
 export interface Internals {
   readonly clock: Clock;
+  readonly state: () => ReceiverState;
   /** Its inbox has a working half. */
   readonly works: boolean;
   /** A handler was registered. */

@@ -1,29 +1,30 @@
 import type { Clock } from "../clock.ts";
 import type { DirectHandling } from "../dispatch/handle.ts";
 import type { Handlers } from "../dispatch/handlers.ts";
-import { ClosedError } from "../errors.ts";
 import type { WritingInbox } from "../inbox/port.ts";
 import type { Logger } from "../log.ts";
 import type { Keeper } from "../receiver/keep.ts";
 import type { SecretLookup } from "../receiver/ring.ts";
 import { within } from "../within.ts";
 import type { Closed, Stats } from "./face.ts";
-import type { Opening } from "./opening.ts";
+import { toClosed, type Opening } from "./opening.ts";
+import type { ReceiverStates } from "./receiver-states.ts";
 import type { Work } from "./work.ts";
 
 /** A receiver's start and end. */
 export interface Lifecycle {
   start(): Promise<void>;
   close(drainMs: number): Promise<Closed>;
-  /** `close` was called. */
-  closing(): boolean;
   /** @throws ClosedError `closed` */
   assertOpen(): void;
   role(): Stats["role"];
+  /** Why the last `start()` rejected; undefined where none did, or a later one held. */
+  startFailure(): { readonly error: unknown } | undefined;
 }
 
 export interface LifecycleParts {
-  readonly inbox: WritingInbox;
+  readonly states: ReceiverStates;
+  readonly inbox: Pick<WritingInbox, "unref">;
   readonly opening: Opening;
   readonly secrets: SecretLookup;
   readonly handlers: Handlers;
@@ -38,26 +39,41 @@ export interface LifecycleParts {
 const INBOX_CLOSE_MS = 1_000;
 
 export function createLifecycle(parts: LifecycleParts): Lifecycle {
-  const { inbox, opening, secrets, handlers, work, direct, keeper, clock, log } = parts;
-  let starting: Promise<void> | undefined;
+  const { states, inbox, opening, secrets, handlers, work, direct, keeper, clock, log } = parts;
+  /** `close` gives it up: nobody is to wait for an inbox that never answers. */
+  let starting: { readonly done: Promise<void>; readonly giveUp: () => void } | undefined;
   let closing: Promise<Closed> | undefined;
+  let startFailure: { readonly error: unknown } | undefined;
 
   function assertOpen(): void {
-    if (closing === undefined) return;
-    throw new ClosedError("closed", "The receiver is closed.", { fix: "Make a new one with `createReceiver`." });
+    if (states.isClosing) throw toClosed();
   }
 
   async function start(): Promise<void> {
-    work.assertPossible();
-    secrets.assert();
-    handlers.seal();
-    await opening.opened();
-    assertOpen();
-    await work.start();
-    assertOpen();
+    try {
+      work.assertPossible();
+      secrets.assert();
+      handlers.seal();
+      await opening.opened();
+      if (states.take("start"))
+        await work.start({ begun: () => states.take("begun"), ended: () => states.take("ended") });
+      states.take("stood-by");
+      startFailure = undefined;
+    } catch (error) {
+      startFailure = { error };
+      if (states.take("start-failed")) work.end();
+      throw error;
+    }
+  }
+
+  function begin(): NonNullable<typeof starting> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    return { done: Promise.race([start(), promise]), giveUp: () => reject(toClosed()) };
   }
 
   async function close(drainMs: number): Promise<Closed> {
+    states.take("close");
+    starting?.giveUp();
     const kept = within(drainMs, keeper.drained(), { clock, late: undefined });
     const [worked, handled] = await Promise.all([work.stop(drainMs), direct.stop(drainMs), kept]);
     const closed = closeInbox();
@@ -68,33 +84,42 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
 
   /** A handler that outlives the close still settles: its inbox is closed after it. */
   async function closeInbox(): Promise<void> {
-    if (!opening.begun()) return;
     try {
       await work.ended();
-      await inbox.close();
+      await opening.close();
     } catch (error) {
       log.error({ err: error, code: "inbox-close-failed" }, "the inbox did not close well");
     }
+    states.take("closed");
   }
 
   return {
     async start() {
       assertOpen();
-      const begun = (starting ??= start());
+      if (ROLES[states.current] !== "receiving") return;
+      const mine = (starting ??= begin());
       try {
-        await begun;
-      } catch (error) {
+        await mine.done;
+      } finally {
         // What was missing may be there next time.
-        if (starting === begun) starting = undefined;
-        throw error;
+        if (starting === mine) starting = undefined;
       }
     },
     close: (drainMs) => (closing ??= close(drainMs)),
-    closing: () => closing !== undefined,
     assertOpen,
-    role() {
-      if (work.working()) return "working";
-      return starting === undefined || closing !== undefined ? "receiving" : "standby";
-    },
+    role: () => ROLES[states.current],
+    startFailure: () => startFailure,
   };
 }
+
+const ROLES: Readonly<Record<ReceiverStates["current"], Stats["role"]>> = {
+  idle: "receiving",
+  opening: "receiving",
+  unavailable: "receiving",
+  receiving: "receiving",
+  starting: "receiving",
+  standby: "standby",
+  working: "working",
+  closing: "receiving",
+  closed: "receiving",
+};

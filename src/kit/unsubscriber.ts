@@ -22,6 +22,8 @@ export interface Unsubscriber {
 export interface UnsubscriberParts {
   /** Resolves when the inbox is open. */
   readonly opened: () => Promise<void>;
+  /** For the user's own calls: handlers may go on while the receiver closes. @throws ClosedError `closed` */
+  readonly assertOpen: () => void;
   readonly tombstones: Tombstones;
   readonly brake: Brake;
   readonly log: Logger;
@@ -31,7 +33,7 @@ export interface UnsubscriberParts {
 }
 
 export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
-  const { opened, tombstones, brake, log, observers, unwanted } = parts;
+  const { opened, assertOpen, tombstones, brake, log, observers, unwanted } = parts;
   const put: Unsubscriber["put"] = async (tombstone) => {
     const { subscription, source, reason } = tombstone;
     if (!Number.isSafeInteger(subscription))
@@ -50,7 +52,10 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
   };
 
   return {
-    put,
+    async put(tombstone) {
+      assertOpen();
+      await put(tombstone);
+    },
     async byHandler({ subscription }, source, reason) {
       if (subscription === undefined)
         throw new UsageError("subscription-invalid", "This event names no subscription.", {
@@ -72,6 +77,7 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
       await put({ subscription, source, reason });
     },
     async lift(subscription, source) {
+      assertOpen();
       await opened();
       await tombstones.lift(subscription, source);
       log.info({ code: "resubscribed", subscription, source }, "a subscription is wanted again");

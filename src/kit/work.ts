@@ -14,8 +14,9 @@ export interface Work extends Pick<KeeperOptions, "expand" | "kept"> {
   /** @throws UsageError `inbox-cannot-work` */
   assertPossible(): void;
   /** Asks for the worker's place. */
-  start(): Promise<void>;
-  working(): boolean;
+  start(place: PlaceListener): Promise<void>;
+  /** This process works no more, but may begin again. */
+  end(): void;
   wake(): void;
   idle(): Promise<void>;
   stop(drainMs: number): Promise<Closed>;
@@ -24,6 +25,12 @@ export interface Work extends Pick<KeeperOptions, "expand" | "kept"> {
   stuck(): number;
   /** So many of them that nothing more is claimed. */
   jammed(): boolean;
+}
+
+/** Who is told first of the worker's place. False: it means nothing any more. */
+interface PlaceListener {
+  begun(): boolean;
+  ended(): boolean;
 }
 
 /** A commit expands no more events than this: the loop must not stop for one batch. */
@@ -41,9 +48,14 @@ export function createWork(inbox: WorkingInbox | undefined, parts: WorkParts, ne
         fix: "Call `receiver.handle(delivery)` in the consumer of the queue behind it; mounts work without start().",
       });
     },
-    async start() {
+    async start({ begun, ended }) {
       await inbox?.work({
-        begin: () => dispatcher?.begin(),
+        begin() {
+          if (begun()) dispatcher?.begin();
+        },
+        end() {
+          if (ended()) dispatcher?.end();
+        },
         wake: () => dispatcher?.fallBehind(),
         lost: (claims) => dispatcher?.lost(claims),
       });
@@ -72,7 +84,7 @@ export function createWork(inbox: WorkingInbox | undefined, parts: WorkParts, ne
       if (kept.expanded && events !== undefined) news.expanded({ id: kept.id, delivery }, events, kept);
       else dispatcher?.fallBehind();
     },
-    working: () => dispatcher?.working() ?? false,
+    end: () => dispatcher?.end(),
     wake: () => dispatcher?.wake(),
     idle: async () => dispatcher?.idle(),
     stop: async (drainMs) => (await dispatcher?.stop(drainMs)) ?? { done: 0, released: 0, stuck: 0 },

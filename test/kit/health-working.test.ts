@@ -6,6 +6,7 @@ import { codesOf, problemsOf, toTold } from "../support/health.ts";
 import { altered } from "../support/inboxes.ts";
 import { bodyOf, bookingBody, makeDelivery, trackingBody, tracked } from "../support/make-delivery.ts";
 import { emails, failing, heldHandler, rig } from "../support/rig.ts";
+import { watch } from "../support/turns.ts";
 import { toStored } from "../../src/inbox/delivery.ts";
 
 const MINUTE_MS = 60_000;
@@ -28,7 +29,7 @@ describe("kept deliveries that no process works on are a problem", () => {
   test("not of one that is about to work", async () => {
     const { receiver, send } = rig({ inbox: altered(() => ({ work: () => new Promise(() => {}) })) });
     await send();
-    void receiver.start();
+    watch(receiver.start());
     expect(await receiver.health()).toMatchObject({ waiting: 1, problems: [] });
   });
 

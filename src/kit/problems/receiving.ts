@@ -2,21 +2,21 @@ import type { Readiness } from "../../inbox/inbox-stats.ts";
 import type { WritingInbox } from "../../inbox/port.ts";
 import type { SecretLookup } from "../../receiver/ring.ts";
 import type { Opening } from "../opening.ts";
+import type { ReceiverStates } from "../receiver-states.ts";
 import { detailOf, toProblem, type Problem } from "./problem.ts";
 import type { ProblemCode } from "./table.ts";
 
 export interface ReceivingState {
-  /** `receiver.close` was called. */
-  readonly closing: () => boolean;
+  readonly states: Pick<ReceiverStates, "isClosing">;
   readonly secrets: Pick<SecretLookup, "assert">;
   readonly opening: Pick<Opening, "isOpen" | "failure">;
   readonly inbox: Pick<WritingInbox, "ready">;
 }
 
 /** Why the next delivery would get 503; empty where it would not. */
-export function whyNotReady({ closing, secrets, opening, inbox }: ReceivingState): readonly Problem[] {
+export function whyNotReady({ states, secrets, opening, inbox }: ReceivingState): readonly Problem[] {
   // Once it closes, nothing else matters: its inbox is closed as well.
-  if (closing()) return [toProblem("closing")];
+  if (states.isClosing) return [toProblem("closing")];
   return [...secretProblems(secrets), ...(opening.isOpen() ? inboxProblems(inbox) : openingProblems(opening))];
 }
 

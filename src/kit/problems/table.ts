@@ -27,6 +27,7 @@ export type ProblemCode =
   | "inbox-silent"
   | "inbox-reopened"
   | "may-freeze"
+  | "start-failed"
   | "nobody-works"
   | "lag"
   | "handlers-stuck"
@@ -137,6 +138,10 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
   "may-freeze": {
     meaning: "This platform may freeze or end the process after the answer, and what is kept here goes with it.",
     fix: 'Mount with `{ answer: "after-handlers", deadlineMs }`, or take `forwardInbox` and let its queue\'s consumer call `receiver.handle`.',
+  },
+  "start-failed": {
+    meaning: "This process only receives: its last `start()` rejected.",
+    fix: "See what it rejected with, and call `receiver.start()` again: what is kept until then waits.",
   },
   "nobody-works": {
     meaning: "Deliveries are kept, and nobody handles them: this process only receives.",

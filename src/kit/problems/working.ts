@@ -1,14 +1,15 @@
 import type { InboxStats } from "../../inbox/inbox-stats.ts";
 import type { WorkingInbox } from "../../inbox/port.ts";
-import type { Stats } from "../face.ts";
-import { countOf, toProblem, type Problem } from "./problem.ts";
+import type { ReceiverState } from "../receiver-states.ts";
+import { countOf, detailOf, toProblem, type Problem } from "./problem.ts";
 
 export interface WorkingState {
   /** Undefined where the inbox has no working half. */
   readonly inbox: WorkingInbox | undefined;
   readonly stats: InboxStats;
-  readonly role: Stats["role"];
-  readonly closing: boolean;
+  readonly state: ReceiverState;
+  /** Why the last `start()` rejected. */
+  readonly startFailure: { readonly error: unknown } | undefined;
   readonly oldestWaitingMs: number;
   /** Handlers past their grace, and whether so many that nothing new is begun. */
   readonly stuck: number;
@@ -19,11 +20,15 @@ export interface WorkingState {
 
 /** Whoever waits longer than this, milliseconds, waits too long. */
 const LAG_MS = 5 * 60 * 1_000;
+/** A deploy's new worker needs no longer than this to begin, milliseconds. */
+const TAKE_OVER_MS = 10_000;
+/** In these this process does not work, and does not stand by either. */
+const IDLE: ReadonlySet<ReceiverState> = new Set(["idle", "opening", "unavailable", "receiving"]);
 
 /** What keeps events from their handlers. */
 export function workingProblems(state: WorkingState): readonly Problem[] {
   const { stats, stuck, jammed } = state;
-  const problems: Problem[] = [...waitingProblems(state)];
+  const problems: Problem[] = [...startProblems(state), ...waitingProblems(state)];
   if (stuck > 0 && !jammed) problems.push(toProblem("handlers-stuck", { got: `Now: ${countOf(stuck, "handler")}.` }));
   if (stats.blockedLanes > 0)
     problems.push(toProblem("lanes-blocked", { got: `Now: ${countOf(stats.blockedLanes, "lane")}.` }));
@@ -31,13 +36,18 @@ export function workingProblems(state: WorkingState): readonly Problem[] {
   return [...problems, ...unhandledProblems(state)];
 }
 
-function waitingProblems({ inbox, stats, role, closing, oldestWaitingMs }: WorkingState): readonly Problem[] {
+function startProblems({ state, startFailure }: WorkingState): readonly Problem[] {
+  if (startFailure === undefined || !IDLE.has(state)) return [];
+  return [toProblem("start-failed", detailOf(startFailure.error))];
+}
+
+function waitingProblems({ inbox, stats, state, oldestWaitingMs }: WorkingState): readonly Problem[] {
   const late = oldestWaitingMs > LAG_MS;
-  const idle = role === "receiving" && !closing;
-  // Where others can work on it too, they get their time before it is said that they do not.
-  if (idle && stats.waiting + stats.unexpanded > 0 && (late || inbox?.capabilities.shared === false)) {
+  if (IDLE.has(state) && stats.waiting + stats.unexpanded > 0) {
+    // Where others can work on it too, they get their time before it is said that they do not.
+    const graceMs = inbox?.capabilities.shared === false ? -1 : stats.isWorkedOn === false ? TAKE_OVER_MS : LAG_MS;
     const got = `Now: ${countOf(stats.waiting, "job")}, and ${stats.unexpanded} not expanded yet.`;
-    return [toProblem("nobody-works", { got })];
+    if (oldestWaitingMs > graceMs) return [toProblem("nobody-works", { got })];
   }
   return late ? [toProblem("lag", { got: `It waits for ${Math.floor(oldestWaitingMs / 1_000)} s.` })] : [];
 }

@@ -47,6 +47,7 @@ export async function openBench(subject: InboxSubject, dedupeWindowMs: number = 
     await current.open(host);
     await current.work({
       begin: () => (heard.begun += 1),
+      end() {},
       wake: () => (heard.woken += 1),
       lost: (claims) => void heard.lost.push(...claims),
     });

@@ -3,7 +3,7 @@ import type { InboxPromises } from "./bench.ts";
 import { mail, raw, told } from "./deliveries.ts";
 import { claimAll, claimOne, done, keepAll, recordsOf, settleAll } from "./verbs.ts";
 
-const worker = { begin() {}, wake() {}, lost() {} };
+const worker = { begin() {}, end() {}, wake() {}, lost() {} };
 
 export const opening: InboxPromises = {
   "open: Called once before any other verb, and again after a failure; resolves when deliveries can be kept.": {

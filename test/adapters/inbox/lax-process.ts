@@ -8,6 +8,6 @@ import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 process.umask(0);
 const inbox = asWorking(asWriting(sqliteInbox(process.argv[2] ?? "", { minFreeDiskBytes: 0 })));
 await inbox?.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 60_000 });
-await inbox?.work({ begin() {}, wake() {}, lost() {} });
+await inbox?.work({ begin() {}, end() {}, wake() {}, lost() {} });
 await inbox?.keep([mail(["a"])]);
 console.log("kept");

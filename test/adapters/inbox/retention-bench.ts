@@ -34,7 +34,7 @@ export async function retentionBench(options: Partial<SqliteOptions> = {}) {
 
   async function begin(): Promise<void> {
     await inbox.open(host);
-    await inbox.work({ begin() {}, wake() {}, lost() {} });
+    await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
   }
 
   await begin();

@@ -19,7 +19,7 @@ async function standby(file: string) {
   const seen = { begun: false };
   await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 1 });
   onTestFinished(() => inbox.close());
-  await inbox.work({ begin: () => void (seen.begun = true), wake() {}, lost() {} });
+  await inbox.work({ begin: () => void (seen.begun = true), end() {}, wake() {}, lost() {} });
   return { inbox, seen };
 }
 

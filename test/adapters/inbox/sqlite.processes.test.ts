@@ -23,7 +23,7 @@ test("a stand-by takes over within a second of the worker's death, and never whi
   await standby.open({ name: "default", clock, log: toLogger(false), dedupeWindowMs: 60_000 });
   onTestFinished(() => standby.close());
   let works = false;
-  await standby.work({ begin: () => void (works = true), wake() {}, lost() {} });
+  await standby.work({ begin: () => void (works = true), end() {}, wake() {}, lost() {} });
   worker.kill("SIGSTOP");
   await clock.advance(60_000);
   expect(works).toBe(false);

@@ -141,7 +141,7 @@ function cursorIn(file: string): number {
 async function fill(file: string, entries: Parameters<typeof mail>[0]): Promise<void> {
   const inbox: WorkingInbox = createSqliteInbox({ file });
   await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 60_000 });
-  await inbox.work({ begin() {}, wake() {}, lost() {} });
+  await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
   await keepAll(inbox, ...Array.from({ length: JOBS / entries.length }, () => mail(entries, fresh)));
   await inbox.close();
 }

@@ -46,6 +46,7 @@ export async function workOn(file: string, say: (line: string) => unknown, work:
       say("worker");
       wake();
     },
+    end() {},
     wake,
     lost: (claims) => work.lost?.(claims),
   });

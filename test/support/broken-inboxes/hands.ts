@@ -29,13 +29,13 @@ export const handsBugs: readonly Bug[] = [
   },
   {
     it: "does not tell the worker that erase took its claims",
-    wrong: (own) => ({ work: ({ begin, wake }) => own.work({ begin, wake, lost() {} }) }),
+    wrong: (own) => ({ work: (worker) => own.work({ ...worker, lost() {} }) }),
     caught: "lost: erase tells the worker which of its claims are lost",
     notByModel: true,
   },
   {
     it: "wakes nobody after a replay",
-    wrong: (own) => ({ work: ({ begin, lost }) => own.work({ begin, wake() {}, lost }) }),
+    wrong: (own) => ({ work: (worker) => own.work({ ...worker, wake() {} }) }),
     caught: "wake: a replay wakes the worker",
     notByModel: true,
   },

@@ -1,0 +1,93 @@
+import type { Inbox, Keeps } from "hookline";
+import type { Worker, WorkingInbox } from "../../src/inbox/port.ts";
+
+/** Where an inbox can be held up: `worked` is after the place was asked for, and `work` before. */
+type Verb = "open" | "work" | "worked" | "keep" | "close";
+
+/** An inbox that fails or waits where it is told to, and whose worker's place comes and goes on command. */
+export interface CommandedInbox<K extends Keeps> {
+  readonly inbox: Inbox<K>;
+  /** What waits there goes on. */
+  obey(verb: Verb): void;
+  /** What waits there fails. */
+  fail(verb: Verb): void;
+  hold(verb: Verb): void;
+  /** Another process has the worker's place. */
+  take(): void;
+  give(): void;
+}
+
+/** @param own with the writing half alone, or both */
+export function commandedInbox<K extends Keeps>(own: Inbox<K>): CommandedInbox<K> {
+  const verbs = own as WorkingInbox<K>;
+  const orders = new Map<Verb, "fail" | "hold">();
+  const waiting = new Map<Verb, (error?: Error) => void>();
+  let worker: Worker | undefined;
+  let hasBegun = false;
+  let isTaken = false;
+
+  const refusal = (verb: Verb): Error => new Error(`no ${verb}`);
+
+  async function pass(verb: Verb): Promise<void> {
+    if (orders.get(verb) === "fail") throw refusal(verb);
+    if (orders.get(verb) !== "hold") return;
+    await new Promise<void>((resolve, reject) => {
+      waiting.set(verb, (error) => (error === undefined ? resolve() : reject(error)));
+    });
+  }
+
+  function goOn(verb: Verb, error?: Error): void {
+    waiting.get(verb)?.(error);
+    waiting.delete(verb);
+  }
+
+  async function work(given: Worker): Promise<void> {
+    await pass("work");
+    worker = given;
+    await verbs.work({
+      ...given,
+      begin() {
+        hasBegun = true;
+        if (!isTaken) given.begin();
+      },
+    });
+    await pass("worked");
+  }
+
+  const inbox: WorkingInbox<K> = {
+    ...verbs,
+    async open(host) {
+      await pass("open");
+      await verbs.open(host);
+    },
+    async keep(deliveries) {
+      await pass("keep");
+      return verbs.keep(deliveries);
+    },
+    async close() {
+      await pass("close");
+      await verbs.close();
+    },
+    ...("work" in own ? { work } : {}),
+  };
+  return {
+    inbox,
+    obey(verb) {
+      orders.delete(verb);
+      goOn(verb);
+    },
+    fail(verb) {
+      orders.set(verb, "fail");
+      goOn(verb, refusal(verb));
+    },
+    hold: (verb) => void orders.set(verb, "hold"),
+    take() {
+      isTaken = true;
+      if (hasBegun) worker?.end();
+    },
+    give() {
+      isTaken = false;
+      if (hasBegun) worker?.begin();
+    },
+  };
+}
