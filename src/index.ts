@@ -13,6 +13,7 @@ export type { Clock, Timer } from "./clock.ts";
 // Handling events.
 export type { Context, ContextState } from "./dispatch/context.ts";
 export type { Handler, HandlerOptions, LaneOption, Middleware } from "./dispatch/handler.ts";
+export { retryAfter } from "./dispatch/retry-after.ts";
 export { GiveUp, RetryLater, type RetryTime } from "./dispatch/verdicts.ts";
 export type {
   AnyEvent,

@@ -2,7 +2,7 @@ import type { ClaimedJob, JobOutcome } from "../inbox/claims.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 import { toJobOf } from "./job-view.ts";
 import type { WorkParts } from "./parts.ts";
-import { toJobError, type CallResult } from "./settle.ts";
+import { isBroughtForward, toJobError, type CallResult } from "./settle.ts";
 
 /** The jobs of a call with their events, oldest first. */
 export interface CallJobs {
@@ -47,7 +47,12 @@ export function reportEnd(
     merged: jobs.length,
     outcome: outcomes[0]?.to,
   };
-  if (asked) {
+  if (asked && outcomes.some((outcome) => isBroughtForward(thrown, outcome))) {
+    log.warn(
+      { ...facts, code: "retry-later-beyond" },
+      "a handler asked for a time beyond `retryForMs`: the job is tried when that ends",
+    );
+  } else if (asked) {
     log.debug(facts, "a handler asked to be tried again later");
   } else {
     counters.failed += jobs.length;

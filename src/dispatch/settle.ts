@@ -17,7 +17,7 @@ export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> 
 
 /**
  * What becomes of each job of a call, oldest first. Whether a job's attempts or time are used up is decided here, when an attempt
- * has just failed, and nowhere else. Each has its own count; the delay is the oldest's.
+ * has just failed, and nowhere else. Each has its own count; the delay is the oldest's, but `RetryLater` is held to each one's end.
  */
 export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rules: SettleRules): JobOutcome[] {
   if (result.ok) return jobs.map(() => DONE);
@@ -25,11 +25,19 @@ export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rule
   const error = toJobError(result.error, now);
   if (isHooklineError(result.error, "give-up")) return jobs.map(() => ({ to: "dead", error }));
   const asked = isRetryLater(result.error);
-  const delayMs = asked ? result.error.delayMs(now) : backoffMs(jobs[0]?.attempt ?? 1, random);
+  const delayMs = asked ? askedMs(result.error, rules) : backoffMs(jobs[0]?.attempt ?? 1, random);
   return jobs.map((job) => {
-    const spent = now - job.firstAttemptAt >= retryForMs || (!asked && job.attempt >= attempts);
-    return spent ? { to: "dead", error } : { to: "retry", at: now + delayMs, delayMs, counted: !asked, error };
+    const leftMs = job.firstAttemptAt + retryForMs - now;
+    if (leftMs <= 0 || (!asked && job.attempt >= attempts)) return { to: "dead", error };
+    const heldMs = asked ? Math.max(Math.min(delayMs, leftMs), SHORTEST_MS) : delayMs;
+    return { to: "retry", at: now + heldMs, delayMs: heldMs, counted: !asked, error };
   });
+}
+
+/** Whether a handler asked for a time beyond the job's window, and the job is tried at its end instead. */
+export function isBroughtForward(error: unknown, outcome: JobOutcome): boolean {
+  if (outcome.to !== "retry" || !isRetryLater(error)) return false;
+  return error.delayMs(outcome.at - outcome.delayMs) > outcome.delayMs;
 }
 
 /** What a handler asks for, whatever else happens: `GiveUp` and `RetryLater`. */
@@ -38,6 +46,11 @@ export function isVerdict(error: unknown): boolean {
 }
 
 const DONE: JobOutcome = { to: "done" };
+
+/** No `RetryLater` is sooner, or it would be a loop. */
+const SHORTEST_MS = 100;
+/** The last time that a Date can say. */
+const LATEST_AT = 8_640_000_000_000_000;
 
 /** Whether a failure of this attempt is the last one, as far as can be told when it begins. */
 export function isLastAttempt(
@@ -67,4 +80,10 @@ function textOf(value: unknown): string {
 
 function isRetryLater(error: unknown): error is RetryLater {
   return isHooklineError(error, "retry-later") && "delayMs" in error; // of another copy of the package perhaps
+}
+
+/** A time that is not ahead says nothing but *later*. */
+function askedMs(error: RetryLater, { now, random }: SettleRules): number {
+  const delayMs = error.delayMs(now);
+  return delayMs > 0 ? Math.min(delayMs, LATEST_AT - now) : backoffMs(1, random);
 }

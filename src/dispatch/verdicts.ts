@@ -16,9 +16,11 @@ export class GiveUp extends HooklineError {
 export type RetryTime = { readonly afterMs: number } | { readonly afterSeconds: number } | { readonly at: Date };
 
 /**
- * Thrown by a handler: try again then. It is not counted as a failed attempt, but `retryForMs` still bounds it.
+ * Thrown by a handler: try again then. It is not counted as a failed attempt, but `retryForMs` still bounds it: a later time is moved
+ * to the end of that. One that is not ahead waits as long as after a first failure, and none is sooner than 100 ms.
  * @throws UsageError `retry-later-invalid` when no time can be read from it
- * @example throw new RetryLater({ afterSeconds: Number(response.headers.get("retry-after")) });
+ * @example throw new RetryLater({ afterSeconds: 30 });
+ * @see retryAfter for what another server asks for
  */
 export class RetryLater extends HooklineError {
   override name: string = "RetryLater";

@@ -1,6 +1,7 @@
+import fc from "fast-check";
 import { GiveUp, HooklineError, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
-import { isLastAttempt, outcomesOf, toJobError } from "../../src/dispatch/settle.ts";
+import { isBroughtForward, isLastAttempt, outcomesOf, toJobError } from "../../src/dispatch/settle.ts";
 import { claimedJob } from "../support/claimed-job.ts";
 
 const DAY_MS = 86_400_000;
@@ -93,12 +94,39 @@ describe("RetryLater", () => {
     [{ afterMs: 1_500 }, 1_500],
     [{ afterSeconds: 30 }, 30_000],
     [{ at: new Date(now + 60_000) }, 60_000],
-    [{ at: new Date(now - 60_000) }, 0],
-    [{ afterMs: -5 }, 0],
+    [{ afterMs: 100 }, 100],
   ])("%o is tried again then, uncounted", (when, delayMs) => {
     expect(afterThrowing(new RetryLater(when))).toMatchObject([
       { to: "retry", at: now + delayMs, delayMs, counted: false, error: { name: "RetryLater" } },
     ]);
+  });
+
+  test.each([
+    { afterMs: 0 },
+    { afterSeconds: 0 },
+    { afterMs: -5 },
+    { at: new Date(now) },
+    { at: new Date(now - 60_000) },
+  ])("%o is not ahead: it waits as long as after a first failure, with jitter", (when) => {
+    const delays = [0, 0.5, 0.999].map(
+      (random) =>
+        (afterThrowing(new RetryLater(when), [job({ attempt: 9 })], { random })[0] as { delayMs: number }).delayMs,
+    );
+    expect(delays).toEqual([500, 750, 1_000]);
+  });
+
+  test.each([{ afterMs: 1 }, { afterSeconds: 0.099 }, { at: new Date(now + 99) }])(
+    "%o is sooner than 100 ms, and waits for those",
+    (when) => {
+      expect(afterThrowing(new RetryLater(when))).toMatchObject([{ at: now + 100, delayMs: 100 }]);
+    },
+  );
+
+  test("whose date was made invalid afterwards waits as long as after a first failure", () => {
+    const at = new Date(now + 60_000);
+    const error = new RetryLater({ at });
+    at.setTime(Number.NaN);
+    expect(afterThrowing(error)).toMatchObject([{ at: now + 500, delayMs: 500 }]);
   });
 
   test("does not use up `attempts`", () => {
@@ -113,23 +141,71 @@ describe("RetryLater", () => {
     ]);
   });
 
-  test("may ask for a time beyond that: the job gets its attempt, and only a failure then ends it", () => {
-    expect(afterThrowing(new RetryLater({ afterMs: 2 * DAY_MS }))).toMatchObject([
-      { to: "retry", delayMs: 2 * DAY_MS },
+  test("beyond that is moved to its end, each job's own: there it gets an attempt, and only a failure then ends it", () => {
+    const jobs = [job({ firstAttemptAt: now - 60_000 }), job({ firstAttemptAt: now - 1_000 })];
+    const error = new RetryLater({ afterMs: 2 * DAY_MS });
+    const outcomes = afterThrowing(error, jobs);
+    expect(outcomes).toMatchObject([
+      { to: "retry", delayMs: DAY_MS - 60_000, at: now + DAY_MS - 60_000, counted: false },
+      { to: "retry", delayMs: DAY_MS - 1_000 },
     ]);
+    expect(outcomes.map((outcome) => isBroughtForward(error, outcome))).toEqual([true, true]);
+  });
+
+  test("within it, or lengthened, was not moved", () => {
+    for (const when of [{ afterMs: DAY_MS }, { afterMs: 0 }, { afterMs: 1 }, { at: new Date(now - 1) }]) {
+      const error = new RetryLater(when);
+      expect(afterThrowing(error).map((outcome) => isBroughtForward(error, outcome))).toEqual([false]);
+    }
+  });
+
+  test.each([Number.MAX_VALUE, 9e15, 999_999_999_000])(
+    "of %d ms where nothing bounds it is at a time that a Date can say",
+    (afterMs) => {
+      const [outcome] = afterThrowing(new RetryLater({ afterMs }), [job()], { retryForMs: Infinity });
+      expect(new Date((outcome as { at: number }).at).getTime()).toBe(Math.min(now + afterMs, 8_640_000_000_000_000));
+    },
+  );
+
+  test("is never sooner than 100 ms, nor later than the window's end but for those", () => {
+    const time = fc.double({ min: -1e300, max: 1e300, noNaN: true });
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.record({ afterMs: time }),
+          fc.record({ afterMs: fc.integer({ min: -200, max: 200 }) }),
+          fc.record({ at: fc.date({ noInvalidDate: true }) }),
+        ),
+        fc.double({ min: 0, max: 0.999, noNaN: true }),
+        fc.oneof(
+          fc.nat(2 * DAY_MS),
+          fc.integer({ min: 0, max: 300 }).map((left) => DAY_MS - left),
+        ),
+        (when, random, age) => {
+          const [outcome] = afterThrowing(new RetryLater(when), [job({ firstAttemptAt: now - age })], { random });
+          expect(outcome?.to).toBe(age >= DAY_MS ? "dead" : "retry");
+          if (outcome?.to !== "retry") return;
+          expect(outcome.delayMs).toBeGreaterThanOrEqual(100);
+          expect(outcome.at).toBe(now + outcome.delayMs);
+          expect(outcome.delayMs).toBeLessThanOrEqual(Math.max(DAY_MS - age, 100));
+        },
+      ),
+    );
   });
 
   test("of another copy of the package counts as well, but nothing that only has its name", () => {
     const foreign = Object.assign(new Error("later"), { name: "RetryLater", code: "retry-later" });
     expect(afterThrowing(foreign)).toMatchObject([{ to: "retry", counted: true }]);
-    expect(afterThrowing(Object.assign(foreign, { delayMs: () => 7 }))).toMatchObject([{ delayMs: 7, counted: false }]);
+    expect(afterThrowing(Object.assign(foreign, { delayMs: () => 700 }))).toMatchObject([
+      { delayMs: 700, counted: false },
+    ]);
   });
 
   test("holds all merged jobs", () => {
-    const outcomes = afterThrowing(new RetryLater({ afterMs: 9 }), [job(), job({ attempt: 5 })], { attempts: 5 });
+    const outcomes = afterThrowing(new RetryLater({ afterMs: 900 }), [job(), job({ attempt: 5 })], { attempts: 5 });
     expect(outcomes).toMatchObject([
-      { delayMs: 9, counted: false },
-      { delayMs: 9, counted: false },
+      { delayMs: 900, counted: false },
+      { delayMs: 900, counted: false },
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
-import { RetryLater } from "hookline";
-import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { retryAfter, RetryLater } from "hookline";
+import { emails, failing, heldHandler, rig } from "../support/rig.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -62,18 +62,55 @@ describe("the wait before a retry", () => {
 });
 
 describe("RetryLater", () => {
-  test("of a time that is over is tried again at once, and the others have their turn between", async () => {
-    const { receiver, send, clock } = rig({ concurrency: 1 });
-    let left = 3;
-    const { seen, handler } = notingHandler((event) => {
-      if (idOf(event) === "a" && left-- > 0) throw new RetryLater({ at: new Date(clock.now() - DAY_MS) });
+  test.each([
+    ["a time that is over", (now: number) => new RetryLater({ at: new Date(now - DAY_MS) })],
+    ["no time at all", () => new RetryLater({ afterSeconds: 0 })],
+    ["what `Retry-After: 0` says", () => retryAfter("0")],
+  ])("of %s is no loop: it waits as long as after a first failure", async (_, later) => {
+    const { receiver, send, pass, clock } = rig();
+    const times: number[] = [];
+    receiver.on("email", () => {
+      times.push(clock.now());
+      throw later(clock.now());
     });
+    await receiver.start();
+    await send();
+    await pass(60_000);
+    const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(500);
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(1_000);
+  });
+
+  test("is measured from when the handler ended, by the receiver's clock", async () => {
+    const { receiver, send, pass, clock } = rig();
+    const { calls, handler, last } = heldHandler();
     receiver.on("email", handler);
     await receiver.start();
-    await send(emails("a", "b"));
-    await receiver.idle();
-    expect(seen.filter((id) => id === "a")).toHaveLength(4);
-    expect(seen.indexOf("b")).toBeLessThan(seen.lastIndexOf("a"));
+    await send();
+    await pass();
+    const error = new RetryLater({ at: new Date(clock.now() + 10_000) });
+    await pass(4_000);
+    last().fail(error);
+    await pass(5_999);
+    expect(calls).toHaveLength(1);
+    await pass(1);
+    expect(calls).toHaveLength(2);
+  });
+
+  test("beyond `retryForMs` is moved to its end, with a warning; there the last attempt decides", async () => {
+    const { receiver, send, pass, inbox, log } = rig();
+    const seen: boolean[] = [];
+    receiver.on("email", (_event, ctx) => {
+      seen.push(ctx.lastAttempt);
+      throw retryAfter("999999999");
+    });
+    await receiver.start();
+    await send();
+    await pass(DAY_MS - 1);
+    expect([seen, inbox.stats().dead]).toEqual([[false], 0]);
+    expect(log.of("retry-later-beyond")).toHaveLength(1);
+    await pass(1);
+    expect([seen, inbox.stats().dead]).toEqual([[false, true], 1]);
   });
 
   test("may wait for two months, where `retryForMs` allows it", async () => {

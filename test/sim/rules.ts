@@ -2,8 +2,6 @@ import type { JobOutcome } from "../../src/inbox/claims.ts";
 import { show, type Books, type Call, type End, type Entry, type OpenClaim } from "./books.ts";
 import { mergeOf, specFor, type Spec } from "./plans.ts";
 
-const DAY_MS = 86_400_000;
-
 /** Whether a job may come along with the one before it, as both were made. */
 export function isMoreToMerge(head: Entry, next: Entry): boolean {
   return (
@@ -64,7 +62,6 @@ function judgeCall(books: Books, { entries, call, outcomes }: Ended): void {
   const [head] = entries as [Entry];
   const spec = specFor(life.plan, head.consumer, head.wire);
   if (end === undefined || spec === undefined) return books.broken("settled before it ended", show(head));
-  const delays = new Set<number>();
   for (const [index, entry] of entries.entries()) {
     const outcome = outcomes[index] ?? { to: "release" };
     const expected = index < call.entries.length ? expectedOf(entry, end, spec) : "release";
@@ -80,29 +77,37 @@ function judgeCall(books: Books, { entries, call, outcomes }: Ended): void {
       });
     if (outcome.to === "dead") checkAnnounced(books, entry);
     if (outcome.to !== "retry") continue;
-    delays.add(outcome.delayMs);
+    checkDelay(books, outcome.delayMs, { end, attempt: head.attempts, leftMs: leftMs(entry, end, spec) });
     if (outcome.at !== end.at + outcome.delayMs || outcome.counted !== (typeof end.verdict === "string"))
       books.broken("retry", { job: show(entry), outcome, end });
   }
-  for (const delay of delays) checkDelay(books, { delay, end, attempt: head.attempts });
+}
+
+/** Of the time in which it is tried again. */
+function leftMs({ firstAt }: Entry, { at }: Pick<End, "at">, { retryForMs }: Spec): number {
+  return (firstAt ?? at) + retryForMs - at;
 }
 
 function expectedOf(entry: Entry, { ok, verdict, at }: End, spec: Spec): JobOutcome["to"] {
   if (ok) return "done";
   if (verdict === "give-up") return "dead";
-  const late = at - (entry.firstAt ?? at) >= spec.retryForMs;
-  return late || (verdict === "failed" && entry.attempts >= spec.attempts) ? "dead" : "retry";
+  return leftMs(entry, { at }, spec) <= 0 || (verdict === "failed" && entry.attempts >= spec.attempts)
+    ? "dead"
+    : "retry";
 }
 
-/** 1 s doubling to 10 min, half of it by chance; what a handler asked for to the millisecond. */
+/** 1 s doubling to 10 min, half of it by chance; what a handler asked for to the millisecond, within bounds, and like a first failure where it is not ahead. */
 function checkDelay(
   books: Books,
-  { delay, end, attempt }: { readonly delay: number; readonly end: End; readonly attempt: number },
+  delay: number,
+  { end, attempt, leftMs: left }: { readonly end: End; readonly attempt: number; readonly leftMs: number },
 ): void {
-  const full = Math.min(1_000 * 2 ** (attempt - 1), 600_000);
-  const [least, most] = typeof end.verdict === "object" ? [end.verdict.laterMs, end.verdict.laterMs] : [full / 2, full];
-  if (delay < least - 1 || delay > most + 1 || delay > 30 * DAY_MS)
-    books.broken("back-off", { delay, least, most, attempt });
+  const asked = typeof end.verdict === "object" ? end.verdict.laterMs : undefined;
+  const full = Math.min(1_000 * 2 ** (asked === 0 ? 0 : attempt - 1), 600_000);
+  const range = asked === undefined || asked === 0 ? [full / 2, full] : [asked, asked];
+  const held = asked === undefined ? range : range.map((ms) => Math.max(Math.min(ms, left), 100));
+  const [least = 0, most = 0] = held;
+  if (delay < least - 1 || delay > most + 1) books.broken("back-off", { delay, least, most, attempt });
 }
 
 function checkAnnounced(books: Books, entry: Entry): void {
