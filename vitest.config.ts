@@ -1,20 +1,66 @@
-import { configDefaults, defineConfig } from "vitest/config";
+import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 
-// Imports by path and by name (`hookline/node`) become one module, and nothing needs a build first.
-const conditions = ["hookline-source"];
+const conditions = ["hookline-source", "module", "node"];
 
-export default defineConfig({
-  resolve: { conditions: [...conditions, "module", "node"] },
-  ssr: { resolve: { conditions: [...conditions, "module", "node"] } },
+/** Imports by path and by name (`hookline/node`) become one module, and nothing needs a build first. */
+export const fromSource = { resolve: { conditions }, ssr: { resolve: { conditions } } };
+
+/** What `npm test` runs. */
+const unit: TestProjectInlineConfiguration = {
+  ...fromSource,
   test: {
+    name: "unit",
     include: ["test/**/*.test.ts"],
-    // vitest leaves a core idle.
-    maxWorkers: "100%",
+    exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**", "test/mounts/**"],
     // What hangs is to end, and nothing is to fail because the machine is busy.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // These take minutes: `npm run test:package`, `npm run test:faults` and `npm run test:mounts`.
-    exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**", "test/mounts/**"],
+  },
+};
+
+/** Each row takes seconds to minutes, keeps both cores busy and kills processes: one file at a time. */
+const faults: TestProjectInlineConfiguration = {
+  ...fromSource,
+  test: {
+    name: "faults",
+    include: ["test/faults/**/*.test.ts"],
+    fileParallelism: false,
+    testTimeout: 600_000,
+    hookTimeout: 120_000,
+    // What was tried and what was lost is the row's result: it must be seen when nothing fails, too.
+    disableConsoleIntercept: true,
+  },
+};
+
+/** Runtimes beside Node, and frameworks that have to be built: processes that take seconds to begin, one file at a time. */
+const mounts: TestProjectInlineConfiguration = {
+  ...fromSource,
+  test: {
+    name: "mounts",
+    include: ["test/mounts/**/*.test.ts"],
+    exclude: ["**/node_modules/**"],
+    fileParallelism: false,
+    testTimeout: 60_000,
+    hookTimeout: 300_000,
+  },
+};
+
+/** No source condition here: what is tested is what users install. */
+const packed: TestProjectInlineConfiguration = {
+  test: {
+    name: "package",
+    include: ["test/package.test.ts"],
+    testTimeout: 120_000,
+    // A first run downloads the package's dependencies, three compilers and an old Node.
+    hookTimeout: 300_000,
+  },
+};
+
+export default defineConfig({
+  test: {
+    projects: [unit, faults, mounts, packed],
+    // vitest leaves a core idle.
+    maxWorkers: "100%",
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts", "adapters/**/*.ts"],

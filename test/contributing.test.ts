@@ -60,10 +60,10 @@ test("the mount of CONTRIBUTING is 30 lines and a few, and no code is there that
 });
 
 test("the mount of CONTRIBUTING passes the suite", { timeout: 180_000 }, async () => {
-  const config = { include: [`${folderName}/*.example.ts`] };
+  const config = { include: [`${folderName}/*.example.ts`], testTimeout: 60_000 };
   writeFileSync(
     join(folder, "vitest.config.ts"),
-    `import base from "../../vitest.config.ts";\nexport default { ...base, test: { ...base.test, ...${JSON.stringify(config)} } };\n`,
+    `import { fromSource } from "../../vitest.config.ts";\nexport default { ...fromSource, test: ${JSON.stringify(config)} };\n`,
   );
   const run = startNode(["node_modules/vitest/vitest.mjs", "run", `--config=${folderName}/vitest.config.ts`]);
   expect(await run.ended, run.out() + run.err()).toBe(0);

@@ -30,10 +30,10 @@ describe.each([
   });
 
   test("has tests that pass", { timeout: 180_000 }, async () => {
-    const config = { include: [`${folderName}/*.example.ts`] };
+    const config = { include: [`${folderName}/*.example.ts`], testTimeout: 60_000 };
     writeFileSync(
       join(folder, "vitest.config.ts"),
-      `import base from "../../vitest.config.ts";\nexport default { ...base, test: { ...base.test, ...${JSON.stringify(config)} } };\n`,
+      `import { fromSource } from "../../vitest.config.ts";\nexport default { ...fromSource, test: ${JSON.stringify(config)} };\n`,
     );
     const report = join(folder, "report.json");
     const run = startNode([
