@@ -21,4 +21,5 @@ export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts
 // The rules that every inbox keeps to: what a job's progress is, and who is next in a lane.
 export { claimed, FRESH, isDue, MOST_DEATHS, orphaned, settled, SUSPECT_DEATHS, type Progress } from "./inbox/state.ts";
 export { createLaneBook, type Lane, type LaneBook, type LaneRow } from "./inbox/lane-book.ts";
+export { windowAfter, windowStart, type LaneWindow } from "./inbox/lane-window.ts";
 export { createChurnMap, type ChurnMap } from "./inbox/churn-map.ts";

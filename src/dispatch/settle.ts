@@ -26,10 +26,16 @@ export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rule
   if (isHooklineError(result.error, "give-up")) return jobs.map(() => ({ to: "dead", error }));
   const asked = isRetryLater(result.error);
   const delayMs = asked ? askedMs(result.error, rules) : backoffMs(jobs[0]?.attempt ?? 1, random);
+  const leftMs = (job: ClaimedJob): number => job.firstAttemptAt + retryForMs - now;
+  // What was claimed with a job whose window is over inherits it: no end of its own is worth waiting for.
+  const isAnyOver = jobs.some((job) => leftMs(job) <= 0);
   return jobs.map((job) => {
-    const leftMs = job.firstAttemptAt + retryForMs - now;
-    if (leftMs <= 0 || (!asked && job.attempt >= attempts)) return { to: "dead", error };
-    const heldMs = asked ? Math.max(Math.min(delayMs, leftMs), SHORTEST_MS) : delayMs;
+    if (leftMs(job) <= 0) {
+      // Where nothing is tried again nobody has waited for it.
+      return retryForMs > 0 ? { to: "dead", error, ofWindow: true } : { to: "dead", error };
+    }
+    if (!asked && job.attempt >= attempts) return { to: "dead", error };
+    const heldMs = asked ? Math.max(Math.min(delayMs, isAnyOver ? 0 : leftMs(job)), SHORTEST_MS) : delayMs;
     return { to: "retry", at: now + heldMs, delayMs: heldMs, counted: !asked, error };
   });
 }

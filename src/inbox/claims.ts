@@ -40,7 +40,10 @@ export interface ClaimedJob {
   readonly mergeKey: string | undefined;
   /** From 1, this one included. */
   readonly attempt: number;
-  /** Wall-clock time of the first attempt: this one's, or an earlier one's. */
+  /**
+   * Wall-clock time of the first attempt: this one's, or an earlier one's. Where it has inherited an earlier time, that: see
+   * {@link JobOutcome}.
+   */
   readonly firstAttemptAt: number;
   /**
    * How often the process died while it was claimed, since it last ended: each counted one attempt, too. From the third on a claim counts
@@ -70,7 +73,15 @@ export type JobOutcome =
       readonly counted: boolean;
       readonly error: JobError;
     }
-  | { readonly to: "dead"; readonly error: JobError }
+  | {
+      readonly to: "dead";
+      readonly error: JobError;
+      /**
+       * The time in which it is tried again was over. What waits in its lane at that moment, or was claimed with it, inherits the time of its
+       * first attempt, unless it had inherited one itself. What comes later does not. It ends when a job of the lane is done.
+       */
+      readonly ofWindow?: true | undefined;
+    }
   /** As if it had not been claimed. */
   | { readonly to: "release" }
   /** Its handler is gone: it waits for one, holding no lane. */

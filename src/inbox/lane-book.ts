@@ -1,11 +1,14 @@
 import { createChurnMap } from "./churn-map.ts";
 import { createDueQueue } from "./due-queue.ts";
 import { createFifo } from "./fifo.ts";
+import type { LaneWindow } from "./lane-window.ts";
 import type { ClaimLimits } from "./claims.ts";
 import { isDue, SUSPECT_DEATHS, type Progress } from "./state.ts";
 
 /** What a lane book needs of a job; an inbox adds its own. */
 export interface LaneRow {
+  /** Grows along its lane. */
+  readonly id: number;
   readonly lane: string | undefined;
   readonly mergeKey: string | undefined;
   progress: Progress;
@@ -23,6 +26,8 @@ export interface Lane {
   claimed: boolean;
   /** In the queue of ready lanes, or of those that wait for a time. */
   listed: "ready" | "suspect" | "due" | undefined;
+  /** What its jobs have inherited; it ends with the lane. */
+  window: LaneWindow | undefined;
 }
 
 /** Lanes in memory: who is next, who may run now, who waits for a time. Any number of lanes at the same cost a job. */
@@ -39,6 +44,8 @@ export interface LaneBook<R> {
   give(run: readonly R[], now: number): void;
   /** Takes a waiting job out; not one that is taken. */
   remove(row: R, now: number): void;
+  /** What a lane has inherited, as it was written down. */
+  inherit(lane: string, window: LaneWindow): void;
   /** When the next waiting lane is due. */
   nextDueAt(): number | undefined;
   /** Lanes whose head waits for its time. */
@@ -82,7 +89,14 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
     append(row, now) {
       let lane = row.lane === undefined ? undefined : lanes.get(row.lane);
       if (lane === undefined) {
-        lane = { key: row.lane, head: undefined, tail: undefined, claimed: false, listed: undefined };
+        lane = {
+          key: row.lane,
+          head: undefined,
+          tail: undefined,
+          claimed: false,
+          listed: undefined,
+          window: undefined,
+        };
         if (row.lane !== undefined) lanes.set(row.lane, lane);
       }
       row.place = lane;
@@ -134,6 +148,11 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
       const lane = row.place;
       row.place = undefined;
       if (lane !== undefined && lane.head === row && !lane.claimed) list(lane, now);
+    },
+
+    inherit(key, window) {
+      const lane = lanes.get(key);
+      if (lane !== undefined) lane.window = window;
     },
 
     suspects: () => suspected > 0,

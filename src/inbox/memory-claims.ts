@@ -1,5 +1,6 @@
 import { createChurnMap } from "./churn-map.ts";
 import type { LaneBook } from "./lane-book.ts";
+import { windowAfter } from "./lane-window.ts";
 import type { Row, Shelf } from "./memory-shelf.ts";
 import type { Claim, Settlement } from "./claims.ts";
 import { claimed, orphaned, settled, type Progress } from "./state.ts";
@@ -40,6 +41,8 @@ export function createMemoryClaims(shelf: Shelf, book: LaneBook<Row>): MemoryCla
         return false;
       }
       running.delete(claim);
+      const lane = rows[0]?.place;
+      if (lane !== undefined) lane.window = windowAfter(rows, outcomes);
       for (const [index, row] of rows.entries())
         become(row, settled(row.progress, outcomes[index] ?? { to: "release" }, now));
       book.give(rows, now);

@@ -5,6 +5,7 @@ import type { ClaimedJob } from "./claims.ts";
 import type { StoredJob } from "./inbox-jobs.ts";
 import type { InboxStats } from "./inbox-stats.ts";
 import type { NewEvent, NewJob } from "./keeping.ts";
+import { windowStart } from "./lane-window.ts";
 import { createRowPages } from "./row-pages.ts";
 import { FRESH } from "./state.ts";
 
@@ -22,7 +23,6 @@ export interface Parcel {
 
 /** A job in memory. */
 export interface Row extends LaneRow {
-  readonly id: number;
   readonly parcel: Parcel;
   readonly entry: number;
   readonly event: SingleEvent;
@@ -194,7 +194,7 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
       lane: row.lane,
       mergeKey: row.mergeKey,
       attempt: row.progress.attempts,
-      firstAttemptAt: row.progress.firstAttemptAt ?? 0,
+      firstAttemptAt: windowStart(row),
       deaths: row.progress.deaths,
       replayOf: row.replayOf,
       delivery: row.parcel.delivery,

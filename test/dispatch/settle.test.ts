@@ -49,6 +49,21 @@ describe("a call that failed", () => {
     expect(outcomes).toEqual(["retry", "retry", "retry", "dead", "dead"]);
   });
 
+  test.each([
+    ["its window", new Error("no"), {}, true],
+    ["its window, and of `attempts`", new Error("no"), { attempts: 1 }, true],
+    ["its window, asking for more time", new RetryLater({ afterMs: 1 }), {}, true],
+    ["GiveUp, its window being over", new GiveUp("enough"), {}, undefined],
+    ["a window that never was", new Error("no"), { retryForMs: 0 }, undefined],
+  ])("says that it died of %s, or not", (_, error, rules, ofWindow) => {
+    const [outcome] = afterThrowing(error, [job({ firstAttemptAt: now - DAY_MS })], rules);
+    expect([outcome?.to, (outcome as { ofWindow?: true }).ofWindow]).toEqual(["dead", ofWindow]);
+  });
+
+  test("died of `attempts`, and not of its window", () => {
+    expect(afterThrowing(new Error("no"), [job()], { attempts: 1 })[0]).not.toHaveProperty("ofWindow");
+  });
+
   test("for the first time is tried again, however long it waited before: only a failure decides", () => {
     expect(afterThrowing(new Error("no"), [job({ firstAttemptAt: now })])).toMatchObject([{ to: "retry" }]);
   });
@@ -150,6 +165,14 @@ describe("RetryLater", () => {
       { to: "retry", delayMs: DAY_MS - 1_000 },
     ]);
     expect(outcomes.map((outcome) => isBroughtForward(error, outcome))).toEqual([true, true]);
+  });
+
+  test("beside a job whose window is over waits no longer: it inherits that", () => {
+    const jobs = [job({ firstAttemptAt: now - DAY_MS }), job({ firstAttemptAt: now - 1_000 })];
+    expect(afterThrowing(new RetryLater({ afterMs: DAY_MS }), jobs)).toMatchObject([
+      { to: "dead", ofWindow: true },
+      { to: "retry", delayMs: 100, counted: false },
+    ]);
   });
 
   test("within it, or lengthened, was not moved", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createLaneBook, type LaneRow } from "../../src/inbox/lane-book.ts";
+import { windowAfter } from "../../src/inbox/lane-window.ts";
 import { FRESH, type Progress } from "../../src/inbox/state.ts";
 
 const ROWS = 100_000;
@@ -8,6 +9,7 @@ const T = 1_000_000;
 /** Counts every step from one row to the next, and every look at a row's progress. */
 class CountedRow implements LaneRow {
   static steps = 0;
+  readonly id = 0;
   readonly mergeKey = undefined;
   readonly lane: string;
   place: LaneRow["place"] = undefined;
@@ -67,6 +69,13 @@ describe("nothing scans a backlog of 100,000 jobs:", () => {
       });
       expect(steps).toBeLessThan(10 * 20);
     }
+  });
+
+  test("a window that is over is handed on to all that wait in a few steps", () => {
+    const { book, stepsOf } = filled(() => "lane");
+    const [run = []] = book.take({ max: 1, mergeMax: 1 }, T);
+    const error = { name: "Error", message: "no", at: T };
+    expect(stepsOf(() => windowAfter(run, [{ to: "dead", error, ofWindow: true }]))).toBeLessThan(10);
   });
 
   test("looking when the next one is due costs nothing while none waits for a time", () => {

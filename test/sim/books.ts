@@ -23,6 +23,10 @@ export interface Entry {
   /** What was beside it when the process died over it for the third time. */
   company: string | undefined;
   firstAt: number | undefined;
+  /** When the first attempt was of one before it in its lane that died of its window. */
+  inherited: number | undefined;
+  /** The same where it came while that was written: it may have inherited it, or not. */
+  mayInherit: number | undefined;
   /** The last one. */
   claim: OpenClaim | undefined;
   /** It failed once, or asked for more time. */
@@ -137,6 +141,11 @@ export function createBooks(limits: Limits, rest: Pick<Books, "now" | "broken">)
     announced: new Set(),
     tally: { done: 0, released: 0 },
   };
+}
+
+/** When the time began in which it is tried again: its own, or what it has inherited. */
+export function windowStart({ firstAt = Infinity, inherited = Infinity }: Entry): number {
+  return Math.min(firstAt, inherited);
 }
 
 /** Takes it out of its lane. */

@@ -1,5 +1,14 @@
 import type { AnyEvent, Context } from "hookline";
-import { show, type Books, type Call, type End, type Entry, type LifeFacts, type OpenClaim } from "./books.ts";
+import {
+  show,
+  windowStart,
+  type Books,
+  type Call,
+  type End,
+  type Entry,
+  type LifeFacts,
+  type OpenClaim,
+} from "./books.ts";
 import { isStuck } from "./claiming.ts";
 import { isBatch, specFor, type Spec } from "./plans.ts";
 import { callSize } from "./rules.ts";
@@ -45,7 +54,7 @@ export function createCalling(books: Books): Calling {
     const [head] = entries as [Entry];
     const last = entries.at(-1) ?? head;
     const spent = (entry: Entry): boolean =>
-      entry.attempts >= spec.attempts || now.wall() - (entry.firstAt ?? 0) >= spec.retryForMs;
+      entry.attempts >= spec.attempts || now.wall() - windowStart(entry) >= spec.retryForMs;
     const got = [
       ctx.attempt,
       ctx.lastAttempt,

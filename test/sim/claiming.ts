@@ -1,13 +1,25 @@
 import type { Claim, Claimed, ClaimedJob, ClaimLimits, JobOutcome, Settlement } from "../../src/inbox/claims.ts";
-import { leave, show, type Books, type Call, type Entry, type LifeFacts, type OpenClaim } from "./books.ts";
+import {
+  leave,
+  show,
+  windowStart,
+  type Books,
+  type Call,
+  type Entry,
+  type LifeFacts,
+  type OpenClaim,
+} from "./books.ts";
 import { isMoreToMerge, judge } from "./rules.ts";
 
 /** The right to run jobs: who gets it, and what becomes of it. */
 export interface Claiming {
   /** Before the inbox is: what comes while it writes may come along, and need not. */
   asked(limits: ClaimLimits): Asked;
+  /** The newest job that is there. */
+  newest(): number;
   claimed(life: LifeFacts, asked: Asked, found: Claimed): void;
-  settled(settlement: Settlement, took: boolean): void;
+  /** @param newest of the jobs that were there when it was asked for */
+  settled(settlement: Settlement, took: boolean, newest: number): void;
   /** The process is gone: each running job counts one death. */
   died(life: LifeFacts): void;
 }
@@ -44,13 +56,15 @@ export function createClaiming(books: Books): Claiming {
       entry.firstAt ??= now.wall();
       entry.state = "running";
       const { attempt, firstAttemptAt, deaths } = claim.jobs[index] ?? {};
-      if (attempt !== entry.attempts || firstAttemptAt !== entry.firstAt || deaths !== entry.deaths)
+      if (firstAttemptAt === entry.mayInherit) entry.inherited = entry.mayInherit;
+      entry.mayInherit = undefined;
+      if (attempt !== entry.attempts || firstAttemptAt !== windowStart(entry) || deaths !== entry.deaths)
         broken("attempts", {
           job: show(entry),
           attempt,
           firstAttemptAt,
           deaths,
-          expected: [entry.attempts, entry.firstAt, entry.deaths],
+          expected: [entry.attempts, windowStart(entry), entry.deaths],
         });
     }
     const one: OpenClaim = { claim, entries, life, call: undefined };
@@ -75,10 +89,22 @@ export function createClaiming(books: Books): Claiming {
       broken("a retry waits for its time", { job: show(head), early: retry.at - now.wall() });
   }
 
-  function settle(one: OpenClaim, outcomes: readonly JobOutcome[]): void {
+  function settle(one: OpenClaim, outcomes: readonly JobOutcome[], newest: number): void {
     judge(books, one, outcomes);
     books.claims.delete(one.claim);
-    for (const [index, entry] of one.entries.entries()) become(entry, outcomes[index] ?? { to: "release" }, one);
+    for (const [index, entry] of one.entries.entries()) {
+      const outcome = outcomes[index] ?? { to: "release" };
+      become(entry, outcome, one);
+      handOn(entry, outcome, newest);
+    }
+  }
+
+  /** Its window to those that waited; whoever had one from another leaves it at that, and whoever is done ends it. */
+  function handOn(entry: Entry, outcome: JobOutcome, newest: number): void {
+    const others = (entry.lane === undefined ? undefined : books.lanes.get(entry.lane)) ?? [];
+    if (outcome.to === "done") for (const other of others) other.inherited = other.mayInherit = undefined;
+    if (outcome.to !== "dead" || outcome.ofWindow !== true || windowStart(entry) !== entry.firstAt) return;
+    for (const other of others) other[other.number > newest ? "mayInherit" : "inherited"] = entry.firstAt;
   }
 
   function become(entry: Entry, outcome: JobOutcome, { call }: OpenClaim): void {
@@ -114,18 +140,19 @@ export function createClaiming(books: Books): Claiming {
 
   return {
     asked: (limits) => ({ limits, newest: books.made }),
+    newest: () => books.made,
     claimed(life, asked, { claims }) {
       const { max } = asked.limits;
       if (claims.length > max) broken("no more than asked for", { max, got: claims.length });
       for (const claim of claims) open(life, claim, asked);
     },
-    settled({ claim, outcomes }, took) {
+    settled({ claim, outcomes }, took, newest) {
       const found = books.claims.get(claim);
       if (found === undefined) {
         if (took) broken("a lost claim changes nothing", claim.jobs[0].id);
         books.closed.delete(claim);
       } else if (!took) broken("a claim stands until it is settled", found.entries.map(show));
-      else settle(found, outcomes);
+      else settle(found, outcomes, newest);
     },
     died(life) {
       const running = [...books.claims.values()];

@@ -61,6 +61,8 @@ export function createKeeping(books: Books): Keeping {
       isDoubtful: false,
       company: undefined,
       firstAt: undefined,
+      inherited: undefined,
+      mayInherit: undefined,
       claim: undefined,
       erred: false,
       retry: undefined,

@@ -1,5 +1,5 @@
 import type { JobOutcome } from "../../src/inbox/claims.ts";
-import { show, type Books, type Call, type End, type Entry, type OpenClaim } from "./books.ts";
+import { show, windowStart, type Books, type Call, type End, type Entry, type OpenClaim } from "./books.ts";
 import { mergeOf, specFor, type Spec } from "./plans.ts";
 
 /** Whether a job may come along with the one before it, as both were made. */
@@ -75,17 +75,23 @@ function judgeCall(books: Books, { entries, call, outcomes }: Ended): void {
         attempts: entry.attempts,
         spec,
       });
-    if (outcome.to === "dead") checkAnnounced(books, entry);
+    if (outcome.to === "dead") {
+      checkAnnounced(books, entry);
+      const ofWindow = end.verdict !== "give-up" && leftMs(entry, end, spec) <= 0 && spec.retryForMs > 0;
+      if (ofWindow !== (outcome.ofWindow ?? false)) books.broken("dead of its window", { job: show(entry), outcome });
+    }
     if (outcome.to !== "retry") continue;
-    checkDelay(books, outcome.delayMs, { end, attempt: head.attempts, leftMs: leftMs(entry, end, spec) });
+    const isAnyOver = call.entries.some((other) => leftMs(other, end, spec) <= 0);
+    const left = isAnyOver ? 0 : leftMs(entry, end, spec);
+    checkDelay(books, outcome.delayMs, { end, attempt: head.attempts, leftMs: left });
     if (outcome.at !== end.at + outcome.delayMs || outcome.counted !== (typeof end.verdict === "string"))
       books.broken("retry", { job: show(entry), outcome, end });
   }
 }
 
 /** Of the time in which it is tried again. */
-function leftMs({ firstAt }: Entry, { at }: Pick<End, "at">, { retryForMs }: Spec): number {
-  return (firstAt ?? at) + retryForMs - at;
+function leftMs(entry: Entry, { at }: Pick<End, "at">, { retryForMs }: Spec): number {
+  return windowStart(entry) + retryForMs - at;
 }
 
 function expectedOf(entry: Entry, { ok, verdict, at }: End, spec: Spec): JobOutcome["to"] {

@@ -83,8 +83,10 @@ export function tap(store: WorkingInbox, options: TapOptions): Inbox {
       }),
     settle: (settlements) =>
       faulty("settle", async () => {
+        const newest = claiming.newest();
         const results = await store.settle(settlements);
-        for (const [index, settlement] of settlements.entries()) claiming.settled(settlement, results[index] ?? false);
+        for (const [index, settlement] of settlements.entries())
+          claiming.settled(settlement, results[index] ?? false, newest);
         return results;
       }),
     jobs: {

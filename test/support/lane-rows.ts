@@ -2,9 +2,7 @@ import type { LaneRow } from "../../src/inbox/lane-book.ts";
 import type { JobOutcome } from "../../src/inbox/claims.ts";
 import { claimed, FRESH, settled } from "../../src/inbox/state.ts";
 
-export interface TestRow extends LaneRow {
-  readonly id: number;
-}
+export type TestRow = LaneRow;
 
 let lastId = 0;
 

@@ -40,6 +40,8 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
   "A job whose turn it is.",
   "From 1, this one included.",
   "Wall-clock time of the first attempt: this one's, or an earlier one's.",
+  "Where it has inherited an earlier time, that: see JobOutcome.",
+  "The time in which it is tried again was over.",
   "Where the inbox still holds it.",
   "What is kept of whatever a handler threw; `at` in milliseconds since the epoch.",
   "Looking inside, and changing by hand.",

@@ -3,7 +3,7 @@ import type { Claim, Claimed, ClaimLimits, Settlement } from "../../../src/adapt
 import type { Commits } from "./commits.ts";
 import type { Taken } from "./lanes.ts";
 import type { Owned } from "./owned.ts";
-import type { OtherRecord, SettleRecord } from "./messages.ts";
+import type { OtherRecord, SettleRecord, WindowRecord } from "./messages.ts";
 import { toDelivery, toOtherRecord } from "./records.ts";
 
 /** The verbs of the port that run work. */
@@ -44,9 +44,10 @@ export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
     async settle(settlements) {
       const { lanes } = owned;
       const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
-      const [done, others]: [number[], OtherRecord[]] = [[], []];
-      for (const [index, planned = []] of plans.entries()) {
-        for (const [job, { row, progress }] of planned.entries()) {
+      const [done, others, windows]: [number[], OtherRecord[], WindowRecord[]] = [[], [], []];
+      for (const [index, plan] of plans.entries()) {
+        if (plan?.window !== undefined) windows.push(plan.window);
+        for (const [job, { row, progress }] of plan?.jobs.entries() ?? []) {
           if (progress.state === "done") done.push(row.id);
           // A release takes back what only the mark had said, and the time of an earlier retry.
           else if (settlements[index]?.outcomes[job]?.to !== "release" || row.progress.runAt !== 0)
@@ -54,14 +55,14 @@ export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
         }
       }
       try {
-        await commits.add("settle", { done, others } satisfies SettleRecord);
+        await commits.add("settle", { done, others, windows } satisfies SettleRecord);
       } catch (error) {
         for (const { claim } of settlements) lanes.unplan(claim);
         throw error;
       }
       return settlements.map(({ claim }, index) => {
-        const planned = plans[index];
-        return planned !== undefined && lanes.settle(claim, planned, now());
+        const plan = plans[index];
+        return plan !== undefined && lanes.settle(claim, plan, now());
       });
     },
   };

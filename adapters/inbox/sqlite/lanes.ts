@@ -3,15 +3,18 @@ import {
   createChurnMap,
   createLaneBook,
   settled,
+  windowAfter,
   type Claim,
   type ClaimLimits,
   type Delivery,
   type InboxStats,
   type JobOutcome,
+  type LaneWindow,
   type NewJob,
   type Progress,
 } from "../../../src/adapter.ts";
 import { createMarker } from "./marker.ts";
+import type { WindowRecord } from "./messages.ts";
 import type { Mark } from "./ownership.ts";
 import { toClaimed, type Hold, type Row } from "./row.ts";
 import { createRows } from "./rows.ts";
@@ -34,13 +37,15 @@ export interface Lanes {
   /** Runs that were taken and cannot begin. */
   giveBack(rows: readonly Row[], now: number): void;
   /** What the outcomes make of a claim's rows, to be written; undefined when it was lost, or is being settled. */
-  plan(claim: Claim, outcomes: readonly JobOutcome[], now: number): readonly Planned[] | undefined;
+  plan(claim: Claim, outcomes: readonly JobOutcome[], now: number): Plan | undefined;
   /** The plan holds in the file. False when the claim was lost meanwhile. */
-  settle(claim: Claim, planned: readonly Planned[], now: number): boolean;
+  settle(claim: Claim, plan: Plan, now: number): boolean;
   /** The plan may not hold: its lane stays closed until another does. */
   unplan(claim: Claim): void;
   /** Those that are gone from the file. @returns the claims that ended with them */
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
+  /** What a lane has inherited, as it is in the file. */
+  inherit(lane: string, window: LaneWindow): void;
   /** The jobs that may be running, for the commit; undefined where they are the same as before it. */
   mark(now: number): Mark | undefined;
   /** Its mark may not be in the file. */
@@ -70,10 +75,11 @@ interface Running {
   isSettling: boolean;
 }
 
-/** What is to become of a claimed job. */
-interface Planned {
-  readonly row: Row;
-  readonly progress: Progress;
+/** What is to become of a claim. */
+interface Plan {
+  readonly jobs: readonly { readonly row: Row; readonly progress: Progress }[];
+  /** Of its lane, where it will be another. */
+  readonly window: WindowRecord | undefined;
 }
 
 export function createLanes(): Lanes {
@@ -136,17 +142,20 @@ export function createLanes(): Lanes {
       const open = running.get(claim);
       if (open === undefined || open.isSettling) return undefined;
       open.isSettling = true;
-      return open.run.map((row, index) => ({
+      const jobs = open.run.map((row, index) => ({
         row,
         progress: settled(row.progress, outcomes[index] ?? { to: "release" }, now),
       }));
+      return { jobs, window: newWindow(open.run, outcomes) };
     },
-    settle(claim, planned, now) {
+    settle(claim, { jobs, window }, now) {
       endLost(claim, now);
       const open = running.get(claim);
       if (open === undefined) return false;
       running.delete(claim);
-      for (const { row, progress } of planned) {
+      const lane = open.run[0]?.place;
+      if (lane !== undefined && window !== undefined) lane.window = window[1] ?? undefined;
+      for (const { row, progress } of jobs) {
         row.progress = progress;
         if (progress.state !== "waiting") rows.delete(row);
       }
@@ -179,6 +188,7 @@ export function createLanes(): Lanes {
       }
       return ended;
     },
+    inherit: book.inherit,
     mark(now) {
       const mayRun = [...reserved.values()];
       for (const { run, isSettling } of running.values()) if (!isSettling) mayRun.push(...run);
@@ -210,6 +220,13 @@ export function createLanes(): Lanes {
       };
     },
   };
+}
+
+/** What the outcomes make of a lane's window; undefined where it stays as it is. */
+function newWindow(run: readonly Row[], outcomes: readonly JobOutcome[]): WindowRecord | undefined {
+  const lane = run[0]?.place;
+  const window = windowAfter(run, outcomes);
+  return lane?.key === undefined || window === lane.window ? undefined : [lane.key, window ?? null];
 }
 
 function oldestWaiting(rows: Iterable<Row>): number | undefined {

@@ -1,4 +1,4 @@
-import type { NewJob } from "../../../src/adapter.ts";
+import type { LaneWindow, NewJob } from "../../../src/adapter.ts";
 import type { Batch, TaskError, TaskResult } from "./batch.ts";
 import type { Counts } from "./counters.ts";
 
@@ -101,7 +101,12 @@ export interface SettleRecord {
   /** Ids. */
   readonly done: readonly number[];
   readonly others: readonly OtherRecord[];
+  /** Where they have changed. */
+  readonly windows: readonly WindowRecord[];
 }
+
+/** What a lane has inherited from now on; null: nothing. */
+export type WindowRecord = readonly [lane: string, window: LaneWindow | null];
 
 /** What becomes of one job that is not done. */
 export type OtherRecord =

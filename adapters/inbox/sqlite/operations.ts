@@ -14,10 +14,19 @@ import { createRetentionSteps, type RetentionSteps } from "./retention-steps.ts"
 import { settleWriter } from "./settle-writer.ts";
 import { createStoneTable, type StoneTable } from "./stone-table.ts";
 import { createVacuum, type Vacuum } from "./vacuum.ts";
+import { createWindowTable, type WindowTable } from "./window-table.ts";
 
 /** What a commit can do. Each runs inside its transaction. */
 export interface Operations
-  extends Ownership, Intake, Pick<Hands, "reopen">, Requests, RetentionSteps, StoneTable, Vacuum {
+  extends
+    Ownership,
+    Intake,
+    Pick<Hands, "reopen">,
+    Requests,
+    RetentionSteps,
+    StoneTable,
+    Vacuum,
+    Pick<WindowTable, "windows"> {
   settle(record: SettleRecord): void;
   deliveries(ids: readonly number[]): DeliveryRow[];
   /** The oldest, with the entry to go on with; fewer where they are long, and at least one if there is any. */
@@ -65,6 +74,7 @@ export function createOperations(
   const parts = { lists, ...options };
   const find = jobFinder(db, parts);
   const ownership = createOwnership(db, options.counters);
+  const { windows, sweepWindows } = createWindowTable(db);
   const { replay, reopen } = createHands(db, parts);
   const sql = {
     delivery: db.prepare(`SELECT ${DELIVERY} FROM delivery WHERE id = ?`),
@@ -92,12 +102,14 @@ export function createOperations(
       scrub: options.scrub ?? createScrub(db),
       find,
       replay,
+      sweepWindows,
       ...createRemovals(db, parts),
       ...ownership,
     }),
     ...createRetentionSteps(db, parts),
     ...createStoneTable(db),
     ...createVacuum(db),
+    windows,
     settle: settleWriter(db, options.counters),
     deliveries: (wanted) => wanted.flatMap((id) => (sql.delivery.get(id) as unknown as DeliveryRow | undefined) ?? []),
     unexpanded: (max) => pageOf(sql.unexpanded.iterate(max) as unknown as Iterable<UnexpandedRow>),

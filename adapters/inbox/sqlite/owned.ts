@@ -6,6 +6,7 @@ import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } f
 import type { JobPage, Operations } from "./operations.ts";
 import { fromLoaded, toRow } from "./row.ts";
 import { toStorageError } from "./to-storage-error.ts";
+import type { LoadedWindow } from "./window-table.ts";
 
 /** What the process that works has of the file in its memory. */
 export interface Owned {
@@ -69,7 +70,20 @@ export function createOwned(now: () => number): Owned {
       [page] = await Promise.all([next, nextTurn()]);
     }
     follow([], after, Infinity);
+    await loadWindows(channel);
     isLoaded = true;
+  }
+
+  async function loadWindows(channel: Channel): Promise<void> {
+    let after: number | null = 0;
+    while (after !== null) {
+      const { last, windows }: ReturnType<Operations["windows"]> = await run(channel, "windows", {
+        after,
+        limit: PAGE,
+      });
+      for (const [lane, since, upTo] of JSON.parse(windows) as LoadedWindow[]) lanes.inherit(lane, { since, upTo });
+      after = last;
+    }
   }
 
   return {

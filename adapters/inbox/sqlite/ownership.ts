@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Counters } from "./counters.ts";
 import { FileError } from "./file-error.ts";
+import { createWindowTable } from "./window-table.ts";
 
 /** Who works on a file, and what may be running there. */
 export interface Ownership {
@@ -41,6 +42,8 @@ export function createOwnership(db: DatabaseSync, counters: Counters): Ownership
     ),
   };
 
+  const { sweepWindows } = createWindowTable(db);
+
   const marked = (): Record<string, number> =>
     JSON.parse(String(sql.running.get()?.["running"])) as Record<string, number>;
 
@@ -71,6 +74,7 @@ export function createOwnership(db: DatabaseSync, counters: Counters): Ownership
     takeOver() {
       for (const [id, claimedAt] of Object.entries(marked())) sql.orphan.run(claimedAt, Number(id));
       mark({ count: 0, text: "{}", at: 0 });
+      sweepWindows();
       return Number(sql.raise.get()?.["epoch"]);
     },
     resume(epoch) {

@@ -6,6 +6,7 @@ import type { Ownership } from "./ownership.ts";
 import type { Removals } from "./removals.ts";
 import type { HandsRequest, OpenRequest, RequestState, RequestTable } from "./request-table.ts";
 import type { Scrub } from "./scrub.ts";
+import type { WindowTable } from "./window-table.ts";
 
 /**
  * What is done by hand. Whoever wants it leaves a request; the process that works carries it out, or, when nobody works, whoever has its lock.
@@ -40,7 +41,8 @@ interface Carried {
   readonly isHeldUp: boolean;
 }
 
-export interface RequestParts extends Pick<Hands, "replay">, Removals, Pick<Ownership, "assertEpoch" | "epoch"> {
+export interface RequestParts
+  extends Pick<Hands, "replay">, Removals, Pick<Ownership, "assertEpoch" | "epoch">, Pick<WindowTable, "sweepWindows"> {
   readonly counters: Counters;
   readonly table: RequestTable;
   readonly find: JobFinder;
@@ -102,6 +104,8 @@ export function createRequests({ counters, table, find, scrub, ...parts }: Reque
       }
       const { made, gone, count, next } = take({ ...request, cursor }, epochOfNobody !== undefined);
       table.advance(id, count, next ?? null);
+      // What is gone may have been all that had inherited.
+      if (typeof next !== "number" && request.verb !== "replay") parts.sweepWindows();
       if (next === null) scrub.want(id);
       if (next === undefined) table.answer(id, at);
       return { made, gone, isHeldUp: false };

@@ -1,5 +1,6 @@
 import {
   FRESH,
+  windowStart,
   type ClaimedJob,
   type Delivery,
   type JobError,
@@ -11,7 +12,6 @@ import { FRESH_ROW, type JobRow, type LoadedJob } from "./messages.ts";
 
 /** An unsettled job in the memory of the process that works. */
 export interface Row extends LaneRow {
-  readonly id: number;
   readonly delivery: number;
   readonly entry: number;
   readonly consumer: string;
@@ -73,7 +73,7 @@ export function toClaimed(row: Row, delivery: Delivery | undefined): ClaimedJob 
     lane,
     mergeKey,
     attempt: progress.attempts,
-    firstAttemptAt: progress.firstAttemptAt ?? 0,
+    firstAttemptAt: windowStart(row),
     deaths: progress.deaths,
     replayOf: replayOf === undefined ? undefined : String(replayOf),
     delivery: whole,

@@ -32,6 +32,9 @@ const MIGRATIONS: readonly string[] = [
     first_attempt_at INTEGER, run_at INTEGER NOT NULL DEFAULT 0, delay_ms INTEGER NOT NULL DEFAULT 0, error TEXT, replay_of INTEGER
   );
 
+  -- What a lane has inherited: when the first attempt was of a job that died of its window, for those up to an id that waited behind it.
+  CREATE TABLE lane_window (lane TEXT PRIMARY KEY, since INTEGER NOT NULL, up_to INTEGER NOT NULL);
+
   -- Dead and unhandled jobs, each with its own copy of the delivery: they outlive it.
   CREATE TABLE dead (
     id INTEGER PRIMARY KEY, state TEXT NOT NULL, delivery INTEGER NOT NULL, entry INTEGER NOT NULL, type TEXT NOT NULL,

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Counters } from "./counters.ts";
 import type { SettleRecord } from "./messages.ts";
+import { createWindowTable } from "./window-table.ts";
 
 /** Writes what became of jobs. Told twice it changes nothing more: a commit's outcome may be unknown. */
 export function settleWriter(db: DatabaseSync, counters: Counters): (record: SettleRecord) => void {
@@ -15,11 +16,14 @@ export function settleWriter(db: DatabaseSync, counters: Counters): (record: Set
        FROM job JOIN delivery ON delivery.id = job.delivery WHERE job.id = ?`,
   );
 
+  const { writeWindow } = createWindowTable(db);
+
   function end(id: number): void {
     counters.add("unsettled", -Number(remove.run(id).changes));
   }
 
-  return ({ done, others }) => {
+  return ({ done, others, windows }) => {
+    for (const window of windows) writeWindow(window);
     for (const id of done) end(id);
     for (const other of others) {
       if (other.to === "waiting") {

@@ -70,7 +70,7 @@ function compareRun({ jobs }: Claim, run: readonly PlainJob[], now: number): voi
         consumer: expected.consumer,
         lane: expected.lane,
         attempt: expected.deaths < 3 ? expected.attempts + 1 : expected.attempts,
-        firstAttemptAt: expected.firstAttemptAt ?? now,
+        firstAttemptAt: Math.min(expected.firstAttemptAt ?? now, expected.inherited ?? Infinity),
         deaths: expected.deaths,
         replay: true,
       },

@@ -3,7 +3,6 @@ import type { JobOutcome } from "../../inbox/claims.ts";
 import { arrivalOf } from "./arrivals.ts";
 import { compareClaims } from "./compare.ts";
 import type { Course } from "./course.ts";
-import { settlePlainly } from "./plain-jobs.ts";
 import type { OutcomeToGive, Step } from "./steps.ts";
 
 const NOTHING = { duplicates: [], conflicts: [] };
@@ -75,7 +74,7 @@ export async function settle(
   const expected = held.map((each) => {
     if (!each.stands) return false;
     each.stands = false;
-    for (const [index, job] of each.run.entries()) settlePlainly(job, given[index] ?? { to: "release" }, now);
+    for (const [index, job] of each.run.entries()) plain.settle(job, given[index] ?? { to: "release" }, now);
     return true;
   });
   plain.remove(({ state }) => state === "done");
@@ -86,5 +85,6 @@ function outcomeOf(outcome: OutcomeToGive, now: number): JobOutcome {
   const error = { name: "Error", message: `${outcome} at ${now}`, at: now };
   if (typeof outcome === "number")
     return { to: "retry", at: now + outcome, delayMs: outcome, counted: outcome % 2 === 0, error };
+  if (outcome === "over") return { to: "dead", error, ofWindow: true };
   return outcome === "dead" ? { to: outcome, error } : { to: outcome };
 }

@@ -1,3 +1,4 @@
+import type { JobOutcome } from "../../inbox/claims.ts";
 import type { Delivery } from "../../inbox/delivery.ts";
 import type { Expanded, NewEvent, NewJob } from "../../inbox/keeping.ts";
 import {
@@ -6,6 +7,7 @@ import {
   isPlainlySuspect,
   orphanPlainly,
   plainJob,
+  settlePlainly,
   type PlainJob,
   type PlainJobFields,
 } from "./plain-jobs.ts";
@@ -34,6 +36,7 @@ export interface PlainInbox {
   /** What comes with a head. */
   runOf(head: PlainJob, mergeMax: number): PlainJob[];
   claim(run: readonly PlainJob[], now: number): void;
+  settle(job: PlainJob, outcome: JobOutcome, now: number): void;
   /** Settled jobs come again, at the tail. */
   replay(jobs: readonly PlainJob[]): void;
   reopen(job: PlainJob, replacements: readonly NewJob[]): void;
@@ -108,6 +111,14 @@ export function createPlainInbox(dedupeWindowMs: number): PlainInbox {
     },
     claim(run, now) {
       for (const job of run) claimPlainly(job, now);
+    },
+    settle(job, outcome, now) {
+      const { firstAttemptAt = now, inherited = Infinity } = job;
+      settlePlainly(job, outcome, now);
+      const others = laneOf(plain.jobs, job);
+      if (outcome.to === "done") for (const other of others) other.inherited = undefined;
+      if (outcome.to !== "dead" || outcome.ofWindow !== true || inherited < firstAttemptAt) return;
+      for (const other of others) other.inherited = firstAttemptAt;
     },
     replay(jobs) {
       for (const job of jobs) {

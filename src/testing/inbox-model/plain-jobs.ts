@@ -23,6 +23,8 @@ export interface PlainJob {
   delayMs: number;
   error: JobError | undefined;
   settledAt: number | undefined;
+  /** When another one's first attempt was, that died of its window while this one waited. */
+  inherited: number | undefined;
   /** What a claim changed: a release puts it back. */
   before: { readonly attempts: number; readonly firstAttemptAt: number | undefined };
   /** It was seen due: a wall clock that jumps back afterwards may undo that, or not. */
@@ -46,6 +48,7 @@ export function plainJob(fields: PlainJobFields): PlainJob {
     delayMs: 0,
     error: undefined,
     settledAt: undefined,
+    inherited: undefined,
     before: { attempts: 0, firstAttemptAt: undefined },
     wasDue: false,
   };

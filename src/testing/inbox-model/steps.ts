@@ -10,8 +10,8 @@ export interface EntryToKeep {
   readonly unique: readonly [string, string] | undefined;
 }
 
-/** What becomes of a job; a number is the delay of a retry, an odd one is not counted. */
-export type OutcomeToGive = "done" | "dead" | "release" | "unhandled" | number;
+/** What becomes of a job, `over` is dead of its window; a number is the delay of a retry, an odd one is not counted. */
+export type OutcomeToGive = "done" | "dead" | "over" | "release" | "unhandled" | number;
 
 /** What is done to an inbox and to its plain specification alike. */
 export type Step =
@@ -61,7 +61,14 @@ export function walksOf(fc: typeof FastCheck, length: number): Arbitrary<readonl
     entries: fc.array(entry, { minLength: 1, maxLength: 4 }),
   });
   const outcome: Arbitrary<OutcomeToGive> = fc.oneof(
-    fc.constantFrom("done" as const, "dead" as const, "dead" as const, "release" as const, "unhandled" as const),
+    fc.constantFrom(
+      "done" as const,
+      "dead" as const,
+      "over" as const,
+      "over" as const,
+      "release" as const,
+      "unhandled" as const,
+    ),
     fc.constantFrom(0, 1, 500, 999, 3_000),
   );
   const limits = { max: fc.integer({ min: 0, max: 4 }), mergeMax: fc.integer({ min: 1, max: 4 }) };

@@ -4,6 +4,7 @@ import { counting } from "./counting.ts";
 import { deduplicating } from "./deduplicating.ts";
 import { dying } from "./dying.ts";
 import { expanding } from "./expanding.ts";
+import { inheriting } from "./inheriting.ts";
 import { keeping } from "./keeping.ts";
 import { looking } from "./looking.ts";
 import { opening } from "./opening.ts";
@@ -24,6 +25,7 @@ export const promises: InboxPromises = {
   ...claiming,
   ...settling,
   ...outcomes,
+  ...inheriting,
   ...counting,
   ...looking,
   ...replaying,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { InboxPromises } from "./bench.ts";
 import { mail, one, raw, told } from "./deliveries.ts";
-import { claimAll, claimOne, done, drain, keepAll, recordsIn, retry, settleAll } from "./verbs.ts";
+import { claimAll, claimOne, done, drain, firstAttempts, keepAll, over, recordsIn, retry, settleAll } from "./verbs.ts";
 
 export const succeeding: InboxPromises = {
   "keep: Resolves when all are durable, each by itself: a StorageError in a place says that this one is not certain to be kept.":
@@ -35,6 +35,31 @@ export const succeeding: InboxPromises = {
         await clock.advance(60_000);
         const [job] = (await claimOne(successor)).jobs;
         assert.deepEqual([job.attempt, job.deaths], [2, 0]);
+      },
+
+      "a successor finds what a lane has inherited, and for whom": async (bench) => {
+        const { inbox, clock } = bench;
+        await keepAll(inbox, mail([one("a"), one("b"), one("c")]));
+        const first = clock.now();
+        await settleAll(inbox, await claimOne(inbox), over(bench));
+        await keepAll(inbox, mail([one("d")]));
+        await clock.advance(1_000);
+        const successor = await bench.succeed();
+        assert.deepEqual(await firstAttempts(successor, over(bench)), [
+          ["b", first],
+          ["c", first],
+          ["d", clock.now()],
+        ]);
+      },
+
+      "a successor finds that a lane inherits no more": async (bench) => {
+        const { inbox, clock } = bench;
+        await keepAll(inbox, mail([one("a"), one("b"), one("c")]));
+        await settleAll(inbox, await claimOne(inbox), over(bench));
+        await settleAll(inbox, await claimOne(inbox), done);
+        await clock.advance(1_000);
+        const successor = await bench.succeed();
+        assert.deepEqual(await firstAttempts(successor, over(bench)), [["c", clock.now()]]);
       },
 
       "a successor finds the unique keys that were seen, and the tombstones": async (bench) => {

@@ -45,6 +45,11 @@ export function dead({ clock }: InboxBench, message = "no"): JobOutcome {
   return { to: "dead", error: { name: "Error", message, at: clock.now() } };
 }
 
+/** Dead, because the time in which it is tried again was over. */
+export function over(bench: InboxBench): JobOutcome {
+  return { ...dead(bench), ofWindow: true } as JobOutcome;
+}
+
 export function retry({ clock }: InboxBench, delayMs: number, counted = true): JobOutcome {
   const now = clock.now();
   return { to: "retry", at: now + delayMs, delayMs, counted, error: { name: "Error", message: "no", at: now } };
@@ -79,6 +84,16 @@ export async function drain(inbox: WorkingInbox): Promise<string[]> {
   return seen;
 }
 
+/** The records of one lane, each settled so as soon as it comes, with the time of its first attempt. */
+export async function firstAttempts(inbox: WorkingInbox, outcome: JobOutcome): Promise<[record: string, at: number][]> {
+  const seen: [string, number][] = [];
+  for (let [claim] = await claimAll(inbox, ONE); claim !== undefined; [claim] = await claimAll(inbox, ONE)) {
+    for (const job of claim.jobs) seen.push([recordOf(job), job.firstAttemptAt]);
+    await settleAll(inbox, claim, ...claim.jobs.map(() => outcome));
+  }
+  return seen;
+}
+
 /** A page of jobs, long enough for any case. */
 export async function findAll(inbox: WorkingInbox, query: JobQuery = {}): Promise<readonly StoredJob[]> {
   const { jobs } = await inbox.jobs.find({ ...query, limit: 1_000 });
@@ -107,3 +122,5 @@ function recordOf({ event, delivery, entry }: Recorded): string {
 interface Recorded extends Pick<ClaimedJob, "event" | "entry"> {
   readonly delivery: Pick<ClaimedJob["delivery"], "body">;
 }
+
+const ONE = { max: 1 };

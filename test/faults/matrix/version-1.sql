@@ -5,6 +5,7 @@ CREATE TABLE delivery ( id INTEGER PRIMARY KEY, received_at INTEGER NOT NULL, se
 CREATE INDEX delivery_unexpanded ON delivery (id) WHERE cursor IS NOT NULL;
 CREATE TABLE later (first_job INTEGER PRIMARY KEY, delivery INTEGER NOT NULL);
 CREATE TABLE job ( id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL, entry INTEGER NOT NULL, type TEXT NOT NULL, consumer TEXT NOT NULL, lane TEXT, merge_key TEXT, received_at INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0, first_attempt_at INTEGER, run_at INTEGER NOT NULL DEFAULT 0, delay_ms INTEGER NOT NULL DEFAULT 0, error TEXT, replay_of INTEGER );
+CREATE TABLE lane_window (lane TEXT PRIMARY KEY, since INTEGER NOT NULL, up_to INTEGER NOT NULL);
 CREATE TABLE dead ( id INTEGER PRIMARY KEY, state TEXT NOT NULL, delivery INTEGER NOT NULL, entry INTEGER NOT NULL, type TEXT NOT NULL, consumer TEXT, lane TEXT, merge_key TEXT, attempts INTEGER NOT NULL, error TEXT, replay_of INTEGER, settled_at INTEGER NOT NULL, received_at INTEGER NOT NULL, sent_at INTEGER NOT NULL, source TEXT, signed_by TEXT NOT NULL, signature TEXT NOT NULL, headers TEXT NOT NULL, account INTEGER, subscription INTEGER, body BLOB NOT NULL );
 CREATE INDEX dead_unhandled ON dead (settled_at) WHERE state = 'unhandled';
 CREATE TABLE dedupe (key BLOB PRIMARY KEY, seen_at INTEGER NOT NULL) WITHOUT ROWID;

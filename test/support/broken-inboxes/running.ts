@@ -123,6 +123,16 @@ export const runningBugs: readonly Bug[] = [
     caught: "dead: a dead job stays, with its error and when it was settled",
   },
   {
+    it: "leaves nothing of a window that is over",
+    wrong: instead("dead", (outcome) => (outcome.to === "dead" ? { to: "dead", error: outcome.error } : outcome)),
+    caught: "ofWindow: what waits is claimed with that time, and counts its own attempts",
+  },
+  {
+    it: "takes every death for that of a window",
+    wrong: instead("dead", (outcome) => (outcome.to === "dead" ? { ...outcome, ofWindow: true } : outcome)),
+    caught: "ofWindow: one that is dead of something else leaves nothing",
+  },
+  {
     it: "counts no death",
     wrong(own) {
       return claimsAs((job) => ({ ...job, deaths: 0 }))(own);
