@@ -120,7 +120,7 @@ test("nothing is written of a window that nobody inherits, and nothing stays whe
   expect(windows()).toEqual([]);
 });
 
-test.each(["drop", "erase"] as const)("a %s of all that inherit takes it out of the file", async (how) => {
+test.each(["drop", "erase"] as const)("with all that inherit gone by `%s`, it is gone from the file", async (how) => {
   const { bench, windows } = await opened();
   const { inbox } = bench;
   await keepAll(inbox, mail([one("a"), one("b"), one("c")]), mail(LANE_OF_9, { accountId: 9 }));
