@@ -35,8 +35,19 @@ export function sqliteInbox(file: string | URL, options: SqliteInboxOptions = {}
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
+/** SQLite takes such a text for an address, everything else for a path. A single letter is a drive of Windows. */
+const ADDRESS = /^[a-z][a-z\d+.-]+:/i;
+
 function toPath(file: unknown): string {
   if (file instanceof URL && file.protocol === "file:") return fileURLToPath(file);
+  if (typeof file === "string" && ADDRESS.test(file))
+    throw new UsageError(
+      "option-invalid",
+      `sqliteInbox got ${file}, expected the path of a file, or a URL that is no text.`,
+      {
+        fix: 'Write sqliteInbox("inbox.db"), sqliteInbox(new URL("file:///var/lib/app/inbox.db")), or "./" before a name with a colon.',
+      },
+    );
   if (typeof file === "string" && file !== "" && file !== ":memory:") return file;
   throw new UsageError("option-invalid", `sqliteInbox got ${String(file)}, expected the path or file: URL of a file.`, {
     fix: 'Name a file on a local disk, such as sqliteInbox("inbox.db"); memoryInbox() keeps nothing on a disk.',

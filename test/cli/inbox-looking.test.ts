@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Writable } from "node:stream";
@@ -266,11 +266,20 @@ describe("what is no inbox", () => {
     const other = new DatabaseSync(`${folder}/other`);
     other.exec("CREATE TABLE a (b); PRAGMA user_version = 1");
     other.close();
-    for (const name of ["", "text", "empty", "other"]) {
-      const { code, err } = await inbox(`${folder}/${name}`, "list");
-      expect([name, code, err]).toEqual([name, 1, expect.stringContaining("is no inbox of Hookline.") as string]);
+    const alike = new DatabaseSync(`${folder}/alike`);
+    alike.exec(
+      "PRAGMA journal_mode = WAL; PRAGMA user_version = 1; CREATE TABLE meta (key, value); CREATE TABLE job (run_at, lane)",
+    );
+    alike.close();
+    const before = readdirSync(folder).toSorted();
+    for (const name of ["", "text", "empty", "other", "alike"]) {
+      for (const words of ["list", "stats", "drop 1"]) {
+        const { code, err } = await inbox(`${folder}/${name}`, words);
+        expect([name, code, err]).toEqual([name, 1, expect.stringContaining("is no inbox of Hookline.") as string]);
+        expect(err).toContain("(not-an-inbox)");
+      }
     }
-    expect(existsSync(`${folder}/empty-lock`)).toBe(false);
+    expect(readdirSync(folder).toSorted()).toEqual(before);
   });
 
   test("a file that another process has for itself: the error names the Node that lifts it", async () => {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Counters } from "./counters.ts";
 import type { Operations } from "./operations.ts";
+import { outOfFiles } from "./out-of-files.ts";
 import { CODE, primaryCode } from "./result-codes.ts";
 
 /** One thing to do in a commit, by the name of its operation. */
@@ -92,7 +93,7 @@ function isOfTheFile(error: unknown): boolean {
 
 /** An error as it crosses between threads. */
 export function toTaskError(error: unknown): TaskError {
-  const { code, message, fix, errcode } = error as Partial<TaskError>;
+  const { code, message, fix, errcode } = (outOfFiles(error) ?? error) as Partial<TaskError>;
   return {
     code: typeof code === "string" ? code : "storage-failed",
     message: String(message),

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../../../src/adapter.ts";
 import { toTaskError } from "./batch.ts";
 import { createCounters, type Counts } from "./counters.ts";
+import { kindOfFile, type FileKind } from "./file-kind.ts";
 import { freeBytes } from "./free-bytes.ts";
 import { CODE, primaryCode } from "./result-codes.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
@@ -29,6 +30,9 @@ export interface FileStats extends Counts {
   readonly freeDiskBytes: number;
 }
 
+/** How long another may hold the file. */
+const PATIENCE_MS = 1_000;
+
 /**
  * Looks at a file without making, changing or locking anything.
  * @throws StorageError `inbox-missing`, `not-an-inbox`, `schema-newer`, `schema-older`, `file-busy`, `storage-failed`
@@ -39,7 +43,7 @@ export function lookAtFile(file: string): FileFacts {
     throw new StorageError("inbox-missing", `There is no file ${file}.`, {
       fix: "Name the file that the receiver was given: sqliteInbox(file).",
     });
-  if (!found.isFile()) throw notAnInbox(file);
+  if (!found.isFile() || kindIn(file) !== "inbox") throw notAnInbox(file);
   return reading(file, (db) => {
     const schemaVersion = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
     assertReadable(schemaVersion, file);
@@ -79,10 +83,18 @@ export function assertReadable(version: number, file: string, known: number = SC
     });
 }
 
+function kindIn(file: string): FileKind {
+  try {
+    return kindOfFile(file, PATIENCE_MS);
+  } catch (error) {
+    throw toLookError(error, file);
+  }
+}
+
 function reading<T>(file: string, read: (db: DatabaseSync) => T): T {
   let db: DatabaseSync | undefined;
   try {
-    db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 });
+    db = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS });
     return read(db);
   } catch (error) {
     throw toLookError(error, file);

@@ -1,8 +1,11 @@
+import { readlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { FileError, PERMIT } from "./file-error.ts";
+import { assertOurs, kindOfFile } from "./file-kind.ts";
 import { assertLocalDisk } from "./local-disk.ts";
 import { makePrivate } from "./make-private.ts";
+import { outOfFiles } from "./out-of-files.ts";
 import { CODE, primaryCode } from "./result-codes.ts";
 import { migrate } from "./schema.ts";
 import { MAX_WAL_BYTES } from "./wal.ts";
@@ -15,6 +18,8 @@ export interface OpenOptions {
   readonly timeoutMs?: number;
   /** SQLite's own. @default what this Node has */
   readonly version?: string;
+  /** The file is there, and is about to be opened. */
+  readonly found?: () => void;
 }
 
 /** Before it, several connections could lose pages of the write-ahead log. */
@@ -22,33 +27,39 @@ const SAFE_WITH_SEVERAL = [3, 51, 3] as const;
 
 /**
  * Opens the file of an inbox, and makes it where there is none.
- * @throws FileError `network-file-system`, `pragma-refused`, `schema-newer`, `name-differs`, `file-busy`, `file-corrupt`, `file-forbidden`,
- * `folder-missing`, `disk-full`
+ * @throws FileError `network-file-system`, `not-an-inbox`, `pragma-refused`, `schema-newer`, `name-differs`, `file-busy`, `file-corrupt`,
+ * `file-forbidden`, `link-dangling`, `folder-missing`, `too-many-files`, `disk-full`
  */
 export function openFile(file: string, name: string, options: OpenOptions = {}): DatabaseSync {
+  const { isSuspect = false, timeoutMs = 5_000, version = ownVersion(), found = () => {} } = options;
+  const isExclusive = !isSafeWithSeveral(version);
+  let db: DatabaseSync | undefined;
   try {
     assertLocalDisk(file);
+    // Before anything of it changes, its mode included.
+    assertOurs(kindOfFile(file, timeoutMs));
     makePrivate(file);
-  } catch (error) {
-    throw toFileError(error, file);
-  }
-  const { isSuspect = false, timeoutMs = 5_000, version } = options;
-  const db = new DatabaseSync(file, { timeout: timeoutMs });
-  const isExclusive = !isSafeWithSeveral(version ?? versionOf(db));
-  try {
+    found();
+    db = new DatabaseSync(file, { timeout: timeoutMs });
     if (isExclusive) db.exec("PRAGMA locking_mode = EXCLUSIVE");
     if (isSuspect) assertSound(db);
     setPragmas(db);
     migrate(db, name);
     return db;
   } catch (error) {
-    db.close();
-    throw isExclusive && primaryCode(error) === CODE.busy ? toBusyError(error, file) : error;
+    // Before it is closed: that would make room.
+    const none = outOfFiles(error);
+    db?.close();
+    if (none !== undefined) throw none;
+    throw isExclusive && primaryCode(error) === CODE.busy ? toBusyError(error, file) : toFileError(error, file);
   }
 }
 
-function versionOf(db: DatabaseSync): string {
-  return String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
+function ownVersion(): string {
+  const db = new DatabaseSync(":memory:");
+  const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
+  db.close();
+  return version;
 }
 
 function isSafeWithSeveral(version: string): boolean {
@@ -104,6 +115,11 @@ function toFileError(error: unknown, file: string): unknown {
   switch (code) {
     case "ENOENT":
     case "ENOTDIR":
+      if (targetOf(file) !== undefined)
+        return new FileError("link-dangling", `${file} is a link to ${targetOf(file)}, which is not there.`, {
+          cause: error,
+          fix: "Make the folder or the file that it points to, or point it to one that is there; the inbox makes no file behind a link.",
+        });
       return new FileError("folder-missing", `There is no folder ${dirname(file)} for the inbox file.`, {
         cause: error,
         fix: "Make it first; the inbox makes its files, and no folders.",
@@ -117,5 +133,14 @@ function toFileError(error: unknown, file: string): unknown {
       return new FileError("disk-full", `There is no room for ${file}: ${code}.`, { cause: error, fix: "Make room." });
     default:
       return error;
+  }
+}
+
+/** Where a link points to; undefined for what is none. */
+function targetOf(file: string): string | undefined {
+  try {
+    return readlinkSync(file);
+  } catch {
+    return undefined;
   }
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { FileError } from "./file-error.ts";
+import { APPLICATION_ID, assertOurs, kindOf } from "./file-kind.ts";
 
 /** Each brings the schema from its index to the next version, within the transaction that opens the file. */
 const MIGRATIONS: readonly string[] = [
@@ -71,10 +72,12 @@ const MIGRATIONS: readonly string[] = [
 /** What a file has that this Hookline wrote. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Makes a new file's tables, or brings an older file up to date. @throws FileError `schema-newer`, `name-differs` */
+/** Makes a new file's tables, or brings an older file up to date. @throws FileError `not-an-inbox`, `schema-newer`, `name-differs` */
 export function migrate(db: DatabaseSync, name: string): void {
   db.exec("BEGIN IMMEDIATE");
   try {
+    // What was looked at before the file was opened may have been written since.
+    assertOurs(kindOf(db));
     const version = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
     if (version > MIGRATIONS.length)
       throw new FileError(
@@ -83,7 +86,7 @@ export function migrate(db: DatabaseSync, name: string): void {
         { fix: "Run the version of Hookline that wrote it, or a newer one." },
       );
     for (const step of MIGRATIONS.slice(version)) db.exec(step);
-    db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${MIGRATIONS.length}`);
     db.prepare("INSERT OR IGNORE INTO meta VALUES ('name', ?)").run(name);
     const owner = db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"];
     if (owner !== name)

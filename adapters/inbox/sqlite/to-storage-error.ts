@@ -6,7 +6,8 @@ import { CODE, NO_ROOM_FOR_SHM, primaryCode } from "./result-codes.ts";
 /** A thread's error on this side, with what to do about it. */
 export function toStorageError(error: TaskError): StorageError {
   const { code, message, fix, errcode } = error;
-  if (errcode === undefined) return new StorageError(KNOWN.has(code) ? code : "storage-failed", message, { fix });
+  if (KNOWN.has(code)) return new StorageError(code, message, { fix });
+  if (errcode === undefined) return new StorageError("storage-failed", message, { fix });
   const told = `SQLite's error ${errcode}: ${message}.`;
   if (errcode === NO_ROOM_FOR_SHM) return diskFull(told);
   switch (primaryCode(error)) {
@@ -58,13 +59,17 @@ const DOUBTFUL: ReadonlySet<number | undefined> = new Set([
 
 const KNOWN: ReadonlySet<string> = new Set([
   "network-file-system",
+  "not-an-inbox",
   "pragma-refused",
   "schema-newer",
   "name-differs",
   "file-busy",
   "file-corrupt",
   "file-forbidden",
+  "file-replaced",
+  "link-dangling",
   "folder-missing",
+  "too-many-files",
   "disk-full",
   "epoch-stale",
 ]);

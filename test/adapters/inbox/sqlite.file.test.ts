@@ -1,6 +1,17 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { FileError } from "../../../adapters/inbox/sqlite/file-error.ts";
 import { assertLocalDisk } from "../../../adapters/inbox/sqlite/local-disk.ts";
@@ -79,6 +90,35 @@ describe("an inbox is refused, with the path and the fix,", () => {
     writeFileSync(folder, "");
     expect(await refusal(join(folder, "inbox.db"))).toMatchObject({ code: "folder-missing" });
   });
+
+  test("where its name is a link that points to nothing, which is told with its target", async () => {
+    const file = join(folderFor(), "inbox.db");
+    symlinkSync("../shared/inbox.db", file);
+    expect(await refusal(file)).toMatchObject({
+      code: "link-dangling",
+      message: expect.stringContaining(`${file} is a link to ../shared/inbox.db, which is not there.`),
+      fix: expect.any(String),
+    });
+    expect(lstatSync(file).isSymbolicLink()).toBe(true);
+  });
+
+  test.skipIf(process.platform === "win32")(
+    "where the process has too many files open, however many it lacks",
+    async () => {
+      const args = ["--conditions=hookline-source", "test/adapters/inbox/crowded-process.ts", folderFor()];
+      const child = spawn("sh", ["-c", 'ulimit -n 96 && exec "$0" "$@"', process.execPath, ...args], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const failures = JSON.parse(await text(child.stdout)) as readonly { readonly message: string }[];
+      const crowded = {
+        code: "too-many-files",
+        message: expect.stringContaining("too many are open already"),
+        fix: expect.stringContaining("ulimit -n"),
+      };
+      expect(failures).toEqual(failures.map(() => crowded));
+      expect(failures.map(({ message }) => message).join()).toMatch(/Worker.*EMFILE.*unable to open database file/);
+    },
+  );
 
   test("where its name is a folder's, which stays as it is", async () => {
     const file = join(folderFor(), "inbox.db");

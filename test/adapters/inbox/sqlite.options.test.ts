@@ -19,6 +19,23 @@ test.each([
   );
 });
 
+test.each(["file:inbox.db", "FILE:///tmp/inbox.db", "sqlite:inbox.db", "sqlite3://inbox.db", "https://example.com"])(
+  "%s is an address as a text: refused at once, before anything is made",
+  (file) => {
+    expect(() => sqliteInbox(file)).toThrow(
+      expect.objectContaining({
+        code: "option-invalid",
+        message: expect.stringContaining(`got ${file}`),
+        fix: expect.stringContaining("new URL("),
+      }),
+    );
+  },
+);
+
+test.each(["inbox.db", "C:\\data\\inbox.db", "./file:inbox.db", "/var/lib/a:b/inbox.db"])("%s is a path", (file) => {
+  expect(() => sqliteInbox(file)).not.toThrow();
+});
+
 test.each([
   ["keepDoneDays", 0, "a positive number"],
   ["keepUnhandledDays", Number.NaN, "a positive number"],

@@ -1,0 +1,47 @@
+import { statSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+import { FileError } from "./file-error.ts";
+import { walBytes } from "./wal.ts";
+
+/** What a database is: an inbox of any version, one that nobody has written to yet, or somebody else's. */
+export type FileKind = "inbox" | "new" | "other";
+
+/** `HKLN`: stands in the header of each inbox from the commit on that makes its tables. */
+export const APPLICATION_ID = 0x484b4c4e;
+
+/** What an open database is. */
+export function kindOf(db: DatabaseSync): FileKind {
+  const numberOf = (sql: string): number => Number(Object.values(db.prepare(sql).get() ?? {})[0]);
+  const application = numberOf("PRAGMA application_id");
+  if (application === APPLICATION_ID) return "inbox";
+  const isEmpty =
+    application === 0 && numberOf("PRAGMA user_version") === 0 && numberOf("SELECT count(*) FROM sqlite_schema") === 0;
+  return isEmpty ? "new" : "other";
+}
+
+/** @throws FileError `not-an-inbox` */
+export function assertOurs(kind: FileKind): void {
+  if (kind !== "other") return;
+  throw new FileError("not-an-inbox", "The file is a database of another program, and is left as it is.", {
+    fix: 'Name a file that is the inbox\'s own, such as sqliteInbox("inbox.db").',
+  });
+}
+
+/**
+ * The same of a file that is not open, and stays as it is with all that is beside it. One that is not there is new.
+ * @throws SQLite's error where it cannot be read
+ */
+export function kindOfFile(file: string, timeoutMs: number): FileKind {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined || found.size === 0 || !found.isFile()) return "new";
+  const url = pathToFileURL(file);
+  // Else SQLite makes a log beside a file that has none, and nobody takes it away again.
+  if (walBytes(file) === 0) url.searchParams.set("immutable", "1");
+  const db = new DatabaseSync(url, { readOnly: true, timeout: timeoutMs });
+  try {
+    return kindOf(db);
+  } finally {
+    db.close();
+  }
+}
