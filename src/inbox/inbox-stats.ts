@@ -33,4 +33,6 @@ export interface InboxDisk {
   readonly freeBytes: number | undefined;
   /** How often something failed so that the file was opened anew, and when last; undefined where it never was. */
   readonly reopened: { readonly count: number; readonly lastAt: number } | undefined;
+  /** Its files have no lasting numbers: that they are deleted or replaced while they are in use is not seen. @default false */
+  readonly isBlind?: boolean;
 }

@@ -43,6 +43,13 @@ describe("health says of a disk", () => {
     expect(await receiver.health()).toMatchObject({ live: true, ready: true });
   });
 
+  test("that nobody would see it if the file were taken away", async () => {
+    const { receiver, state } = onDisk({ ready: true }, { freeBytes: 5, reopened: undefined, isBlind: true });
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toTold("inbox-unwatched")] });
+    state.disk = { freeBytes: 5, reopened: undefined, isBlind: false };
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+
   test("that the file was opened anew, for an hour", async () => {
     const { receiver, state, clock } = onDisk({ ready: true });
     state.disk = { freeBytes: 5, reopened: { count: 2, lastAt: clock.now() } };

@@ -3,10 +3,13 @@ import { StorageError } from "../../../src/adapter.ts";
 import { toTaskError, type Batch, type TaskError, type TaskResult } from "./batch.ts";
 import type { Counts } from "./counters.ts";
 import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
+import { outOfFiles } from "./out-of-files.ts";
 import { toStorageError } from "./to-storage-error.ts";
 
 /** The way to a commit thread. */
 export interface Channel {
+  /** Which file it has open; undefined where that cannot be told. */
+  readonly fileId: string | undefined;
   /** Rejects where the outcome is unknown: the thread ended before it answered. */
   run(batch: Batch): Promise<readonly TaskResult[]>;
   /** Lets the process end while the thread lives, but not while a batch is under way. */
@@ -38,6 +41,7 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
   let over: StorageError | undefined;
   let closed: (() => void) | undefined;
   let isLoose = false;
+  let fileId: string | undefined;
 
   function end(error: StorageError): void {
     if (over !== undefined) return;
@@ -47,6 +51,9 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
   }
 
   const channel: Channel = {
+    get fileId() {
+      return fileId;
+    },
     run(batch) {
       if (over !== undefined) return Promise.reject(over);
       if (isLoose) worker.ref();
@@ -84,12 +91,15 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
       switch (message.type) {
         case "open":
           events.counted(message.counts);
+          ({ fileId } = message);
           resolve(channel);
           break;
-        case "failed":
-          over = toStorageError(message.error);
-          reject(over);
+        case "failed": {
+          const failed = toStorageError(message.error);
+          reject(failed);
+          end(failed);
           break;
+        }
         case "results":
           events.counted(message.counts);
           waiting.shift()?.resolve(message.results);
@@ -105,7 +115,11 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
     });
     worker.on("error", (error: Partial<TaskError>) => {
       // Beside its batches it only looks into the file: what SQLite says there is the file's.
-      const failed = error.errcode === undefined ? toLost("failed", error) : toStorageError(toTaskError(error));
+      // So is that it could not even begin, for want of files.
+      const failed =
+        error.errcode === undefined && outOfFiles(error) === undefined
+          ? toLost("failed", error)
+          : toStorageError(toTaskError(error));
       reject(failed);
       end(failed);
     });

@@ -53,6 +53,7 @@ export interface Lanes {
   /** Something is marked that nobody has claimed. */
   readonly isMarkedUnclaimed: boolean;
   has(id: number): boolean;
+  ids(): readonly number[];
   /** Those that nobody has claimed, of a range of ids of which `after` is not. */
   unclaimed(after: number, to: number): readonly number[];
   nextDueAt(): number | undefined;
@@ -199,6 +200,7 @@ export function createLanes(): Lanes {
       return marker.isOpen;
     },
     has: (id) => rows.get(id) !== undefined,
+    ids: () => [...rows.between(0, Infinity)].map(({ id }) => id),
     unclaimed(after, to) {
       const ids: number[] = [];
       for (const { id, progress } of rows.between(after, to)) if (progress.state === "waiting") ids.push(id);

@@ -19,6 +19,8 @@ export interface Link {
   /** Threads end as soon as they have begun: only another process can help. */
   isHopeless(): boolean;
   reopened(): InboxDisk["reopened"];
+  /** Files have no lasting numbers there: that they are taken away is not seen. */
+  isBlind(): boolean;
   /** How much there is in the file. */
   counts(): Counts;
   /** What was committed is not known: the file is opened anew. */
@@ -33,13 +35,15 @@ export interface Link {
 export interface LinkOptions extends Pick<ThreadsOptions, "file" | "openChannel"> {
   /** Makes memory follow the file, on a new channel that nobody else has yet. */
   readonly resume: (channel: Channel) => Promise<void>;
+  /** Another file is at the path, or will be: nothing of what memory has is in it. */
+  readonly replaced: () => void;
   /** Another process has committed, or there is a channel again. */
   readonly changed: () => void;
   /** By which a thread that hangs is known. @default the machine's, whatever the host's clock says */
   readonly setTimer?: Clock["setTimer"] | undefined;
 }
 
-export function createLink({ file, openChannel, resume, changed, setTimer = realTimer }: LinkOptions): Link {
+export function createLink({ file, openChannel, resume, replaced, changed, setTimer = realTimer }: LinkOptions): Link {
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
   const failures = createFailures();
   const threads = createThreads({
@@ -54,6 +58,7 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
   });
   let host: InboxHost | undefined;
   let current: Channel | undefined;
+  let fileId: string | undefined;
   let opening: Promise<Channel> | undefined;
   let failure = notOpen;
   let timer: ReturnType<Clock["setTimer"]> | undefined;
@@ -81,6 +86,7 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
     const said = { err: error, code: "inbox-reopened", tryAgainMs: waitMs };
     log.error(said, "the inbox file is opened anew: deliveries get 503 meanwhile");
     failure = error;
+    if (error.code === "file-replaced") replaced();
     if (waitMs === 0) {
       reopening = reopen();
       return;
@@ -97,6 +103,9 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
     let next: Channel | undefined;
     try {
       next = await threads.start(given, failures.isSuspect);
+      // While nothing had it open.
+      if (next.fileId !== fileId) replaced();
+      ({ fileId } = next);
       await resume(next);
     } catch (error) {
       next?.abandon();
@@ -121,6 +130,7 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
       const channel = await begun;
       if (opening !== begun) throw notOpen; // it was closed meanwhile, and its thread with it
       [current, host, isLoose, opening] = [channel, given, false, undefined];
+      ({ fileId } = channel);
     },
     channel() {
       if (current === undefined) throw failure;
@@ -129,6 +139,7 @@ export function createLink({ file, openChannel, resume, changed, setTimer = real
     failure: () => (current === undefined ? failure : failures.shortage(host?.clock.now() ?? 0)),
     isHopeless: () => failures.isHopeless,
     reopened: () => failures.reopened,
+    isBlind: () => current !== undefined && current.fileId === undefined,
     counts: threads.counts,
     doubt(error) {
       current?.abandon();

@@ -153,7 +153,8 @@ export type ToThread = { readonly type: "batch"; readonly batch: Batch } | { rea
 
 /** From the commit thread; `results` come in the order of the batches. */
 export type FromThread =
-  | { readonly type: "open"; readonly counts: Counts }
+  | { readonly type: "open"; readonly counts: Counts; readonly fileId: string | undefined }
+  /** It cannot be opened, or not be used any more: the thread ends. What was under way may have held. */
   | { readonly type: "failed"; readonly error: TaskError }
   | { readonly type: "results"; readonly results: readonly TaskResult[]; readonly counts: Counts }
   /** Another process has committed. */

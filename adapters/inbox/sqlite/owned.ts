@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { StorageError, type Delivery, type NewEvent } from "../../../src/adapter.ts";
+import { StorageError, type Claim, type Delivery, type NewEvent } from "../../../src/adapter.ts";
 import type { Channel } from "./channel.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } from "./messages.ts";
@@ -17,6 +17,8 @@ export interface Owned {
   readonly lanes: Lanes;
   /** Takes the work over from whoever had it, and loads what waits. */
   takeOver(channel: Channel): Promise<void>;
+  /** The file is another one: nothing that memory has is in it. @returns the claims that end with it */
+  forget(): readonly Claim[];
   /** After the commit thread was replaced: makes memory follow the file. */
   resume(channel: Channel): Promise<void>;
   /** New jobs of other origins; passed over where another process works. */
@@ -45,6 +47,7 @@ const PAGE = 1_000;
 export function createOwned(now: () => number): Owned {
   let epoch: number | undefined;
   let isLoaded = false;
+  let isForgotten = false;
   let lanes = createLanes();
 
   /** Brings in what memory has not, and takes out what waits there alone: a removal, too, may have held unknown. */
@@ -86,6 +89,12 @@ export function createOwned(now: () => number): Owned {
     }
   }
 
+  async function begin(channel: Channel): Promise<void> {
+    epoch = await run(channel, "takeOver", undefined);
+    isForgotten = false;
+    await load(channel);
+  }
+
   return {
     get epoch() {
       return epoch;
@@ -99,11 +108,16 @@ export function createOwned(now: () => number): Owned {
     async takeOver(channel) {
       lanes = createLanes();
       isLoaded = false;
-      epoch = await run(channel, "takeOver", undefined);
-      await load(channel);
+      await begin(channel);
+    },
+    forget() {
+      if (epoch === undefined) return [];
+      [isLoaded, isForgotten] = [false, true];
+      return lanes.remove(new Set(lanes.ids()), now());
     },
     async resume(channel) {
       if (epoch === undefined) return;
+      if (isForgotten) return begin(channel);
       epoch = await run(channel, "resume", epoch);
       await load(channel);
     },

@@ -16,6 +16,7 @@ export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events
   events.counted(counters.counts());
   const close = (): void => db.close();
   return {
+    fileId: undefined,
     async run({ tasks, bytes }) {
       try {
         db.exec("BEGIN");

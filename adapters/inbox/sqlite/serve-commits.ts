@@ -1,7 +1,8 @@
 import type { MessagePort } from "node:worker_threads";
 import { createBatchRunner, toTaskError, type TaskResult } from "./batch.ts";
 import { createCounters } from "./counters.ts";
-import { openFile } from "./open-file.ts";
+import { FileError } from "./file-error.ts";
+import { openInPlace } from "./open-in-place.ts";
 import { createOperations } from "./operations.ts";
 import { CODE, primaryCode } from "./result-codes.ts";
 import { createScrub } from "./scrub.ts";
@@ -16,7 +17,8 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
   const say = (message: FromThread): void => port.postMessage(message);
 
   try {
-    const db = openFile(file, name, { isSuspect });
+    const opened = openInPlace(file, name, { isSuspect });
+    const { db } = opened;
     const counters = createCounters(db);
     const scrub = createScrub(db);
     const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, scrub }), counters);
@@ -26,7 +28,16 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
     let looking: ReturnType<typeof setTimeout> | undefined;
     let waitMs = LOOK_MS.idle;
 
+    const leave = (): void => {
+      clearTimeout(looking);
+      opened.leave();
+      say({ type: "failed", error: toTaskError(toReplaced(file)) });
+      port.close();
+    };
+
     const look = (): void => {
+      // Also where nothing is committed: what others have of it is to be left by all before it is opened anew.
+      if (!opened.isInPlace()) return leave();
       const now = version.get()?.["data_version"];
       waitMs = now === seen ? Math.min(waitMs * 2, LOOK_MS.idle) : LOOK_MS.busy;
       if (now !== seen) say({ type: "changed", counts: counters.counts() });
@@ -45,6 +56,8 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
         return;
       }
       const results = run(message.batch);
+      // Behind the sync, before any answer: what was taken away meanwhile took this commit with it.
+      if (!opened.isInPlace()) return leave();
       say({ type: "results", results, counts: counters.counts() });
       scrub.afterCommit();
       const now = performance.now();
@@ -52,12 +65,18 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
       else wal.committed(now);
       waitMs = LOOK_MS.busy;
     });
-    say({ type: "open", counts: counters.counts() });
+    say({ type: "open", counts: counters.counts(), fileId: opened.id });
     look();
   } catch (error) {
     say({ type: "failed", error: toTaskError(error) });
     port.close();
   }
+}
+
+function toReplaced(file: string): FileError {
+  return new FileError("file-replaced", `${file} or its log was deleted, moved or replaced while it was in use.`, {
+    fix: "Stop all processes on an inbox before its files are touched; the one that is there now is opened, or a new one made.",
+  });
 }
 
 function isFull(result: TaskResult): boolean {

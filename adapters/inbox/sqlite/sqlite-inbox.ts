@@ -58,6 +58,10 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     openChannel,
     setTimer,
     resume: (channel) => owned.resume(channel),
+    replaced() {
+      const ended = owned.forget();
+      if (ended.length > 0) worker?.lost(ended);
+    },
     changed() {
       byHand.changed();
       void tombstones
@@ -178,7 +182,12 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       const here = owned.isLoaded ? owned.lanes.stats() : { blockedLanes: 0, oldestWaitingAt: oldestUnsettledAt };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
-      return { ...counts, ...here, oldestWaitingAt, disk: { freeBytes: disk.bytes(), reopened: link.reopened() } };
+      return {
+        ...counts,
+        ...here,
+        oldestWaitingAt,
+        disk: { freeBytes: disk.bytes(), reopened: link.reopened(), isBlind: link.isBlind() },
+      };
     },
     capabilities: { durability: "fsync", order: "strict", shared: true },
   };

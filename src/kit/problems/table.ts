@@ -26,6 +26,7 @@ export type ProblemCode =
   | "subscription-errored"
   | "inbox-silent"
   | "inbox-reopened"
+  | "inbox-unwatched"
   | "may-freeze"
   | "start-failed"
   | "nobody-works"
@@ -132,8 +133,13 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
     fix: "See the cause in the log.",
   },
   "inbox-reopened": {
-    meaning: "Within the last hour the file of the inbox had to be opened anew: a write failed, or its thread ended.",
+    meaning:
+      "Within the last hour the file of the inbox was opened anew: a write failed, its thread ended, or it was replaced.",
     fix: "Look at the disk and at the cause in the log; what was not certain got 503 and comes again.",
+  },
+  "inbox-unwatched": {
+    meaning: "Files have no lasting numbers on this file system: that the inbox is deleted or replaced goes unseen.",
+    fix: "Put the inbox on a local disk with an ordinary file system.",
   },
   "may-freeze": {
     meaning: "This platform may freeze or end the process after the answer, and what is kept here goes with it.",

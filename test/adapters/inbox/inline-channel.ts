@@ -29,6 +29,7 @@ export async function openInline(
     if (db.isOpen) db.close();
   };
   return {
+    fileId: file,
     async run(batch) {
       const results = run(structuredClone(batch));
       scrub.afterCommit();
