@@ -109,5 +109,14 @@ export const deduplicating: InboxPromises = {
       assert.deepEqual([again?.duplicates, again?.conflicts], [[0], []]);
       assert.deepEqual([first?.duplicates, first?.conflicts], [[], [0]]);
     },
+
+    "a wall clock that was set back meanwhile shortens no window": async ({ inbox, clock, host }) => {
+      await keepAll(inbox, told(open));
+      clock.jump(-host.dedupeWindowMs / 2);
+      await keepAll(inbox, told(other));
+      clock.jump(host.dedupeWindowMs);
+      const [kept] = await keepAll(inbox, told({ ...open, content: "a third one" }));
+      assert.deepEqual([kept?.duplicates, kept?.conflicts], [[], [0]]);
+    },
   },
 };

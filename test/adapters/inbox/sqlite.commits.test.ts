@@ -82,6 +82,27 @@ test("a commit of an owner that was relieved changes nothing", () => {
   expect(buried()).toEqual([1, 2]);
 });
 
+test("a settle of an owner that was relieved ends no job", () => {
+  const { run } = opened();
+  const events = [[0, "email.created", 1, 1, null, [["waiting", "default", "a lane", null]]]];
+  run([TAKE_OVER, { verb: "keep", input: [1, 1, null, "", "", "{}", 1, events], from: 0, to: 0 }], undefined);
+  const jobs = (): unknown => run([{ verb: "jobs", input: { after: 0, limit: 10 } }]);
+  const before = jobs();
+  expect(before).toMatchObject([{ value: { last: 2 } }]);
+  run([TAKE_OVER]);
+  const progress = { attempts: 1, deaths: 0, firstAttemptAt: 1, runAt: 9, delayMs: 8, error: null };
+  for (const settled of [
+    { done: [2], others: [] },
+    { done: [], others: [{ id: 2, to: "dead", attempts: 1, error: null, settledAt: 1 }] },
+    { done: [], others: [{ id: 2, to: "waiting", ...progress }] },
+  ]) {
+    expect(run([{ verb: "settle", input: settled }], 1)).toMatchObject([{ error: { code: "epoch-stale" } }]);
+    expect(jobs()).toEqual(before);
+  }
+  run([{ verb: "settle", input: { done: [2], others: [] } }], 2);
+  expect(jobs()).toMatchObject([{ value: { last: null } }]);
+});
+
 test("whatever is thrown crosses between threads as text", () => {
   const nothing = { fix: undefined, errcode: undefined };
   expect(toTaskError(new Error("no"))).toEqual({ code: "storage-failed", message: "no", ...nothing });

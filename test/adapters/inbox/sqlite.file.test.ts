@@ -60,6 +60,18 @@ describe("the files of an inbox are for their owner alone", () => {
   });
 });
 
+test.each([
+  ["journal_mode", "wal"],
+  ["synchronous", 2],
+  ["fullfsync", 1],
+  ["secure_delete", 1],
+  ["mmap_size", 0],
+])("a commit is on the disk when it is confirmed, and what is erased is gone: %s is %s", (pragma, value) => {
+  const db = open(join(folderFor(), "inbox.db"));
+  // On files in memory there is nothing to map, and no answer.
+  expect(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? { none: value })).toEqual([value]);
+});
+
 describe("an inbox is refused, with the path and the fix,", () => {
   test.each([
     [0x6969, "NFS"],

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createReceiver } from "hookline";
+import { createReceiver, type Receiver } from "hookline";
 import type { WorkingInbox } from "hookline/adapter";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
@@ -9,7 +9,7 @@ import { toLogger } from "../../../src/log.ts";
 import { startNode } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { bodyOf, signedRequest } from "../../support/make-delivery.ts";
+import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { folderFor } from "./on-disk.ts";
 
 const SECRET = "a signing secret";
@@ -31,6 +31,23 @@ test("a stand-by takes over within a second of the worker's death, and never whi
   await worker.ended;
   await clock.advance(1_000);
   await eventually(() => expect(works).toBe(true));
+});
+
+test("what another process receives is handled here by itself, without any timer of ours", async () => {
+  const file = join(folderFor(), "inbox.db");
+  const clock = fakeClock(); // nobody advances it
+  const make = (): Receiver => createReceiver({ secret: SECRET, inbox: sqliteInbox(file), log: false, clock });
+  const [working, receiving] = [make(), make()];
+  onTestFinished(() => void Promise.all([working.close(), receiving.close()]));
+  const handled: string[] = [];
+  working.on("email", ({ id }) => void handled.push(id));
+  await working.start();
+  await working.idle();
+  for (const id of ["a", "b"]) {
+    const request = signedRequest(bodyOf({ payloads: [change(id)] }), { secret: SECRET, at: clock.date() });
+    expect((await receiving.receive(request)).status).toBe(200);
+    await eventually(() => expect(handled).toContain(id));
+  }
 });
 
 test("while another process is in the middle of a write deliveries get 503, and are taken once it has ended", async () => {

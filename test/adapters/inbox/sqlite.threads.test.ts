@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "hookline";
+import type { Claim, JobOutcome } from "hookline/adapter";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createFailures } from "../../../adapters/inbox/sqlite/failures.ts";
 import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/unless-hung.ts";
@@ -159,6 +160,54 @@ describe("a commit thread that hangs", () => {
     await isReady();
     expect(await claimedIds(inbox)).toEqual(["a"]);
   });
+});
+
+describe("a settle whose commit failed with its thread counts once when it is told again:", () => {
+  const ERROR = { name: "Error", message: "no", at: 1 };
+  const outcomesAt = (now: number) =>
+    ({
+      done: { to: "done" },
+      dead: { to: "dead", error: ERROR },
+      retry: { to: "retry", at: now + 1_000, delayMs: 1_000, counted: true, error: ERROR },
+    }) as const satisfies Record<string, JobOutcome>;
+
+  test.each([
+    ["done", "dies before", { unsettled: 1, dead: 0 }],
+    ["done", "dies after", { unsettled: 1, dead: 0 }],
+    ["dead", "dies before", { unsettled: 1, dead: 1 }],
+    ["dead", "dies after", { unsettled: 1, dead: 1 }],
+    ["retry", "dies before", { unsettled: 2, dead: 0 }],
+    ["retry", "dies after", { unsettled: 2, dead: 0 }],
+  ] as const)("%s, of one that %s it", async (to, fault, left) => {
+    const channels = faultyChannels(openInline);
+    const { inbox, clock, file, isReady } = await onDisk({ openChannel: channels.open });
+    await inbox.keep([mail([one("a")]), mail([one("b")])]);
+    const claim = (await claimOne(inbox)) as Claim;
+    const outcomes = [outcomesAt(clock.now())[to]];
+    channels.next(fault);
+    await expect(inbox.settle([{ claim, outcomes }])).rejects.toThrow(StorageError);
+    await isReady();
+    // Until then it runs, as far as anybody knows.
+    expect(await claimedIds(inbox)).toEqual([]);
+    expect(inbox.stats()).toMatchObject({ waiting: 1, running: 1 });
+    expect(await inbox.settle([{ claim, outcomes }])).toEqual([true]);
+    expect(countsIn(file)).toEqual(left);
+    expect(await claimedIds(inbox)).toEqual(to === "retry" ? [] : ["b"]);
+    expect(inbox.stats()).toMatchObject({ running: to === "retry" ? 0 : 1, dead: left.dead });
+  });
+
+  /** What the file counts, which is what is in it. */
+  function countsIn(file: string): unknown {
+    const db = new DatabaseSync(file, { readOnly: true });
+    try {
+      const rows = "SELECT (SELECT count(*) FROM job) AS unsettled, (SELECT count(*) FROM dead) AS dead";
+      const counts = db.prepare("SELECT unsettled, dead FROM counter").get();
+      expect(db.prepare(rows).get()).toEqual(counts);
+      return counts;
+    } finally {
+      db.close();
+    }
+  }
 });
 
 describe("when commits fail again and again", () => {
