@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { rounds } from "./matrix/rounds.ts";
 import { count, killAtNextRecord, pour, type Traced } from "./power-cut/load.ts";
 
+import type { Place } from "./power-cut/cuts.ts";
 import type { Happening } from "./power-cut/trace.ts";
 import { compileTracer, type Tracer } from "./power-cut/tracer.ts";
 import { ERASED_ACCOUNT, FIRST_BIG, toSending } from "./power-cut/traffic.ts";
@@ -19,16 +20,28 @@ afterAll(() => tracer?.remove());
 /** The log is written back into the file after so many pages, so that there are checkpoints in a short trace. */
 const OFTEN = "wal_autocheckpoint=300";
 
+const UNFOCUSED: readonly Place[] = [
+  "anywhere",
+  "at an acknowledgement",
+  "in a commit",
+  "in a checkpoint",
+  "at a shortening",
+  "at the log's cut",
+];
+const EVERYWHERE: readonly Place[] = [...UNFOCUSED, "in focus"];
+
 test("row 2: a power cut loses nothing that was acknowledged", async () => {
   const happenings = await record({ shim: tracer.shim }, (stage) => load(stage, 600));
   const focus = between(happenings, ["closing", "closed"]);
-  expect(await tryCuts(happenings, { title: "under load", rounds: rounds(25), focus })).toEqual([]);
+  expect(await tryCuts(happenings, { title: "under load", rounds: rounds(25), focus, places: EVERYWHERE })).toEqual([]);
 });
 
 test("row 2: a power cut while the log is written back, or while it closes, loses nothing that was acknowledged", async () => {
   const happenings = await record({ shim: tracer.shim, pragmas: OFTEN }, (stage) => load(stage, 1_000));
   const focus = between(happenings, ["closing", "closed"]);
-  expect(await tryCuts(happenings, { title: "with checkpoints", rounds: rounds(40), focus })).toEqual([]);
+  expect(
+    await tryCuts(happenings, { title: "with checkpoints", rounds: rounds(40), focus, places: EVERYWHERE }),
+  ).toEqual([]);
 });
 
 test("row 2: a power cut while another process takes over loses nothing that was acknowledged", async () => {
@@ -45,7 +58,9 @@ test("row 2: a power cut while another process takes over loses nothing that was
     await close(standby, stage);
   });
   const focus = between(happenings, ["killed", "killed"]);
-  expect(await tryCuts(happenings, { title: "at a take-over", rounds: rounds(20), focus })).toEqual([]);
+  expect(await tryCuts(happenings, { title: "at a take-over", rounds: rounds(20), focus, places: EVERYWHERE })).toEqual(
+    [],
+  );
 });
 
 test("row 2: after a power cut what was erased does not come back, once that was confirmed", async () => {
@@ -60,7 +75,9 @@ test("row 2: after a power cut what was erased does not come back, once that was
     await close(receiver, stage);
   });
   const focus = between(happenings, ["erasing", "erased"]);
-  expect(await tryCuts(happenings, { title: "at an erasure", rounds: rounds(20), focus })).toEqual([]);
+  expect(await tryCuts(happenings, { title: "at an erasure", rounds: rounds(20), focus, places: EVERYWHERE })).toEqual(
+    [],
+  );
 });
 
 test("row 2: a power cut while old ones are removed and the file shrinks loses nothing that was not handled", async () => {
@@ -76,14 +93,17 @@ test("row 2: a power cut while old ones are removed and the file shrinks loses n
     await close(receiver, stage);
   });
   expect(shrinkings(happenings)).toBeGreaterThan(0);
-  expect(await tryCuts(happenings, { title: "at removals", rounds: rounds(20), forgets: true })).toEqual([]);
+  expect(
+    await tryCuts(happenings, { title: "at removals", rounds: rounds(20), places: UNFOCUSED, forgets: true }),
+  ).toEqual([]);
 });
 
 test("row 2: the power cuts see that a sync is missing", async () => {
   const happenings = await record({ shim: tracer.shim, pragmas: "synchronous=1" }, (stage) => load(stage, 300));
   const wrong = await tryCuts(happenings, {
     title: "with synchronous=NORMAL, which is to lose some",
-    rounds: Math.max(rounds(10), 5),
+    rounds: rounds(10),
+    places: UNFOCUSED,
   });
   expect(wrong.filter((what) => what.startsWith("lost")).length).toBeGreaterThan(0);
 });

@@ -2,6 +2,8 @@ import type { Dice } from "../../sim/dice.ts";
 import { createDisk, type Disk, type Fate } from "./disk.ts";
 import type { Happening } from "./trace.ts";
 
+const DATABASE = "inbox.db";
+
 /** Where the power is cut. `in focus`: where the scenario wants it. */
 export type Place =
   | "anywhere"
@@ -9,6 +11,7 @@ export type Place =
   | "in a commit"
   | "at an acknowledgement"
   | "at a shortening"
+  | "at the log's cut"
   | "in focus";
 
 /** A power cut, and what is found afterwards. */
@@ -20,8 +23,8 @@ export interface Cut {
   readonly seen: readonly Happening[];
   /** Unsynced changes. */
   readonly unsynced: number;
-  /** All of them dropped, and a random half of them. */
-  readonly images: readonly (readonly [kind: "dropped" | "half", files: ReadonlyMap<string, Buffer>])[];
+  /** All of them dropped; all that went into the database dropped, and the log as it was at last; and a random half of them. */
+  readonly images: readonly (readonly [kind: "dropped" | "log alone" | "half", files: ReadonlyMap<string, Buffer>])[];
 }
 
 export interface CutOptions {
@@ -41,6 +44,7 @@ export function* cutPower(happenings: readonly Happening[], { rounds, dice, focu
     if (place === undefined) continue;
     const images = [
       ["dropped", disk.after(() => "dropped")],
+      ["log alone", disk.after((path) => (path.endsWith(DATABASE) ? "dropped" : "kept"))],
       ["half", disk.after(() => toFate(dice.next()))],
     ] as const;
     yield { at: index + 1, place, seen: happenings.slice(0, index + 1), unsynced: disk.unsynced(), images };
@@ -78,35 +82,27 @@ function placesIn(happenings: readonly Happening[], focus?: (index: number) => b
     if (happening.type === "noted" && happening.what === "ready") isReady = true;
     if (!isReady) continue;
     add("anywhere", index);
-    if (disk.isWriting("inbox.db")) add("in a checkpoint", index);
+    if (disk.isWriting(DATABASE)) add("in a checkpoint", index);
     if (happening.type === "syncing") add("in a commit", index);
-    if (happening.type === "cut") add("at a shortening", index);
+    if (happening.type === "cut") add(happening.length === 0 ? "at the log's cut" : "at a shortening", index);
     if (happening.type === "noted" && happening.what === "acknowledged") add("at an acknowledgement", index);
     if (focus?.(index) === true) add("in focus", index);
   }
   return places;
 }
 
-/** The places take turns, so that each has its share. */
+/** The places take turns, the rarest first, so that each has its share: at least one cut, however few rounds there are. */
 function choose(places: ReadonlyMap<Place, readonly number[]>, rounds: number, dice: Dice): Map<number, Place> {
   const chosen = new Map<number, Place>();
-  const left = IN_TURN.flatMap((place) => {
-    const indexes = places.get(place) ?? [];
-    return indexes.length > 0 ? { place, indexes: [...indexes] } : [];
-  });
-  for (let turn = 0; chosen.size < rounds && left.some(({ indexes }) => indexes.length > 0); turn += 1) {
-    const { place, indexes } = left[turn % left.length] as (typeof left)[number];
-    const [index] = indexes.splice(dice.int(0, indexes.length - 1), 1);
-    if (index !== undefined && !chosen.has(index)) chosen.set(index, place);
-  }
+  const left = [...places]
+    .toSorted(([, some], [, others]) => some.length - others.length)
+    .map(([place, indexes]) => ({ place, indexes: [...indexes] }));
+  while (chosen.size < Math.max(rounds, left.length) && left.some(({ indexes }) => indexes.length > 0))
+    for (const { place, indexes } of left) {
+      let index: number | undefined;
+      do [index] = indexes.splice(dice.int(0, indexes.length - 1), 1);
+      while (index !== undefined && chosen.has(index));
+      if (index !== undefined) chosen.set(index, place);
+    }
   return chosen;
 }
-
-const IN_TURN: readonly Place[] = [
-  "at an acknowledgement",
-  "in focus",
-  "in a checkpoint",
-  "in a commit",
-  "at a shortening",
-  "anywhere",
-];

@@ -9,8 +9,8 @@ export interface Disk {
   see(happening: Happening): void;
   /** From here on all that happened is on the disk: the set-up is over. */
   settle(): void;
-  /** The files as they are found after a power cut, by path. `fate` is asked for each change that no sync covers. */
-  after(fate: () => Fate): Map<string, Buffer>;
+  /** The files as they are found after a power cut, by path. `fate` is asked for each change that no sync covers, with the path. */
+  after(fate: (path: string) => Fate): Map<string, Buffer>;
   /** Changes that no sync covers. */
   unsynced(): number;
   /** Where a file's bytes stand: a checkpoint writes the database, all others the log. */
@@ -129,7 +129,7 @@ export function createDisk(): Disk {
     },
     after(fate) {
       const found = new Map(names);
-      for (const entry of folder.changes) if (fate() !== "dropped") apply(found, entry);
+      for (const entry of folder.changes) if (fate(entry.path) !== "dropped") apply(found, entry);
       return new Map([...found].map(([path, file]) => [path, withUnsynced(file, fate)]));
     },
     unsynced: () => [...files.values()].reduce((sum, file) => sum + file.changes.length, folder.changes.length),
@@ -142,13 +142,13 @@ function apply(names: Map<string, File>, entry: Entry): void {
   else names.delete(entry.path);
 }
 
-function withUnsynced(file: File, fate: () => Fate): Buffer {
+function withUnsynced(file: File, fate: (path: string) => Fate): Buffer {
   const bytes = file.bytes.copy();
   for (const change of file.changes) {
-    const its = fate();
+    const its = fate(file.path);
     if (its === "dropped") continue;
     if (its === "kept" || change.type === "cut") bytes.apply(change);
-    else for (const sector of sectorsOf(change)) if (fate() === "kept") bytes.apply(sector);
+    else for (const sector of sectorsOf(change)) if (fate(file.path) === "kept") bytes.apply(sector);
   }
   return bytes.whole();
 }

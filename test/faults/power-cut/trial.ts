@@ -42,6 +42,8 @@ export interface TrialOptions extends Expectation {
   readonly title: string;
   readonly rounds: number;
   readonly focus?: ((index: number) => boolean) | undefined;
+  /** Where the power has to be cut: a trace without such a place proves nothing of it. */
+  readonly places: readonly Place[];
   /** @default one by the clock; a failure says it */
   readonly seed?: number;
 }
@@ -49,7 +51,7 @@ export interface TrialOptions extends Expectation {
 /** Cuts the power in a trace so many times, judges what is found each time, and prints what was tried and what was lost. */
 export async function tryCuts(
   happenings: readonly Happening[],
-  { title, rounds, focus, seed = Date.now() % 1_000_000, ...expected }: TrialOptions,
+  { title, rounds, focus, places: wanted, seed = Date.now() % 1_000_000, ...expected }: TrialOptions,
 ): Promise<string[]> {
   const folder = newFolder();
   const wrong: string[] = [];
@@ -65,6 +67,7 @@ export async function tryCuts(
     });
     await Promise.all(verdicts);
   }
+  expect([...places.keys()]).toEqual(expect.arrayContaining([...wanted]));
   const of = (kind: string): number => wrong.filter((what) => what.startsWith(kind)).length;
   report(`row 2, power cut ${title}`, {
     cuts: [...places.values()].reduce((sum, count) => sum + count, 0),
