@@ -48,7 +48,7 @@ export interface Shelf {
   get(id: string): Row | undefined;
   /** Those behind an id, in order; all without one. */
   rows(after?: string): Iterable<Row>;
-  /** Whether a small delivery can be received. */
+  /** Whether a delivery can be received, if it is not larger than an ordinary one. */
   hasRoom(): boolean;
   /** Rows that wait or run. */
   waiting(): number;
@@ -56,6 +56,9 @@ export interface Shelf {
   toClaimed(row: Row): ClaimedJob;
   toStored(row: Row): StoredJob;
 }
+
+/** No more than this is an ordinary delivery, bytes; and of a small limit its 64th part. */
+const ORDINARY_BYTES = 16 * 1024;
 
 export function createShelf(limits: { readonly maxJobs: number; readonly maxBytes: number }): Shelf {
   const rows = createRowPages<Row>();
@@ -77,11 +80,13 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
     return undefined;
   }
 
+  /** Where there is no room for it, there is none for a smaller one either: full is full for all of them, and can be told. */
+  const ordinary = Math.max(Math.min(ORDINARY_BYTES, limits.maxBytes / 64), 1);
   const waiting = (): number => rows.size - kept.dead.size - kept.unhandled.size;
   const fits = (size: number): boolean => rows.size + open < limits.maxJobs && bytes + size <= limits.maxBytes;
   /** Or would, without all that may be dropped. */
   const couldFit = (size: number): boolean =>
-    waiting() + open < limits.maxJobs && unsettledBytes + size <= limits.maxBytes;
+    waiting() + open < limits.maxJobs && unsettledBytes + Math.max(size, ordinary) <= limits.maxBytes;
 
   function settle(parcel: Parcel): void {
     parcel.unsettled -= 1;
@@ -175,7 +180,7 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
       return row !== undefined && String(row.id) === id ? row : undefined; // "01" is nobody's
     },
     rows: (after = "0") => rows.after(Number(after)),
-    hasRoom: () => couldFit(1),
+    hasRoom: () => couldFit(0),
     waiting,
     stats() {
       return {

@@ -13,7 +13,7 @@ import type { Inbox, InboxHost, Worker, WorkingInbox } from "./port.ts";
 export interface MemoryInboxOptions {
   /** Jobs and unexpanded deliveries; beyond it deliveries get 503. @default 100_000 */
   maxJobs?: number | undefined;
-  /** Bodies kept, in bytes. @default 64 MiB */
+  /** Bodies kept, in bytes; with less than 16 KiB left, or a 64th of a smaller limit, it is full. @default 64 MiB */
   maxBytes?: number | undefined;
 }
 

@@ -20,6 +20,7 @@ import { createJobHands } from "./jobs.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import { createOpening } from "./opening.ts";
 import { createReceiverStates } from "./receiver-states.ts";
+import { whyNotReady } from "./problems/receiving.ts";
 import { resolveOptions, type ReceiverOptions } from "./options.ts";
 import type { EventName } from "../protocol/events.ts";
 import { createBrake } from "../receiver/brake.ts";
@@ -31,6 +32,7 @@ import { receive } from "../receiver/receiver.ts";
 import { createReporter } from "../receiver/report.ts";
 import { createSecretLookup } from "../receiver/ring.ts";
 import { createRecentRefusals } from "./recent-refusals.ts";
+import { createStorageDoubt } from "./storage-doubt.ts";
 import { createUnsubscriber } from "./unsubscriber.ts";
 import { watchedReporter } from "./watched-reporter.ts";
 import { createWork } from "./work.ts";
@@ -56,7 +58,14 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const onDead: ((job: Job) => unknown)[] = [];
   const recent = createRecentRefusals(counters, clock);
   const subscriptions = createErroredSubscriptions();
-  const reporter = watchedReporter(createReporter({ counters, log: throttled, observers }), { recent, subscriptions });
+  const doubt = createStorageDoubt(counters, clock);
+  const reporter = watchedReporter(createReporter({ counters, log: throttled, observers }), {
+    recent,
+    subscriptions,
+    unstored() {
+      if (whyNotReady({ states, secrets, opening, inbox, intake }).length === 0) doubt.failed();
+    },
+  });
   const brake = createBrake(resolved.maxUnsubscribesPerHour, clock);
   const platform = functionPlatform(process.env, navigator.userAgent);
   const apart = keepsRequestsApart(platform);
@@ -131,7 +140,9 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     work,
     startFailure: lifecycle.startFailure,
     brake,
+    intake,
     recent,
+    doubt,
     subscriptions,
     unhandledNames: news.unhandledNames,
     freezing,

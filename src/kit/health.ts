@@ -15,6 +15,7 @@ import { subscriptionProblems } from "./problems/subscriptions.ts";
 import { workingProblems } from "./problems/working.ts";
 import type { ReceiverStates } from "./receiver-states.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
+import type { StorageDoubt } from "./storage-doubt.ts";
 import type { Work } from "./work.ts";
 
 export interface HealthParts extends ReceivingState {
@@ -26,6 +27,7 @@ export interface HealthParts extends ReceivingState {
   readonly startFailure: () => { readonly error: unknown } | undefined;
   readonly brake: Pick<Brake, "held">;
   readonly recent: RecentRefusals;
+  readonly doubt: Pick<StorageDoubt, "stands">;
   readonly subscriptions: Pick<ErroredSubscriptions, "list">;
   readonly unhandledNames: ReadonlyMap<string, number>;
   readonly freezing: Pick<Freezing, "problems">;
@@ -44,6 +46,7 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
     work,
     brake,
     recent,
+    doubt,
     subscriptions,
     freezing,
     unhandledNames,
@@ -84,11 +87,11 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
     const state = { stats, stuck, jammed, oldestWaitingMs, inbox: working, unhandledNames };
     return {
       live: !jammed && notReady.every(({ code }) => code !== "inbox-hopeless"),
-      ready: notReady.length === 0,
+      ready: notReady.length === 0 && !doubt.stands,
       problems: [
         ...(jammed ? [toProblem("handlers-jammed", { got: `Now stuck: ${countOf(stuck, "handler")}.` })] : []),
         ...notReady,
-        ...refusedProblems(recent),
+        ...refusedProblems(recent, new Set(notReady.map(({ code }) => code))),
         ...(brake.held ? [toProblem("brake-empty")] : []),
         ...subscriptionProblems(subscriptions.list()),
         ...silent,

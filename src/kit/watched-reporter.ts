@@ -7,13 +7,20 @@ export function watchedReporter(
   reporter: Reporter,
   {
     recent,
+    unstored,
     subscriptions,
-  }: { readonly recent: RecentRefusals; readonly subscriptions: Pick<ErroredSubscriptions, "forget"> },
+  }: {
+    readonly recent: RecentRefusals;
+    /** A delivery could not be stored, or not in time. */
+    readonly unstored: () => void;
+    readonly subscriptions: Pick<ErroredSubscriptions, "forget">;
+  },
 ): Reporter {
   return {
     ...reporter,
     refused(refused, status) {
       recent.saw(refused);
+      if (refused.code === "storage-failed" || refused.code === "storage-late") unstored();
       reporter.refused(refused, status);
     },
     unwanted(verified, decision) {

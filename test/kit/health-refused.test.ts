@@ -1,4 +1,4 @@
-import type { RawRequest } from "hookline";
+import { memoryInbox, type RawRequest } from "hookline";
 import { bodyConsumed } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
 import { codesOf, problemsOf, toTold } from "../support/health.ts";
@@ -64,6 +64,21 @@ describe("what repeats for ever is a problem while it happened within the last 1
     void receiver.receive(signed(clock.date()));
     await pass(10);
     expect(await codesOf(receiver)).toEqual(["secret-lookup-failing"]);
+  });
+
+  test("an inbox that is too small for a large delivery, though smaller ones are taken", async () => {
+    const { receiver, send, offer, pass } = rig({ inbox: memoryInbox({ maxBytes: 10_000 }) });
+    receiver.on("email", () => {});
+    await receiver.start();
+    expect(await offer(`${bodyOf()}${" ".repeat(10_000)}`)).toMatchObject({ status: 503 });
+    await send();
+    await pass();
+    expect(await receiver.health()).toMatchObject({
+      ready: true,
+      problems: [toTold("inbox-too-small", "Seen once at 2026-05-06T07:08:09.000Z.")],
+    });
+    await pass(10 * MINUTE_MS);
+    expect(await codesOf(receiver)).toEqual([]);
   });
 
   test("storage that is late is told like storage that fails", async () => {

@@ -42,6 +42,23 @@ describe("kept deliveries that no process works on are a problem", () => {
     expect(await codesOf(receiver)).toEqual(["nobody-works"]);
   });
 
+  test("where it is known that no other process works on them either, once a successor had its time", async () => {
+    let isWorkedOn = true;
+    const inbox = altered((own) => ({
+      capabilities: { ...own.capabilities, shared: true },
+      stats: () => ({ ...own.stats(), isWorkedOn }),
+    }));
+    const { receiver, send, pass } = rig({ inbox });
+    await send();
+    await pass(MINUTE_MS);
+    expect(await codesOf(receiver)).toEqual([]);
+    isWorkedOn = false;
+    expect(await codesOf(receiver)).toEqual(["nobody-works"]);
+    await receiver.jobs.erase(2002);
+    await send();
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+
   test("not any more when it closes", async () => {
     const { receiver, send } = rig();
     await send();

@@ -62,6 +62,14 @@ describe("a receiver is well", () => {
   });
 });
 
+/** A delivery of so many bytes; it may be no JSON. */
+function sized(bytes: number): string {
+  const body = emails("a");
+  return bytes < body.length ? " ".repeat(bytes) : body + " ".repeat(bytes - body.length);
+}
+
+const nobodyWorks = expect.objectContaining({ code: "nobody-works" });
+
 describe("a receiver is not ready, but alive,", () => {
   test("while it closes and after: nothing else is told then", async () => {
     const { receiver, send } = rig();
@@ -158,7 +166,41 @@ describe("a receiver is not ready, but alive,", () => {
     expect(await offer()).toMatchObject({ status: 503 });
     last().end();
     await pass();
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [{ code: "inbox-too-small" }] });
+    await pass(600_000);
     expect(await receiver.health()).toEqual(well);
+  });
+
+  test("while it is full by bytes: a delivery of ordinary size finds no room, nor does a smaller one", async () => {
+    const maxBytes = 1024 * 1024;
+    const { receiver, send, offer, inbox } = rig({ inbox: memoryInbox({ maxBytes }) });
+    await send(sized(maxBytes - 16 * 1024));
+    expect(await receiver.health()).toMatchObject({ ready: true });
+    await send(sized(1));
+    expect(await receiver.health()).toMatchObject({ ready: false, problems: [toTold("inbox-full"), nobodyWorks] });
+    expect(await offer(sized(1))).toMatchObject({ status: 503 });
+    expect(await codesOf(receiver)).toEqual(["inbox-full", "nobody-works"]);
+    await inbox.jobs.erase(2002);
+    await send(sized(16 * 1024));
+  });
+
+  test("while bodies in flight leave no room for an ordinary one", async () => {
+    const { receiver, offer, clock, pass } = rig({ maxInFlightBytes: 64 * 300 });
+    const { handler, last } = heldHandler();
+    receiver.on("email", handler);
+    const answering = { answer: "after-handlers", deadlineMs: 1_000 } as const;
+    const large = signedRequest(sized(64 * 300 - 299), { secret: "a signing secret", at: clock.date() });
+    const reply = receiver.receive(large, answering);
+    await pass(1_000);
+    expect(await reply).toMatchObject({ status: 503 });
+    // Its handler goes on, and holds it.
+    expect(await receiver.health()).toMatchObject({ ready: false, problems: [{ code: "intake-full" }] });
+    expect(await offer(sized(300))).toMatchObject({ status: 503 });
+    expect(await codesOf(receiver)).toEqual(["intake-full"]);
+    last().end();
+    await pass();
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [{ code: "intake-full" }] });
+    expect(await offer(sized(300))).toMatchObject({ status: 200 });
   });
 
   test("while the inbox says that it can keep nothing, or cannot even say that", async () => {
@@ -202,13 +244,21 @@ test("a storage that fails is told until something is kept again: the inbox itse
   const inbox = altered((own) => ({
     keep: (deliveries) => (broken ? Promise.reject(new Error("EIO")) : own.keep(deliveries)),
   }));
-  const { receiver, offer, send, pass } = rig({ inbox });
+  const { receiver, offer, send, pass, clock } = rig({ inbox });
   receiver.on("email", () => {});
   await receiver.start();
   await offer();
+  expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [toTold("storage-failing")] });
+  await pass(29_999);
+  expect(await receiver.health()).toMatchObject({ ready: false });
+  await pass(1); // deliveries have to come to show that it is over
   expect(await receiver.health()).toEqual({ ...well, problems: [toTold("storage-failing")] });
   await pass(86_400_000);
   expect(await codesOf(receiver)).toEqual(["storage-failing"]);
+  await offer();
+  expect(await receiver.health()).toMatchObject({ ready: false });
+  clock.jump(-1); // nobody knows how long ago it was
+  expect(await receiver.health()).toMatchObject({ ready: true });
   broken = false;
   await send();
   await pass();

@@ -6,6 +6,7 @@ import { toTaskError } from "./batch.ts";
 import { createCounters, type Counts } from "./counters.ts";
 import { kindOfFile, type FileKind } from "./file-kind.ts";
 import { freeBytes } from "./free-bytes.ts";
+import { isLocked } from "./is-locked.ts";
 import { CODE, primaryCode } from "./result-codes.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { toStorageError } from "./to-storage-error.ts";
@@ -48,7 +49,7 @@ export function lookAtFile(file: string): FileFacts {
     const schemaVersion = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
     assertReadable(schemaVersion, file);
     const name = String(db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"]);
-    return { name, schemaVersion, isWorkedOn: isLocked(`${file}-lock`) };
+    return { name, schemaVersion, isWorkedOn: isLocked(`${file}-lock`) ?? true };
   });
 }
 
@@ -126,18 +127,4 @@ function notAnInbox(file: string, cause?: unknown): StorageError {
     cause,
     fix: "Name the file that the receiver was given: sqliteInbox(file).",
   });
-}
-
-/** Whoever works holds an exclusive transaction on that file. SQLite keeps track of its own connections within a process. */
-function isLocked(path: string): boolean {
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
-  const db = new DatabaseSync(path, { readOnly: true, timeout: 0 });
-  try {
-    db.prepare("SELECT count(*) FROM sqlite_schema").get();
-    return false;
-  } catch {
-    return true;
-  } finally {
-    db.close();
-  }
 }

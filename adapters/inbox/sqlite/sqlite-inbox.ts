@@ -14,6 +14,7 @@ import { createCommits } from "./commits.ts";
 import { createExpanding } from "./expanding.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./free-disk.ts";
 import { createLink, type LinkOptions } from "./link.ts";
+import { isLocked } from "./is-locked.ts";
 import type { KeepRecord } from "./messages.ts";
 import { createOwned } from "./owned.ts";
 import { toKeepRecord } from "./records.ts";
@@ -182,10 +183,13 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       const here = owned.isLoaded ? owned.lanes.stats() : { blockedLanes: 0, oldestWaitingAt: oldestUnsettledAt };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
+      // Who works or stands by need not ask; who only receives would not know.
+      const isWorkedOn = worker === undefined && oldest !== Infinity ? isLocked(`${file}-lock`) : undefined;
       return {
         ...counts,
         ...here,
         oldestWaitingAt,
+        isWorkedOn,
         disk: { freeBytes: disk.bytes(), reopened: link.reopened(), isBlind: link.isBlind() },
       };
     },

@@ -1,5 +1,6 @@
 import type { Readiness } from "../../inbox/inbox-stats.ts";
 import type { WritingInbox } from "../../inbox/port.ts";
+import type { Intake } from "../../receiver/intake.ts";
 import type { SecretLookup } from "../../receiver/ring.ts";
 import type { Opening } from "../opening.ts";
 import type { ReceiverStates } from "../receiver-states.ts";
@@ -11,13 +12,18 @@ export interface ReceivingState {
   readonly secrets: Pick<SecretLookup, "assert">;
   readonly opening: Pick<Opening, "isOpen" | "failure">;
   readonly inbox: Pick<WritingInbox, "ready">;
+  readonly intake: Pick<Intake, "isFull">;
 }
 
-/** Why the next delivery would get 503; empty where it would not. */
-export function whyNotReady({ states, secrets, opening, inbox }: ReceivingState): readonly Problem[] {
+/** Why the next delivery would get 503; empty where nothing says so. */
+export function whyNotReady({ states, secrets, opening, inbox, intake }: ReceivingState): readonly Problem[] {
   // Once it closes, nothing else matters: its inbox is closed as well.
   if (states.isClosing) return [toProblem("closing")];
-  return [...secretProblems(secrets), ...(opening.isOpen() ? inboxProblems(inbox) : openingProblems(opening))];
+  return [
+    ...secretProblems(secrets),
+    ...(opening.isOpen() ? inboxProblems(inbox) : openingProblems(opening)),
+    ...(intake.isFull ? [toProblem("intake-full", { got: "It is so now." })] : []),
+  ];
 }
 
 function secretProblems(secrets: ReceivingState["secrets"]): readonly Problem[] {

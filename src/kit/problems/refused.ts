@@ -18,16 +18,23 @@ const WATCHED: readonly (readonly [problem: ProblemCode, refusals: readonly Refu
   ["body-too-large", ["body-too-large"]],
   ["content-encoding", ["content-encoding"]],
   ["intake-full", ["intake-full"]],
+  ["inbox-too-small", ["inbox-full"]],
   ["secret-lookup-failing", ["secret-lookup-failed", "secret-lookup-late"]],
   ["internal", ["internal"]],
 ];
 
-/** What requests were refused for lately, where it will not end by itself. */
-export function refusedProblems(recent: RecentRefusals): readonly Problem[] {
+/** What is still so says more than that it was. */
+const SAID_BY: Partial<Record<ProblemCode, ProblemCode>> = {
+  "intake-full": "intake-full",
+  "inbox-too-small": "inbox-full",
+};
+
+/** What requests were refused for lately, where it will not end by itself. @param told that this is so now */
+export function refusedProblems(recent: RecentRefusals, told: ReadonlySet<string>): readonly Problem[] {
   const problems: Problem[] = [];
   if (recent.sinceKept(["storage-failed", "storage-late"])) problems.push(toProblem("storage-failing"));
   for (const [problem, refusals] of WATCHED) {
-    const found = recent.of(refusals);
+    const found = told.has(SAID_BY[problem] ?? "") ? undefined : recent.of(refusals);
     if (found !== undefined) problems.push(toProblem(problem, { got: seen(found.count, found.at), fix: found.fix }));
   }
   const forged = recent.of(FORGED);

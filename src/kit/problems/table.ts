@@ -18,6 +18,7 @@ export type ProblemCode =
   | "body-too-large"
   | "content-encoding"
   | "intake-full"
+  | "inbox-too-small"
   | "secret-lookup-failing"
   | "internal"
   | "nothing-verifies"
@@ -101,6 +102,10 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
   "intake-full": {
     meaning: "Within the last 10 minutes bodies in flight held `maxInFlightBytes`: others got 503.",
     fix: REFUSALS["intake-full"].fix,
+  },
+  "inbox-too-small": {
+    meaning: "Within the last 10 minutes deliveries found no room in the inbox: those got 503.",
+    fix: "Give it more room, such as `maxBytes`, or take a durable inbox; look at what keeps handlers from their work.",
   },
   "secret-lookup-failing": {
     meaning: "Within the last 10 minutes the look-up of the secret failed or was late: those deliveries got 503.",

@@ -1,0 +1,88 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { createReceiver, type Receiver } from "hookline";
+import { sqliteInbox } from "hookline/sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { isLocked } from "../../../adapters/inbox/sqlite/is-locked.ts";
+import { commandedInbox } from "../../support/commanded-inbox.ts";
+import { eventually } from "../../support/eventually.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
+import { codesOf } from "../../support/health.ts";
+import { bodyOf, signedRequest } from "../../support/make-delivery.ts";
+import { folderFor } from "./on-disk.ts";
+
+const SECRET = "a signing secret";
+const clock = fakeClock();
+
+test("one that was not started says so ten seconds after a delivery that nobody handles", async () => {
+  const { receiver, send } = receiverOn(fileOfTest());
+  await send();
+  await clock.advance(10_000);
+  expect(await codesOf(receiver)).toEqual([]);
+  await clock.advance(1);
+  expect(await codesOf(receiver)).toEqual(["nobody-works"]);
+});
+
+test("one whose start failed says both, until a start holds", async () => {
+  const { receiver, send, commands } = receiverOn(fileOfTest());
+  receiver.on("email", () => {});
+  commands.fail("work");
+  await expect(receiver.start()).rejects.toThrow("no work");
+  await send();
+  await clock.advance(10_001);
+  expect(await codesOf(receiver)).toEqual(["start-failed", "nobody-works"]);
+  commands.obey("work");
+  await receiver.start();
+  await eventually(async () => expect(await codesOf(receiver)).toEqual([]));
+});
+
+test("not while another one works, however long a job takes; but from its end on", async () => {
+  const file = fileOfTest();
+  const web = receiverOn(file);
+  const worker = receiverOn(file);
+  let end = (): void => {};
+  worker.receiver.on("email", () => new Promise<void>((resolve) => (end = resolve)));
+  await worker.receiver.start();
+  await web.send();
+  await eventually(() => expect(worker.receiver.stats().role).toBe("working"));
+  await clock.advance(60_000);
+  expect(await codesOf(web.receiver)).toEqual([]);
+  // Looking has not taken the lock away.
+  expect(isLocked(`${file}-lock`)).toBe(true);
+  expect(() => lockElsewhere(`${file}-lock`)).toThrow("database is locked");
+  const closed = worker.receiver.close({ drainMs: 0 });
+  end();
+  await closed;
+  await web.send();
+  await clock.advance(10_001);
+  await eventually(async () => expect(await codesOf(web.receiver)).toEqual(["nobody-works"]));
+});
+
+test("a lock that cannot be looked at says nothing", () => {
+  expect(isLocked(folderFor())).toBeUndefined();
+  expect(isLocked(join(folderFor(), "inbox.db-lock"))).toBe(false);
+});
+
+function fileOfTest(): string {
+  return join(folderFor(), "inbox.db");
+}
+
+function receiverOn(file: string) {
+  const commands = commandedInbox(sqliteInbox(file, { minFreeDiskBytes: 0 }));
+  const receiver: Receiver = createReceiver({ secret: SECRET, inbox: commands.inbox, clock, log: false });
+  onTestFinished(async () => void (await receiver.close({ drainMs: 0 })));
+  return {
+    receiver,
+    commands,
+    async send(): Promise<void> {
+      const reply = await receiver.receive(signedRequest(bodyOf(), { secret: SECRET, at: clock.date() }));
+      expect(reply.status).toBe(200);
+    },
+  };
+}
+
+/** As another process sees it. */
+function lockElsewhere(path: string): void {
+  const code = `new (require("node:sqlite").DatabaseSync)(${JSON.stringify(path)}, { timeout: 0 }).exec("BEGIN EXCLUSIVE")`;
+  execFileSync(process.execPath, ["--no-warnings", "-e", code], { stdio: "pipe" });
+}
