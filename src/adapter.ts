@@ -11,6 +11,8 @@ export type { InboxDisk, InboxStats, Readiness } from "./inbox/inbox-stats.ts";
 export type { Expanded, Expansion, Kept, NewDelivery, NewEvent, NewJob, Unexpanded } from "./inbox/keeping.ts";
 export type { Capabilities, Inbox, InboxHost, Keeps, Worker, WorkingInbox, WritingInbox } from "./inbox/port.ts";
 export type { Tombstone, Tombstones } from "./inbox/tombstones.ts";
+export type { ErroredSubscription, Subscriptions } from "./inbox/subscriptions.ts";
+export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";
 export { toStored, type Delivery, type StoredDelivery } from "./inbox/delivery.ts";
 export type { Job, JobState } from "./inbox/job.ts";
 export type { Clock, Timer } from "./clock.ts";

@@ -1,7 +1,7 @@
 import type { Job, JobState } from "../inbox/job.ts";
 import type { Delivery } from "../inbox/delivery.ts";
 import type { Expanded, NewEvent } from "../inbox/keeping.ts";
-import type { EventMap, SingleEvent } from "../protocol/events.ts";
+import type { SingleEvent } from "../protocol/events.ts";
 import type { WorkParts } from "./parts.ts";
 
 /** Says what came: once an event, when it is expanded. */
@@ -12,7 +12,7 @@ export interface News {
     events: readonly NewEvent[],
     seen: Expanded,
   ): void;
-  /** An event on its way to its handlers. */
+  /** An event on its way to its handlers, past the inbox. */
   arrived(event: SingleEvent, delivery: Delivery): void;
   /** Nobody handles such an event. */
   unhandled(event: SingleEvent): void;
@@ -31,8 +31,8 @@ export interface NewsOptions {
   readonly logContent: boolean;
   /** What `receiver.observe` does not tell. */
   readonly listeners: ReadonlySet<ExpandedListener>;
-  /** A subscription's state was told, whether anybody handles it or not. */
-  readonly lifecycle: (notice: EventMap["lifecycle.error" | "lifecycle.active"], delivery: Delivery) => void;
+  /** An event goes to its handlers without an inbox that would note what it says of its subscription. */
+  readonly direct: (event: SingleEvent, delivery: Delivery) => void;
 }
 
 export function createNews({
@@ -41,15 +41,13 @@ export function createNews({
   log,
   logContent,
   listeners,
-  lifecycle,
+  direct,
 }: Pick<WorkParts, "counters" | "observers" | "log"> & NewsOptions): News {
   const unhandledNames = new Map<string, number>();
 
-  function arrived(event: SingleEvent, delivery: Delivery): void {
+  function tell(event: SingleEvent): void {
     if (logContent) log.debug({ event }, "an event");
-    if (event.type === "lifecycle.active") lifecycle(event, delivery);
     if (event.type !== "lifecycle.error") return;
-    lifecycle(event, delivery);
     const { subscription, accountId, resource, error } = event;
     log.error(
       { code: "subscription-errored", subscription, accountId, resource, error },
@@ -86,7 +84,7 @@ export function createNews({
           observers.tell("duplicate", () => ({ job: toUnmade("skipped", { id, delivery, entry, event }) }));
           continue;
         }
-        arrived(event, delivery);
+        tell(event);
         for (const { state } of jobs) {
           if (state === "skipped") counters.skipped += 1;
           if (state === "unhandled") unhandled(event);
@@ -94,7 +92,10 @@ export function createNews({
       }
       for (const listener of listeners) listener({ id, delivery }, madeOf(events, seen, { id, delivery }));
     },
-    arrived,
+    arrived(event, delivery) {
+      tell(event);
+      direct(event, delivery);
+    },
     unhandled,
     unhandledNames,
   };

@@ -18,7 +18,7 @@ export interface InboxJobs {
   drop(selection: JobSelection): Promise<number>;
   /**
    * Every job and delivery of the account, whatever their state, unexpanded ones too; running claims are lost. Their lanes stay closed until
-   * they are settled all the same, because a handler may ignore its signal.
+   * they are settled all the same, because a handler may ignore its signal. What lifecycle notices said of its subscriptions goes too.
    */
   erase(accountId: number): Promise<number>;
   /** Unhandled jobs, in the order of ids. */

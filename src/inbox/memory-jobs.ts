@@ -15,10 +15,12 @@ export interface MemoryJobsParts {
   readonly now: () => number;
   readonly lost: (claims: readonly Claim[]) => void;
   readonly wake: () => void;
+  /** All of an account is to go. */
+  readonly erased: (accountId: number) => void;
 }
 
 /** Looking into a memory inbox, and changing it by hand. */
-export function memoryJobs({ shelf, book, backlog, claims, now, lost, wake }: MemoryJobsParts): InboxJobs {
+export function memoryJobs({ shelf, book, backlog, claims, now, lost, wake, erased }: MemoryJobsParts): InboxJobs {
   function selected(selection: JobSelection): Row[] {
     if ("ids" in selection) return [...new Set(selection.ids)].flatMap((id) => shelf.get(id) ?? []);
     return [...shelf.rows()].filter((row) => matches(row, selection));
@@ -71,6 +73,7 @@ export function memoryJobs({ shelf, book, backlog, claims, now, lost, wake }: Me
       const ended = claims.lose(isOfIt);
       const rows = [...shelf.rows()].filter(isOfIt);
       for (const row of rows) remove(row);
+      erased(accountId);
       const parcels = new Set(
         [...backlog].filter((parcel) => parseDocument(parcel.delivery.body).envelope?.accountId === accountId),
       );

@@ -3,8 +3,11 @@ import type { Tombstone, Tombstones } from "./tombstones.ts";
 /** A tombstone that nobody met for this long is lifted: the service has stopped. */
 const TOMBSTONE_LIFE_MS = 30 * 24 * 60 * 60 * 1_000;
 
-/** Tombstones in memory. */
-export function memoryTombstones(now: () => number): Tombstones {
+/** Tombstones in memory. @param forget what a lifecycle notice said of one that is unwanted now */
+export function memoryTombstones(
+  now: () => number,
+  forget: (subscription: number, source: string | undefined) => void,
+): Tombstones {
   const stones = new Map<string, Tombstone>();
 
   function alive(key: string): Tombstone | undefined {
@@ -31,6 +34,7 @@ export function memoryTombstones(now: () => number): Tombstones {
     put: async ({ subscription, source, reason }) => {
       const time = now();
       stones.set(keyOf(subscription, source), { subscription, source, reason, since: time, lastHit: time });
+      forget(subscription, source);
     },
     lift: async (subscription, source) => {
       if (source !== undefined) stones.delete(keyOf(subscription, source));

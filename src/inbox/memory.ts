@@ -1,4 +1,5 @@
 import { StorageError, UsageError } from "../errors.ts";
+import { createErroredSubscriptions, noticeOf } from "./errored-subscriptions.ts";
 import { createFifo } from "./fifo.ts";
 import { createLaneBook } from "./lane-book.ts";
 import { createMemoryClaims } from "./memory-claims.ts";
@@ -37,6 +38,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   const shelf = createShelf(limits);
   const book = createLaneBook<Row>();
   const backlog = createFifo<Parcel>();
+  const subscriptions = createErroredSubscriptions();
   const claims = createMemoryClaims(shelf, book);
   const now = (): number => host().clock.now();
   let opened: InboxHost | undefined;
@@ -53,6 +55,8 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     const duplicates: number[] = [];
     const conflicts: number[] = [];
     for (const [index, event] of events.entries()) {
+      const notice = noticeOf(event.event);
+      if (notice !== undefined) subscriptions.heard(notice, parcel.delivery);
       const seen = event.unique === undefined ? "new" : keys?.add(event.unique, time);
       if (seen === "duplicate") {
         duplicates.push(index);
@@ -100,7 +104,11 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       const time = now();
       return deliveries.map((delivery) => keep(delivery, time));
     },
-    tombstones: memoryTombstones(now),
+    tombstones: memoryTombstones(now, subscriptions.forget),
+    subscriptions: {
+      errored: subscriptions.list,
+      forget: async (...unwanted) => subscriptions.forget(...unwanted),
+    },
     ready: () =>
       shelf.hasRoom()
         ? { ready: true }
@@ -161,6 +169,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       now,
       lost: (ended) => worker?.lost(ended),
       wake: () => worker?.wake(),
+      erased: subscriptions.forgetAccount,
     }),
     stats() {
       const stats = shelf.stats();

@@ -5,6 +5,7 @@ import type { Claim, ClaimLimits, Claimed, Settlement } from "./claims.ts";
 import type { InboxJobs } from "./inbox-jobs.ts";
 import type { InboxStats, Readiness } from "./inbox-stats.ts";
 import type { Expanded, Expansion, Kept, NewDelivery, Unexpanded } from "./keeping.ts";
+import type { Subscriptions } from "./subscriptions.ts";
 import type { Tombstones } from "./tombstones.ts";
 
 /** Where kept deliveries live, hence what they outlive. */
@@ -63,6 +64,8 @@ export interface WorkingInbox<K extends Keeps = Keeps> extends WritingInbox<K> {
   /** By token: `false` says that the claim was lost, and nothing changed. The lane's next is claimable in the same write. */
   settle(settlements: readonly Settlement[]): Promise<readonly boolean[]>;
   readonly jobs: InboxJobs;
+  /** Written in the same record as the jobs of a lifecycle notice. */
+  readonly subscriptions: Subscriptions;
   /** Cheap: asked at every health check. */
   stats(): InboxStats;
   readonly capabilities: Capabilities;

@@ -4,7 +4,7 @@ export interface Tombstones {
   readonly isEmpty: boolean;
   /** Synchronous, from a copy that is at most 1 s old; a hit keeps the tombstone for another 30 days. */
   find(subscription: number, source: string | undefined): Tombstone | undefined;
-  /** Resolves when durable. Without a source it stands for every source. */
+  /** Resolves when durable. Without a source it stands for every source. What a lifecycle notice said of the subscription is forgotten. */
   put(tombstone: {
     readonly subscription: number;
     readonly source: string | undefined;

@@ -6,7 +6,6 @@ import { createNews, type ExpandedListener } from "../dispatch/news.ts";
 import { UsageError } from "../errors.ts";
 import type { Receiver } from "./face.ts";
 import { fromStored } from "../inbox/delivery.ts";
-import { createErroredSubscriptions } from "./errored-subscriptions.ts";
 import { createFreezing } from "./freezing.ts";
 import { functionPlatform, keepsRequestsApart } from "./function-platform.ts";
 import { createHealth } from "./health.ts";
@@ -17,6 +16,7 @@ import { throttledLog } from "../log.ts";
 import { createObservers } from "../observers.ts";
 import { setInternals } from "./internals.ts";
 import { createJobHands } from "./jobs.ts";
+import { createKnownSubscriptions } from "./known-subscriptions.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import { createOpening } from "./opening.ts";
 import { createReceiverStates } from "./receiver-states.ts";
@@ -57,7 +57,8 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const middleware: Middleware[] = [];
   const onDead: ((job: Job) => unknown)[] = [];
   const recent = createRecentRefusals(counters, clock);
-  const subscriptions = createErroredSubscriptions();
+  const working = asWorking(inbox);
+  const subscriptions = createKnownSubscriptions(working, throttled);
   const doubt = createStorageDoubt(counters, clock);
   const reporter = watchedReporter(createReporter({ counters, log: throttled, observers }), {
     recent,
@@ -99,8 +100,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   };
   const listeners = new Set<ExpandedListener>();
   const { logContent } = resolved;
-  const news = createNews({ counters, observers, log, logContent, listeners, lifecycle: subscriptions.heard });
-  const working = asWorking(inbox);
+  const news = createNews({ counters, observers, log, logContent, listeners, direct: subscriptions.arrived });
   const work = createWork(working, parts, news);
   const direct = createDirectHandling(parts, news, { apart });
   const intake = createIntake(resolved.maxInFlightBytes);

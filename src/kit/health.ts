@@ -3,7 +3,7 @@ import type { InboxStats } from "../inbox/inbox-stats.ts";
 import type { WorkingInbox } from "../inbox/port.ts";
 import type { Logger } from "../log.ts";
 import type { Brake } from "../receiver/brake.ts";
-import type { ErroredSubscriptions } from "./errored-subscriptions.ts";
+import type { KnownSubscriptions } from "./known-subscriptions.ts";
 import type { Health } from "./face.ts";
 import type { Freezing } from "./freezing.ts";
 import type { Opening } from "./opening.ts";
@@ -28,7 +28,7 @@ export interface HealthParts extends ReceivingState {
   readonly brake: Pick<Brake, "held">;
   readonly recent: RecentRefusals;
   readonly doubt: Pick<StorageDoubt, "stands">;
-  readonly subscriptions: Pick<ErroredSubscriptions, "list">;
+  readonly subscriptions: Pick<KnownSubscriptions, "list">;
   readonly unhandledNames: ReadonlyMap<string, number>;
   readonly freezing: Pick<Freezing, "problems">;
   readonly clock: Clock;
@@ -67,10 +67,10 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  function count(): { readonly stats: InboxStats; readonly problems: readonly Problem[] } {
-    if (working === undefined) return { stats: NOTHING, problems: [] };
+  /** What the inbox knows, as far as it says so. */
+  function ask(): { readonly stats: InboxStats; readonly problems: readonly Problem[] } {
     try {
-      return { stats: working.stats(), problems: [] };
+      return { stats: working?.stats() ?? NOTHING, problems: subscriptionProblems(subscriptions.list()) };
     } catch (error) {
       log.error({ err: error, code: "inbox-stats-failed" }, "the inbox does not say how much it holds");
       return { stats: NOTHING, problems: [toProblem("inbox-silent")] };
@@ -80,7 +80,7 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
   return async () => {
     await open();
     const notReady = whyNotReady(parts);
-    const { stats, problems: silent } = count();
+    const { stats, problems: told } = ask();
     const [stuck, jammed] = [work.stuck(), work.jammed()];
     const oldestWaitingMs = Math.max(clock.now() - (stats.oldestWaitingAt ?? clock.now()), 0);
     const freeDiskBytes = stats.disk?.freeBytes;
@@ -93,8 +93,7 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
         ...notReady,
         ...refusedProblems(recent, new Set(notReady.map(({ code }) => code))),
         ...(brake.held ? [toProblem("brake-empty")] : []),
-        ...subscriptionProblems(subscriptions.list()),
-        ...silent,
+        ...told,
         ...diskProblems(stats.disk, clock.now()),
         ...freezing.problems(),
         ...workingProblems({ ...state, state: states.current, startFailure: startFailure() }),

@@ -1,5 +1,5 @@
 import type { Reporter } from "../receiver/report.ts";
-import type { ErroredSubscriptions } from "./errored-subscriptions.ts";
+import type { KnownSubscriptions } from "./known-subscriptions.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
 
 /** A reporter whose news `health()` hears of, too: nothing of what went well, so that it costs nothing. */
@@ -13,7 +13,7 @@ export function watchedReporter(
     readonly recent: RecentRefusals;
     /** A delivery could not be stored, or not in time. */
     readonly unstored: () => void;
-    readonly subscriptions: Pick<ErroredSubscriptions, "forget">;
+    readonly subscriptions: Pick<KnownSubscriptions, "forget">;
   },
 ): Reporter {
   return {

@@ -1,11 +1,16 @@
 import { createReceiver, forwardInbox } from "hookline";
-import { describe, expect, test } from "vitest";
+import { sqliteInbox } from "hookline/sqlite";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { toStored } from "../../src/inbox/delivery.ts";
-import { createErroredSubscriptions } from "../../src/kit/errored-subscriptions.ts";
+import { createErroredSubscriptions } from "../../src/inbox/errored-subscriptions.ts";
+import { eventually } from "../support/eventually.ts";
 import { codesOf, problemsOf, toTold } from "../support/health.ts";
 import { lifecycleOf } from "../support/events.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { bodyOf, lifecycleBody, makeDelivery } from "../support/make-delivery.ts";
+import { bodyOf, lifecycleBody, makeDelivery, signedRequest } from "../support/make-delivery.ts";
+import { quickFolder } from "../support/quick-folder.ts";
 import { rig, type RigOptions } from "../support/rig.ts";
 
 const errored = lifecycleBody("error", { error: "invalid_grant" });
@@ -108,6 +113,63 @@ describe("an errored subscription is a problem", () => {
     const problems = await problemsOf(receiver, CODE);
     expect(problems).toHaveLength(11);
     expect(problems.at(-1)).toEqual(toTold(CODE, "So are 2 more subscriptions."));
+  });
+});
+
+describe("an errored subscription in a file is told", () => {
+  const SECRET = "a signing secret";
+  const file = () => {
+    const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    return join(folder, "inbox.db");
+  };
+  const open = (path: string) => {
+    const clock = fakeClock();
+    const receiver = createReceiver({
+      secret: SECRET,
+      inbox: sqliteInbox(path, { minFreeDiskBytes: 0 }),
+      clock,
+      log: false,
+    });
+    receiver.on("lifecycle", () => {});
+    onTestFinished(async () => void (await receiver.close({ drainMs: 0 })));
+    return {
+      receiver,
+      async send(body: string): Promise<void> {
+        const reply = await receiver.receive(signedRequest(body, { secret: SECRET, at: clock.date() }));
+        expect(reply).toMatchObject({ status: 200 });
+      },
+      tells: (codes: readonly string[]) => eventually(async () => expect(await codesOf(receiver)).toEqual(codes)),
+    };
+  };
+
+  test("after a restart too, until `active` comes; by a process that only receives as well", async () => {
+    const path = file();
+    const before = open(path);
+    await before.receiver.start();
+    await before.send(errored);
+    await before.tells([CODE]);
+    await before.receiver.close();
+    const [after, web] = [open(path), open(path)];
+    await after.receiver.start();
+    expect(await problemsOf(after.receiver, CODE)).toEqual([
+      toTold(CODE, "Subscription 1001 (/email/messages of account 2002): invalid_grant"),
+    ]);
+    await web.tells([CODE]);
+    await web.send(active);
+    await after.tells([]);
+    await web.tells([]);
+  });
+
+  test("with no more than 2,000 characters of the service's words, and how many there were", async () => {
+    const { receiver, send, tells } = open(file());
+    await receiver.start();
+    await send(lifecycleBody("error", { error: "x".repeat(500_000) }));
+    await tells([CODE]);
+    const [problem] = await problemsOf(receiver, CODE);
+    expect(problem?.message).toMatch(/: x{2000}… \(of 500000 characters\)$/);
+    await receiver.unsubscribe(1001, "left");
+    await tells([]);
   });
 });
 

@@ -48,6 +48,9 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
   "A job that waits for somebody to handle its event.",
   "Whose handler went; undefined when nobody ever had one.",
   "Types of events.",
+  "One in trouble.",
+  "The service's own words; may be empty.",
+  "Synchronous, from a copy that each look renews: asked at every health check.",
   "The durable notes that subscriptions are unwanted.",
   "Resolves when durable.",
   "The note that one subscription is unwanted.",
@@ -70,7 +73,7 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
 ]);
 
 /** The port in its verbs, and what goes through them. */
-const PORT = ["port", "keeping", "claims", "inbox-jobs", "tombstones", "inbox-stats"] as const;
+const PORT = ["port", "keeping", "claims", "inbox-jobs", "tombstones", "subscriptions", "inbox-stats"] as const;
 const port = PORT.map((name) => readFileSync(join(import.meta.dirname, `../../src/inbox/${name}.ts`), "utf8")).join("");
 
 /** What stands beside each member, on one line. */

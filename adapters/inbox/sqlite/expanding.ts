@@ -10,6 +10,8 @@ export interface ExpandingParts {
   /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
   readonly maxJobs: number;
   readonly now: () => number;
+  /** There was a lifecycle notice. */
+  readonly noted: () => void;
 }
 
 /** The verbs of the port that make jobs of what was kept without. */
@@ -18,6 +20,7 @@ export function createExpanding({
   owned,
   maxJobs,
   now,
+  noted,
 }: ExpandingParts): Pick<WorkingInbox, "unexpanded" | "expand"> {
   /** Those that were given last: their jobs hold them, and need not read them back. */
   let given = new Map<string, Delivery>();
@@ -45,6 +48,7 @@ export function createExpanding({
         body: undefined,
       }));
       const outcomes = await commits.addAll("expand", items);
+      if (records.some((made) => made?.some((event) => event[6] !== undefined))) noted();
       return outcomes.map((outcome, index): Expanded => {
         if ("error" in outcome) throw outcome.error;
         const made = outcome.value;

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { JobLists } from "./job-lists.ts";
 import { jobWriter, type JobWriterParts, type Listed } from "./job-writer.ts";
+import type { SubscriptionTable } from "./subscription-table.ts";
 import type { ExpandRecord, KeepRecord, KeptRecord, Made } from "./messages.ts";
 
 /** What comes in, and what is made of it. */
@@ -12,14 +13,17 @@ export interface Intake {
 
 export interface IntakeParts extends JobWriterParts {
   readonly lists: JobLists;
+  readonly subscriptions: Pick<SubscriptionTable, "note">;
 }
 
-export function createIntake(db: DatabaseSync, { lists, ...parts }: IntakeParts): Intake {
+export function createIntake(db: DatabaseSync, { lists, subscriptions, ...parts }: IntakeParts): Intake {
   const { counters } = parts;
   const jobs = jobWriter(db, parts);
   const sql = {
     keep: db.prepare("INSERT INTO delivery VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-    row: db.prepare("SELECT jobs, cursor, received_at AS receivedAt FROM delivery WHERE id = ?"),
+    row: db.prepare(
+      "SELECT jobs, cursor, received_at AS receivedAt, sent_at AS sentAt, source FROM delivery WHERE id = ?",
+    ),
     grow: db.prepare(
       `UPDATE delivery SET cursor = ?, account = coalesce(account, ?), subscription = coalesce(subscription, ?), jobs = ?
        WHERE id = ?`,
@@ -42,6 +46,7 @@ export function createIntake(db: DatabaseSync, { lists, ...parts }: IntakeParts)
         return [id, false];
       }
       jobs.writeUnhandled(id, made.unhandled);
+      subscriptions.note(events ?? [], { source, sentAt });
       const { duplicates, conflicts } = made;
       return duplicates.length + conflicts.length === 0 ? [id, true] : [id, true, duplicates, conflicts];
     },
@@ -56,6 +61,7 @@ export function createIntake(db: DatabaseSync, { lists, ...parts }: IntakeParts)
       sql.grow.run(cursor ?? null, accountId, subscription, JSON.stringify(list), id);
       lists.madeLater(id, made.list);
       jobs.writeUnhandled(id, made.unhandled);
+      subscriptions.note(events, { source: row["source"] as string | null, sentAt: Number(row["sentAt"]) });
       if (cursor === undefined) counters.add("unexpanded", -1);
       return { firstJob: made.firstJob, duplicates: made.duplicates, conflicts: made.conflicts, receivedAt };
     },

@@ -50,6 +50,8 @@ export type EventRecord = readonly [
   subscription: number | null,
   unique: readonly [key: string, content: string] | null,
   jobs: readonly JobRecord[],
+  /** Of a lifecycle notice; the error is null where the subscription works. */
+  notice?: readonly [resource: string, error: string | null],
 ];
 
 /** A job to make. */

@@ -13,6 +13,7 @@ import { createScrub, type Scrub } from "./scrub.ts";
 import { createRetentionSteps, type RetentionSteps } from "./retention-steps.ts";
 import { settleWriter } from "./settle-writer.ts";
 import { createStoneTable, type StoneTable } from "./stone-table.ts";
+import { createSubscriptionTable, type SubscriptionTable } from "./subscription-table.ts";
 import { createVacuum, type Vacuum } from "./vacuum.ts";
 import { createWindowTable, type WindowTable } from "./window-table.ts";
 
@@ -25,6 +26,7 @@ export interface Operations
     Requests,
     RetentionSteps,
     StoneTable,
+    Pick<SubscriptionTable, "errored" | "forget">,
     Vacuum,
     Pick<WindowTable, "windows"> {
   settle(record: SettleRecord): void;
@@ -71,7 +73,8 @@ export function createOperations(
   options: { readonly counters: Counters; readonly dedupeWindowMs: number; readonly scrub?: Scrub },
 ): Operations {
   const lists = createJobLists(db);
-  const parts = { lists, ...options };
+  const subscriptions = createSubscriptionTable(db);
+  const parts = { lists, subscriptions, ...options };
   const find = jobFinder(db, parts);
   const ownership = createOwnership(db, options.counters);
   const { windows, sweepWindows } = createWindowTable(db);
@@ -107,7 +110,9 @@ export function createOperations(
       ...ownership,
     }),
     ...createRetentionSteps(db, parts),
-    ...createStoneTable(db),
+    ...createStoneTable(db, subscriptions),
+    errored: subscriptions.errored,
+    forget: subscriptions.forget,
     ...createVacuum(db),
     windows,
     settle: settleWriter(db, options.counters),

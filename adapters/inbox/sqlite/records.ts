@@ -1,4 +1,4 @@
-import type { Delivery, NewEvent, NewJob, Progress } from "../../../src/adapter.ts";
+import { noticeOf, type Delivery, type NewEvent, type NewJob, type Progress } from "../../../src/adapter.ts";
 import type { DeliveryRow, EventRecord, JobRecord, KeepRecord, OtherRecord } from "./messages.ts";
 
 /** Whether a job may run as soon as it is made: asked once, when the commit that makes it is put together. */
@@ -32,7 +32,10 @@ export function toDelivery({ receivedAt, sentAt, source, signedBy, signature, he
 export function toEventRecord({ entry, event, unique, jobs }: NewEvent, foresee: Foresee): EventRecord {
   const { type, accountId = null, subscription = null } = event;
   const key = unique === undefined ? null : ([unique.key, unique.content] as const);
-  return [entry, type, accountId, subscription, key, jobs.map((job) => toJobRecord(job, foresee))];
+  const records = jobs.map((job) => toJobRecord(job, foresee));
+  const notice = noticeOf(event);
+  if (notice === undefined) return [entry, type, accountId, subscription, key, records];
+  return [entry, type, accountId, subscription, key, records, [notice.resource, notice.error ?? null]];
 }
 
 function toJobRecord(job: NewJob, foresee: Foresee): JobRecord {

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Counters } from "./counters.ts";
 import type { JobLists } from "./job-lists.ts";
 import type { Listed } from "./job-writer.ts";
+import type { SubscriptionTable } from "./subscription-table.ts";
 
 /** Taking jobs away by hand. What is gone already is passed over. */
 export interface Removals {
@@ -19,14 +20,17 @@ interface Erased {
   readonly next: number | undefined;
 }
 
+export interface RemovalsParts {
+  readonly lists: JobLists;
+  readonly counters: Counters;
+  readonly subscriptions: Pick<SubscriptionTable, "forgetAccount">;
+}
+
 /** Ids looked at in one go, and rows found there. */
 const RANGE = 20_000;
 const ROWS = 200;
 
-export function createRemovals(
-  db: DatabaseSync,
-  { lists, counters }: { readonly lists: JobLists; readonly counters: Counters },
-): Removals {
+export function createRemovals(db: DatabaseSync, { lists, counters, subscriptions }: RemovalsParts): Removals {
   const sql = {
     running: db.prepare("SELECT running FROM owner"),
     mark: db.prepare("UPDATE owner SET running = ?"),
@@ -78,6 +82,7 @@ export function createRemovals(
       return dropped;
     },
     erase({ accountId, after, until }) {
+      subscriptions.forgetAccount(accountId);
       const end = Math.min(after + RANGE, until);
       // Dead ones carry their account, and outlive their delivery.
       const dead = idsOf(sql.deadOf.all(after, end, accountId));

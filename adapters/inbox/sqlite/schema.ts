@@ -54,6 +54,12 @@ const MIGRATIONS: readonly string[] = [
     since INTEGER NOT NULL, last_hit INTEGER NOT NULL, PRIMARY KEY (subscription, any_source, source)
   ) WITHOUT ROWID;
 
+  -- What the newest lifecycle notice said of each resource of a subscription, in the order of telling; error: null where it works.
+  CREATE TABLE subscription (
+    seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, subscription INTEGER NOT NULL, account INTEGER NOT NULL, resource TEXT NOT NULL,
+    source TEXT, error TEXT, sent_at INTEGER NOT NULL
+  );
+
   -- Who works: a commit with an older epoch changes nothing. running: when each job that may be running was claimed, by id.
   CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL, running TEXT NOT NULL);
   INSERT INTO owner VALUES (1, 0, '{}');

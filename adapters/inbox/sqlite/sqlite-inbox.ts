@@ -12,6 +12,7 @@ import { openChannel as openThread } from "./channel.ts";
 import { createClaims } from "./claims.ts";
 import { createCommits } from "./commits.ts";
 import { createExpanding } from "./expanding.ts";
+import { createFileSubscriptions } from "./file-subscriptions.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./free-disk.ts";
 import { createLink, type LinkOptions } from "./link.ts";
 import { isLocked } from "./is-locked.ts";
@@ -80,6 +81,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     failed: () => owned.lanes.unmark(),
     doubt: link.doubt,
   });
+  const subscriptions = createFileSubscriptions(commits);
   const tombstones = createTombstones(commits, now);
   const disk = createFreeDisk({ file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
   const byHand = createByHand({ file, commits, host: theHost, owned, worker: () => worker });
@@ -135,6 +137,8 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       body: delivery.body,
     }));
     const outcomes = await commits.addAll("keep", items);
+    // What was told is to be seen by whoever asks now.
+    if (records.some((record) => record?.[7]?.some((event) => event[6] !== undefined))) subscriptions.errored();
     return outcomes.map((outcome, index) => {
       if ("error" in outcome) return outcome.error;
       const [id, expanded, duplicates = [], conflicts = []] = outcome.value;
@@ -151,10 +155,11 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     async open(given) {
       host = given;
       await link.open(given);
-      await Promise.all([tombstones.refresh(), disk.look()]);
+      await Promise.all([tombstones.refresh(), subscriptions.refresh(), disk.look()]);
     },
     keep,
     tombstones,
+    subscriptions,
     ready() {
       const error = link.failure() ?? disk.shortage();
       return error === undefined ? { ready: true } : { ready: false, error, hopeless: link.isHopeless() };
@@ -175,7 +180,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       place ??= createWorkerPlace(file, theHost());
       if (place.ask(() => void beginLater())) await begin();
     },
-    ...createExpanding({ commits, owned, maxJobs, now }),
+    ...createExpanding({ commits, owned, maxJobs, now, noted: subscriptions.errored }),
     ...createClaims({ commits, owned, now }),
     jobs: byHand.jobs,
     stats() {

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Tombstone } from "../../../src/adapter.ts";
+import type { SubscriptionTable } from "./subscription-table.ts";
 
 /** Tombstones in the file. Times in milliseconds since the epoch. */
 export interface StoneTable {
@@ -11,7 +12,8 @@ export interface StoneTable {
   stones(): Tombstone[];
 }
 
-export function createStoneTable(db: DatabaseSync): StoneTable {
+/** @param subscriptions an unwanted one is in no trouble any more: no `active` will come */
+export function createStoneTable(db: DatabaseSync, subscriptions: Pick<SubscriptionTable, "forget">): StoneTable {
   const sql = {
     bury: db.prepare("INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?, ?, ?, ?)"),
     hit: db.prepare(
@@ -24,6 +26,7 @@ export function createStoneTable(db: DatabaseSync): StoneTable {
   return {
     bury({ subscription, source, reason, since, lastHit }) {
       sql.bury.run(subscription, source ?? "", source === undefined ? 1 : 0, reason, since, lastHit);
+      subscriptions.forget({ subscription, source });
     },
     hit({ subscription, source, lastHit }) {
       sql.hit.run(lastHit, subscription, source === undefined ? 1 : 0, source ?? "");

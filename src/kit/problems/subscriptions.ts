@@ -1,4 +1,4 @@
-import type { ErroredSubscription } from "../errored-subscriptions.ts";
+import type { ErroredSubscription } from "../../inbox/subscriptions.ts";
 import { countOf, toProblem, type Problem } from "./problem.ts";
 
 /** More of them are told as a number: an outage of the service may strike every subscription at once. */

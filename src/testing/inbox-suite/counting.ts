@@ -81,6 +81,6 @@ export const counting: InboxPromises = {
 
 /** How the disk stands is the disk's affair. */
 function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk"> {
-  const { disk: _, ...counts } = inbox.stats();
+  const { disk: _disk, isWorkedOn: _isWorkedOn, ...counts } = inbox.stats();
   return counts;
 }

@@ -66,13 +66,27 @@ export function told(...events: readonly { readonly key: string; readonly conten
   }));
 }
 
+/** A delivery that says how a subscription stands: in trouble with an error, else it works. It has one job of nobody. */
+export function notice(
+  error: string | undefined,
+  {
+    resource = "/email/messages",
+    sentAt = SENT_AT,
+    ...fields
+  }: MailFields & { resource?: string; sentAt?: number } = {},
+): FullDelivery {
+  const content = { resource, lifecycleEvent: error === undefined ? "active" : "error", error };
+  const { delivery, events } = newDelivery(content, fields, () => ({ unique: undefined, jobs: [UNHANDLED] }));
+  return { delivery: { ...delivery, sentAt }, events };
+}
+
 /** The same delivery, kept by a process that does not work. */
 export function raw({ delivery }: NewDelivery): NewDelivery {
   return { delivery, events: undefined };
 }
 
 function newDelivery(
-  content: { readonly resource: string; readonly payloads: readonly object[] },
+  content: { readonly resource: string; readonly [field: string]: unknown },
   { accountId = 2002, subscription = 1001, source, receivedAt = SENT_AT + 1_000, filler }: MailFields,
   rest: (entry: number) => Pick<NewEvent, "unique" | "jobs">,
 ): FullDelivery {

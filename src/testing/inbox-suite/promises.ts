@@ -13,6 +13,7 @@ import { removing } from "./removing.ts";
 import { reopening } from "./reopening.ts";
 import { replaying } from "./replaying.ts";
 import { settling } from "./settling.ts";
+import { subscriptions, subscriptionsAfterACrash } from "./subscriptions.ts";
 import { succeeding } from "./succeeding.ts";
 import { tombstones } from "./tombstones.ts";
 
@@ -32,7 +33,8 @@ export const promises: InboxPromises = {
   ...removing,
   ...reopening,
   ...tombstones,
+  ...subscriptions,
 };
 
 /** What a successor finds after the process that worked has died. */
-export const promisesAfterACrash: InboxPromises = { ...dying, ...succeeding };
+export const promisesAfterACrash: InboxPromises = { ...dying, ...succeeding, ...subscriptionsAfterACrash };

@@ -11,6 +11,7 @@ CREATE INDEX dead_unhandled ON dead (settled_at) WHERE state = 'unhandled';
 CREATE TABLE dedupe (key BLOB PRIMARY KEY, seen_at INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX dedupe_seen_at ON dedupe (seen_at);
 CREATE TABLE tombstone ( subscription INTEGER NOT NULL, source TEXT NOT NULL, any_source INTEGER NOT NULL, reason TEXT NOT NULL, since INTEGER NOT NULL, last_hit INTEGER NOT NULL, PRIMARY KEY (subscription, any_source, source) ) WITHOUT ROWID;
+CREATE TABLE subscription ( seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, subscription INTEGER NOT NULL, account INTEGER NOT NULL, resource TEXT NOT NULL, source TEXT, error TEXT, sent_at INTEGER NOT NULL );
 CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL, running TEXT NOT NULL);
 CREATE TABLE request ( id INTEGER PRIMARY KEY, verb TEXT NOT NULL, selection TEXT, cursor INTEGER, count INTEGER NOT NULL DEFAULT 0, asked_at INTEGER NOT NULL, answered_at INTEGER, error TEXT );
 CREATE INDEX request_answered_at ON request (answered_at);
