@@ -96,7 +96,7 @@ export function createDispatcher(
         await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
-      log.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
+      if (working) log.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
       lookAt(TRY_AGAIN_MS);
     } finally {
       looking = false;
@@ -130,10 +130,11 @@ export function createDispatcher(
     try {
       await backlog.reopen();
     } catch (error) {
-      log.error(
-        { err: error, code: "inbox-failed" },
-        "unhandled jobs could not be looked at: they wait for the next start",
-      );
+      if (working)
+        log.error(
+          { err: error, code: "inbox-failed" },
+          "unhandled jobs could not be looked at: they wait for the next start",
+        );
     }
     // Another one took its place where the process lost its own meanwhile, and had it again.
     if (sweeping !== mine) return;

@@ -58,4 +58,21 @@ describe("health says of a disk", () => {
     clock.jump(3_600_001);
     expect(await codesOf(receiver)).toEqual([]);
   });
+
+  test("that its file has several names, as long as it has", async () => {
+    const { receiver, state } = onDisk({ ready: true });
+    state.disk = { freeBytes: 5, reopened: undefined, names: 3 };
+    expect(await problemsOf(receiver, "hard-linked")).toEqual([toTold("hard-linked", "Now: 3 names.")]);
+    state.disk = { freeBytes: 5, reopened: undefined, names: 1 };
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+
+  test("that another process has taken the work over, for an hour", async () => {
+    const { receiver, state, clock } = onDisk({ ready: true });
+    state.disk = { freeBytes: 5, reopened: undefined, takenOver: { count: 1, lastAt: clock.now() } };
+    const got = `Since the start of this process: 1 time, last at ${clock.date().toISOString()}.`;
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toTold("work-taken", got)] });
+    clock.jump(3_600_001);
+    expect(await codesOf(receiver)).toEqual([]);
+  });
 });

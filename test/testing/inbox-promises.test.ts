@@ -63,6 +63,8 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
   "How the disk of an inbox stands.",
   "Undefined where it is not known.",
   "How often something failed so that the file was opened anew, and when last; undefined where it never was.",
+  "Hard links of its file, itself included: processes that open it by different ones do not know of each other.",
+  "How often another process took the work over while this one had it, and when last; undefined where none ever did.",
   "`none`: gone with the process.",
   "`fsync`: survives a power cut.",
   "`quorum`: survives a machine.",

@@ -19,7 +19,7 @@ export interface ByHand {
 }
 
 export interface ByHandParts {
-  readonly file: string;
+  readonly file: () => string;
   readonly commits: Commits;
   readonly host: () => InboxHost;
   readonly owned: Owned;
@@ -51,7 +51,7 @@ export function createByHand({ file, commits, host, owned, worker }: ByHandParts
     carrier,
     async whileNobodyWorks(run) {
       if (worker() !== undefined) return undefined;
-      const place = createWorkerPlace(file, host());
+      const place = createWorkerPlace(file(), host());
       try {
         return place.take() ? await run() : undefined;
       } finally {

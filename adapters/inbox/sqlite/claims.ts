@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Claim, Claimed, ClaimLimits, Settlement } from "../../../src/adapter.ts";
+import type { Claim, Claimed, ClaimLimits, Settlement, StorageError } from "../../../src/adapter.ts";
 import type { Commits } from "./commits.ts";
-import type { Taken } from "./lanes.ts";
+import type { Lanes, Taken } from "./lanes.ts";
 import type { Owned } from "./owned.ts";
 import type { OtherRecord, SettleRecord, WindowRecord } from "./messages.ts";
 import { toDelivery, toOtherRecord } from "./records.ts";
@@ -21,12 +21,13 @@ export interface ClaimsParts {
 }
 
 export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
-  async function begin({ runs, isMarked }: Taken): Promise<Claim[]> {
+  async function begin({ runs, isMarked }: Taken, lanes: Lanes): Promise<Claim[]> {
     const missing = new Set(runs.flat().flatMap(({ held, delivery }) => (held === undefined ? [delivery] : [])));
     // Where it is not marked, also if nothing is read: the mark goes with it. And what was just kept is to be answered first.
     const rows = isMarked && missing.size === 0 ? await nextTurn([]) : await commits.add("deliveries", [...missing]);
+    if (owned.lanes !== lanes) return []; // another process works now
     const found = new Map(rows.map((row) => [row.id, toDelivery(row)]));
-    return runs.flatMap((run) => owned.lanes.begin(run, (id) => found.get(id), now()) ?? []);
+    return runs.flatMap((run) => lanes.begin(run, (id) => found.get(id), now()) ?? []);
   }
 
   return {
@@ -34,7 +35,7 @@ export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
       const { lanes } = owned;
       const taken = lanes.take(limits, now());
       try {
-        const claims = taken.runs.length === 0 ? [] : await begin(taken);
+        const claims = taken.runs.length === 0 ? [] : await begin(taken, lanes);
         return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.suspects() };
       } catch (error) {
         for (const run of taken.runs) lanes.giveBack(run, now());
@@ -57,6 +58,7 @@ export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
       try {
         await commits.add("settle", { done, others, windows } satisfies SettleRecord);
       } catch (error) {
+        if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
         for (const { claim } of settlements) lanes.unplan(claim);
         throw error;
       }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { StorageError } from "../../../src/adapter.ts";
+import { StorageError } from "../../../src/adapter.ts";
 import type { Task, TaskResult } from "./batch.ts";
 import type { Channel } from "./channel.ts";
 import type { Operations } from "./operations.ts";
@@ -18,6 +18,8 @@ export interface Commits {
   add<V extends Verb>(verb: V, input: unknown): Promise<Output<V>>;
   /** Several in one commit, in their order, each with a body and a result of its own. */
   addAll<V extends Verb>(verb: V, items: readonly Item[]): Promise<readonly Outcome<Output<V>>[]>;
+  /** Another process works: what only the one that works may do, and waits here, is refused. */
+  renounce(): void;
   /** Resolves when everything that was added has its result. */
   drained(): Promise<void>;
 }
@@ -40,6 +42,8 @@ export interface CommitsOptions {
   readonly isStale: () => boolean;
   /** A commit may not have held, with its mark. */
   readonly failed: () => void;
+  /** Another process has taken over the work: from now on this one has no epoch. */
+  readonly fenced: () => void;
   /** The file is to be opened anew: what was committed is not known. */
   readonly doubt: (error: StorageError) => void;
 }
@@ -58,24 +62,24 @@ interface Group {
 const PHASE: Partial<Record<Verb, number>> = { settle: 1, expand: 1, unexpanded: 3, deliveries: 3 };
 const ANY = 2;
 
+/** Only the process that works does this: never without its epoch. */
+const OF_THE_WORKER: ReadonlySet<Verb> = new Set(["settle", "expand", "reopen", "retain", "vacuum"]);
+/** And this, or whoever has its lock while nobody works. */
+const BY_HAND: ReadonlySet<Verb> = new Set(["carry", "refuse"]);
+
 /** One transaction takes no more than this beside its first group, so that one giant body does not hold up the rest. */
 const MAX_ITEMS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-export function createCommits({ channel, epoch, begin, mark, isStale, failed, doubt }: CommitsOptions): Commits {
+export function createCommits(options: CommitsOptions): Commits {
+  const { channel, epoch, begin, mark, isStale, failed, fenced, doubt } = options;
   let queue: Group[] = [];
   let running = false;
   const idle: (() => void)[] = [];
 
   async function run(): Promise<void> {
     while (queue.length > 0 || isStale()) {
-      const batch = nextBatch();
-      const outcomes = await commit(batch);
-      let first = 0;
-      for (const { items, resolve } of batch) {
-        resolve(outcomes.slice(first, first + items.length));
-        first += items.length;
-      }
+      await commit(nextBatch());
       // In one turn handlers begin, in the next what ended is told and more is claimed: it all goes with the next commit, as does what came
       // over the network meanwhile. Else each claim would miss one commit, and handlers fall behind.
       await nextTurn();
@@ -85,7 +89,25 @@ export function createCommits({ channel, epoch, begin, mark, isStale, failed, do
     for (const resolve of idle.splice(0)) resolve();
   }
 
-  async function commit(batch: readonly Group[]): Promise<readonly Outcome<unknown>[]> {
+  async function commit(batch: readonly Group[]): Promise<void> {
+    const mine = epoch();
+    const outcomes = await outcomesOf(batch);
+    const isFenced =
+      mine !== undefined && outcomes.some((outcome) => "error" in outcome && outcome.error.code === "epoch-stale");
+    if (isFenced && epoch() === mine) fenced();
+    let first = 0;
+    const again: Group[] = [];
+    for (const group of batch) {
+      const own = outcomes.slice(first, first + group.items.length);
+      first += group.items.length;
+      // What a process may do that does not work was in the wrong company.
+      if (isFenced && isAnybodys(group)) again.push(group);
+      else group.resolve(own);
+    }
+    queue = [...again, ...queue];
+  }
+
+  async function outcomesOf(batch: readonly Group[]): Promise<readonly Outcome<unknown>[]> {
     try {
       begin();
       const { tasks, bytes } = toTasks(batch);
@@ -123,7 +145,9 @@ export function createCommits({ channel, epoch, begin, mark, isStale, failed, do
 
   const addAll = <V extends Verb>(verb: V, items: readonly Item[]): Promise<readonly Outcome<Output<V>>[]> =>
     new Promise((resolve) => {
-      queue.push({ verb, items, resolve: resolve as Group["resolve"] });
+      const group: Group = { verb, items, resolve: resolve as Group["resolve"] };
+      if (OF_THE_WORKER.has(verb) && epoch() === undefined) return refuse(group);
+      queue.push(group);
       if (running) return;
       running = true;
       setImmediate(() => void run());
@@ -136,10 +160,24 @@ export function createCommits({ channel, epoch, begin, mark, isStale, failed, do
       if (outcome === undefined || "error" in outcome) throw outcome?.error;
       return outcome.value;
     },
+    renounce() {
+      const waiting = queue;
+      queue = waiting.filter(isAnybodys);
+      for (const group of waiting) if (!isAnybodys(group)) refuse(group);
+    },
     async drained() {
       if (running) await new Promise<void>((resolve) => idle.push(resolve));
     },
   };
+}
+
+function isAnybodys({ verb }: Group): boolean {
+  return !OF_THE_WORKER.has(verb) && !BY_HAND.has(verb);
+}
+
+function refuse({ items, resolve }: Group): void {
+  const error = new StorageError("epoch-stale", "Another process works on this inbox, or nobody does.");
+  resolve(items.map(() => ({ error })));
 }
 
 /** Their tasks, with all bodies one behind the other in bytes that can be given away. */

@@ -2,19 +2,23 @@ import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { StorageError } from "../../../src/adapter.ts";
 import { freeBytes } from "./free-bytes.ts";
+import { namesOf } from "./one-place.ts";
 
-/** How much room there is on the disk of a file. Looked at when somebody asks, and no more than once a second. */
+/** How a file stands on its disk: how much room there is, and whether it has other names. Looked at when somebody asks, and no more than once a second. */
 export interface FreeDisk {
   /** Looks now. Never rejects: where it cannot be known, there is room until a commit says otherwise. */
   look(): Promise<void>;
   /** As it was last seen. */
   bytes(): number | undefined;
+  /** Hard links of the file, itself included; as it was last seen. */
+  names(): number | undefined;
   /** Why nothing more is to be kept. */
   shortage(): StorageError | undefined;
 }
 
 export interface FreeDiskOptions {
-  readonly file: string;
+  /** Where the file really is. */
+  readonly file: () => string;
   /** With less of it nothing more is kept. */
   readonly leastBytes: number;
   readonly now: () => number;
@@ -28,6 +32,7 @@ const MORE_TO_RECOVER = 1.1;
 
 export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }: FreeDiskOptions): FreeDisk {
   let bytes: number | undefined;
+  let names: number | undefined;
   let isLow = false;
   let lookedAt = -Infinity;
   let isLooking = false;
@@ -36,8 +41,10 @@ export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }
     isLooking = true;
     lookedAt = now();
     try {
-      bytes = await freeBytesIn(dirname(file));
+      bytes = await freeBytesIn(dirname(file()));
       isLow = bytes < leastBytes * (isLow ? MORE_TO_RECOVER : 1);
+      // On a disk that answered this ends, too: nobody waits for it.
+      void namesOf(file()).then((found) => (names = found));
     } catch {
       [bytes, isLow] = [undefined, false];
     }
@@ -54,6 +61,10 @@ export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }
     bytes() {
       lookAgain();
       return bytes;
+    },
+    names() {
+      lookAgain();
+      return names;
     },
     shortage() {
       lookAgain();

@@ -2,6 +2,7 @@ import {
   claimed,
   createChurnMap,
   createLaneBook,
+  FRESH,
   settled,
   windowAfter,
   type Claim,
@@ -42,6 +43,10 @@ export interface Lanes {
   settle(claim: Claim, plan: Plan, now: number): boolean;
   /** The plan may not hold: its lane stays closed until another does. */
   unplan(claim: Claim): void;
+  /** This process works no more: its claims end, but for those of which is being told how they ended. */
+  loseAll(): readonly Claim[];
+  /** Claims that ended before their handlers, with their runs. */
+  readonly lost: ReadonlyMap<Claim, readonly Row[]>;
   /** Those that are gone from the file. @returns the claims that ended with them */
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
   /** What a lane has inherited, as it is in the file. */
@@ -83,7 +88,8 @@ interface Plan {
   readonly window: WindowRecord | undefined;
 }
 
-export function createLanes(): Lanes {
+/** @param held claims of earlier lanes whose handlers may run on */
+export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
   const book = createLaneBook<Row>();
   const rows = createRows();
   /** Taken, and not yet in a claim. */
@@ -102,6 +108,17 @@ export function createLanes(): Lanes {
   function giveBack(run: readonly Row[], now: number): void {
     for (const row of run) if (reserved.delete(row.id)) row.progress = settled(row.progress, { to: "release" }, now);
     book.give(run, now);
+  }
+
+  for (const [claim, [row]] of held) if (row?.lane !== undefined) lost.set(claim, [standIn(row)]);
+
+  /** Closes the lane of a run for which nothing else in it may be taken. */
+  function standIn(row: Row): Row {
+    const head = { ...row, progress: FRESH, held: undefined, next: undefined, place: undefined };
+    book.append(head, 0);
+    book.take({ max: 1, mergeMax: 1 }, 0);
+    head.progress = settled(FRESH, { to: "done" }, 0);
+    return head;
   }
 
   return {
@@ -167,6 +184,16 @@ export function createLanes(): Lanes {
       const open = running.get(claim);
       if (open !== undefined) open.isSettling = false;
     },
+    loseAll() {
+      const ended: Claim[] = [];
+      for (const [claim, { run, isSettling }] of running.entries()) {
+        if (isSettling) continue;
+        ended.push(claim);
+        lost.set(claim, run);
+      }
+      return ended;
+    },
+    lost,
     remove(ids, now) {
       const ended: Claim[] = [];
       const affected = [...running.entries()].filter(([, { run }]) => run.some((row) => ids.has(row.id)));

@@ -12,6 +12,8 @@ import { realTimer } from "./unless-hung.ts";
 export interface Link {
   /** @throws StorageError with the thread's reason */
   open(host: InboxHost): Promise<void>;
+  /** Where the file really is. @throws StorageError while it was never open */
+  file(): string;
   /** @throws StorageError while there is none */
   channel(): Channel;
   /** Why nothing can be kept, or could not a moment ago; undefined while all is well. */
@@ -32,7 +34,9 @@ export interface Link {
   close(): Promise<void>;
 }
 
-export interface LinkOptions extends Pick<ThreadsOptions, "file" | "openChannel"> {
+export interface LinkOptions extends Pick<ThreadsOptions, "openChannel"> {
+  /** Finds the file, once for all threads until the link is closed. Rejects where it cannot be worked on. */
+  readonly locate: () => Promise<string>;
   /** Makes memory follow the file, on a new channel that nobody else has yet. */
   readonly resume: (channel: Channel) => Promise<void>;
   /** Another file is at the path, or will be: nothing of what memory has is in it. */
@@ -43,11 +47,11 @@ export interface LinkOptions extends Pick<ThreadsOptions, "file" | "openChannel"
   readonly setTimer?: Clock["setTimer"] | undefined;
 }
 
-export function createLink({ file, openChannel, resume, replaced, changed, setTimer = realTimer }: LinkOptions): Link {
+export function createLink(options: LinkOptions): Link {
+  const { locate, openChannel, resume, replaced, changed, setTimer = realTimer } = options;
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
   const failures = createFailures();
   const threads = createThreads({
-    file,
     openChannel,
     setTimer,
     changed,
@@ -57,6 +61,7 @@ export function createLink({ file, openChannel, resume, replaced, changed, setTi
     ended: note,
   });
   let host: InboxHost | undefined;
+  let file: string | undefined;
   let current: Channel | undefined;
   let fileId: string | undefined;
   let opening: Promise<Channel> | undefined;
@@ -99,10 +104,10 @@ export function createLink({ file, openChannel, resume, replaced, changed, setTi
 
   async function reopen(): Promise<void> {
     const given = host;
-    if (given === undefined) return;
+    if (given === undefined || file === undefined) return;
     let next: Channel | undefined;
     try {
-      next = await threads.start(given, failures.isSuspect);
+      next = await threads.start({ ...given, file, isSuspect: failures.isSuspect });
       // While nothing had it open.
       if (next.fileId !== fileId) replaced();
       ({ fileId } = next);
@@ -122,10 +127,19 @@ export function createLink({ file, openChannel, resume, replaced, changed, setTi
     changed();
   }
 
+  async function start(given: InboxHost): Promise<Channel> {
+    file = await locate();
+    return threads.start({ ...given, file, isSuspect: failures.isSuspect });
+  }
+
   return {
+    file() {
+      if (file === undefined) throw failure;
+      return file;
+    },
     async open(given) {
       if (current !== undefined || host !== undefined) return;
-      const begun = threads.start(given, failures.isSuspect);
+      const begun = start(given);
       opening = begun;
       const channel = await begun;
       if (opening !== begun) throw notOpen; // it was closed meanwhile, and its thread with it

@@ -1,4 +1,4 @@
-import { statfsSync, statSync } from "node:fs";
+import { realpathSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../../../src/adapter.ts";
@@ -14,6 +14,8 @@ import { walBytes } from "./wal.ts";
 
 /** What the file of an inbox says of itself. */
 export interface FileFacts {
+  /** Where it really is, behind all links: what lies beside it is there. */
+  readonly path: string;
   /** Of the receiver that it belongs to. */
   readonly name: string;
   readonly schemaVersion: number;
@@ -45,15 +47,16 @@ export function lookAtFile(file: string): FileFacts {
       fix: "Name the file that the receiver was given: sqliteInbox(file).",
     });
   if (!found.isFile() || kindIn(file) !== "inbox") throw notAnInbox(file);
+  const path = realpathSync(file);
   return reading(file, (db) => {
     const schemaVersion = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
     assertReadable(schemaVersion, file);
     const name = String(db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"]);
-    return { name, schemaVersion, isWorkedOn: isLocked(`${file}-lock`) ?? true };
+    return { path, name, schemaVersion, isWorkedOn: isLocked(`${path}-lock`) ?? true };
   });
 }
 
-/** @param now milliseconds since the epoch; the file is one that {@link lookAtFile} knows */
+/** @param file its real path, as {@link lookAtFile} found it @param now milliseconds since the epoch */
 export function statsOfFile(file: string, now: number): FileStats {
   return reading(file, (db) => {
     const count = (sql: string, ...values: number[]): number => Number(db.prepare(sql).get(...values)?.["count"]);

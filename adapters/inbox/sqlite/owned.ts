@@ -15,7 +15,7 @@ export interface Owned {
   /** All that waits is in its lane: events of new deliveries may become jobs. */
   readonly isLoaded: boolean;
   readonly lanes: Lanes;
-  /** Takes the work over from whoever had it, and loads what waits. */
+  /** Takes the work over from whoever had it, and loads what waits; ends early where it is left meanwhile. */
   takeOver(channel: Channel): Promise<void>;
   /** The file is another one: nothing that memory has is in it. @returns the claims that end with it */
   forget(): readonly Claim[];
@@ -25,7 +25,9 @@ export interface Owned {
   append(rows: readonly JobRow[]): void;
   /** The jobs that a commit made of some events, which went into it as these records. */
   appendMade(origin: Origin, given: Given, made: Made): void;
-  /** This process works no more. */
+  /** Another process works: what runs here does not count. @returns the claims that end with it, whose handlers may run on */
+  lose(): readonly Claim[];
+  /** This process works no more, and nothing of it runs. */
   leave(): void;
 }
 
@@ -62,19 +64,21 @@ export function createOwned(now: () => number): Owned {
   }
 
   async function load(channel: Channel): Promise<void> {
+    const mine = lanes;
     const read = (after: number): Promise<JobPage> => run(channel, "jobs", { after, limit: PAGE });
     let after = 0;
     let page = await read(after);
-    while (page.last !== null) {
+    while (page.last !== null && lanes === mine) {
       // Read while this one is put into the lanes; and then the loop gets its turn, though the answer may be there.
       const next = read(page.last);
       follow(JSON.parse(page.jobs) as LoadedJob[], after, page.last);
       after = page.last;
       [page] = await Promise.all([next, nextTurn()]);
     }
+    if (lanes !== mine) return;
     follow([], after, Infinity);
     await loadWindows(channel);
-    isLoaded = true;
+    if (lanes === mine) isLoaded = true;
   }
 
   async function loadWindows(channel: Channel): Promise<void> {
@@ -90,8 +94,10 @@ export function createOwned(now: () => number): Owned {
   }
 
   async function begin(channel: Channel): Promise<void> {
-    epoch = await run(channel, "takeOver", undefined);
-    isForgotten = false;
+    const mine = lanes;
+    const taken = await run(channel, "takeOver", undefined);
+    if (lanes !== mine) return;
+    [epoch, isForgotten] = [taken, false];
     await load(channel);
   }
 
@@ -106,7 +112,7 @@ export function createOwned(now: () => number): Owned {
       return lanes;
     },
     async takeOver(channel) {
-      lanes = createLanes();
+      lanes = createLanes(lanes.lost);
       isLoaded = false;
       await begin(channel);
     },
@@ -118,7 +124,10 @@ export function createOwned(now: () => number): Owned {
     async resume(channel) {
       if (epoch === undefined) return;
       if (isForgotten) return begin(channel);
-      epoch = await run(channel, "resume", epoch);
+      const mine = lanes;
+      const raised = await run(channel, "resume", epoch);
+      if (lanes !== mine) return;
+      epoch = raised;
       await load(channel);
     },
     append(rows) {
@@ -141,9 +150,13 @@ export function createOwned(now: () => number): Owned {
         }
       }
     },
+    lose() {
+      const ended = lanes.loseAll();
+      [epoch, isLoaded, lanes] = [undefined, false, createLanes(lanes.lost)];
+      return ended;
+    },
     leave() {
-      epoch = undefined;
-      isLoaded = false;
+      [epoch, isLoaded, lanes] = [undefined, false, createLanes()];
     },
   };
 }

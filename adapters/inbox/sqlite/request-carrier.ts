@@ -50,6 +50,8 @@ export function createRequestCarrier(parts: RequestCarrierParts): RequestCarrier
       else carried();
       return !page.isHeldUp;
     } catch (error) {
+      // The request is another process's now, and nothing is wrong with it.
+      if ((error as StorageError).code === "epoch-stale") return false;
       failures += 1;
       if (failures >= MOST_FAILURES) await refuse(error as StorageError, at);
       later();

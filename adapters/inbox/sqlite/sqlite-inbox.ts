@@ -1,12 +1,5 @@
-import {
-  StorageError,
-  type Inbox,
-  type InboxHost,
-  type Kept,
-  type NewDelivery,
-  type Worker,
-  type WorkingInbox,
-} from "../../../src/adapter.ts";
+import { StorageError, type InboxHost, type Kept, type NewDelivery, type WorkingInbox } from "../../../src/adapter.ts";
+import { UsageError, type Inbox } from "../../../src/index.ts";
 import { createByHand } from "./by-hand.ts";
 import { openChannel as openThread } from "./channel.ts";
 import { createClaims } from "./claims.ts";
@@ -17,16 +10,20 @@ import { createFreeDisk, type FreeDiskOptions } from "./free-disk.ts";
 import { createLink, type LinkOptions } from "./link.ts";
 import { isLocked } from "./is-locked.ts";
 import type { KeepRecord } from "./messages.ts";
+import { assertOnePlace } from "./one-place.ts";
 import { createOwned } from "./owned.ts";
+import { realPathOf } from "./real-path.ts";
 import { toKeepRecord } from "./records.ts";
 import { createRetention } from "./retention.ts";
+import { createTenure } from "./tenure.ts";
 import { createTombstones } from "./tombstones.ts";
 import { createWalWatch } from "./wal-watch.ts";
-import { createWorkerPlace, type WorkerPlace } from "./worker-place.ts";
 
 /** How an inbox in a file is made. What is not given has no limit: what users get by default is said by `sqliteInbox`. */
 export interface SqliteOptions {
   readonly file: string;
+  /** Nothing is written: what is wrong with its place harms nobody. @default false */
+  readonly isReadOnly?: boolean | undefined;
   /** Done and skipped jobs, milliseconds since they were received. @default for ever */
   readonly keepDoneMs?: number | undefined;
   /** @default for ever */
@@ -43,33 +40,41 @@ export interface SqliteOptions {
   readonly freeBytesIn?: FreeDiskOptions["freeBytesIn"];
 }
 
-/** Between two tries to take the work over. */
-const AGAIN_MS = 1_000;
-
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
-  const { file, openChannel = openThread, setTimer, freeBytesIn } = options;
+  const { file, isReadOnly = false, openChannel = openThread, setTimer, freeBytesIn } = options;
   const { keepDoneMs = Infinity, keepUnhandledMs = Infinity, minFreeDiskBytes = 0, maxJobs = Infinity } = options;
   let host: InboxHost | undefined;
-  let worker: Worker | undefined;
-  let place: WorkerPlace | undefined;
+  /** As long as it is open. */
+  let user: InboxHost | undefined;
   const now = (): number => theHost().clock.now();
   const owned = createOwned(now);
   const link = createLink({
-    file,
+    async locate() {
+      const path = await realPathOf(file);
+      if (!isReadOnly) await assertOnePlace(path);
+      return path;
+    },
     openChannel,
     setTimer,
-    resume: (channel) => owned.resume(channel),
+    async resume(channel) {
+      try {
+        await owned.resume(channel);
+      } catch (error) {
+        if ((error as Partial<StorageError>).code !== "epoch-stale") throw error;
+        tenure.fenced();
+      }
+    },
     replaced() {
       const ended = owned.forget();
-      if (ended.length > 0) worker?.lost(ended);
+      if (ended.length > 0) tenure.worker?.lost(ended);
     },
     changed() {
       byHand.changed();
       void tombstones
         .refresh()
         .catch(() => {})
-        .then(() => worker?.wake());
+        .then(() => tenure.worker?.wake());
     },
   });
   const commits = createCommits({
@@ -79,19 +84,41 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     mark: () => (owned.epoch === undefined ? undefined : owned.lanes.mark(now())),
     isStale: () => owned.epoch !== undefined && owned.lanes.isMarkedUnclaimed,
     failed: () => owned.lanes.unmark(),
+    fenced: () => tenure.fenced(),
     doubt: link.doubt,
   });
   const subscriptions = createFileSubscriptions(commits);
   const tombstones = createTombstones(commits, now);
-  const disk = createFreeDisk({ file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
-  const byHand = createByHand({ file, commits, host: theHost, owned, worker: () => worker });
+  const disk = createFreeDisk({ file: link.file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
+  const byHand = createByHand({ file: link.file, commits, host: theHost, owned, worker: () => tenure.worker });
   const retention = createRetention({
     commits,
     host: theHost,
     works: () => owned.epoch !== undefined,
-    watch: createWalWatch(file, () => theHost().log),
+    watch: createWalWatch(link.file, () => theHost().log),
     keepDoneMs,
     keepUnhandledMs,
+  });
+
+  const tenure = createTenure({
+    file: link.file,
+    host: theHost,
+    async takeOver() {
+      await owned.takeOver(link.channel());
+      // What was asked for before holds for all that is to run.
+      await byHand.serve();
+    },
+    began: retention.begin,
+    lose() {
+      retention.end();
+      const lost = owned.lose();
+      commits.renounce();
+      return lost;
+    },
+    left() {
+      retention.end();
+      owned.leave();
+    },
   });
 
   function theHost(): InboxHost {
@@ -99,37 +126,14 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     return host;
   }
 
-  async function begin(): Promise<void> {
-    const given = worker;
-    await owned.takeOver(link.channel());
-    // What was asked for before holds for all that is to run.
-    await byHand.serve();
-    if (worker !== given) return;
-    retention.begin();
-    given?.begin();
-  }
-
-  /** Nobody waits for it: it is tried until it holds, or the inbox is closed. */
-  async function beginLater(): Promise<void> {
-    const given = worker;
-    try {
-      await begin();
-    } catch (error) {
-      if (given === undefined || worker !== given) return;
-      const { log, clock } = theHost();
-      log.error({ err: error, code: "take-over-failed" }, "the work could not be taken over: it is tried again");
-      clock.setTimer(() => void beginLater(), AGAIN_MS).unref?.();
-    }
-  }
-
   async function keep(deliveries: readonly NewDelivery[]): Promise<(Kept | StorageError)[]> {
     const shortage = disk.shortage();
     if (shortage !== undefined) return deliveries.map(() => shortage);
     const at = now();
-    const works = owned.isLoaded && owned.lanes.size < maxJobs;
     const records: KeepRecord[] = [];
     const items = deliveries.map(({ delivery, events }, index) => ({
       input(): KeepRecord {
+        const works = owned.isLoaded && owned.lanes.size < maxJobs;
         const record = toKeepRecord(delivery, works ? events : undefined, { at, foresee: owned.lanes.foresee });
         records[index] = record;
         return record;
@@ -153,8 +157,18 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   const inbox: WorkingInbox<"disk"> = {
     keeps: "disk",
     async open(given) {
+      if (user !== undefined && user !== given)
+        throw new UsageError("inbox-shared", "This SQLite inbox is in use by another receiver.", {
+          fix: "Give each receiver a `sqliteInbox(file)` of its own, or close the other one first.",
+        });
       host = given;
-      await link.open(given);
+      user = given;
+      try {
+        await link.open(given);
+      } catch (error) {
+        if (user === given) user = undefined;
+        throw error;
+      }
       await Promise.all([tombstones.refresh(), subscriptions.refresh(), disk.look()]);
     },
     keep,
@@ -165,21 +179,16 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       return error === undefined ? { ready: true } : { ready: false, error, hopeless: link.isHopeless() };
     },
     async close() {
+      user = undefined;
       retention.end();
       await commits.drained();
-      place?.leave();
-      worker = undefined;
-      owned.leave();
+      await tenure.leave();
       byHand.stop();
       await link.close();
     },
     unref: link.unref,
 
-    async work(given) {
-      worker = given;
-      place ??= createWorkerPlace(file, theHost());
-      if (place.ask(() => void beginLater())) await begin();
-    },
+    work: tenure.work,
     ...createExpanding({ commits, owned, maxJobs, now, noted: subscriptions.errored }),
     ...createClaims({ commits, owned, now }),
     jobs: byHand.jobs,
@@ -188,24 +197,28 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       const here = owned.isLoaded ? owned.lanes.stats() : { blockedLanes: 0, oldestWaitingAt: oldestUnsettledAt };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
+      const { worker, takenOver } = tenure;
       // Who works or stands by need not ask; who only receives would not know.
-      const isWorkedOn = worker === undefined && oldest !== Infinity ? isLocked(`${file}-lock`) : undefined;
+      const isWorkedOn = worker === undefined && oldest !== Infinity ? isLocked(`${link.file()}-lock`) : undefined;
       return {
         ...counts,
         ...here,
         oldestWaitingAt,
         isWorkedOn,
-        disk: { freeBytes: disk.bytes(), reopened: link.reopened(), isBlind: link.isBlind() },
+        disk: {
+          freeBytes: disk.bytes(),
+          names: disk.names(),
+          reopened: link.reopened(),
+          takenOver,
+          isBlind: link.isBlind(),
+        },
       };
     },
     capabilities: { durability: "fsync", order: "strict", shared: true },
   };
   crashes.set(inbox, () => {
-    retention.end();
     link.abandon();
-    place?.leave();
-    worker = undefined;
-    owned.leave();
+    void tenure.leave();
     byHand.stop();
   });
   return inbox;

@@ -1,4 +1,4 @@
-import type { Clock, InboxHost, StorageError } from "../../../src/adapter.ts";
+import type { Clock, StorageError } from "../../../src/adapter.ts";
 import type { Batch, TaskResult } from "./batch.ts";
 import type { Channel, ChannelEvents } from "./channel.ts";
 import type { Counts } from "./counters.ts";
@@ -8,17 +8,13 @@ import { watchedChannel } from "./watched-channel.ts";
 
 /** Commit threads, one after the other: what an earlier one still says is not heard. */
 export interface Threads {
-  /**
-   * @param isSuspect the file was damaged: all of it is looked at first
-   * @throws StorageError with the thread's reason, or that it hangs
-   */
-  start(host: InboxHost, isSuspect: boolean): Promise<Channel>;
+  /** @throws StorageError with the thread's reason, or that it hangs */
+  start(options: ThreadOptions): Promise<Channel>;
   /** How much the newest says there is in the file. */
   counts(): Counts;
 }
 
 export interface ThreadsOptions {
-  readonly file: string;
   readonly openChannel: (options: ThreadOptions, events: ChannelEvents) => Promise<Channel>;
   readonly setTimer: Clock["setTimer"];
   /** Another process has committed. */
@@ -33,12 +29,12 @@ export interface ThreadsOptions {
 const SILENT_MS = 30_000;
 const LOOKING_MS = 10 * 60_000;
 
-export function createThreads({ file, openChannel, setTimer, changed, lost, ended }: ThreadsOptions): Threads {
+export function createThreads({ openChannel, setTimer, changed, lost, ended }: ThreadsOptions): Threads {
   let counts: Counts = EMPTY;
   let newest = 0;
 
   return {
-    async start({ name, dedupeWindowMs }, isSuspect) {
+    async start({ file, name, dedupeWindowMs, isSuspect }) {
       newest += 1;
       const mine = newest;
       let channel: Channel | undefined;
@@ -57,7 +53,7 @@ export function createThreads({ file, openChannel, setTimer, changed, lost, ende
         },
       );
       try {
-        const raw = await unlessHung(made, { ms: isSuspect ? LOOKING_MS : SILENT_MS, setTimer });
+        const raw = await unlessHung(made, { ms: isSuspect === true ? LOOKING_MS : SILENT_MS, setTimer });
         channel = watchedChannel(raw, { ms: SILENT_MS, setTimer, lost, ended });
       } catch (error) {
         made.then((late) => late.abandon()).catch(() => {});

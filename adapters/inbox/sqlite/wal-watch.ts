@@ -5,9 +5,10 @@ import { walBytes } from "./wal.ts";
 const TOO_LONG_BYTES = 1024 * 1024 * 1024;
 
 /** Looks how long the write-ahead log of a file is, and says it once when it is too long. */
-export function createWalWatch(file: string, log: () => Logger): () => void {
+export function createWalWatch(fileOf: () => string, log: () => Logger): () => void {
   let isTold = false;
   return () => {
+    const file = fileOf();
     const bytes = walBytes(file);
     const isLong = bytes > TOO_LONG_BYTES;
     if (isLong && !isTold)

@@ -1,10 +1,12 @@
-import { resolve } from "node:path";
+import { statSync, type BigIntStats } from "node:fs";
+import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock, InboxHost } from "../../../src/adapter.ts";
 import { toTaskError } from "./batch.ts";
 import { makePrivate } from "./make-private.ts";
 import { CODE, primaryCode } from "./result-codes.ts";
 import { toStorageError } from "./to-storage-error.ts";
+import { realTimer } from "./unless-hung.ts";
 
 /** The place of the one process that works on a file. */
 export interface WorkerPlace {
@@ -22,71 +24,139 @@ export interface WorkerPlace {
   leave(): void;
 }
 
-/** How soon a stand-by sees that the one who worked has died. */
+/** How soon a stand-by sees that the one who worked has died, and that one that somebody has removed its lock. */
 const PROBE_MS = 250;
-
-/** Those that this process has: a second descriptor of one of them would drop its lock when it is closed. */
-const here = new Set<string>();
 
 /**
  * A lock that dies with its process, without pid or clock: an exclusive transaction, held open, on a tiny SQLite file beside the inbox.
- * Nothing else in the process may open that file: closing any descriptor of it drops the lock.
+ * SQLite shares the file's descriptors within a process, and keeps them until the lock ends; whatever else opens the file drops the lock
+ * when it closes it.
+ * @param file its real path
+ * @param lost somebody has removed the lock's file, and another process has the one that is there now
  */
-export function createWorkerPlace(file: string, { clock, log }: Pick<InboxHost, "clock" | "log">): WorkerPlace {
-  const path = resolve(`${file}-lock`);
-  let db: DatabaseSync | undefined;
+export function createWorkerPlace(
+  file: string,
+  { clock, log }: Pick<InboxHost, "clock" | "log">,
+  lost: () => void = () => {},
+): WorkerPlace {
+  const path = `${file}-lock`;
+  let lock: Lock | undefined;
   let timer: ReturnType<Clock["setTimer"]> | undefined;
   let isTold = false;
 
   function attempt(): boolean {
-    if (db === undefined && here.has(path)) return false;
-    if (db?.isTransaction === true) return true;
     try {
-      db ??= open(path);
-      here.add(path);
-      db.exec("BEGIN EXCLUSIVE");
-      return true;
+      lock ??= open(path);
+      // Nothing is ever written: no journal is to lie beside it.
+      if (!lock.db.isTransaction) lock.db.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+      if (idOf(path) === lock.id) return true;
     } catch (error) {
+      // Also where its file has lost its name: who has the lock is still there, and moves on to the new one.
       if (primaryCode(error) === CODE.busy) return false;
       throw toStorageError(toTaskError(error));
     }
+    close();
+    return false;
   }
 
   /** A stand-by goes on standing by, whatever the disk says now. */
-  function attemptAgain(): boolean {
+  function attemptAgain(): boolean | undefined {
     try {
       return attempt();
     } catch (error) {
       if (!isTold)
         log.error({ err: error, code: "lock-failed" }, "the worker's lock cannot be asked for: it is tried again");
       isTold = true;
-      return false;
+      return undefined;
     }
   }
 
   function probe(later: () => void): void {
-    timer = clock.setTimer(() => (attemptAgain() ? later() : probe(later)), PROBE_MS);
+    timer = clock.setTimer(() => {
+      if (attemptAgain() !== true) return probe(later);
+      watch();
+      later();
+    }, PROBE_MS);
     timer.unref?.(); // the commit thread keeps the process while it is to stand by
+  }
+
+  /** As long as it is had. In real time: what others do to the file is not the host's. */
+  function watch(): void {
+    timer = realTimer(() => void look(), PROBE_MS);
+  }
+
+  async function look(): Promise<void> {
+    const mine = lock;
+    const id = await idSeen(path);
+    if (lock === undefined || lock !== mine) return;
+    if (id === undefined || id === mine.id || moved(mine)) return watch();
+    close();
+    lost();
+  }
+
+  /** On to the file that is there now: the work goes on where nobody else has that. */
+  function moved(former: Lock): boolean {
+    lock = undefined;
+    const had = attemptAgain();
+    if (had === undefined) {
+      close();
+      lock = former;
+      return true;
+    }
+    former.db.close();
+    if (had) log.warn({ code: "lock-replaced", file: path }, "somebody removed the worker's lock: there is a new one");
+    return had;
+  }
+
+  function close(): void {
+    lock?.db.close();
+    lock = undefined;
   }
 
   return {
     ask(later) {
+      timer?.clear();
       const had = attempt();
-      if (!had) probe(later);
+      if (had) watch();
+      else probe(later);
       return had;
     },
     take: attempt,
     leave() {
       timer?.clear();
-      if (db === undefined) return;
-      db.close();
-      db = undefined;
-      here.delete(path);
+      close();
     },
   };
 }
 
-function open(path: string): DatabaseSync {
-  makePrivate(path);
-  return new DatabaseSync(path, { timeout: 0 });
+interface Lock {
+  readonly db: DatabaseSync;
+  /** Of the file that it is on; no other can have it while that is open. */
+  readonly id: string;
 }
+
+function open(path: string): Lock {
+  makePrivate(path);
+  const id = idOf(path); // before it is opened: where it is replaced in between, the two differ
+  return { id, db: new DatabaseSync(path, { timeout: 0 }) };
+}
+
+function idOf(path: string): string {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? GONE : toId(found);
+}
+
+/** The same, where the disk may take its time; undefined where it cannot be known. */
+async function idSeen(path: string): Promise<string | undefined> {
+  try {
+    return toId(await stat(path, { bigint: true }));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? GONE : undefined;
+  }
+}
+
+function toId({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
+}
+
+const GONE = "gone";

@@ -40,7 +40,10 @@ export function withInbox(
   return printing(io, async (printer) => {
     const path = fileOf(file, io.env);
     const facts = lookAtFile(path);
-    const inbox = use === "change" ? sqliteInbox(path) : createSqliteInbox({ file: path, openChannel: openToRead });
+    const inbox =
+      use === "change"
+        ? sqliteInbox(path)
+        : createSqliteInbox({ file: path, isReadOnly: true, openChannel: openToRead });
     const receiver = createReceiver({ secret: undefined, inbox, name: facts.name, log: false });
     try {
       return await run({ receiver, facts, printer, stdout: io.stdout, tombstones: () => stonesOf(inbox, receiver) });

@@ -27,8 +27,8 @@ export const statsCommand = defineCommand({
 type Told = ReturnType<typeof toTold>;
 
 function toTold(file: string, now: number) {
-  const { name, schemaVersion, isWorkedOn } = lookAtFile(file);
-  const { oldestUnexpandedAt, oldestUnsettledAt, ...stats } = statsOfFile(file, now);
+  const { path, name, schemaVersion, isWorkedOn } = lookAtFile(file);
+  const { oldestUnexpandedAt, oldestUnsettledAt, ...stats } = statsOfFile(path, now);
   const oldest = Math.min(oldestUnexpandedAt ?? Infinity, oldestUnsettledAt ?? Infinity);
   const oldestWaitingAt = oldest === Infinity ? undefined : new Date(oldest);
   return { file, receiver: name, schemaVersion, isWorkedOn, ...stats, oldestWaitingAt };

@@ -1,15 +1,25 @@
 import type { InboxDisk } from "../../inbox/inbox-stats.ts";
 import { countOf, toProblem, type Problem } from "./problem.ts";
+import type { ProblemCode } from "./table.ts";
 
-/** So long it is told that the file of an inbox had to be opened anew, milliseconds: a disk that begins to fail is not well after a minute. */
+/** So long it is told what happened to the file of an inbox, milliseconds: a disk that begins to fail is not well after a minute. */
 const LATELY_MS = 60 * 60 * 1_000;
 
-/** What the disk of an inbox has done lately, where it takes deliveries again. */
+/** What has become of an inbox's file on its disk, where it takes deliveries again. */
 export function diskProblems(disk: InboxDisk | undefined, now: number): readonly Problem[] {
-  const blind = disk?.isBlind === true ? [toProblem("inbox-unwatched")] : [];
-  const reopened = disk?.reopened;
-  if (reopened === undefined || now - reopened.lastAt > LATELY_MS) return blind;
-  const times = countOf(reopened.count, "time");
-  const got = `Since the start of this process: ${times}, last at ${new Date(reopened.lastAt).toISOString()}.`;
-  return [toProblem("inbox-reopened", { got }), ...blind];
+  if (disk === undefined) return [];
+  const { names = 1, isBlind = false } = disk;
+  return [
+    ...lateProblems("inbox-reopened", disk.reopened, now),
+    ...(isBlind ? [toProblem("inbox-unwatched")] : []),
+    ...(names > 1 ? [toProblem("hard-linked", { got: `Now: ${countOf(names, "name")}.` })] : []),
+    ...lateProblems("work-taken", disk.takenOver, now),
+  ];
+}
+
+function lateProblems(code: ProblemCode, happened: InboxDisk["reopened"], now: number): readonly Problem[] {
+  if (happened === undefined || now - happened.lastAt > LATELY_MS) return [];
+  const times = countOf(happened.count, "time");
+  const got = `Since the start of this process: ${times}, last at ${new Date(happened.lastAt).toISOString()}.`;
+  return [toProblem(code, { got })];
 }

@@ -28,6 +28,8 @@ export type ProblemCode =
   | "inbox-silent"
   | "inbox-reopened"
   | "inbox-unwatched"
+  | "hard-linked"
+  | "work-taken"
   | "may-freeze"
   | "start-failed"
   | "nobody-works"
@@ -145,6 +147,15 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
   "inbox-unwatched": {
     meaning: "Files have no lasting numbers on this file system: that the inbox is deleted or replaced goes unseen.",
     fix: "Put the inbox on a local disk with an ordinary file system.",
+  },
+  "hard-linked": {
+    meaning:
+      "The file of the inbox has several names (hard links): a process that opens it by another does not know of this one, and the next start refuses it.",
+    fix: "Find the others with `find -samefile` and remove them; for backups take `VACUUM INTO`, not `cp -al`.",
+  },
+  "work-taken": {
+    meaning: "Within the last hour another process took over the work on the inbox while this one had it.",
+    fix: "Nobody may remove or replace the files beside the inbox while it is in use, `inbox.db-lock` too; all processes on it run on one machine.",
   },
   "may-freeze": {
     meaning: "This platform may freeze or end the process after the answer, and what is kept here goes with it.",

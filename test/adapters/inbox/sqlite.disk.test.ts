@@ -86,7 +86,7 @@ describe("the free room of a disk", () => {
   test("is looked at once a second at most, and by one at a time", async () => {
     const { state, freeBytesIn } = room(5);
     let time = 0;
-    const disk = createFreeDisk({ file: "inbox.db", leastBytes: 1, now: () => time, freeBytesIn });
+    const disk = createFreeDisk({ file: () => "inbox.db", leastBytes: 1, now: () => time, freeBytesIn });
     await disk.look();
     disk.shortage();
     time = 999;
@@ -102,7 +102,7 @@ describe("the free room of a disk", () => {
   test("is looked at again when the wall clock went back", async () => {
     const { state, freeBytesIn } = room(5);
     let time = 0;
-    const disk = createFreeDisk({ file: "inbox.db", leastBytes: 1, now: () => time, freeBytesIn });
+    const disk = createFreeDisk({ file: () => "inbox.db", leastBytes: 1, now: () => time, freeBytesIn });
     await disk.look();
     time = -1_000_000;
     disk.bytes();
@@ -111,7 +111,7 @@ describe("the free room of a disk", () => {
 
   test("stops nothing where it is not known", async () => {
     const { state, freeBytesIn } = room(0);
-    const disk = createFreeDisk({ file: "inbox.db", leastBytes: 1, now: () => 0, freeBytesIn });
+    const disk = createFreeDisk({ file: () => "inbox.db", leastBytes: 1, now: () => 0, freeBytesIn });
     await disk.look();
     expect(disk.shortage()).toBeInstanceOf(StorageError);
     state.bytes = NaN;

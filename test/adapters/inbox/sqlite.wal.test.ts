@@ -128,7 +128,10 @@ test("a full disk leaves all in the log; any other error is the file's", () => {
 test("a log over 1 GiB is said once, and again when it comes back", () => {
   const { lines, logger } = logBook();
   const file = join(folder(), "inbox.db");
-  const look = createWalWatch(file, () => logger);
+  const look = createWalWatch(
+    () => file,
+    () => logger,
+  );
   look();
   writeFileSync(`${file}-wal`, "");
   for (const gib of [0.5, 2, 3, 0.5, 2]) {

@@ -46,7 +46,10 @@ export async function workOn(file: string, say: (line: string) => unknown, work:
       say("worker");
       wake();
     },
-    end() {},
+    end() {
+      works = false;
+      say("standby");
+    },
     wake,
     lost: (claims) => work.lost?.(claims),
   });

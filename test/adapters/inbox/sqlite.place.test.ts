@@ -1,0 +1,191 @@
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { lookAtFile } from "../../../adapters/inbox/sqlite/look.ts";
+import { isMountPoint } from "../../../adapters/inbox/sqlite/one-place.ts";
+import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { createWorkerPlace } from "../../../adapters/inbox/sqlite/worker-place.ts";
+import { systemClock } from "../../../src/clock.ts";
+import { toLogger } from "../../../src/log.ts";
+import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { startNode } from "../../cli/child.ts";
+import { inbox as runInboxCommand, jsonOf } from "../../cli/inbox-file.ts";
+import { eventually } from "../../support/eventually.ts";
+import { codesOf, problemsOf, toTold } from "../../support/health.ts";
+import { folderFor, onDisk } from "./on-disk.ts";
+import { receiverOn } from "./receiver-on.ts";
+
+const HOST = { name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 60_000 };
+
+/** A folder of two releases that share one file: `current/data` is a link to `shared`, `current/inbox.db` one to the file in it. */
+function releases() {
+  const root = realpathSync(folderFor());
+  mkdirSync(join(root, "shared"));
+  mkdirSync(join(root, "current"));
+  symlinkSync("../shared", join(root, "current/data"));
+  symlinkSync("../shared/inbox.db", join(root, "current/inbox.db"));
+  const file = join(root, "shared/inbox.db");
+  return { root, file, byFolder: join(root, "current/data/inbox.db"), byLink: join(root, "current/inbox.db") };
+}
+
+describe("a file that is reached through links", () => {
+  test("has one worker: by a link to it, by one to its folder, or by its own path", async () => {
+    const { root, file, byFolder, byLink } = releases();
+    const worker = startNode(["test/adapters/inbox/holding-process.ts", byLink]);
+    await worker.says("out", /^worker\n/m);
+    const roles: string[] = [];
+    for (const path of [file, byFolder, byLink]) {
+      const inbox = createSqliteInbox({ file: path });
+      await inbox.open(HOST);
+      onTestFinished(() => inbox.close());
+      const own = { begin: () => void roles.push(`works by ${path}`), end() {}, wake() {}, lost() {} };
+      await inbox.work(own);
+      await inbox.keep([mail([path])]);
+    }
+    expect(roles).toEqual([]);
+    // What lies beside it lies beside it, and nowhere else: the link was there before the file.
+    const endings = ["", "-lock", "-shm", "-wal"].map((ending) => `inbox.db${ending}`);
+    expect(readdirSync(join(root, "shared")).toSorted()).toEqual(endings);
+    expect(readdirSync(join(root, "current")).toSorted()).toEqual(["data", "inbox.db"]);
+    expect(readdirSync(join(root, "shared")).map((name) => statSync(join(root, "shared", name)).mode & 0o777)).toEqual(
+      endings.map(() => 0o600),
+    );
+  });
+
+  test("is known to the command line as worked on, and the worker does what is asked for there", async () => {
+    const { file, byLink } = releases();
+    const worker = receiverOn(file);
+    worker.receiver.on("email.updated", () => {});
+    await worker.receiver.start();
+    expect(await worker.send("m-1")).toBe(200);
+    await worker.receiver.idle();
+    expect(lookAtFile(byLink)).toMatchObject({ path: file, isWorkedOn: true });
+    const [told] = jsonOf((await runInboxCommand(byLink, "stats --json")).out);
+    expect(told).toMatchObject({ file: byLink, isWorkedOn: true, walBytes: statSync(`${file}-wal`).size });
+    const replayed = await runInboxCommand(byLink, "replay --state done");
+    expect(replayed.code, replayed.err).toBe(0);
+    await eventually(() => expect(worker.receiver.stats().succeeded).toBe(2));
+  });
+
+  test("whose target has no folder: the folder that is missing is named", async () => {
+    const folder = folderFor();
+    symlinkSync("nowhere/inbox.db", join(folder, "inbox.db"));
+    const inbox = createSqliteInbox({ file: join(folder, "inbox.db") });
+    await expect(inbox.open(HOST)).rejects.toMatchObject({
+      code: "folder-missing",
+      message: expect.stringContaining(join(realpathSync(folder), "nowhere")),
+    });
+  });
+
+  test("that lead in a circle are refused", async () => {
+    const folder = folderFor();
+    symlinkSync("b.db", join(folder, "a.db"));
+    symlinkSync("a.db", join(folder, "b.db"));
+    const inbox = createSqliteInbox({ file: join(folder, "a.db") });
+    await expect(inbox.open(HOST)).rejects.toMatchObject({ message: expect.stringContaining("ELOOP") });
+  });
+});
+
+describe("a file with several names", () => {
+  test("is refused when it is opened, by each of them", async () => {
+    const { inbox, file } = await onDisk();
+    await inbox.close();
+    linkSync(file, `${file}.copy`);
+    for (const name of [file, `${file}.copy`])
+      await expect(createSqliteInbox({ file: name }).open(HOST)).rejects.toMatchObject({
+        code: "hard-linked",
+        fix: expect.stringContaining("-samefile"),
+      });
+    rmSync(`${file}.copy`);
+    await inbox.open(HOST);
+  });
+
+  test("that a backup gives it while it is in use is a problem, and costs no delivery; looking goes on", async () => {
+    const file = join(folderFor(), "inbox.db");
+    const { receiver, send } = receiverOn(file);
+    await receiver.start();
+    linkSync(file, `${file}.backup`);
+    await eventually(async () => {
+      expect(await problemsOf(receiver, "hard-linked")).toEqual([toTold("hard-linked", "Now: 2 names.")]);
+    });
+    expect(await send("m-1")).toBe(200);
+    expect(await receiver.health()).toMatchObject({ live: true, ready: true });
+    expect((await runInboxCommand(file, "list")).code).toBe(0);
+    rmSync(`${file}.backup`);
+    await eventually(async () => expect(await codesOf(receiver)).not.toContain("hard-linked"));
+  });
+});
+
+describe("a file that is itself a mount point", () => {
+  const MOUNTS = [
+    "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw",
+    "63 43 254:0 /m1 /data/inbox.db rw,relatime shared:1 - ext4 /dev/vda rw,discard",
+    String.raw`64 43 254:0 /m1 /my\040data/a\134b\011c.db rw - ext4 /dev/vda rw`,
+    "65 43 254:0 /folder /volume rw - ext4 /dev/vda rw",
+    "",
+  ].join("\n");
+
+  test.each([
+    ["/data/inbox.db", true],
+    ["/my data/a\\b\tc.db", true],
+    ["/data", false],
+    ["/m1", false],
+    ["/volume/inbox.db", false],
+  ])("%j: %j", (file, expected) => {
+    expect(isMountPoint(file, MOUNTS)).toBe(expected);
+  });
+
+  test.runIf(canMount())("is refused with the fix, and one in a folder that is mounted is not", async () => {
+    const folder = folderFor();
+    for (const name of ["real.db", "inbox.db"]) writeFileSync(join(folder, name), "");
+    mkdirSync(join(folder, "real"));
+    mkdirSync(join(folder, "volume"));
+    const script = [
+      "mount --bind real.db inbox.db",
+      "mount --bind real volume",
+      'cd "$1"',
+      'node="$2"; folder="$3"',
+      '"$node" --conditions=hookline-source test/adapters/inbox/opening-process.ts "$folder/inbox.db" "$folder/volume/inbox.db"',
+    ].join(" && ");
+    const out = execFileSync("unshare", ["-m", "sh", "-c", script, "sh", process.cwd(), process.execPath, folder], {
+      cwd: folder,
+      encoding: "utf8",
+    });
+    expect(out).toMatch(/^file-mounted .*Mount its folder instead of the file\.\nopen\n$/);
+    expect(existsSync(join(folder, "real/inbox.db"))).toBe(true);
+  });
+});
+
+describe("the lock of the one who works", () => {
+  test("stays when the same process opens and closes its file once more", async () => {
+    const file = join(folderFor(), "inbox.db");
+    const [first, second] = [createWorkerPlace(file, HOST), createWorkerPlace(file, HOST)];
+    onTestFinished(() => first.leave());
+    expect([first.take(), second.take()]).toEqual([true, false]);
+    second.leave();
+    const other = startNode(["test/adapters/inbox/taking-process.ts", file]);
+    expect(await other.ended, other.err()).toBe(0);
+    expect(other.out()).toBe("not had\n");
+  });
+});
+
+/** In a mount namespace of its own, as root. */
+function canMount(): boolean {
+  try {
+    execFileSync("unshare", ["-m", "sh", "-c", "mount --bind /tmp /tmp"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}

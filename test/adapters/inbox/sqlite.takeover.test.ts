@@ -1,0 +1,381 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StorageError, UsageError, type AnyEvent, type Context } from "hookline";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openChannel, type Channel } from "../../../adapters/inbox/sqlite/channel.ts";
+import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { createTenure } from "../../../adapters/inbox/sqlite/tenure.ts";
+import { systemClock } from "../../../src/clock.ts";
+import { toLogger } from "../../../src/log.ts";
+import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { startNode } from "../../cli/child.ts";
+import { eventually } from "../../support/eventually.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
+import { codesOf, problemsOf } from "../../support/health.ts";
+import { logBook } from "../../support/log-book.ts";
+import { heldHandler, idOf } from "../../support/rig.ts";
+import { deferred, turns, until, watch } from "../../support/turns.ts";
+import { faultyChannels } from "./faulty-channel.ts";
+import { folderFor } from "./on-disk.ts";
+import { receiverOn } from "./receiver-on.ts";
+
+const HOST = { name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 60_000 };
+
+function path(): string {
+  return join(folderFor(), "inbox.db");
+}
+
+/** As if another process had taken over the work. */
+function takeOver(file: string): void {
+  const db = new DatabaseSync(file, { timeout: 5_000 });
+  db.exec("UPDATE owner SET epoch = epoch + 1");
+  db.close();
+}
+
+/** Real commit threads whose take-overs find no room, as often as the test says, or are told of later. */
+function takeOvers() {
+  const state = { fail: 0, failed: 0, held: Promise.resolve() };
+  const open = async (...given: Parameters<typeof openChannel>): Promise<Channel> => {
+    const channel = await openChannel(...given);
+    return {
+      ...channel,
+      async run(batch) {
+        if (batch.tasks[0]?.verb !== "takeOver") return channel.run(batch);
+        if (state.failed < state.fail) {
+          state.failed += 1;
+          return [{ error: { code: "ERR_SQLITE_ERROR", message: "full", fix: undefined, errcode: 13 } }];
+        }
+        const results = await channel.run(batch);
+        await state.held;
+        return results;
+      },
+    };
+  };
+  return { open, state };
+}
+
+/** Real commit threads that wait with each batch for the test; and what the first task of each was. */
+function slowCommits() {
+  const state = { held: Promise.resolve(), batches: [] as string[] };
+  const open = async (...given: Parameters<typeof openChannel>): Promise<Channel> => {
+    const channel = await openChannel(...given);
+    return {
+      ...channel,
+      async run(batch) {
+        state.batches.push(String(batch.tasks[0]?.verb));
+        await state.held;
+        return channel.run(batch);
+      },
+    };
+  };
+  return { open, state };
+}
+
+/** An inbox with what its worker heard. */
+function inboxOn(file: string, options: Partial<SqliteOptions> = {}) {
+  const inbox = createSqliteInbox({ file, ...options });
+  const heard: string[] = [];
+  const worker = {
+    begin: () => void heard.push("begin"),
+    end: () => void heard.push("end"),
+    wake() {},
+    lost: () => void heard.push("lost"),
+  };
+  onTestFinished(() => inbox.close());
+  return { inbox, heard, work: () => inbox.work(worker) };
+}
+
+describe("a process whose work another has taken over", () => {
+  test("acknowledges what comes meanwhile, tells its handlers, stands by, and works again when it can", async () => {
+    const file = path();
+    const clock = fakeClock(new Date());
+    const { receiver, log, send } = receiverOn(file, {}, { clock });
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    expect(await send("m-1")).toBe(200);
+    await eventually(() => expect(calls.length).toBe(1));
+    takeOver(file);
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => send(`n-${index}`)));
+    expect(new Set(answers)).toEqual(new Set([200]));
+    await eventually(() => expect(receiver.stats().role).toBe("standby"));
+    expect(calls[0]?.ctx.signal.reason).toMatchObject({ code: "claim-lost" });
+    expect(await send("o-1")).toBe(200);
+    expect(await receiver.health()).toMatchObject({ live: true, ready: true });
+    expect((await problemsOf(receiver, "work-taken"))[0]?.message).toContain("1 time, last at");
+    for (const { end } of calls) end();
+    await clock.advance(1_000);
+    await eventually(() => expect(receiver.stats().role).toBe("working"));
+    await eventually(() => {
+      for (const { end } of calls) end();
+      expect(new Set(calls.map(({ event }) => idOf(event))).size).toBe(42);
+    });
+    expect(log.of("settle-failed")).toEqual([]);
+    expect(log.of("inbox-failed")).toEqual([]);
+  });
+
+  test("changes nothing any more, neither by what was under way nor by what waited for its turn", async () => {
+    const { open, state } = slowCommits();
+    const file = path();
+    const { inbox, heard, work } = inboxOn(file, { openChannel: open });
+    await inbox.open(HOST);
+    await work();
+    await inbox.keep([mail(["a"]), mail(["b"]), mail(["c"])]);
+    const { claims } = await inbox.claim({ max: 3, mergeMax: 1 });
+    const settle = (claim = claims[0]): Promise<readonly boolean[]> =>
+      claim === undefined ? Promise.resolve([]) : inbox.settle([{ claim, outcomes: [{ to: "done" }] }]);
+    const { promise, resolve } = deferred();
+    state.held = promise;
+    const first = settle(claims[0]);
+    await until(() => state.batches.includes("settle"));
+    const second = settle(claims[1]);
+    takeOver(file);
+    resolve();
+    expect(await Promise.all([first, second])).toEqual([[false], [false]]);
+    expect(heard).toEqual(["begin", "lost", "end"]);
+    expect(await settle(claims[2])).toEqual([false]);
+    await expect(inbox.expand([{ id: "1", events: [], cursor: undefined }])).rejects.toMatchObject({
+      code: "epoch-stale",
+    });
+    expect(inbox.stats()).toMatchObject({ waiting: 0, running: 3 }); // as the file's mark says
+    expect(state.batches.filter((verb) => verb === "settle").length).toBe(1);
+  });
+
+  test("gives no claim for which it has still to read", async () => {
+    const file = path();
+    const before = inboxOn(file);
+    await before.inbox.open(HOST);
+    await before.work();
+    await before.inbox.keep([mail(["a"])]);
+    await before.inbox.close();
+    const clock = fakeClock();
+    const { inbox, heard, work } = inboxOn(file);
+    await inbox.open({ ...HOST, clock });
+    await work();
+    takeOver(file);
+    expect(await inbox.claim({ max: 1, mergeMax: 1 })).toMatchObject({ claims: [] });
+    expect(heard).toEqual(["begin", "end"]);
+    await clock.advance(1_000);
+    await eventually(() => expect(heard).toEqual(["begin", "end", "begin"]));
+    expect((await inbox.claim({ max: 1, mergeMax: 1 })).claims.length).toBe(1);
+  });
+
+  test("opens the file anew without it where its thread ends, too", async () => {
+    const channels = faultyChannels();
+    const file = path();
+    const clock = fakeClock();
+    const { inbox, heard, work } = inboxOn(file, { openChannel: channels.open });
+    await inbox.open({ ...HOST, clock });
+    await work();
+    takeOver(file);
+    channels.next("dies before");
+    await inbox.keep([mail(["a"])]);
+    await until(() => inbox.ready().ready);
+    expect(heard).toEqual(["begin", "end"]);
+    await clock.advance(1_000);
+    await eventually(() => expect(heard).toEqual(["begin", "end", "begin"]));
+  });
+
+  test("starts nothing in the lane of a handler that runs on, when it works again", async () => {
+    const file = path();
+    const clock = fakeClock(new Date());
+    const { receiver, send } = receiverOn(file, {}, { clock });
+    const ends: (() => void)[] = [];
+    const seen: string[] = [];
+    receiver.on("email", async (event: AnyEvent, ctx: Context) => {
+      const { promise, resolve } = deferred();
+      seen.push(`${idOf(event)} ${ctx.attempt}`);
+      ends.push(resolve);
+      await promise;
+    });
+    await receiver.start();
+    await send("m-1");
+    await eventually(() => expect(seen).toEqual(["m-1 1"]));
+    takeOver(file);
+    await eventually(() => expect(receiver.stats().role).toBe("standby"));
+    await clock.advance(1_000);
+    await eventually(() => expect(receiver.stats().role).toBe("working"));
+    await send("m-2");
+    await eventually(() => expect(seen).toEqual(["m-1 1", "m-2 1"]));
+    ends[0]?.();
+    await eventually(() => expect(seen).toEqual(["m-1 1", "m-2 1", "m-1 2"]));
+    for (const end of ends) end();
+    await receiver.idle();
+    expect(receiver.stats()).toMatchObject({ succeeded: 2, failed: 0 });
+  });
+
+  test("waits longer each time, where the work goes back and forth", async () => {
+    const [clock, waits, begun] = [fakeClock(), [] as number[], { times: 0 }];
+    const tenure = createTenure({
+      file: path,
+      host: () => ({ ...HOST, clock }),
+      takeOver: async () => {},
+      began() {},
+      lose: () => [],
+      left() {},
+    });
+    onTestFinished(() => tenure.leave());
+    await tenure.work({ begin: () => void (begun.times += 1), end() {}, wake() {}, lost() {} });
+    for (let time = 1; time <= 8; time += 1) {
+      const from = clock.now();
+      tenure.fenced();
+      while (begun.times === time) await clock.advance(500);
+      waits.push(clock.now() - from);
+    }
+    expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    expect(tenure.takenOver).toEqual({ count: 8, lastAt: clock.now() - 60_000 });
+  });
+});
+
+describe("a lock that somebody removes while its process works", () => {
+  test("is made anew, and the work goes on: nobody else gets it", async () => {
+    const file = path();
+    const { inbox, heard, work } = inboxOn(file);
+    const log = logBook();
+    await inbox.open({ ...HOST, log: log.logger });
+    await work();
+    const standby = inboxOn(file);
+    await standby.inbox.open(HOST);
+    await standby.work();
+    rmSync(`${file}-lock`);
+    await eventually(() => expect(log.of("lock-replaced").length).toBe(1));
+    const third = inboxOn(file);
+    await third.inbox.open(HOST);
+    await third.work();
+    expect([heard, standby.heard, third.heard]).toEqual([["begin"], [], []]);
+    await inbox.close();
+    await eventually(() => expect([...standby.heard, ...third.heard]).toEqual(["begin"]));
+  });
+
+  test("and that another process has: the first stands by, and takes over when that dies", async () => {
+    const file = path();
+    const { receiver, send } = receiverOn(file);
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    await send("held");
+    await eventually(() => expect(calls.length).toBe(1));
+    rmSync(`${file}-lock`);
+    // It has the new one before this process can look.
+    const lock = new DatabaseSync(`${file}-lock`);
+    lock.exec("BEGIN EXCLUSIVE");
+    await eventually(() => expect(receiver.stats().role).toBe("standby"));
+    lock.close();
+    const other = startNode(["test/adapters/inbox/holding-process.ts", file]);
+    expect(await send("held too")).toBe(200);
+    expect(calls[0]?.ctx.signal.aborted).toBe(true);
+    expect(await codesOf(receiver)).toContain("work-taken");
+    calls[0]?.end();
+    await Promise.race([
+      other.says("out", /^worker\n/m),
+      eventually(() => expect(receiver.stats().role).toBe("working")),
+    ]);
+    other.kill("SIGKILL");
+    await eventually(() => expect(receiver.stats().role).toBe("working"));
+    await eventually(() => expect(calls.length).toBeGreaterThan(1));
+  });
+});
+
+describe("a start that fails half-way", () => {
+  test("says what to do, and gives the place back: another process works, and so does a later start", async () => {
+    const { open, state } = takeOvers();
+    const file = path();
+    const { inbox, heard, work } = inboxOn(file, { openChannel: open });
+    await inbox.open(HOST);
+    state.fail = 1;
+    const failed = work();
+    await expect(failed).rejects.toBeInstanceOf(StorageError);
+    await expect(failed).rejects.toMatchObject({ code: "disk-full", fix: expect.stringContaining("`start()` again") });
+    await expect(failed).rejects.not.toMatchObject({ message: expect.stringContaining("by itself") });
+    const other = inboxOn(file);
+    await other.inbox.open(HOST);
+    await other.work();
+    expect([heard, other.heard]).toEqual([[], ["begin"]]);
+    await other.inbox.close();
+    await work();
+    expect(heard).toEqual(["begin"]);
+  });
+
+  test("lets what is asked for by hand be done", async () => {
+    const { open, state } = takeOvers();
+    const { inbox, work } = inboxOn(path(), { openChannel: open });
+    await inbox.open(HOST);
+    state.fail = 1;
+    await expect(work()).rejects.toThrow("no room left");
+    expect(await inbox.jobs.drop({ ids: ["1"] })).toBe(0);
+  });
+
+  test("of a stand-by is tried again, and another may have it in between", async () => {
+    const { open, state } = takeOvers();
+    const file = path();
+    const first = inboxOn(file);
+    await first.inbox.open(HOST);
+    await first.work();
+    const [log, clock] = [logBook(), fakeClock()];
+    const second = inboxOn(file, { openChannel: open });
+    await second.inbox.open({ ...HOST, clock, log: log.logger });
+    await second.work();
+    state.fail = 1;
+    await first.inbox.close();
+    await clock.advance(250);
+    await eventually(() => expect(log.of("take-over-failed").length).toBe(1));
+    const third = inboxOn(file);
+    await third.inbox.open(HOST);
+    await third.work();
+    expect([second.heard, third.heard]).toEqual([[], ["begin"]]);
+    await third.inbox.close();
+    await clock.advance(1_000);
+    await eventually(() => expect(second.heard).toEqual(["begin"]));
+  });
+});
+
+describe("a start during which it is closed", () => {
+  test("leaves neither the place nor an epoch: another process works, and so does the same inbox anew", async () => {
+    const { open, state } = takeOvers();
+    const file = path();
+    const { inbox, heard, work } = inboxOn(file, { openChannel: open });
+    await inbox.open(HOST);
+    const { promise, resolve } = deferred();
+    state.held = promise;
+    const started = watch(work());
+    await turns();
+    const closed = inbox.close();
+    const other = inboxOn(file);
+    await other.inbox.open(HOST);
+    await other.work();
+    expect(other.heard).toEqual([]);
+    resolve();
+    await closed;
+    await until(() => started.ended);
+    await eventually(() => expect([heard, other.heard]).toEqual([[], ["begin"]]));
+    await other.inbox.close();
+    await inbox.open(HOST);
+    expect(await inbox.keep([mail(["a"])])).toMatchObject([{ expanded: false }]);
+    await work();
+    expect(heard).toEqual(["begin"]);
+  });
+});
+
+describe("one inbox given to two receivers", () => {
+  test("serves the first alone, also while that still opens; and the second when the first is closed", async () => {
+    const { inbox } = inboxOn(path());
+    const [one, two] = [{ ...HOST }, { ...HOST }];
+    const opened = inbox.open(one);
+    await expect(inbox.open(two)).rejects.toBeInstanceOf(UsageError);
+    await opened;
+    await expect(inbox.open(two)).rejects.toMatchObject({ code: "inbox-shared" });
+    await inbox.open(one);
+    await inbox.close();
+    await inbox.open(two);
+    await expect(inbox.open(one)).rejects.toMatchObject({ code: "inbox-shared" });
+  });
+
+  test("is free again when it could not be opened", async () => {
+    const folder = folderFor();
+    rmSync(folder, { recursive: true });
+    const { inbox } = inboxOn(join(folder, "inbox.db"));
+    await expect(inbox.open({ ...HOST })).rejects.toMatchObject({ code: "folder-missing" });
+    await expect(inbox.open({ ...HOST })).rejects.toMatchObject({ code: "folder-missing" });
+  });
+});

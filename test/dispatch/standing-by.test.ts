@@ -1,0 +1,122 @@
+import { describe, expect, test } from "vitest";
+import type { Claim, UnhandledJob, Worker, WorkingInbox } from "hookline/adapter";
+import { altered } from "../support/inboxes.ts";
+import { emails, heldHandler, notingHandler, rig } from "../support/rig.ts";
+import { deferred, turns } from "../support/turns.ts";
+
+/** A receiver on an inbox whose work another process can have meanwhile. */
+function shared(change: (own: WorkingInbox<"memory">) => Partial<WorkingInbox<"memory">> = () => ({})) {
+  const told: { worker: Worker | undefined; readonly claims: Claim[] } = { worker: undefined, claims: [] };
+  const inbox = altered((own) => ({
+    async work(worker) {
+      told.worker = worker;
+      await own.work(worker);
+    },
+    async claim(limits) {
+      const found = await own.claim(limits);
+      told.claims.push(...found.claims);
+      return found;
+    },
+    ...change(own),
+  }));
+  const opened = rig({ inbox, concurrency: 1 });
+  const worker = (): Worker => {
+    if (told.worker === undefined) throw new Error("It was not started.");
+    return told.worker;
+  };
+  return { ...opened, worker, claims: told.claims };
+}
+
+describe("a process whose work another has", () => {
+  test("stands by: nothing is claimed, nothing comes due, and idle() waits for nothing", async () => {
+    const { receiver, send, pass, worker, claims } = shared();
+    const { handler, seen } = notingHandler(() => {
+      throw new Error("no");
+    });
+    receiver.on("email", handler);
+    await receiver.start();
+    await send(emails("a"));
+    await pass();
+    expect(seen).toEqual(["a"]);
+    worker().end();
+    expect(receiver.stats().role).toBe("standby");
+    await receiver.idle();
+    await send(emails("b"));
+    worker().wake();
+    await pass(3_600_000);
+    expect([seen, claims.length]).toEqual([["a"], 1]);
+  });
+
+  test("drops what it had claimed and not begun", async () => {
+    const { receiver, send, pass, worker, claims } = shared();
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler, { lane: "none" });
+    await receiver.start();
+    await send(emails("a", "b"));
+    await pass();
+    expect([calls.length, claims.length]).toEqual([1, 2]);
+    worker().lost(claims);
+    worker().end();
+    calls[0]?.end();
+    await pass();
+    expect(calls.length).toBe(1);
+    expect(calls[0]?.ctx.signal.reason).toMatchObject({ code: "claim-lost" });
+  });
+
+  test("expands what came meanwhile when it works again, after a sweep", async () => {
+    const swept: number[] = [];
+    const { receiver, send, pass, worker } = shared((own) => ({
+      jobs: { ...own.jobs, unhandled: (page) => (swept.push(seen.length), own.jobs.unhandled(page)) },
+    }));
+    const { handler, seen } = notingHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    await pass();
+    worker().end();
+    await send(emails("a"));
+    await pass(10_000);
+    expect([seen, swept]).toEqual([[], [0]]);
+    worker().begin();
+    await pass();
+    expect([seen, swept]).toEqual([["a"], [0, 0]]);
+  });
+
+  test("sweeps anew where the work came back within a sweep, and expands nothing before its end", async () => {
+    const pages = [deferred<readonly UnhandledJob[]>(), deferred<readonly UnhandledJob[]>()];
+    let asked = 0;
+    const { receiver, send, pass, worker } = shared((own) => ({
+      jobs: { ...own.jobs, unhandled: () => pages[asked++]?.promise ?? Promise.resolve([]) },
+    }));
+    const { handler, seen } = notingHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    await turns();
+    worker().end();
+    worker().begin();
+    await send(emails("a"));
+    pages[0]?.resolve([]);
+    await pass();
+    expect([asked, seen]).toEqual([2, []]);
+    pages[1]?.resolve([]);
+    await pass();
+    expect(seen).toEqual(["a"]);
+  });
+
+  test("says nothing of what fails because of it", async () => {
+    const failing = { on: false };
+    const { receiver, log, pass, worker } = shared((own) => ({
+      async claim(limits) {
+        if (!failing.on) return own.claim(limits);
+        worker().end();
+        throw new Error("another has it");
+      },
+    }));
+    receiver.on("email", () => {});
+    await receiver.start();
+    await pass();
+    failing.on = true;
+    worker().wake();
+    await pass(10_000);
+    expect(log.of("inbox-failed")).toEqual([]);
+  });
+});
