@@ -17,7 +17,7 @@ export interface Clock {
 }
 
 /** `setTimeout` takes no more than this; a longer delay would fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+export const LONGEST_TIMER_MS: number = 2 ** 31 - 1;
 
 /** The machine's own clock. */
 export const systemClock: Clock = {

@@ -11,6 +11,7 @@ import { FOREIGN_PATH, UNDECIDED, type Answer } from "./answers.ts";
 import { isOfLoadBalancer, toLambdaRequest, type LambdaEventLike } from "./lambda-events.ts";
 import type { AnyMountOptions } from "./mount-fetch.ts";
 import { toPathTest } from "./path.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
 import { withSource } from "./with-source.ts";
 
 /** What API Gateway, a function URL and a load balancer take as an answer. */
@@ -52,6 +53,7 @@ export function lambdaReceiver<K extends Keeps>(
 /** Answers when the handlers are done. */
 export function lambdaReceiver(receiver: Receiver, options: MountOptions<any> & AfterHandlers): LambdaHandler;
 export function lambdaReceiver(receiver: Receiver, options: AnyMountOptions<any> = {}): LambdaHandler {
+  assertMountOptions("lambdaReceiver", options, AFTER_HANDLERS);
   const isFor = toPathTest(options.path);
   const answering = toAnswering(options);
 

@@ -1,6 +1,7 @@
 import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, type AnyMountOptions } from "./mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
 
 /** What is used of a request of Azure Functions, programming model v4. */
 export interface AzureRequestLike {
@@ -50,6 +51,7 @@ export function azureReceiver<Req extends AzureRequestLike>(
   receiver: Receiver,
   options: AnyMountOptions<Req> = {},
 ): AzureHandler<Req> {
+  assertMountOptions("azureReceiver", options, AFTER_HANDLERS);
   const mount = createFetchMount(receiver, options, CONSUMED);
   return async (asked, context) => {
     const request = asked as Req & { readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null };

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createNodeMount, type Advice } from "./mount-node.ts";
+import { assertMountOptions } from "./mount-options.ts";
 
 /** What is used of an Express request, 4 or 5. */
 export interface ExpressRequestLike {
@@ -41,6 +42,7 @@ export function expressReceiver<
   receiver: Receiver,
   options: MountOptions<Req> = {},
 ): (req: Req, res: ExpressResponseLike, next: (error?: any) => void) => void {
+  assertMountOptions("expressReceiver", options);
   const mount = createNodeMount(receiver, options, ADVICE);
   return (request, response, next) => {
     const url = request.originalUrl ?? request.url ?? "";

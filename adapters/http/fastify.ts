@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createNodeMount, type Added, type Advice } from "./mount-node.ts";
-import { toPathTest } from "./path.ts";
+import { assertMountOptions } from "./mount-options.ts";
+import { assertPath } from "./path.ts";
 
 /** What is used of a Fastify request. */
 export interface FastifyRequestLike {
@@ -59,7 +60,8 @@ export function fastifyReceiver<
   Req extends FastifyRequestLike = FastifyRequestLike & { params: Record<string, string | undefined> },
 >(receiver: Receiver, options: MountOptions<Req> = {}): (app: FastifyLike) => Promise<void> {
   const { path = "/", source } = options;
-  toPathTest(path);
+  assertMountOptions("fastifyReceiver", options);
+  assertPath(path);
   // Which paths are for it is the router's affair, which knows patterns and prefixes.
   const mount = createNodeMount(receiver, { source }, ADVICE);
 

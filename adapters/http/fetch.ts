@@ -1,6 +1,7 @@
 import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, type AnyMountOptions } from "./mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
 
 export interface FetchOptions extends MountOptions<Request> {
   /** Where the drain goes after the answer: speed, not safety. */
@@ -38,6 +39,7 @@ export function fetchReceiver(
   receiver: Receiver,
   options: AnyMountOptions<Request> & FetchOptions = {},
 ): (request: Request) => Promise<Response> {
+  assertMountOptions("fetchReceiver", options, [...AFTER_HANDLERS, "runtime", "waitUntil"]);
   const mount = createFetchMount(receiver, options, CONSUMED);
   const { waitUntil } = options;
   return (request) => mount.serve({ request, asked: request, waitUntil });

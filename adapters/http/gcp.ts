@@ -4,6 +4,7 @@ import type { Receiver } from "../../src/index.ts";
 import type { ExpressRequestLike, ExpressResponseLike } from "./express.ts";
 import type { AnyMountOptions } from "./mount-fetch.ts";
 import { createNodeMount, type Advice } from "./mount-node.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
 
 /** What is used of the Functions Framework's request, which is Express's. */
 export interface GcpRequestLike extends ExpressRequestLike {
@@ -37,6 +38,7 @@ export function gcpReceiver<Req extends GcpRequestLike>(
   receiver: Receiver,
   options: AnyMountOptions<Req> = {},
 ): GcpHandler<Req> {
+  assertMountOptions("gcpReceiver", options, AFTER_HANDLERS);
   const mount = createNodeMount(receiver, options, ADVICE);
   return (request, response) => {
     const url = request.originalUrl;

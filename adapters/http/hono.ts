@@ -1,6 +1,7 @@
 import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, handOver, type AnyMountOptions } from "./mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
 
 /** What is used of a Hono context. */
 export interface HonoContextLike {
@@ -51,6 +52,7 @@ export function honoReceiver(
   receiver: Receiver,
   options: AnyMountOptions<HonoContextLike> & { runtime?: "long-lived" } = {},
 ): HonoHandler {
+  assertMountOptions("honoReceiver", options, [...AFTER_HANDLERS, "runtime"]);
   const mount = createFetchMount(receiver, options, CONSUMED);
   return async (c, next) => {
     const request = c.req.raw;

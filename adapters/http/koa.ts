@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createNodeMount, type Added, type Advice } from "./mount-node.ts";
+import { assertMountOptions } from "./mount-options.ts";
 
 /** What is used of a Koa context, 2 or 3. */
 export interface KoaContextLike {
@@ -29,6 +30,7 @@ export function koaReceiver(
   receiver: Receiver,
   options: MountOptions<KoaContextLike> = {},
 ): <Ctx extends KoaContextLike>(ctx: Ctx, next: () => Promise<unknown>) => Promise<void> {
+  assertMountOptions("koaReceiver", options);
   const mount = createNodeMount(receiver, options, ADVICE);
   return async (ctx, next) => {
     const url = ctx.originalUrl ?? ctx.request.url;

@@ -1,7 +1,7 @@
 // oxlint-disable typescript/no-explicit-any -- Nest itself says `any` there: what users write for it must fit
 import { Inject } from "@nestjs/common";
 import { DiscoveryModule, DiscoveryService, HttpAdapterHost } from "@nestjs/core";
-import type { MountOptions } from "../../src/adapter.ts";
+import { assertOptions, type MountOptions } from "../../src/adapter.ts";
 import {
   createReceiver,
   isHooklineError,
@@ -14,6 +14,7 @@ import {
   type ReceiverOptions,
 } from "../../src/index.ts";
 import { addHook, registerHooks } from "./nest-hooks.ts";
+import { assertMountOptions } from "./mount-options.ts";
 import { mountFirst } from "./nest-mount.ts";
 import { toPathTest } from "./path.ts";
 
@@ -58,7 +59,14 @@ export class HooklineModule {
    * @throws UsageError `option-invalid` for a `path` that no request can have
    */
   static forRootAsync(options: HooklineModuleOptions): HooklineDynamicModule {
+    assertOptions("HooklineModule.forRootAsync", options, {
+      imports: true,
+      inject: true,
+      useFactory: true,
+      mount: true,
+    });
     const { imports = [], inject = [], mount } = options;
+    assertMountOptions("HooklineModule's `mount`", mount);
     // A configuration that lacks the path must not make every request of the app ours.
     toPathTest(mount.path ?? "");
     return {

@@ -4,6 +4,7 @@ import type { Receiver } from "../../src/index.ts";
 import { fetchReceiver } from "./fetch.ts";
 import type { AnyMountOptions } from "./mount-fetch.ts";
 import { createNodeMount, type Advice } from "./mount-node.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
 
 export type { FetchOptions } from "./fetch.ts";
 
@@ -67,6 +68,7 @@ export function nextPagesReceiver<Req extends NextApiRequestLike>(
   receiver: Receiver,
   options: AnyMountOptions<Req> = {},
 ): NextPagesHandler<Req> {
+  assertMountOptions("nextPagesReceiver", options, [...AFTER_HANDLERS, "runtime"]);
   const mount = createNodeMount(receiver, options, ADVICE);
   return (req, res) => {
     const { url = "" } = req;

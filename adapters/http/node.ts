@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createNodeMount, type Added, type Advice } from "./mount-node.ts";
+import { assertMountOptions } from "./mount-options.ts";
 
 /**
  * The receiver as a listener of `node:http`. A request for another path than `options.path` is answered 404.
@@ -14,6 +15,7 @@ export function nodeReceiver(
   receiver: Receiver,
   options: MountOptions<IncomingMessage> = {},
 ): (req: IncomingMessage, res: ServerResponse) => void {
+  assertMountOptions("nodeReceiver", options);
   const mount = createNodeMount(receiver, options, ADVICE);
   return (req, res) => {
     const { originalUrl, rawBody, body } = req as IncomingMessage & Added;

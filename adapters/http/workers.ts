@@ -2,6 +2,7 @@
 import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, handOver, type AnyMountOptions } from "./mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
 
 /** What is used of a Worker's execution context. */
 export interface WorkersContextLike {
@@ -27,6 +28,7 @@ export function workersReceiver<K extends Keeps>(
   options?: MountOptions<Request>,
 ): WorkersHandler;
 export function workersReceiver(receiver: Receiver, options: AnyMountOptions<Request> = {}): WorkersHandler {
+  assertMountOptions("workersReceiver", options, AFTER_HANDLERS);
   const mount = createFetchMount(receiver, options, CONSUMED);
   return (request, env: unknown, ctx) => {
     const waitUntil = (work: Promise<unknown>): void => ctx.waitUntil(work);

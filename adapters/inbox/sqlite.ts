@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { assertOptions, kindOf, wholeNumber } from "../../src/adapter.ts";
 import { UsageError, type Inbox } from "../../src/index.ts";
 import { createSqliteInbox } from "./sqlite/sqlite-inbox.ts";
 
@@ -22,16 +23,24 @@ export interface SqliteInboxOptions {
  * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: sqliteInbox("inbox.db") });
  */
 export function sqliteInbox(file: string | URL, options: SqliteInboxOptions = {}): Inbox<"disk"> {
+  assertOptions("sqliteInbox", options, ALLOWED);
   const { keepDoneDays = 7, keepUnhandledDays = 7, minFreeDiskBytes = 256 * 1024 * 1024, maxJobs = 500_000 } = options;
   const inbox: Inbox<"disk"> = createSqliteInbox({
     file: toPath(file),
     keepDoneMs: positive("keepDoneDays", keepDoneDays) * DAY_MS,
     keepUnhandledMs: positive("keepUnhandledDays", keepUnhandledDays) * DAY_MS,
-    minFreeDiskBytes: positive("minFreeDiskBytes", minFreeDiskBytes, { orZero: true }),
-    maxJobs: positive("maxJobs", maxJobs),
+    minFreeDiskBytes: whole("minFreeDiskBytes", minFreeDiskBytes, 0),
+    maxJobs: whole("maxJobs", maxJobs, 1),
   });
   return inbox;
 }
+
+const ALLOWED: Readonly<Record<keyof SqliteInboxOptions, true>> = {
+  keepDoneDays: true,
+  keepUnhandledDays: true,
+  minFreeDiskBytes: true,
+  maxJobs: true,
+};
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -54,8 +63,12 @@ function toPath(file: unknown): string {
   });
 }
 
-function positive(name: string, value: unknown, { orZero = false } = {}): number {
-  if (typeof value === "number" && Number.isFinite(value) && (value > 0 || (orZero && value === 0))) return value;
-  const wanted = orZero ? "a number that is not negative" : "a positive number";
-  throw new UsageError("option-invalid", `sqliteInbox got ${name} ${String(value)}, expected ${wanted}.`);
+function whole(name: string, value: unknown, least: number): number {
+  return wholeNumber({ where: "sqliteInbox", name, value, least });
+}
+
+/** Days may be parts of one. */
+function positive(name: string, value: unknown): number {
+  if (typeof value === "number" && Number.isFinite(value) && value > 0) return value;
+  throw new UsageError("option-invalid", `sqliteInbox got ${name} ${kindOf(value)}, expected a positive number.`);
 }

@@ -1,3 +1,4 @@
+import { isLiteralPath } from "../../adapters/http/path.ts";
 import type { RequiredFlag, ValueFlag } from "./arguments.ts";
 
 /** A port to listen on. */
@@ -27,8 +28,8 @@ export const adminHostFlag: ValueFlag<string | undefined> = { ...hostFlag(""), d
 /** The path of a URL. */
 export function pathFlag(path: string): ValueFlag<string> {
   return {
-    expects: 'a path that begins with "/", without a query, such as /webhooks',
-    read: (text) => (/^\/[^?#\s]*$/.test(text) ? text : undefined),
+    expects: 'a path that begins with "/", without a query and no pattern, such as /webhooks',
+    read: (text) => (isLiteralPath(text) ? text : undefined),
     default: path,
   };
 }

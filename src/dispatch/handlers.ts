@@ -1,6 +1,10 @@
+import { assertOptions } from "../assert-options.ts";
+import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
+import { kindOf } from "../kind-of.ts";
 import type { AnyEvent, EventName } from "../protocol/events.ts";
 import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/names.ts";
+import { wholeNumber } from "../whole-number.ts";
 import type { Handler, HandlerOptions, LaneOption, RunLimits } from "./handler.ts";
 
 /** A handler as it was registered. */
@@ -104,11 +108,14 @@ function toRegistration(
   options: HandlerOptions<never>,
   { names, handler, batches, defaults }: Registering,
 ): Registration {
+  const where = `on("${names.join('", "')}")`;
+  assertOptions(where, options, ALLOWED);
   const { consumer = "default", lane = batches ? "resource" : "record", coalesce = true } = options;
   if (typeof lane !== "function" && !LANES.includes(lane)) {
     throw invalid(names, `got lane "${String(lane)}", expected ${LANES.join(", ")} or a function of the event.`);
   }
-  if (consumer === "") throw invalid(names, "got an empty consumer, expected a name.");
+  if (typeof consumer !== "string" || consumer === "")
+    throw invalid(names, `got ${kindOf(consumer)} for \`consumer\`, expected a name.`);
   const limits = {
     attempts: options.attempts ?? defaults.attempts,
     retryForMs: options.retryForMs ?? defaults.retryForMs,
@@ -121,7 +128,7 @@ function toRegistration(
     lane: lane as LaneOption<AnyEvent>,
     coalesce,
     batches,
-    limits: assertLimits(limits, `on("${names.join('", "')}")`),
+    limits: assertLimits(limits, where),
   };
 }
 
@@ -132,16 +139,23 @@ interface Registering {
   readonly defaults: RunLimits;
 }
 
+const ALLOWED: Readonly<Record<keyof HandlerOptions<never>, true>> = {
+  consumer: true,
+  lane: true,
+  coalesce: true,
+  attempts: true,
+  retryForMs: true,
+  timeoutMs: true,
+};
+
 const LANES: readonly string[] = ["record", "resource", "account", "none"];
 
 /** @throws UsageError `option-invalid` */
 export function assertLimits(limits: RunLimits, where: string): RunLimits {
   const { attempts, retryForMs, timeoutMs } = limits;
-  const wrong = (name: string, value: number, expected: string): UsageError =>
-    new UsageError("option-invalid", `${where} got ${name} ${String(value)}, expected ${expected}.`);
-  if (!(attempts >= 1)) throw wrong("attempts", attempts, "at least 1");
-  if (!(retryForMs >= 0)) throw wrong("retryForMs", retryForMs, "milliseconds, 0 or more");
-  if (!(timeoutMs >= 0)) throw wrong("timeoutMs", timeoutMs, "milliseconds, 0 for none");
+  wholeNumber({ where, name: "attempts", value: attempts, least: 1, orInfinity: true });
+  wholeNumber({ where, name: "retryForMs", value: retryForMs, least: 0, orInfinity: true });
+  wholeNumber({ where, name: "timeoutMs", value: timeoutMs, least: 0, most: LONGEST_TIMER_MS });
   return limits;
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { assertOptions } from "../assert-options.ts";
 import { StorageError, UsageError } from "../errors.ts";
 import { toStored, type StoredDelivery } from "./delivery.ts";
 import type { Inbox, Keeps, WritingInbox } from "./port.ts";
@@ -22,6 +23,7 @@ export function forwardInbox<K extends Keeps = "network">(
       "option-invalid",
       `forwardInbox got ${typeof store}, expected a function that stores deliveries.`,
     );
+  assertOptions("forwardInbox", options, { keeps: true });
   const inbox: WritingInbox<K> = {
     keeps: options.keeps ?? ("network" as K),
     open: async () => {},

@@ -1,3 +1,4 @@
+import { assertOptions } from "../assert-options.ts";
 import { StorageError, UsageError } from "../errors.ts";
 import { createErroredSubscriptions, noticeOf } from "./errored-subscriptions.ts";
 import { createFifo } from "./fifo.ts";
@@ -9,6 +10,7 @@ import { createShelf, type Parcel, type Row } from "./memory-shelf.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
 import type { Expanded, Kept, NewDelivery, NewEvent } from "./keeping.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "./port.ts";
+import { wholeNumber } from "../whole-number.ts";
 
 /** How much a memory inbox may hold. */
 export interface MemoryInboxOptions {
@@ -27,6 +29,7 @@ export interface MemoryInboxOptions {
  * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: memoryInbox() });
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): Inbox<"memory"> {
+  assertOptions("memoryInbox", options, { maxJobs: true, maxBytes: true });
   const inbox: WorkingInbox<"memory"> = createMemoryInbox({
     maxJobs: positive("maxJobs", options.maxJobs ?? 100_000),
     maxBytes: positive("maxBytes", options.maxBytes ?? 64 * 1024 * 1024),
@@ -202,6 +205,5 @@ export function crashMemoryInbox(inbox: Inbox): void {
 }
 
 function positive(name: string, value: number): number {
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new UsageError("option-invalid", `memoryInbox got ${name} ${String(value)}, expected a whole number above 0.`);
+  return wholeNumber({ where: "memoryInbox", name, value, least: 1 });
 }

@@ -1,12 +1,15 @@
-import { systemClock, type Clock } from "../clock.ts";
+import { assertOptions } from "../assert-options.ts";
+import { LONGEST_TIMER_MS, systemClock, type Clock } from "../clock.ts";
 import { assertLimits } from "../dispatch/handlers.ts";
 import type { RunLimits } from "../dispatch/handler.ts";
 import { UsageError } from "../errors.ts";
+import { kindOf } from "../kind-of.ts";
 import type { Inbox, Keeps } from "../inbox/port.ts";
 import { toLogger, type Logger } from "../log.ts";
 import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/credentials.ts";
 import { resolveScheme, serviceScheme, type ResolvedScheme, type SignatureScheme } from "../protocol/scheme.ts";
 import type { SecretSource } from "../receiver/ring.ts";
+import { wholeNumber } from "../whole-number.ts";
 
 /** What `createReceiver` takes. Only `secret` and `inbox` must be given. */
 export interface ReceiverOptions<K extends Keeps = Keeps> {
@@ -96,28 +99,32 @@ const DAY_SECONDS = 86_400;
 
 /** @throws UsageError `option-invalid`, `scheme-invalid` */
 export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
+  assertOptions("createReceiver", options, ALLOWED);
+  const { gate = {}, dedupe = {} } = options;
+  assertOptions("createReceiver's `gate`", gate, ALLOWED_OF_GATE);
+  assertOptions("createReceiver's `dedupe`", dedupe, ALLOWED_OF_DEDUPE);
   const maxAgeSeconds = number("maxAgeSeconds", options.maxAgeSeconds ?? DEFAULT_MAX_AGE_SECONDS, 1);
   const concurrency = number("concurrency", options.concurrency ?? 10, 1);
-  const windowSeconds = number("dedupe.windowSeconds", options.dedupe?.windowSeconds ?? 8 * DAY_SECONDS, 1);
+  const windowSeconds = number("dedupe.windowSeconds", dedupe.windowSeconds ?? 8 * DAY_SECONDS, 1);
   const limits = {
     attempts: options.attempts ?? Infinity,
     retryForMs: options.retryForMs ?? DAY_SECONDS * 1_000,
     timeoutMs: options.timeoutMs ?? 30_000,
   };
   return {
-    name: options.name ?? "default",
+    name: nameOf(options.name ?? "default"),
     concurrency,
     limits: assertLimits(limits, "createReceiver"),
     maxBodyBytes: number("maxBodyBytes", options.maxBodyBytes ?? 1024 * 1024, 1),
     maxInFlightBytes: number("maxInFlightBytes", options.maxInFlightBytes ?? 64 * 1024 * 1024, 1),
-    bodyTimeoutMs: number("bodyTimeoutMs", options.bodyTimeoutMs ?? 10_000, 1),
+    bodyTimeoutMs: time("bodyTimeoutMs", options.bodyTimeoutMs ?? 10_000, 1),
     maxAgeSeconds,
-    secretDeadlineMs: number("secretDeadlineMs", options.secretDeadlineMs ?? 2_000, 1),
-    keepDeadlineMs: number("keepDeadlineMs", options.keepDeadlineMs ?? 5_000, 1),
-    graceMs: number("graceMs", options.graceMs ?? 30_000, 0),
+    secretDeadlineMs: time("secretDeadlineMs", options.secretDeadlineMs ?? 2_000, 1),
+    keepDeadlineMs: time("keepDeadlineMs", options.keepDeadlineMs ?? 5_000, 1),
+    graceMs: time("graceMs", options.graceMs ?? 30_000, 0),
     maxStuck: number("maxStuck", options.maxStuck ?? concurrency, 0),
-    gateDeadlineMs: number("gate.deadlineMs", options.gate?.deadlineMs ?? 500, 1),
-    maxUnsubscribesPerHour: number("gate.maxUnsubscribesPerHour", options.gate?.maxUnsubscribesPerHour ?? 10, 0),
+    gateDeadlineMs: time("gate.deadlineMs", gate.deadlineMs ?? 500, 1),
+    maxUnsubscribesPerHour: number("gate.maxUnsubscribesPerHour", gate.maxUnsubscribesPerHour ?? 10, 0),
     // A redelivery that is still fresh must meet the key of its first copy.
     dedupeWindowMs: Math.max(windowSeconds, maxAgeSeconds + DAY_SECONDS) * 1_000,
     scheme: resolveScheme(options.scheme ?? serviceScheme),
@@ -127,10 +134,48 @@ export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
   };
 }
 
-function number(name: string, value: number, least: number): number {
-  if (typeof value === "number" && value >= least) return value;
+const ALLOWED: Readonly<Record<keyof ReceiverOptions, true>> = {
+  secret: true,
+  inbox: true,
+  name: true,
+  concurrency: true,
+  attempts: true,
+  retryForMs: true,
+  timeoutMs: true,
+  maxBodyBytes: true,
+  maxInFlightBytes: true,
+  bodyTimeoutMs: true,
+  maxAgeSeconds: true,
+  secretDeadlineMs: true,
+  keepDeadlineMs: true,
+  graceMs: true,
+  maxStuck: true,
+  gate: true,
+  dedupe: true,
+  scheme: true,
+  log: true,
+  logContent: true,
+  clock: true,
+};
+const ALLOWED_OF_GATE = { deadlineMs: true, maxUnsubscribesPerHour: true } as const;
+const ALLOWED_OF_DEDUPE = { windowSeconds: true } as const;
+
+function nameOf(name: unknown): string {
+  if (typeof name === "string" && name !== "") return name;
   throw new UsageError(
     "option-invalid",
-    `createReceiver got ${name} ${String(value)}, expected a number from ${least} on.`,
+    `createReceiver got name ${kindOf(name)}, expected a text that is not empty.`,
+    {
+      fix: 'Leave `name` out for "default".',
+    },
   );
+}
+
+function number(name: string, value: unknown, least: number): number {
+  return wholeNumber({ where: "createReceiver", name, value, least });
+}
+
+/** What a timer is set for. */
+function time(name: string, value: unknown, least: number): number {
+  return wholeNumber({ where: "createReceiver", name, value, least, most: LONGEST_TIMER_MS });
 }

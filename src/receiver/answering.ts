@@ -1,5 +1,7 @@
+import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
 import type { Keeps } from "../inbox/port.ts";
+import { kindOf } from "../kind-of.ts";
 
 /**
  * 200 only when the handlers are done, else 503: the service is the queue. Each event runs once per delivery, one after another, without
@@ -32,14 +34,11 @@ export function toAnswering(options: { answer?: unknown; deadlineMs?: unknown })
     throw new UsageError("option-invalid", `A mount's \`answer\` is "after-handlers", got ${JSON.stringify(answer)}.`, {
       fix: "Leave `answer` out to answer as soon as the delivery is kept.",
     });
-  if (typeof deadlineMs !== "number" || !(deadlineMs > 0) || deadlineMs > LONGEST_MS)
+  if (!Number.isSafeInteger(deadlineMs) || Number(deadlineMs) < 1 || Number(deadlineMs) > LONGEST_TIMER_MS)
     throw new UsageError(
       "option-invalid",
-      `\`deadlineMs\` is how long handlers may take, in milliseconds, got ${String(deadlineMs)}.`,
+      `\`deadlineMs\` is how long handlers may take, in whole milliseconds, got ${kindOf(deadlineMs)}.`,
       { fix: "Take less than the platform gives a request: `{ answer: 'after-handlers', deadlineMs: 20_000 }`." },
     );
-  return { answer, deadlineMs };
+  return { answer, deadlineMs: Number(deadlineMs) };
 }
-
-/** The longest that a timer can wait: 2^31 - 1 ms. */
-const LONGEST_MS = 2_147_483_647;

@@ -257,7 +257,7 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
   const words = "Allowed: serve, send, check, explain, inbox, help, --help, --version.";
   const flags = "Allowed: --port, --host, --path, --admin-port, --admin-host, --inbox, --help.";
   const host = "expected an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all.";
-  const path = 'expected a path that begins with "/", without a query, such as /webhooks.';
+  const path = 'expected a path that begins with "/", without a query and no pattern, such as /webhooks.';
 
   test.each([
     [[], `The command is missing. ${words}`],

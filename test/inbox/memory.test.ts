@@ -36,7 +36,7 @@ describe("the memory inbox", () => {
     "refuses %o, and says what it expected",
     (options) => {
       expect(() => memoryInbox(options)).toThrow(UsageError);
-      expect(() => memoryInbox(options)).toThrow(/expected a whole number above 0/);
+      expect(() => memoryInbox(options)).toThrow(/expected a whole number from 1 on/);
     },
   );
 

@@ -61,13 +61,13 @@ describe("what a beginner does not say", () => {
 describe("an option out of its range is refused at once, with what was got and what was expected:", () => {
   test.each<[string, Partial<ReceiverOptions>, string]>([
     ["concurrency", { concurrency: 0 }, "from 1 on"],
-    ["attempts", { attempts: 0 }, "at least 1"],
-    ["retryForMs", { retryForMs: -1 }, "0 or more"],
-    ["timeoutMs", { timeoutMs: Number.NaN }, "0 for none"],
-    ["graceMs", { graceMs: -1 }, "from 0 on"],
+    ["attempts", { attempts: 0 }, "from 1 on, or Infinity"],
+    ["retryForMs", { retryForMs: -1 }, "from 0 on, or Infinity"],
+    ["timeoutMs", { timeoutMs: Number.NaN }, "from 0 to 2,147,483,647"],
+    ["graceMs", { graceMs: -1 }, "from 0 to"],
     ["maxStuck", { maxStuck: -1 }, "from 0 on"],
-    ["keepDeadlineMs", { keepDeadlineMs: "5" as never }, "from 1 on"],
-    ["gate.deadlineMs", { gate: { deadlineMs: 0 } }, "from 1 on"],
+    ["keepDeadlineMs", { keepDeadlineMs: "5" as never }, "from 1 to"],
+    ["gate.deadlineMs", { gate: { deadlineMs: 0 } }, "from 1 to"],
     ["dedupe.windowSeconds", { dedupe: { windowSeconds: 0 } }, "from 1 on"],
   ])("%s", (name, options, expected) => {
     const make = (): unknown => createReceiver({ secret: "s", inbox: memoryInbox(), log: false, ...options } as never);
