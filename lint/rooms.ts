@@ -17,7 +17,7 @@ const PORT = ["src/inbox/port.ts", "src/inbox/keeping.ts", "src/inbox/tombstones
 export const rooms: readonly Room[] = [
   {
     room: "src/protocol/",
-    may: ["src/errors.ts", "npm:zod/mini", "node:crypto", "node:buffer"],
+    may: ["src/errors.ts", "src/kind-of.ts", "npm:zod/mini", "node:crypto", "node:buffer"],
     why: "The protocol is pure: what the service's document says, as functions of their arguments. Hand the rest in as a parameter.",
   },
   {

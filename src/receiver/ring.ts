@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
 import { toKeys, type Secret } from "../protocol/keys.ts";
-import { SECRET_FIX, type Key } from "../protocol/signature.ts";
+import type { Key } from "../protocol/signature.ts";
 import { within } from "../within.ts";
 import { createSecretCache } from "./secret-cache.ts";
 import { createSingleFlight } from "./single-flight.ts";
@@ -71,10 +71,19 @@ function given(secret: Secret | readonly Secret[] | undefined): SecretLookup {
       try {
         keys ??= toKeys(secret);
       } catch (cause) {
-        throw new UsageError("secret-missing", "createReceiver has no signing secret.", { cause, fix: SECRET_FIX });
+        throw asUsage(cause);
       }
     },
   };
+}
+
+/** The same, as what it is for who starts a receiver. */
+function asUsage(cause: unknown): unknown {
+  if (!isHooklineError(cause)) return cause;
+  const { fix } = cause;
+  // The message of an error has its fix at the end.
+  const what = fix === undefined ? cause.message : cause.message.slice(0, -fix.length).trimEnd();
+  return new UsageError("secret-missing", `createReceiver has no signing secret. ${what}`, { cause, fix });
 }
 
 type Find = Extract<SecretSource, (request: SecretRequest) => unknown>;

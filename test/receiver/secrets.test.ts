@@ -6,21 +6,43 @@ import { send } from "../support/http.ts";
 import { changes, expectBare, mounted, SECRET } from "../support/mounted.ts";
 
 describe("without a secret", () => {
-  const missing: [string, SecretSource | undefined][] = [
-    ["undefined, as process.env gives it", undefined],
-    ["null, as a program without types may", null as unknown as undefined],
-    ["an empty text", ""],
-    ["white space", " \n"],
-    ["an empty list", []],
-    ["a list with an empty text beside a good one", [SECRET, ""]],
-    ["a name with an empty value", { name: "old", value: "" }],
-    ["a value that is no text", { name: "old", value: 5 as unknown as string }],
-  ];
+  const bytes = Buffer.from(SECRET);
+  const missing = [
+    ["undefined, as process.env gives it", undefined, "The signing secret is undefined"],
+    ["null, as a program without types may", null, "The signing secret is null"],
+    ["an empty text", "", "The signing secret is an empty text"],
+    ["white space", " \n", "The signing secret is white space"],
+    ["an empty list", [], "an empty list"],
+    ["a list with an empty text beside a good one", [SECRET, ""], "Item 1 of the signing secrets is an empty text"],
+    ["a list with an empty text before a good one", ["", SECRET], "Item 0 of the signing secrets is an empty text"],
+    // oxlint-disable-next-line no-sparse-arrays -- a mistake that a test is about
+    ["a list with a hole", [SECRET, , SECRET], "Item 1 of the signing secrets is undefined"],
+    ["a list in a list", [[SECRET]], "Item 0 of the signing secrets is a list"],
+    ["a name with an empty value", { name: "old", value: "" }, "value of the signing secret is an empty text"],
+    ["a value that is no text", { name: "old", value: 5 }, "value of the signing secret is 5"],
+    ["a value that is bytes", [{ name: "old", value: bytes }], "value of item 0 of the signing secrets is a Buffer"],
+    ["a name that is none", { name: 5, value: SECRET }, "The signing secret has the name 5"],
+    ["a Buffer, as readFile gives it", bytes, "The signing secret is a Buffer, expected a text. Give text"],
+    ["bytes", new Uint8Array(bytes), "The signing secret is a Uint8Array, expected a text. Give text"],
+    ["a promise", Promise.resolve(SECRET), "The signing secret is a promise"],
+    ["a number", 5, "The signing secret is 5"],
+  ] as unknown as readonly (readonly [string, SecretSource | undefined, string])[];
 
-  test.each(missing)("start() refuses, and names the fix: %s", async (_, secret) => {
+  test.each(missing)("start() refuses, says what it got, and names the fix: %s", async (_, secret, got) => {
     const receiver = createReceiver({ secret, inbox: memoryInbox(), log: false });
-    await expect(receiver.start()).rejects.toMatchObject({ code: "secret-missing", fix: expect.any(String) });
+    const error: unknown = await receiver.start().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "secret-missing", name: "UsageError", fix: expect.any(String) });
+    expect(error).toHaveProperty("message", expect.stringContaining(got));
+    expect(String(error)).not.toContain(SECRET);
     expect(receiver.stats().role).toBe("receiving");
+  });
+
+  // A look-up may find nothing, and may be waited for.
+  const wrong = missing.filter(([, , got]) => !/is (undefined|null|a promise)$|empty list/.test(got));
+  test.each(wrong)("a look-up that finds it is refused the same way: %s", async (_, secret, got) => {
+    const { deliver, log } = await mounted({ secret: () => secret as string });
+    expectBare(await deliver(), 503, "retry-after");
+    expect(log.of("secret-missing")).toMatchObject([{ facts: { err: { message: expect.stringContaining(got) } } }]);
   });
 
   test.each(missing)("nothing passes, not even what was signed with just that: %s", async (_, secret) => {
