@@ -37,6 +37,8 @@ export interface Context {
   readonly state: ContextState;
   /**
    * Writes the tombstone at once; it stays even if the handler throws afterwards.
+   * @param reason of which 1,000 characters are kept
+   * @throws UsageError `option-invalid` for a reason that is no text
    * @throws HooklineError `brake-empty` when too many subscriptions were unsubscribed within the hour
    * @throws UsageError `no-tombstones` on an inbox without them
    */

@@ -6,6 +6,7 @@ import { createNews, type ExpandedListener } from "../dispatch/news.ts";
 import { UsageError } from "../errors.ts";
 import type { Receiver } from "./face.ts";
 import { fromStored } from "../inbox/delivery.ts";
+import { toDrainMs } from "./drain-ms.ts";
 import { createFreezing } from "./freezing.ts";
 import { functionPlatform, keepsRequestsApart } from "./function-platform.ts";
 import { createHealth } from "./health.ts";
@@ -31,8 +32,10 @@ import { createKeeper } from "../receiver/keep.ts";
 import { receive } from "../receiver/receiver.ts";
 import { createReporter } from "../receiver/report.ts";
 import { createSecretLookup } from "../receiver/ring.ts";
+import { toReason } from "../receiver/to-reason.ts";
 import { createRecentRefusals } from "./recent-refusals.ts";
 import { createStorageDoubt } from "./storage-doubt.ts";
+import { toUnsubscribable } from "./unsubscribe-arguments.ts";
 import { createUnsubscriber } from "./unsubscriber.ts";
 import { watchedReporter } from "./watched-reporter.ts";
 import { createWork } from "./work.ts";
@@ -189,8 +192,14 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
       gate = given;
       return receiver;
     },
-    unsubscribe: (subscription, reason, { source } = {}) => unsubscriber.put({ subscription, reason, source }),
-    resubscribe: (subscription, { source } = {}) => unsubscriber.lift(subscription, source),
+    async unsubscribe(given, reason, which = {}) {
+      const wanted = toUnsubscribable("unsubscribe", given, which);
+      await unsubscriber.put({ ...wanted, reason: toReason(reason) });
+    },
+    async resubscribe(given, which = {}) {
+      const { subscription, source } = toUnsubscribable("resubscribe", given, which);
+      await unsubscriber.lift(subscription, source);
+    },
     start() {
       freezing.saw();
       return lifecycle.start();
@@ -199,7 +208,8 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
       await keeper.drained();
       await work.idle();
     },
-    close({ drainMs = 10_000 } = {}) {
+    async close(budget = {}) {
+      const drainMs = toDrainMs(budget);
       hands.stop();
       return lifecycle.close(drainMs);
     },

@@ -98,10 +98,18 @@ export interface Receiver<out K extends Keeps = Keeps> {
    * @throws UsageError `gate-doubled` when there is one already
    */
   unsubscribeWhen(gate: Gate): this;
-  /** A tombstone from anywhere; without `source` for every source. Its deliveries are answered 422. */
-  unsubscribe(subscription: Id, reason: string, options?: { source?: string | undefined }): Promise<void>;
-  /** Lifts it; without `source` all of the subscription. */
-  resubscribe(subscription: Id, options?: { source?: string | undefined }): Promise<void>;
+  /**
+   * A tombstone from anywhere; without `source` for every source. Its deliveries are answered 422.
+   * @param subscription its number, also as text, as the service gives it
+   * @param reason of which 1,000 characters are kept
+   * @throws UsageError `subscription-invalid`, `option-invalid`
+   */
+  unsubscribe(subscription: Id | string, reason: string, options?: { source?: string | undefined }): Promise<void>;
+  /**
+   * Lifts it; without `source` all of the subscription.
+   * @throws UsageError `subscription-invalid`, `option-invalid`
+   */
+  resubscribe(subscription: Id | string, options?: { source?: string | undefined }): Promise<void>;
   /**
    * This process works, or stands by where the inbox has a worker already; one that never calls it only receives. Seals the handlers.
    * Idempotent.
@@ -114,6 +122,7 @@ export interface Receiver<out K extends Keeps = Keeps> {
   /**
    * New deliveries get 503, nothing new is begun. Signals abort 5 s before the end of `drainMs`; then what has ended or never started
    * is given back. Never throws for handlers that do not end: they are `stuck`.
+   * @throws UsageError `option-invalid` for a budget that is none; nothing is closed then
    */
   close(options?: {
     /** The whole budget, milliseconds. @default 10_000 */

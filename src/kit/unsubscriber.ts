@@ -5,6 +5,7 @@ import type { Logger } from "../log.ts";
 import type { Observers } from "../observers.ts";
 import type { Id } from "../protocol/events.ts";
 import type { Brake } from "../receiver/brake.ts";
+import { toReason } from "../receiver/to-reason.ts";
 
 /** Puts tombstones, and lifts them. */
 export interface Unsubscriber {
@@ -36,11 +37,6 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
   const { opened, assertOpen, tombstones, brake, log, observers, unwanted } = parts;
   const put: Unsubscriber["put"] = async (tombstone) => {
     const { subscription, source, reason } = tombstone;
-    if (!Number.isSafeInteger(subscription))
-      throw new UsageError(
-        "subscription-invalid",
-        `unsubscribe() got the subscription ${String(subscription)}, expected its number.`,
-      );
     await opened();
     await tombstones.put(tombstone);
     unwanted(subscription, source);
@@ -56,7 +52,8 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
       assertOpen();
       await put(tombstone);
     },
-    async byHandler({ subscription }, source, reason) {
+    async byHandler({ subscription }, source, given) {
+      const reason = toReason(given);
       if (subscription === undefined)
         throw new UsageError("subscription-invalid", "This event names no subscription.", {
           fix: "Look at `event.reason`: what could not be read cannot be unsubscribed.",

@@ -2,6 +2,7 @@ import type { Envelope } from "../protocol/events.ts";
 import { within } from "../within.ts";
 import { Decision, type UnsubscribeDecision } from "./decision.ts";
 import type { ReceivingParts } from "./parts.ts";
+import { toReason } from "./to-reason.ts";
 
 /** What a gate may answer: a decision of its own call, or nothing. */
 export type Decided = UnsubscribeDecision | undefined | void;
@@ -30,7 +31,7 @@ export async function askGate(
   try {
     const asked = ask(
       { subscription, accountId, resource, ...(source === undefined ? {} : { source }) },
-      (reason) => new Decision(call, String(reason)) as unknown as UnsubscribeDecision,
+      (reason) => new Decision(call, toReason(reason)) as unknown as UnsubscribeDecision,
     );
     // Most say nothing, and say it at once: those are not made to wait for a turn.
     answer = asked === undefined ? asked : await within(gateDeadlineMs, Promise.resolve(asked), { clock, late: LATE });

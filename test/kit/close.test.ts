@@ -36,6 +36,24 @@ describe("Symbol.asyncDispose", () => {
 });
 
 describe("close()", () => {
+  test.each([Number.NaN, -1, 1.5, Infinity, 2 ** 31, "5000", null])(
+    "refuses a budget of %s, and closes nothing: deliveries are still taken",
+    async (drainMs) => {
+      const { receiver, send } = rig();
+      await expect(receiver.close({ drainMs: drainMs as number })).rejects.toMatchObject({
+        code: "option-invalid",
+        message: expect.stringContaining("close got drainMs"),
+      });
+      await send();
+      expect(await receiver.close({ drainMs: 2 ** 31 - 1 })).toEqual({ done: 0, released: 0, stuck: 0 });
+    },
+  );
+
+  test("refuses a budget by another name", async () => {
+    const { receiver } = rig();
+    await expect(receiver.close({ drain: 5 } as object)).rejects.toThrow('Did you mean "drainMs"?');
+  });
+
   test("adds up: every job that ran or was claimed is done, released or stuck", async () => {
     const { receiver, calls, pass, inbox } = await busy(["a", "b", "c", "d", "e", "f", "g", "h"], { concurrency: 3 });
     const claimed = inbox.stats().running;

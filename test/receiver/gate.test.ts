@@ -62,6 +62,20 @@ describe("the gate's decision", () => {
     expectBare(await deliver(), 422);
   });
 
+  test("keeps 1,000 characters of its reason", async () => {
+    const { deliver, log } = await gated((_, unsubscribe) => unsubscribe("x".repeat(5_000_000)));
+    expectBare(await deliver(), 422);
+    expect(log.of("unwanted")).toMatchObject([{ facts: { reason: `${"x".repeat(999)}\u2026` } }]);
+  });
+
+  test.each([undefined, null, 5, {}, new Error("gone")])("is none for a reason that is no text: %#", async (reason) => {
+    const { deliver, log } = await gated((_, unsubscribe) => unsubscribe(reason as string));
+    expectBare(await deliver(), 200);
+    expect(log.of("gate-failed")).toMatchObject([
+      { facts: { err: { message: expect.stringContaining("reason, expected a text") } } },
+    ]);
+  });
+
   test("comes from one gate: a second one is a mistake in the program", async () => {
     const { receiver } = await gated(() => undefined);
     expect(() => receiver.unsubscribeWhen(() => undefined)).toThrow(expect.objectContaining({ code: "gate-doubled" }));

@@ -90,10 +90,72 @@ describe("receiver.unsubscribe", () => {
     expect(seen).toEqual(["m-1"]);
   });
 
-  test.each([Number.NaN, 1.5, Infinity, "1001", undefined])("refuses %j, which is no subscription", async (wrong) => {
+  test("takes the subscription as the service gives it: as text", async () => {
     const { deliver, receiver } = await mounted();
-    await expect(receiver.unsubscribe(wrong as number, "gone")).rejects.toMatchObject({ code: "subscription-invalid" });
+    await receiver.unsubscribe("1001", "gone");
+    expectBare(await deliver(), 422);
+    await receiver.resubscribe("1001");
     expectBare(await deliver(), 200);
+  });
+
+  test.each([
+    [Number.NaN, "NaN"],
+    [1.5, "1.5"],
+    [Infinity, "Infinity"],
+    [2 ** 53, "9007199254740992"],
+    ["", '""'],
+    ["0x3e9", '"0x3e9"'],
+    [" 1001", '" 1001"'],
+    ["9007199254740993", '"9007199254740993"'],
+    ["1".repeat(5_000_000), `"${"1".repeat(100)}"`],
+    [undefined, "undefined"],
+    [null, "null"],
+    [{ id: 1001 }, "an object"],
+  ])("refuses what is no subscription: %#", async (wrong, got) => {
+    const { deliver, receiver } = await mounted();
+    for (const refused of [receiver.unsubscribe(wrong as number, "gone"), receiver.resubscribe(wrong as number)])
+      await expect(refused).rejects.toMatchObject({
+        code: "subscription-invalid",
+        message: expect.stringContaining(`got ${got} as the subscription`),
+      });
+    expectBare(await deliver(), 200);
+  });
+
+  test("refuses a source that is no text: it would reach the storage", async () => {
+    const { deliver, receiver } = await mounted();
+    for (const source of [Promise.resolve("a"), ["a"], 5, null] as unknown as string[])
+      for (const refused of [receiver.unsubscribe(1001, "gone", { source }), receiver.resubscribe(1001, { source })])
+        await expect(refused).rejects.toMatchObject({
+          code: "option-invalid",
+          message: expect.stringContaining("source"),
+        });
+    await expect(receiver.unsubscribe(1001, "gone", { sources: "a" } as object)).rejects.toThrow(
+      'Did you mean "source"?',
+    );
+    expectBare(await deliver(), 200);
+  });
+
+  test.each([undefined, null, 5, {}, new Error("gone"), ["gone"], Promise.resolve("gone")])(
+    "refuses a reason that is no text: %#",
+    async (reason) => {
+      const { deliver, receiver } = await mounted();
+      await expect(receiver.unsubscribe(1001, reason as string)).rejects.toMatchObject({
+        code: "option-invalid",
+        message: expect.stringContaining("reason, expected a text"),
+      });
+      expectBare(await deliver(), 200);
+    },
+  );
+
+  test("keeps 1,000 characters of a reason, and no half of one", async () => {
+    const { deliver, receiver, log } = await mounted();
+    const reasons: string[] = [];
+    receiver.observe({ unsubscribed: (told) => void reasons.push(told.reason) });
+    await receiver.unsubscribe(1001, "x".repeat(1_000));
+    await receiver.unsubscribe(1002, `${"x".repeat(998)}\u{1F4EC}${"y".repeat(5_000_000)}`);
+    expect(reasons).toEqual(["x".repeat(1_000), `${"x".repeat(998)}\u2026`]);
+    expectBare(await deliver(changes({ subscription: 1002 })), 422);
+    expect(log.text().length).toBeLessThan(10_000);
   });
 
   test("rejects where the inbox cannot take it: nothing is 422 that is not noted", async () => {

@@ -44,6 +44,7 @@ export const inboxes: readonly Inbox[] = [memoryInbox(), ofNetwork, ofDisk, forw
 await receiver.start();
 await receiver.idle();
 await receiver.unsubscribe(1001, "left");
+await receiver.unsubscribe("1001", "left"); // as the service gives it
 await receiver.unsubscribe(1001, "left", { source: "shop" });
 await receiver.resubscribe(1001);
 await receiver.resubscribe(1001, { source: "shop" });
@@ -106,8 +107,8 @@ export const assume = (given: Receiver): Receiver<"network"> => given;
 forwardInbox((deliveries) => void queue.addAll(deliveries));
 // @ts-expect-error -- there is no such place
 forwardInbox(queue.addAll, { keeps: "cloud" });
-// @ts-expect-error -- ids are numbers
-await receiver.unsubscribe("1001", "left");
+// @ts-expect-error -- an id is a number or its text
+await receiver.unsubscribe({ id: 1001 }, "left");
 // @ts-expect-error -- unsubscribing wants its reason
 await receiver.unsubscribe(1001);
 // @ts-expect-error -- the budget stands in an object, with its unit

@@ -1,0 +1,13 @@
+import { assertOptions } from "../assert-options.ts";
+import { LONGEST_TIMER_MS } from "../clock.ts";
+import { wholeNumber } from "../whole-number.ts";
+
+/**
+ * The budget of a `close()`, milliseconds.
+ * @throws UsageError `option-invalid`
+ */
+export function toDrainMs(options: { readonly drainMs?: number | undefined }): number {
+  assertOptions("close", options, { drainMs: true });
+  const { drainMs: value = 10_000 } = options;
+  return wholeNumber({ where: "close", name: "drainMs", value, least: 0, most: LONGEST_TIMER_MS });
+}
