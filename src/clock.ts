@@ -1,3 +1,6 @@
+import { hearRejection } from "./hear-rejection.ts";
+import type { Logger } from "./log.ts";
+
 /** A timer that was set. */
 export interface Timer {
   /** It does not fire any more. */
@@ -27,3 +30,56 @@ export const systemClock: Clock = {
     return { clear: () => clearTimeout(timer), unref: () => void timer.unref() };
   },
 };
+
+/** The last moment that a Date can say, in milliseconds. */
+const LATEST_MS = 8.64e15;
+
+/**
+ * The clock of an option: the machine's where none is given. Where one of the user's own throws, or says what is no time, the machine's
+ * takes its place for that call: all that waits for a timer would never end.
+ */
+export function toClock(given: Clock | undefined, log: Logger): Clock {
+  if (given === undefined) return systemClock;
+  let isTold = false;
+
+  function failed(err: unknown): void {
+    hearRejection(err);
+    if (isTold) return;
+    isTold = true;
+    log.error(
+      { code: "clock-failed", err, fix: "Let now() give milliseconds, and setTimer a timer with clear()." },
+      "the clock of the options does not work: the machine's takes its place",
+    );
+  }
+
+  function attempt(clear: () => void): void {
+    try {
+      clear();
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  return {
+    now() {
+      try {
+        const now = given.now();
+        if (typeof now === "number" && Math.abs(now) <= LATEST_MS) return now;
+        failed(new RangeError(`now() gave ${String(now)}.`));
+      } catch (error) {
+        failed(error);
+      }
+      return systemClock.now();
+    },
+    setTimer(run, ms) {
+      try {
+        const timer = given.setTimer(run, ms);
+        hearRejection(timer);
+        return { clear: () => attempt(() => timer.clear()), unref: () => attempt(() => timer.unref?.()) };
+      } catch (error) {
+        failed(error);
+        return systemClock.setTimer(run, ms);
+      }
+    },
+  };
+}

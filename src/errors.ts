@@ -56,12 +56,25 @@ export class ClosedError extends HooklineError {
 
 /**
  * True for an error of Hookline, and of that `code` when one is given. Works across copies of the package,
- * because it looks at the shape and not at the class.
+ * because it looks at the shape and not at the class. Never throws.
  */
 export function isHooklineError(error: unknown, code?: string): error is HooklineError {
-  if (!(error instanceof Error) || typeof (error as { code?: unknown }).code !== "string") return false;
-  const known = error instanceof HooklineError || HOOKLINE_NAMES.has(error.name);
-  return known && (code === undefined || (error as HooklineError).code === code);
+  try {
+    if (!(error instanceof Error) || typeof (error as { code?: unknown }).code !== "string") return false;
+    const known = error instanceof HooklineError || HOOKLINE_NAMES.has(error.name);
+    return known && (code === undefined || (error as HooklineError).code === code);
+  } catch {
+    return false; // what was thrown may be unreadable: a getter that throws, a revoked proxy
+  }
+}
+
+/** The fix that an error of Hookline carries; undefined for anything else. Never throws. */
+export function fixOf(error: unknown): string | undefined {
+  try {
+    return isHooklineError(error) && typeof error.fix === "string" ? error.fix : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const HOOKLINE_NAMES: ReadonlySet<string> = new Set([

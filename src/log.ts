@@ -1,5 +1,7 @@
 import { pino } from "pino";
 import type { Clock } from "./clock.ts";
+import { hearRejection } from "./hear-rejection.ts";
+import { describeThrown } from "./thrown.ts";
 
 /** What Hookline logs with: pino, or anything of its shape. */
 export interface Logger {
@@ -15,17 +17,26 @@ export interface Logger {
 
 /**
  * The logger of an option: a pino at level info when none is given, on stderr, or on the console of an edge runtime; silence for
- * `false`. One that throws is not heard, but it changes no answer and ends no job.
+ * `false`. One that throws or rejects is not heard, but it changes no answer and ends no job. One that stumbles over what was thrown,
+ * such as pino over a getter that throws, is given what can be read of it.
  */
 export function toLogger(log: Logger | false | undefined): Logger {
   if (log === false) return SILENT;
   const told = log ?? defaultLogger();
-  return eachLevel((level) => (facts, message) => {
+  // Where it is not taken, there is no place left to say so.
+  const isTaken = (level: Level, facts: object, message: string | undefined): boolean => {
     try {
-      told[level](facts, message);
-    } catch {
-      // There is no place left to say so.
+      const returned: unknown = told[level](facts, message);
+      hearRejection(returned);
+      return true;
+    } catch (error) {
+      hearRejection(error);
+      return false;
     }
+  };
+  return eachLevel((level) => (facts, message) => {
+    if (isTaken(level, facts, message) || !("err" in facts)) return;
+    isTaken(level, { ...facts, err: describeThrown(facts.err) }, message);
   });
 }
 

@@ -1,3 +1,4 @@
+import { hearRejection } from "./hear-rejection.ts";
 import type { StoredDelivery } from "./inbox/delivery.ts";
 import type { Job } from "./inbox/job.ts";
 import type { Logger } from "./log.ts";
@@ -32,14 +33,26 @@ export interface Observers {
   add(observer: Observer): () => void;
   /** `make` runs only when somebody listens. Never throws. */
   tell<E extends keyof Observer>(name: E, make: () => Moments[E]): void;
+  /** Tells somebody else, who may fail as well: that is logged under this name. Never throws. */
+  call(name: string, listen: () => unknown): void;
 }
 
 /** @param log throttled: an observer fails as often as it is told */
 export function createObservers(log: Logger): Observers {
   const observers = new Set<Observer>();
 
-  const failed = (name: string, error: unknown): void =>
+  function failed(name: string, error: unknown): void {
+    hearRejection(error);
     log.warn({ code: "observer-failed", err: error, observer: name }, "an observer threw");
+  }
+
+  function call(name: string, listen: () => unknown): void {
+    try {
+      hearRejection(listen(), (error) => failed(name, error));
+    } catch (error) {
+      failed(name, error);
+    }
+  }
 
   return {
     add(observer) {
@@ -49,16 +62,12 @@ export function createObservers(log: Logger): Observers {
     tell(name, make) {
       if (observers.size === 0) return;
       for (const observer of observers) {
-        const listen = observer[name] as ((moment: unknown) => unknown) | undefined;
-        if (listen === undefined) continue;
-        try {
-          const returned = listen.call(observer, make());
-          // An async observer's rejection would end the process.
-          if (returned instanceof Promise) returned.catch((error: unknown) => failed(name, error));
-        } catch (error) {
-          failed(name, error);
-        }
+        call(name, () => {
+          const listen = observer[name] as ((moment: unknown) => unknown) | undefined;
+          return listen?.call(observer, make());
+        });
       }
     },
+    call,
   };
 }

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from "../clock.ts";
 import { HooklineError, isHooklineError } from "../errors.ts";
+import { hearRejection } from "../hear-rejection.ts";
 import type { AnyEvent } from "../protocol/events.ts";
 import type { Context } from "./context.ts";
 import type { Handler, Middleware } from "./handler.ts";
@@ -44,16 +45,18 @@ export function startCall(
   }
 
   function end(result: CallResult): void {
-    if (over) return; // a thenable of somebody's own may say so twice
+    if (over) return; // a promise with a `then` of somebody's own may say so twice
     over = true;
     timer?.clear();
+    if (!result.ok) hearRejection(result.error); // `throw fetch(url)`: what was thrown is a promise
     ended(result);
   }
 
   try {
     const returned = call();
     if (isThenable(returned))
-      returned.then(
+      // What is only like a promise may give another one.
+      Promise.resolve(returned).then(
         () => end({ ok: true }),
         (error: unknown) => end({ ok: false, error }),
       );
@@ -74,8 +77,9 @@ export function compose(middleware: readonly Middleware[], handler: Handler): Ha
  * run at once in a lane. A failure of the inside is the call's, unless the middleware looked at it and went on.
  */
 async function around(outer: Middleware, inner: Handler, [event, ctx]: [AnyEvent, Context]): Promise<void> {
-  let inside: Inside | undefined;
+  const insides: Inside[] = [];
   let over = false;
+  let returned = false;
   const run = async (): Promise<void> => {
     try {
       await inner(event, ctx);
@@ -84,25 +88,33 @@ async function around(outer: Middleware, inner: Handler, [event, ctx]: [AnyEvent
     }
   };
   const next = (): Promise<void> => {
-    if (inside !== undefined) return Promise.reject(nextDoubled());
-    const running = run();
-    running.catch(() => {}); // told below, where nobody else does
-    inside = new Inside((resolve) => resolve(running));
+    const isFirst = insides.length === 0;
+    if (isFirst && returned) return run(); // the call is over, and cannot tell how it ends
+    const inside = new Inside((resolve) => resolve(isFirst ? run() : Promise.reject(nextDoubled())));
+    insides.push(inside);
     return inside;
   };
   try {
     await outer(event, ctx, next);
   } catch (error) {
-    await inside?.catch(() => {});
+    await Promise.allSettled(insides);
     throw error;
+  } finally {
+    returned = true;
   }
-  if (inside !== undefined && (!over || !inside.looked)) await inside;
+  for (const inside of insides) if (!over || !inside.looked) await inside;
 }
 
 /** What `next()` gives: it knows whether anybody looked at how it ended. */
 class Inside extends Promise<void> {
   static override readonly [Symbol.species] = Promise;
   looked = false;
+
+  constructor(...given: ConstructorParameters<typeof Promise<void>>) {
+    super(...given);
+    // Who looks at it later, after other work, must not find the process ended.
+    super.then(undefined, () => {});
+  }
 
   // oxlint-disable-next-line unicorn/no-thenable -- a promise has one
   override then: Promise<void>["then"] = (...reactions) => {
@@ -124,5 +136,6 @@ function timeout(timeoutMs: number): HooklineError {
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+  if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
+  return typeof (value as { then?: unknown }).then === "function";
 }

@@ -1,3 +1,4 @@
+import { hearRejection } from "../hear-rejection.ts";
 import type { Envelope, SingleEvent } from "../protocol/events.ts";
 import { familyOf } from "../protocol/names.ts";
 import type { Registration } from "./handlers.ts";
@@ -12,10 +13,20 @@ export function laneOf(
   { consumer, lane, batches }: Pick<Registration, "consumer" | "lane" | "batches">,
 ): string | undefined {
   if (typeof lane !== "function") return laneByKind(event, consumer, lane);
+  const given = laneGiven(() => lane(mergeEvents([event], { batches })));
+  return given === undefined ? laneByKind(event, consumer, "record") : textOf(consumer, `=${given}`);
+}
+
+/** Undefined where the function throws, or gives what is no text: all that comes would share the lane "[object Promise]". */
+function laneGiven(call: () => unknown): string | undefined {
   try {
-    return textOf(consumer, `=${String(lane(mergeEvents([event], { batches })))}`);
-  } catch {
-    return laneByKind(event, consumer, "record");
+    const given = call();
+    if (typeof given === "string" || typeof given === "number") return String(given);
+    hearRejection(given);
+    return undefined;
+  } catch (error) {
+    hearRejection(error);
+    return undefined;
   }
 }
 

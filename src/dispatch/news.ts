@@ -90,7 +90,9 @@ export function createNews({
           if (state === "unhandled") unhandled(event);
         }
       }
-      for (const listener of listeners) listener({ id, delivery }, madeOf(events, seen, { id, delivery }));
+      // What they are told of is kept: it must not be answered 503 for one that throws.
+      for (const listener of listeners)
+        observers.call("expanded", () => listener({ id, delivery }, madeOf(events, seen, { id, delivery })));
     },
     arrived(event, delivery) {
       tell(event);

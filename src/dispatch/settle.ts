@@ -2,6 +2,7 @@ import { isHooklineError } from "../errors.ts";
 import { backoffMs } from "../inbox/backoff.ts";
 import type { ClaimedJob, JobError, JobOutcome } from "../inbox/claims.ts";
 import type { RunLimits } from "./handler.ts";
+import { describeThrown } from "../thrown.ts";
 import type { RetryLater } from "./verdicts.ts";
 
 /** How a call ended. */
@@ -43,7 +44,7 @@ export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rule
 /** Whether a handler asked for a time beyond the job's window, and the job is tried at its end instead. */
 export function isBroughtForward(error: unknown, outcome: JobOutcome): boolean {
   if (outcome.to !== "retry" || !isRetryLater(error)) return false;
-  return error.delayMs(outcome.at - outcome.delayMs) > outcome.delayMs;
+  return delayOf(error, outcome.at - outcome.delayMs) > outcome.delayMs;
 }
 
 /** What a handler asks for, whatever else happens: `GiveUp` and `RetryLater`. */
@@ -67,29 +68,30 @@ export function isLastAttempt(
   return job.attempt >= attempts || now - job.firstAttemptAt >= retryForMs;
 }
 
-/** An error's message may be a page of somebody's answer: this much is kept. */
-const MAX_CHARACTERS = 2_000;
-
-/** What is kept of whatever was thrown. An error's own fields may be anything too: some libraries put objects there. */
+/** What is kept of whatever was thrown. */
 export function toJobError(error: unknown, now: number): JobError {
-  if (error instanceof Error) return { name: textOf(error.name), message: textOf(error.message), at: now };
-  return { name: "Error", message: textOf(`${typeof error} was thrown: ${textOf(error)}`), at: now };
-}
-
-function textOf(value: unknown): string {
-  try {
-    return String(value).slice(0, MAX_CHARACTERS);
-  } catch {
-    return "it cannot be shown";
-  }
+  return { ...describeThrown(error), at: now };
 }
 
 function isRetryLater(error: unknown): error is RetryLater {
-  return isHooklineError(error, "retry-later") && "delayMs" in error; // of another copy of the package perhaps
+  try {
+    return isHooklineError(error, "retry-later") && "delayMs" in error; // of another copy of the package perhaps
+  } catch {
+    return false;
+  }
+}
+
+/** NaN where it says no time: it may be of another copy of the package, or of a class of the user's own. */
+function delayOf(error: RetryLater, now: number): number {
+  try {
+    return Number(error.delayMs(now));
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** A time that is not ahead says nothing but *later*. */
 function askedMs(error: RetryLater, { now, random }: SettleRules): number {
-  const delayMs = error.delayMs(now);
+  const delayMs = delayOf(error, now);
   return delayMs > 0 ? Math.min(delayMs, LATEST_AT - now) : backoffMs(1, random);
 }

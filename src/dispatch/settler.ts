@@ -3,6 +3,7 @@ import { createBatcher } from "../inbox/batcher.ts";
 import type { Claim, Settlement } from "../inbox/claims.ts";
 import type { WorkingInbox } from "../inbox/port.ts";
 import type { Logger } from "../log.ts";
+import { describeThrown, isError } from "../thrown.ts";
 
 /** Says what became of a claim, until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */
 export type Settle = (settlement: Settlement, then: (settled: boolean) => void) => void;
@@ -26,7 +27,7 @@ export function createSettler(
   const batcher = createBatcher<Settlement, boolean | Error>({
     commit: (settlements) => inbox.settle(settlements),
     sizeOf: () => 0,
-    failed: (error) => (error instanceof Error ? error : new Error(String(error))),
+    failed: (error) => (isError(error) ? error : new Error(describeThrown(error).message)),
     schedule: inbox.capabilities.durability === "none" ? queueMicrotask : undefined,
   });
 

@@ -232,7 +232,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     },
   };
   setInternals(receiver, {
-    clock,
+    clock: options.clock ?? clock,
     state: () => states.current,
     works: working !== undefined,
     handles: handlers.some,

@@ -1,5 +1,5 @@
 import { assertOptions } from "../assert-options.ts";
-import { LONGEST_TIMER_MS, systemClock, type Clock } from "../clock.ts";
+import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
 import { assertLimits } from "../dispatch/handlers.ts";
 import type { RunLimits } from "../dispatch/handler.ts";
 import { UsageError } from "../errors.ts";
@@ -103,6 +103,7 @@ export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
   const { gate = {}, dedupe = {} } = options;
   assertOptions("createReceiver's `gate`", gate, ALLOWED_OF_GATE);
   assertOptions("createReceiver's `dedupe`", dedupe, ALLOWED_OF_DEDUPE);
+  const log = toLogger(options.log);
   const maxAgeSeconds = number("maxAgeSeconds", options.maxAgeSeconds ?? DEFAULT_MAX_AGE_SECONDS, 1);
   const concurrency = number("concurrency", options.concurrency ?? 10, 1);
   const windowSeconds = number("dedupe.windowSeconds", dedupe.windowSeconds ?? 8 * DAY_SECONDS, 1);
@@ -128,9 +129,9 @@ export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
     // A redelivery that is still fresh must meet the key of its first copy.
     dedupeWindowMs: Math.max(windowSeconds, maxAgeSeconds + DAY_SECONDS) * 1_000,
     scheme: resolveScheme(options.scheme ?? serviceScheme),
-    log: toLogger(options.log),
+    log,
     logContent: options.logContent ?? false,
-    clock: options.clock ?? systemClock,
+    clock: toClock(options.clock, log),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { Counters } from "../counters.ts";
-import { isHooklineError } from "../errors.ts";
+import { fixOf } from "../errors.ts";
 import type { RefusalCode } from "../receiver/refusals.ts";
 import type { Refused } from "../receiver/steps.ts";
 
@@ -46,7 +46,7 @@ export function createRecentRefusals(counters: Readonly<Counters>, clock: Clock)
         count: (before?.count ?? 0) + 1,
         alone: (before?.acknowledged === now ? before.alone : 0) + 1,
         at: clock.now(),
-        fix: isHooklineError(cause) ? cause.fix : undefined,
+        fix: fixOf(cause),
         acknowledged: now,
         kept: counters.kept,
       });

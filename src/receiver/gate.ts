@@ -1,3 +1,4 @@
+import { hearRejection } from "../hear-rejection.ts";
 import type { Envelope } from "../protocol/events.ts";
 import { within } from "../within.ts";
 import { Decision, type UnsubscribeDecision } from "./decision.ts";
@@ -36,6 +37,7 @@ export async function askGate(
     // Most say nothing, and say it at once: those are not made to wait for a turn.
     answer = asked === undefined ? asked : await within(gateDeadlineMs, Promise.resolve(asked), { clock, late: LATE });
   } catch (error) {
+    hearRejection(error);
     log.error({ err: error, code: "gate-failed", subscription }, "the gate threw: the delivery is kept");
     return undefined;
   }

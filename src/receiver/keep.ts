@@ -2,6 +2,7 @@ import { createBatcher } from "../inbox/batcher.ts";
 import type { Kept, NewEvent } from "../inbox/keeping.ts";
 import type { WritingInbox } from "../inbox/port.ts";
 import { StorageError } from "../errors.ts";
+import { isError } from "../thrown.ts";
 import type { Clock } from "../clock.ts";
 import type { Intake } from "./intake.ts";
 import { createOneByOne } from "./one-by-one.ts";
@@ -71,14 +72,20 @@ export function createKeeper(options: KeeperOptions): Keeper {
 
 /** Anything else is not certain to be kept, such as an error of another copy of this package: no 200 for that. */
 function isKept(result: Kept | StorageError | undefined): result is Kept {
-  return typeof result === "object" && result !== null && !(result instanceof Error) && typeof result.id === "string";
+  return typeof result === "object" && result !== null && !isError(result) && typeof result.id === "string";
 }
 
 /** Why something could not be kept. */
 export function toRefused(error: unknown): Refused {
-  const code =
-    error instanceof StorageError && Object.hasOwn(REFUSALS, error.code)
+  return new Refused(codeOf(error) ?? "storage-failed", error);
+}
+
+function codeOf(error: unknown): RefusalCode | undefined {
+  try {
+    return error instanceof StorageError && Object.hasOwn(REFUSALS, error.code)
       ? (error.code as RefusalCode)
-      : "storage-failed";
-  return new Refused(code, error);
+      : undefined;
+  } catch {
+    return undefined; // an inbox of somebody's own may throw what cannot be read
+  }
 }

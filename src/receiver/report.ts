@@ -1,5 +1,5 @@
 import { tally, type Counters } from "../counters.ts";
-import { isHooklineError } from "../errors.ts";
+import { fixOf } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Observers } from "../observers.ts";
 import type { Decision } from "./decision.ts";
@@ -41,7 +41,7 @@ export function createReporter({
       tally(counters.refused, code);
       observers.tell("refused", () => ({ status, code }));
       // An error's own fix is the exact one, such as the change for this framework.
-      const exact = isHooklineError(cause) ? (cause.fix ?? fix) : fix;
+      const exact = fixOf(cause) ?? fix;
       log[level]({ code, status, fix: exact, ...(cause === undefined ? {} : { err: cause }) }, message);
     },
     signedBy(name, at) {

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
+import { hearRejection } from "../hear-rejection.ts";
 import { toKeys, type Secret } from "../protocol/keys.ts";
 import type { Key } from "../protocol/signature.ts";
 import { within } from "../within.ts";
@@ -129,6 +130,7 @@ async function ask(find: Find, request: SecretRequest): Promise<Found> {
     if (secrets === undefined || (Array.isArray(secrets) && secrets.length === 0)) return new Refused("secret-unknown");
     return toKeys(secrets);
   } catch (error) {
+    hearRejection(error);
     return new Refused(isHooklineError(error, "secret-missing") ? "secret-missing" : "secret-lookup-failed", error);
   }
 }

@@ -177,11 +177,6 @@ describe("receiver.receive never rejects:", () => {
         }),
     ],
     ["an inbox that cannot be opened", { inbox: shutInbox() }, () => ({})],
-    [
-      "a clock that has gone mad",
-      { clock: { now: () => Number.NaN, setTimer: () => ({ clear: () => {} }) } },
-      () => ({}),
-    ],
   ])("%s", async (_, setup, extra) => {
     const own = await mounted(setup);
     const headers = own.signed(changes(), { at: new Date() });

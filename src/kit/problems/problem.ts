@@ -1,4 +1,5 @@
-import { isHooklineError } from "../../errors.ts";
+import { fixOf, isHooklineError } from "../../errors.ts";
+import { describeThrown } from "../../thrown.ts";
 import type { Health } from "../face.ts";
 import { PROBLEMS, type ProblemCode } from "./table.ts";
 
@@ -22,7 +23,8 @@ export function toProblem(code: ProblemCode, { got, fix }: ProblemDetail = {}): 
 /** What an error of ours says. Another's text may hold addresses, and belongs in the log. */
 export function detailOf(error: unknown): ProblemDetail {
   if (!isHooklineError(error)) return {};
-  const { message, fix } = error;
+  const { message } = describeThrown(error);
+  const fix = fixOf(error);
   // Its message ends with its fix, which has a place of its own here.
   const got = fix !== undefined && message.endsWith(fix) ? message.slice(0, -fix.length).trimEnd() : message;
   return { got, fix };
