@@ -6,6 +6,7 @@ import type { SingleEvent } from "../protocol/events.ts";
 import { compose, startCall, type RunningCall } from "./call.ts";
 import { createContext } from "./context.ts";
 import type { Registration } from "./handlers.ts";
+import { fixOfFrozenWrite } from "./frozen-write.ts";
 import { createInLanes } from "./in-lanes.ts";
 import { laneOf } from "./lanes.ts";
 import { mergeEvents } from "./merge.ts";
@@ -104,7 +105,9 @@ export function createDirectHandling(
     if (errors.length === 0) return;
     throw new HooklineError("handle-failed", `${errors.length} of the delivery's handlers failed.`, {
       cause: errors.length === 1 ? errors[0] : new AggregateError(errors),
-      fix: "Let the queue give the delivery again: all of its events run then.",
+      fix:
+        errors.map(fixOfFrozenWrite).find((fix) => fix !== undefined) ??
+        "Let the queue give the delivery again: all of its events run then.",
     });
   }
 

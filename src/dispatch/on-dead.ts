@@ -26,30 +26,34 @@ export async function announceDead(
     const [job, event] = [jobs[index], events[index]];
     if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
     const { error } = outcome;
-    await announce(toJobOf(job, event, { state: "dead", error, settledAt: error.at }), late, parts);
+    await announce(() => toJobOf(job, event, { state: "dead", error, settledAt: error.at }), late, parts);
   }
 }
 
 type Listener = WorkParts["onDead"][number];
 
-/** @param late listeners that are not waited for again: with a thousand jobs in a call that would be hours */
-async function announce(job: Job, late: Set<Listener>, { onDead, log, clock, ...limits }: Parts): Promise<void> {
+/**
+ * @param view of the job, another one for each listener
+ * @param late listeners that are not waited for again: with a thousand jobs in a call that would be hours
+ */
+async function announce(view: () => Job, late: Set<Listener>, { onDead, log, clock, ...limits }: Parts): Promise<void> {
+  const { id: jobId } = view();
   const timeoutMs = limits.timeoutMs === 0 ? LISTENER_MS : limits.timeoutMs;
   for (const listener of onDead) {
     await new Promise<void>((resolve) => {
       if (late.has(listener)) resolve();
-      startCall(() => listener(job), {
+      startCall(() => listener(view()), {
         controller: new AbortController(),
         timeoutMs,
         graceMs: 0,
         clock,
         ended: (result) => {
-          if (!result.ok) log.error({ err: result.error, jobId: job.id }, "an onDead listener threw");
+          if (!result.ok) log.error({ err: result.error, jobId }, "an onDead listener threw");
           resolve();
         },
         overdue: () => {
           late.add(listener);
-          log.error({ code: "on-dead-late", jobId: job.id, timeoutMs }, "an onDead listener took too long");
+          log.error({ code: "on-dead-late", jobId, timeoutMs }, "an onDead listener took too long");
           resolve();
         },
       });

@@ -1,6 +1,7 @@
 import type { ClaimedJob } from "../inbox/claims.ts";
 import { eventsOf, parseDocument, type Document } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/events.ts";
+import { unknownEvent } from "../protocol/frozen.ts";
 
 /** The event of a job: as the inbox held it, or read back from the kept bytes. */
 export function eventAt({ event, delivery, entry }: Pick<ClaimedJob, "event" | "delivery" | "entry">): SingleEvent {
@@ -9,7 +10,7 @@ export function eventAt({ event, delivery, entry }: Pick<ClaimedJob, "event" | "
 
 /** The event at a place of a delivery; unknown where there is none. */
 export function eventIn(document: Document, entry: number): SingleEvent {
-  return eventsOf(document, entry, 1)[0] ?? { type: "unknown", reason: "shape" };
+  return eventsOf(document, entry, 1)[0] ?? unknownEvent({ reason: "shape" });
 }
 
 /** What an inbox gives to the jobs of one delivery at a time is read once: they may be a thousand. */

@@ -1,5 +1,6 @@
 import type { ClaimedJob, JobOutcome } from "../inbox/claims.ts";
 import type { SingleEvent } from "../protocol/events.ts";
+import { fixOfFrozenWrite } from "./frozen-write.ts";
 import { toJobOf } from "./job-view.ts";
 import type { WorkParts } from "./parts.ts";
 import { isBroughtForward, toJobError, type CallResult } from "./settle.ts";
@@ -56,7 +57,8 @@ export function reportEnd(
     log.debug(facts, "a handler asked to be tried again later");
   } else {
     counters.failed += jobs.length;
-    log.warn({ ...facts, err: thrown }, "a handler failed");
+    const fix = fixOfFrozenWrite(thrown);
+    log.warn({ ...facts, err: thrown, ...(fix !== undefined && { fix }) }, "a handler failed");
   }
   eachOf(jobs, events, (job, event, index) => {
     const outcome = outcomes[index];

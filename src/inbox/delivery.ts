@@ -35,7 +35,7 @@ export interface Delivery {
 /** A delivery that was kept somewhere. */
 export type IdentifiedDelivery = Delivery & { readonly id: string };
 
-/** A delivery as plain JSON. */
+/** A delivery as plain JSON, of which nothing is shared. */
 export function toStored(id: string, delivery: Delivery): StoredDelivery {
   return {
     id,
@@ -43,7 +43,7 @@ export function toStored(id: string, delivery: Delivery): StoredDelivery {
     sentAt: new Date(delivery.sentAt).toISOString(),
     ...(delivery.source === undefined ? {} : { source: delivery.source }),
     signedBy: delivery.signedBy,
-    headers: delivery.headers,
+    headers: { ...delivery.headers },
     bodyBase64: Buffer.from(delivery.body.buffer, delivery.body.byteOffset, delivery.body.byteLength).toString(
       "base64",
     ),

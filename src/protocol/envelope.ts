@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import type { Envelope, SingleEvent, UnknownEvent } from "./events.ts";
+import { freezeDeep, unknownEvent } from "./frozen.ts";
 import { idField } from "./ids.ts";
 import { parseExactly, parseJson } from "./json.ts";
 import { resourceOf } from "./registry.ts";
@@ -33,8 +34,8 @@ export function parseDocument(body: Uint8Array): Document {
 }
 
 /**
- * The events of a delivery: a notice of its subscription, then its entries in their order. Whatever it is, a delivery gives
- * at least one. Never throws.
+ * The events of a delivery: a notice of its subscription, then its entries in their order. They are frozen, because one object is for
+ * all consumers and attempts. Whatever it is, a delivery gives at least one. Never throws.
  *
  * @param from index of the first event wanted, so that a long delivery can be taken in parts. @default 0
  * @param max how many are wanted. @default all
@@ -79,7 +80,7 @@ interface List {
 
 function contentOf(document: Document): Content {
   const { json, parsed, envelope } = document;
-  if (!parsed) return { heads: [{ type: "unknown", reason: "not-json" }] };
+  if (!parsed) return { heads: [unknownEvent({ reason: "not-json" })] };
   if (envelope === undefined)
     return { heads: [toUnknown(toProblem(envelopeSchema.safeParse(json).error), undefined, document.exact())] };
   const delivery = json as Loose;
@@ -123,7 +124,7 @@ function withExactIds({ recordIds }: Resource, entry: Loose, exact: Loose): Loos
 
 function toEvent({ type, fields }: Entry, ids: PathIds, envelope: Envelope): SingleEvent {
   // The entry comes first: no field of it may stand for the path's ids, the envelope or the type.
-  return Object.assign(fields, ids, envelope, { type }) as unknown as SingleEvent;
+  return freezeDeep(Object.assign(fields, ids, envelope, { type })) as unknown as SingleEvent;
 }
 
 interface Problem {
@@ -132,5 +133,5 @@ interface Problem {
 }
 
 function toUnknown({ reason, field }: Problem, envelope: Envelope | undefined, json: unknown): UnknownEvent {
-  return { ...envelope, type: "unknown", reason, ...(field !== undefined && { field }), json };
+  return unknownEvent({ ...envelope, reason, ...(field !== undefined && { field }) }, json);
 }

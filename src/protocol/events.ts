@@ -70,7 +70,10 @@ export interface Mail {
   readonly internetMessageId?: string;
 }
 
-/** Every event by its name. A handler's argument follows from the name it is registered under. */
+/**
+ * Every event by its name. A handler's argument follows from the name it is registered under. Events are frozen, as deep as they go,
+ * because consumers and attempts share them: writing to one throws a TypeError. `structuredClone(event)` is a copy to change.
+ */
 export interface EventMap
   extends
     Family<"email">,
@@ -113,7 +116,10 @@ export interface UnknownEvent extends Partial<Envelope> {
   readonly reason: "not-json" | "shape" | "resource" | "value";
   /** Which field that is; absent where the whole of it is no JSON, or no object. */
   readonly field?: string;
-  /** What was parsed, if anything was. An integer beyond 2^53, which no number holds, is the text of its digits. */
+  /**
+   * What was parsed, if anything was: a copy of one's own, each time that it is read. An integer beyond 2^53, which no number holds, is
+   * the text of its digits.
+   */
   readonly json?: unknown;
 }
 

@@ -1,9 +1,10 @@
 import { UsageError } from "../errors.ts";
-import type { Change, Envelope, EventMap, UnknownEvent } from "../protocol/events.ts";
+import type { AnyEvent, Change, Envelope, EventMap, UnknownEvent } from "../protocol/events.ts";
+import { freezeDeep, unknownEvent } from "../protocol/frozen.ts";
 import { resourceOf } from "../protocol/registry.ts";
 
 /**
- * An event as a handler gets it, whole and of the right type: for a test that calls a handler itself, or delivers it.
+ * An event as a handler gets it, whole, frozen and of the right type: for a test that calls a handler itself, or delivers it.
  *
  * @param name any but the families and `*`
  * @param fields what your test is about; the rest is made up, the same every time, and fits: the resource names the
@@ -19,11 +20,16 @@ export function sample<N extends keyof EventMap>(name: N, fields: Partial<EventM
     });
   }
   const made = name === "unknown" ? unknownOf((fields as Partial<UnknownEvent>).reason) : SAMPLES[name];
-  const event: object = { ...structuredClone(made), ...fields };
+  const event: object = { ...made, ...fields };
   const { resource } = fields;
-  return (typeof resource === "string"
-    ? { ...event, ...resourceOf(resource)?.ids, ...fields }
-    : { ...event, ...resourceFor(event), ...fields }) as unknown as EventMap[N];
+  const ids = typeof resource === "string" ? resourceOf(resource)?.ids : resourceFor(event);
+  return frozen(structuredClone({ ...event, ...ids, ...fields }) as AnyEvent) as EventMap[N];
+}
+
+function frozen(event: AnyEvent): AnyEvent {
+  if (event.type !== "unknown") return freezeDeep(event);
+  const { type: _, json, ...fields } = event;
+  return unknownEvent(fields, json);
 }
 
 interface Named {

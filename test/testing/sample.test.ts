@@ -96,10 +96,19 @@ describe("a sample", () => {
     expect(await handled(event)).toStrictEqual([event]);
   });
 
-  test("is the caller's own: changing one does not change the next", () => {
-    const first = sample("email.created");
-    (first.attributes as { threadId: string }).threadId = "changed";
-    expect(sample("email.created").attributes).toEqual({ threadId: "t-1" });
+  test("is frozen like an event of a delivery, with all that was given for it, which stays as it was", () => {
+    const changes = [{ id: "m-1", changeType: "created" as const }];
+    const batch = sample("email.changes", { changes });
+    for (const part of [sample("email.created").attributes, batch, batch.changes, batch.changes[0]])
+      expect(part).toSatisfy(Object.isFrozen);
+    expect(Object.isFrozen(changes)).toBe(false);
+  });
+
+  test("of an unknown event gives its json anew each time that it is read", () => {
+    const event = sample("unknown", { reason: "shape", json: { list: [1] } });
+    (event.json as { list: number[] }).list.push(2);
+    expect(event.json).toEqual({ list: [1] });
+    expect(Object.isFrozen(event)).toBe(true);
   });
 
   test("of no event's name throws, and lists the names", () => {
