@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import type { Clock } from "./clock.ts";
+import type { Clock, Timer } from "./clock.ts";
 import { hearRejection } from "./hear-rejection.ts";
 import { describeThrown } from "./thrown.ts";
 
@@ -71,23 +71,47 @@ function toStderr(destination: typeof pino.destination): ReturnType<typeof pino.
 
 const INTERVAL_MS = 1_000;
 
+/** Of one code. */
+interface Throttle {
+  /** When its last line was told. */
+  at: number;
+  /** Lines held back since. */
+  held: number;
+  /** Tells the last of them. */
+  tell: (suppressed: number) => void;
+  timer: Timer | undefined;
+}
+
 /**
- * A line a second for each code: for what a stranger, or a fault in every request, can cause, so that it does not fill the
- * disk. The next line says how many were left out, as `suppressed`.
+ * A line a second for each code and level: for what a stranger, or a fault in every request or job, can cause, so that it does not fill
+ * the disk. Of those held back the last comes when the second is over, and says how many were left out, as `suppressed`.
  */
 export function throttledLog(log: Logger, clock: Clock): Logger {
-  const codes = new Map<string, { at: number; suppressed: number }>();
+  const throttles = new Map<string, Throttle>();
+
+  function flush(throttle: Throttle): void {
+    const { held, tell } = throttle;
+    Object.assign(throttle, { at: clock.now(), held: 0, timer: undefined });
+    tell(held - 1);
+  }
+
   return eachLevel((level) => (facts, message = "") => {
+    const key = `${level} ${"code" in facts ? String(facts.code) : message}`;
+    const tell = (suppressed: number): void => log[level](suppressed === 0 ? facts : { ...facts, suppressed }, message);
     const now = clock.now();
-    const code = "code" in facts ? String(facts.code) : message;
-    const last = codes.get(code);
-    if (last !== undefined && now >= last.at && now - last.at < INTERVAL_MS) {
-      last.suppressed += 1;
+    const throttle = throttles.get(key);
+    const sinceMs = throttle === undefined ? INTERVAL_MS : now - throttle.at;
+    if (throttle === undefined || sinceMs < 0 || sinceMs >= INTERVAL_MS) {
+      throttle?.timer?.clear();
+      throttles.set(key, { at: now, held: 0, tell, timer: undefined });
+      tell(throttle?.held ?? 0);
       return;
     }
-    codes.set(code, { at: now, suppressed: 0 });
-    const suppressed = last?.suppressed ?? 0;
-    log[level](suppressed === 0 ? facts : { ...facts, suppressed }, message);
+    throttle.held += 1;
+    throttle.tell = tell;
+    if (throttle.timer !== undefined) return;
+    throttle.timer = clock.setTimer(() => flush(throttle), INTERVAL_MS - sinceMs);
+    throttle.timer.unref?.();
   });
 }
 

@@ -44,11 +44,11 @@ export function createDispatcher(
   parts: WorkParts,
   expanded: BacklogOptions["expanded"],
 ): Dispatcher {
-  const { clock, log } = parts;
+  const { clock, log, faultLog } = parts;
   const rests = createRests();
   const settle = createSettler(inbox, {
     clock,
-    log,
+    log: faultLog,
     tryAgainMs: TRY_AGAIN_MS,
     answered(tell) {
       exhausted = false; // before anybody asks whether this was the last
@@ -96,7 +96,7 @@ export function createDispatcher(
         await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
-      if (working) log.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
+      if (working) faultLog.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
       lookAt(TRY_AGAIN_MS);
     } finally {
       looking = false;

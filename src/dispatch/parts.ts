@@ -14,6 +14,8 @@ export interface WorkParts {
   readonly onDead: readonly ((job: Job) => unknown)[];
   readonly services: ContextServices;
   readonly log: Logger;
+  /** Throttled: for a storage that fails, which it does as often as there are jobs. */
+  readonly faultLog: Logger;
   readonly clock: Clock;
   /** From 0 to below 1. */
   readonly random: () => number;

@@ -10,6 +10,7 @@ export type Settle = (settlement: Settlement, then: (settled: boolean) => void) 
 
 export interface SettlerOptions {
   readonly clock: Clock;
+  /** Throttled: each job of a storage that fails is tried again each second. */
   readonly log: Logger;
   /** After a failure of the inbox itself. */
   readonly tryAgainMs: number;

@@ -47,6 +47,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   let opened: InboxHost | undefined;
   let keys: UniqueKeys | undefined;
   let worker: Worker | undefined;
+  let dropped = 0;
 
   function host(): InboxHost {
     if (opened === undefined) throw new StorageError("storage-failed", "The inbox is not open.");
@@ -75,12 +76,13 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   }
 
   function keep({ delivery, events }: NewDelivery, time: number): Kept | StorageError {
-    const parcel = shelf.receive(delivery, (count) =>
+    const parcel = shelf.receive(delivery, (count) => {
+      dropped += count;
       host().log.error(
-        { code: "inbox-full", count },
-        "the memory inbox is full: its oldest dead and unhandled jobs are dropped",
-      ),
-    );
+        { code: "memory-dropped", count: dropped },
+        "the memory inbox is full: its oldest dead and unhandled jobs are dropped, so many since it was made",
+      );
+    });
     if (parcel === undefined)
       return new StorageError(
         "inbox-full",

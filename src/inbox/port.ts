@@ -21,6 +21,7 @@ export interface InboxHost {
   /** Namespace in a shared store: what one name keeps, another never sees. */
   readonly name: string;
   readonly clock: Clock;
+  /** Throttled, a line a second for each code and level: what fails in an inbox fails as often as deliveries come. */
   readonly log: Logger;
   /** How long a natural key of tracking and booking is remembered, milliseconds. */
   readonly dedupeWindowMs: number;

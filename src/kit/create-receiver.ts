@@ -74,7 +74,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const platform = functionPlatform(process.env, navigator.userAgent);
   const apart = keepsRequestsApart(platform);
   const secrets = createSecretLookup(options.secret, { clock, deadlineMs: resolved.secretDeadlineMs, apart });
-  const host = { name: resolved.name, clock, log, dedupeWindowMs: resolved.dedupeWindowMs };
+  const host = { name: resolved.name, clock, log: throttled, dedupeWindowMs: resolved.dedupeWindowMs };
   const states = createReceiverStates();
   const closing = (): boolean => states.isClosing;
   const opening = createOpening(inbox, host, { states, deadlineMs: resolved.keepDeadlineMs, clock });
@@ -93,6 +93,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     onDead,
     services: { log, unsubscribe: unsubscriber.byHandler },
     log,
+    faultLog: throttled,
     clock,
     random: Math.random,
     counters,

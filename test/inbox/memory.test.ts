@@ -138,7 +138,7 @@ describe("a full memory inbox", () => {
     await inbox.open({ ...host, clock, log: log.logger });
     await keepAll(inbox, unhandledMail("a", "b"));
     await keepAll(inbox, mail(["c"]));
-    expect(log.of("inbox-full")).toMatchObject([{ level: "error", facts: { count: 1 } }]);
+    expect(log.of("memory-dropped")).toMatchObject([{ level: "error", facts: { count: 1 } }]);
   });
 
   test("drops nothing for a delivery that would not fit even then", async () => {

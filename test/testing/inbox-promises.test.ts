@@ -10,6 +10,7 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
   "Its verbs are in `hookline/adapter`.",
   "What the receiver gives an inbox to work with.",
   "Namespace in a shared store: what one name keeps, another never sees.",
+  "Throttled, a line a second for each code and level: what fails in an inbox fails as often as deliveries come.",
   "How long a natural key of tracking and booking is remembered, milliseconds.",
   "The writing half: all that a receiving process needs.",
   "Cheap: asked at every health check.",
