@@ -130,7 +130,8 @@ function isPlaced(entry: [string, Flags[string]]): entry is [string, Valued & { 
   return "argument" in entry[1];
 }
 
-function optionsOf(flags: Flags): Record<string, { type: "string" } | { type: "boolean"; short?: string }> {
+/** As Node's `parseArgs` takes them. */
+export function optionsOf(flags: Flags): Record<string, { type: "string" } | { type: "boolean"; short?: string }> {
   return Object.fromEntries(
     Object.entries(flags).map(([name, flag]) => [
       name,

@@ -30,6 +30,8 @@ export interface Terminal extends Writable {
 /** One word that can follow `hookline`. */
 export interface Command<F extends Flags = Flags> {
   readonly name: string;
+  /** What stands for its name where no other word follows. */
+  readonly alias?: string;
   /** One line, for the list of commands. */
   readonly summary: string;
   /** What `hookline <name> --help` prints. */

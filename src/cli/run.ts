@@ -6,16 +6,18 @@ import { CommandError } from "./command-error.ts";
 import type { Command, Io } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { explainCommand } from "./explain.ts";
+import { findCommand, type Typed } from "./find-command.ts";
 import { mainHelp } from "./help.ts";
 import { INBOX_COMMANDS, inboxCommand } from "./inbox/group.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
+import { endedWithoutReader } from "./without-reader.ts";
 
 /** What can follow `hookline`, in the order of the help. */
 const COMMANDS: readonly Command[] = [serve, send, check, explainCommand, inboxCommand];
 
-/** Those of several words, too; the longest that fits is meant. */
-const ALL: readonly Command[] = [...COMMANDS, ...INBOX_COMMANDS].toSorted((a, b) => b.name.length - a.name.length);
+/** Those of several words, too. */
+const ALL: readonly Command[] = [...COMMANDS, ...INBOX_COMMANDS];
 
 /**
  * The program: finds the command, reads its flags, runs it. Never rejects: what goes wrong is a sentence on stderr and an
@@ -24,21 +26,19 @@ const ALL: readonly Command[] = [...COMMANDS, ...INBOX_COMMANDS].toSorted((a, b)
  * @param args without Node and the program's file
  */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
-  // A reader that leaves must not end the process half-way; what matters to a command it finds out itself.
+  // A reader that leaves must not end the process half-way.
   io.stdout.on("error", () => {});
   io.stderr.on("error", () => {});
-  const command = commandIn(args);
-  const typed = command === undefined ? "hookline" : `hookline ${command.name}`;
+  const typed = findCommand(args, ALL);
   try {
-    return await (command === undefined
-      ? runMain(args, io)
-      : runCommand(command, args.slice(command.name.split(" ").length), io));
+    const code = await (typed === undefined ? runMain(args, io) : runCommand(typed, io));
+    return code === EXIT.done ? await printed(io) : code;
   } catch (error) {
-    return report(typed, error, io);
+    return report(typed === undefined ? "hookline" : `hookline ${typed.command.name}`, error, io);
   }
 }
 
-async function runCommand(command: Command, args: readonly string[], io: Io): Promise<ExitCode> {
+async function runCommand({ command, args }: Typed, io: Io): Promise<ExitCode> {
   const { help, ...values } = parseArguments(args, { ...command.flags, help: { short: "h" } });
   if (help) return print(command.help, io);
   assertGiven(values, command.flags);
@@ -61,13 +61,9 @@ async function runMain([word, ...rest]: readonly string[], io: Io): Promise<Exit
 }
 
 function helpOf(words: readonly string[]): string {
-  const command = commandIn(words);
-  if (command === undefined || command.name.split(" ").length < words.length) throw unknown(words.join(" "));
-  return command.help;
-}
-
-function commandIn(words: readonly string[]): Command | undefined {
-  return ALL.find(({ name }) => name.split(" ").every((word, at) => word === words[at]));
+  const typed = findCommand(words, ALL);
+  if (typed === undefined || typed.args.length > 0) throw unknown(words.join(" "));
+  return typed.command.help;
 }
 
 function unknown(word: string | undefined): CommandError {
@@ -80,6 +76,12 @@ function unknown(word: string | undefined): CommandError {
 function print(text: string, { stdout }: Pick<Io, "stdout">): ExitCode {
   stdout.write(text);
   return EXIT.done;
+}
+
+/** @throws CommandError when not all could be printed, but for a reader that left */
+async function printed({ stdout }: Pick<Io, "stdout">): Promise<ExitCode> {
+  if (stdout.writableLength > 0) await new Promise((resolve) => stdout.write("", resolve));
+  return stdout.errored === null ? EXIT.done : endedWithoutReader(stdout.errored);
 }
 
 function report(typed: string, error: unknown, { stderr }: Pick<Io, "stderr">): ExitCode {

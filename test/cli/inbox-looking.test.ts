@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { until } from "../support/turns.ts";
 import { fileWith, fileWithTombstones, inbox, inboxPath, jsonOf, offer, shop } from "./inbox-file.ts";
+import { startCli } from "./child.ts";
 import { runCli } from "./in-process.ts";
 
 const good = bodyOf({ payloads: [change("m-1")] });
@@ -90,18 +91,19 @@ describe("hookline inbox list", () => {
     });
     const big = await fileWith(Array.from({ length: 10 }, () => thousand));
     const held: (() => void)[] = [];
-    const pages: number[] = [];
+    let lines = 0;
     const stdout = new Writable({
       highWaterMark: 1,
       write(chunk: Buffer, _encoding, done) {
-        pages.push(chunk.toString().split("\n").length - 1);
+        lines += chunk.toString().split("\n").length - 1;
         held.push(done);
       },
     });
     const cli = runCli(["inbox", "list", "--inbox", big, "--json", "--limit", "10000"], { stdout });
-    for (let page = 1; page <= 10; page += 1) {
+    // The first line goes alone.
+    for (const printed of [1, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 10_000]) {
       await until(() => held.length === 1);
-      expect(pages).toEqual(Array.from({ length: page }, () => 1_000));
+      expect(lines).toBe(printed);
       held.pop()?.();
     }
     expect(await cli.ended).toBe(0);
@@ -109,14 +111,40 @@ describe("hookline inbox list", () => {
   });
 
   test.each([
-    ["EPIPE", 0, ""],
-    ["ENOSPC", 1, "hookline inbox list: stdout takes no more lines: it failed.\n"],
-  ])("whose reader fails with %s ends with %i", async (code, exit, told) => {
-    const error = Object.assign(new Error("it failed"), { code });
-    const stdout = new Writable({ write: (_chunk, _encoding, done) => done(error) });
-    expect(await inbox(shared, "list", { stdout })).toMatchObject({ code: exit, err: told });
+    ["EPIPE", 1, "stdout was closed before anything was printed."],
+    ["ENOSPC", 1, "stdout takes no more lines: it failed."],
+  ])("whose reader fails with %s at once ends with %i", async (code, exit, told) => {
+    for (const command of ["list", "list --json", "stats", "show 4", "export"])
+      expect(await inbox(shared, command, { stdout: failing(code, 1) })).toMatchObject({
+        code: exit,
+        err: `hookline inbox ${command.split(" ")[0]}: ${told}\n`,
+      });
+  });
+
+  test("whose reader has seen enough ends with 0, one whose disk is full with 1", async () => {
+    expect(await inbox(shared, "list", { stdout: failing("EPIPE", 2) })).toMatchObject({ code: 0, err: "" });
+    expect(await inbox(shared, "list", { stdout: failing("ENOSPC", 2) })).toMatchObject({ code: 1 });
+  });
+
+  test("as a process: a reader that leaves behind the first line is no failure, one that never came is", async () => {
+    const cli = startCli(["inbox", "list", "--inbox", shared, "--json"]);
+    cli.stdout.once("data", () => cli.stdout.destroy());
+    expect(await cli.ended).toBe(0);
+    const lost = startCli(["inbox", "list", "--inbox", shared, "--json"]);
+    lost.stdout.destroy();
+    expect(await lost.ended).toBe(1);
+    expect(lost.err()).toContain("stdout was closed before anything was printed.");
   });
 });
+
+/** Takes all that is written before, and fails then. */
+function failing(code: string, nth: number): Writable {
+  let writes = 0;
+  return new Writable({
+    write: (_chunk, _encoding, done) =>
+      ++writes < nth ? done() : done(Object.assign(new Error("it failed"), { code })),
+  });
+}
 
 test("what would be a command to a terminal is shown as text", async () => {
   const evil = bodyOf({ payloads: [change("bad-\u001b]0;x\u0007\u009b31m\u202e\r\n漢")] });

@@ -1,3 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
@@ -307,7 +311,9 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
   test.each([
     ["inbox", "", `The command is missing. Allowed: ${verbs}`],
     ["inbox", "lsit", `There is no command lsit. Allowed: ${verbs}`],
-    ["inbox", "tombstones", `There is no command tombstones. Allowed: ${verbs}`],
+    ["inbox", "lsit --inbox f", `There is no command lsit. Allowed: ${verbs}`],
+    ["inbox", "--inbox f", `The command is missing. Allowed: ${verbs}`],
+    ["inbox", "tombstones raise --inbox f", `There is no command tombstones raise. Allowed: ${verbs}`],
     ["inbox stats", "", "--inbox is missing, expected the path of the inbox file. HOOKLINE_INBOX may say it."],
     ["inbox stats", "--inbox=", '--inbox got "", expected the path of a file.'],
     ["inbox show", "", "ID is missing, expected the number of a job."],
@@ -322,6 +328,26 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
     ["inbox drop", "1 --dead", "Got ids and a filter, expected one of them."],
     ["inbox drop", "--since 2h", "Got a filter without a state. Say which jobs: --dead, or --state."],
     ["inbox drop", "--dead --state done", "Got --dead and --state, expected one of them."],
+    [
+      "inbox drop",
+      "--state done",
+      "drop takes no jobs that are done, only those that are waiting, dead or unhandled: --state names them.",
+    ],
+    [
+      "inbox drop",
+      "--state dead,skipped,running",
+      "drop takes no jobs that are skipped or running, only those that are waiting, dead or unhandled: --state names them.",
+    ],
+    [
+      "inbox replay",
+      "--state waiting --dry-run",
+      "replay takes no jobs that are waiting, only those that are done, skipped, dead or unhandled: --state names them.",
+    ],
+    [
+      "inbox tombstones list",
+      "--state dead",
+      "There is no flag --state. Allowed: --inbox, --json, --show-content, --help.",
+    ],
     ["inbox replay", "--dead --json=yes", '--json takes no value, got "yes".'],
   ])("hookline %s %s", async (command, args, message) => {
     const cli = runCli(`${command} ${args}`.trim().split(" "));
@@ -376,11 +402,36 @@ test("an error that nobody foresaw ends with 1 and tells its place", async () =>
   expect(told).toMatch(/^hookline serve: TypeError: no such thing\n +at .*run\.test\.ts/);
 });
 
-test("a reader that leaves before the help is written is no error", async () => {
-  const stdout = new Writable({
-    write: (_chunk, _encoding, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })),
+describe("what cannot be printed", () => {
+  const failing = (code: string): Writable =>
+    new Writable({ write: (_chunk, _encoding, done) => done(Object.assign(new Error("it failed"), { code })) });
+
+  test("for a reader that left is no error", async () => {
+    expect(await runCli(["help"], { stdout: failing("EPIPE") }).ended).toBe(0);
   });
-  expect(await runCli(["help"], { stdout }).ended).toBe(0);
+
+  test.each([["--version"], ["help"], ["inbox", "list", "-h"]])("for a full disk ends with 1: %s", async (...args) => {
+    const cli = runCli(args, { stdout: failing("ENOSPC") });
+    expect(await cli.ended).toBe(1);
+    expect(cli.err()).toContain(": stdout takes no more lines: it failed.\n");
+  });
+
+  test("does not hide that a command failed", async () => {
+    const request = "POST /webhooks HTTP/1.1\r\n\r\n{}";
+    const cli = runCli(["explain"], { stdin: request, stdout: failing("ENOSPC"), env: { SIGNING_SECRET: "secret" } });
+    expect(await cli.ended).toBe(1);
+  });
+
+  test.skipIf(!existsSync("/dev/full"))("as a process, on a disk that is full, ends with 1", async () => {
+    const full = openSync("/dev/full", "w");
+    const args = ["--conditions=hookline-source", "src/cli/main.ts", "--version"];
+    const child = spawn(process.execPath, args, {
+      cwd: join(import.meta.dirname, "../.."),
+      stdio: ["ignore", full, "ignore"],
+    });
+    closeSync(full);
+    expect(await once(child, "close")).toEqual([1, null]);
+  });
 });
 
 describe("as a process", () => {

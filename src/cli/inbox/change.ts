@@ -5,7 +5,7 @@ import { switchFlag } from "../flags.ts";
 import { grouped } from "../send/units.ts";
 import { listenForStop } from "../stopping.ts";
 import { INBOX_FLAGS } from "./common-flags.ts";
-import { SELECTION_FLAGS, toSelection, type SelectionValues } from "./filter-flags.ts";
+import { SELECTION_FLAGS, toSelection, type SelectionValues, type Verb } from "./filter-flags.ts";
 import { withInbox, type OpenInbox } from "./open-inbox.ts";
 import { toJsonLine } from "./plain.ts";
 import { tallyLines, tallyOf, type Tallied } from "./tally.ts";
@@ -20,7 +20,7 @@ export interface ChangeValues extends SelectionValues {
 }
 
 /** Changing jobs by hand, whichever verb it is. */
-export interface Change {
+export interface Change extends Verb {
   /** As in `Would replay` and `Replayed`. */
   readonly verb: "replay" | "drop";
   readonly did: string;
@@ -36,7 +36,7 @@ export interface Change {
 /** Does it, or tells what it would do, and says how many of what. */
 export async function change(kind: Change, values: ChangeValues, io: Io): Promise<ExitCode> {
   const { inbox: file, json, "dry-run": dryRun, ...named } = values;
-  const selection = toSelection(named, Date.now());
+  const selection = toSelection(named, kind, Date.now());
   return withInbox({ file, io, use: dryRun ? "look" : "change" }, async (inbox) => {
     const { count } = await stoppable(io, inbox.receiver, () => kind.run(inbox.receiver.jobs, selection, { dryRun }));
     const found = dryRun ? await tallyOf(inbox.receiver.jobs, selection) : [];

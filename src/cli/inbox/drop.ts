@@ -13,6 +13,7 @@ export const dropCommand = defineCommand({
       {
         verb: "drop",
         did: "Dropped",
+        takes: ["waiting", "dead", "unhandled"],
         left: "running, done or skipped",
         run: (jobs, selection, options) => jobs.drop(selection, options),
       },

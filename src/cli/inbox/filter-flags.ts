@@ -85,11 +85,18 @@ export function toFilter(
   };
 }
 
+/** A command that changes jobs. */
+export interface Verb {
+  readonly verb: string;
+  /** In which states a job can be for it. */
+  readonly takes: readonly JobState[];
+}
+
 /**
  * Jobs by their ids, or by a filter that names its state.
- * @throws CommandError for anything else
+ * @throws CommandError for anything else, and for a state in which the command takes none
  */
-export function toSelection(values: SelectionValues, now: number): Selection {
+export function toSelection(values: SelectionValues, { verb, takes }: Verb, now: number): Selection {
   const { ids: given, dead, ...filter } = values;
   const isFiltered = dead || Object.values(filter).some((value) => value !== undefined);
   if (given.length > 0 && isFiltered) throw usage("Got ids and a filter, expected one of them.");
@@ -98,7 +105,16 @@ export function toSelection(values: SelectionValues, now: number): Selection {
   if (dead && filter.state !== undefined) throw usage("Got --dead and --state, expected one of them.");
   const state = dead ? (["dead"] as const) : filter.state;
   if (state === undefined) throw usage("Got a filter without a state. Say which jobs: --dead, or --state.");
+  const others = state.filter((one) => !takes.includes(one));
+  if (others.length > 0)
+    throw usage(
+      `${verb} takes no jobs that are ${listed(others)}, only those that are ${listed(takes)}: --state names them.`,
+    );
   return { ...toFilter(filter, now), state };
+}
+
+function listed(states: readonly JobState[]): string {
+  return [states.slice(0, -1).join(", "), states.at(-1)].filter(Boolean).join(" or ");
 }
 
 function usage(message: string): CommandError {

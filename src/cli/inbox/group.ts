@@ -2,6 +2,7 @@ import type { ManyArguments } from "../arguments.ts";
 import { CommandError } from "../command-error.ts";
 import { defineCommand, type Command } from "../command.ts";
 import { EXIT } from "../exit-codes.ts";
+import { INBOX_FLAGS } from "./common-flags.ts";
 import { dropCommand } from "./drop.ts";
 import { eraseCommand } from "./erase.ts";
 import { exportCommand } from "./export.ts";
@@ -37,7 +38,8 @@ export const inboxCommand = defineCommand({
   name: "inbox",
   summary: "Look into the file of an inbox; replay, drop and erase jobs.",
   help: helpOf(INBOX_COMMANDS),
-  flags: { words },
+  // A file may be named before the word that is missing.
+  flags: { words, ...INBOX_FLAGS },
   async run({ words: typed }) {
     const allowed = INBOX_COMMANDS.map(({ name }) => shortOf(name)).join(", ");
     const what = typed.length === 0 ? "The command is missing" : `There is no command ${typed.join(" ")}`;

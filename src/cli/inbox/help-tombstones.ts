@@ -4,7 +4,7 @@ import { CONTENT_FLAG, EXITS, FILE_FLAG, HELP_FLAG, JSON_FLAG } from "./help-par
 export const TOMBSTONES_HELP = `List the subscriptions that are unwanted: their deliveries are answered 422,
 which makes the service delete them.
 
-Usage: hookline inbox tombstones list --inbox <file> [flags]
+Usage: hookline inbox tombstones [list] --inbox <file> [flags]
 
 A tombstone goes by itself 30 days after its last hit.
 

@@ -37,7 +37,7 @@ export function withInbox(
   { file, io, use }: InboxUse,
   run: (inbox: OpenInbox) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  return printing(io, async (printer) => {
+  return printing(io, use, async (printer) => {
     const path = fileOf(file, io.env);
     const facts = lookAtFile(path);
     const inbox =
@@ -54,17 +54,22 @@ export function withInbox(
 }
 
 /**
- * For what prints and may fail as an inbox does.
+ * For what prints and may fail as an inbox does. Who only looks has got nothing where nothing was printed.
  * @throws CommandError
  */
 export async function printing(
   { stdout }: Pick<Io, "stdout">,
+  use: InboxUse["use"],
   run: (printer: Printer) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   try {
     return await run(createPrinter(stdout));
   } catch (error) {
-    if (error instanceof ReaderError) return endedWithoutReader(error.cause);
+    if (error instanceof ReaderError) {
+      if (use === "look" && !error.begun && error.cause.code === "EPIPE")
+        throw new CommandError(EXIT.failed, "stdout was closed before anything was printed.", { cause: error });
+      return endedWithoutReader(error.cause);
+    }
     throw toCommandError(error);
   }
 }

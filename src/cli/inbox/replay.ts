@@ -14,6 +14,7 @@ export const replayCommand = defineCommand({
       {
         verb: "replay",
         did: "Replayed",
+        takes: ["done", "skipped", "dead", "unhandled"],
         left: "waiting, running, or of no consumer",
         run: (jobs, selection, options) => jobs.replay(selection, { ...options, perSecond }),
       },

@@ -16,7 +16,7 @@ export const statsCommand = defineCommand({
   help: STATS_HELP,
   flags: INBOX_FLAGS,
   run: ({ inbox, json }, io) =>
-    printing(io, async (printer) => {
+    printing(io, "look", async (printer) => {
       const file = fileOf(inbox, io.env);
       const told = toTold(file, Date.now());
       await printer.print(json ? [toJsonLine(told)] : linesOf(told));

@@ -15,6 +15,7 @@ import { hideAddresses } from "./view.ts";
 /** `hookline inbox tombstones list`: which subscriptions are answered 422. */
 export const tombstonesCommand = defineCommand({
   name: "inbox tombstones list",
+  alias: "inbox tombstones",
   summary: "Subscriptions that are unwanted: answered 422.",
   help: TOMBSTONES_HELP,
   flags: SHOW_FLAGS,
