@@ -1,8 +1,8 @@
-import { DatabaseSync } from "node:sqlite";
 import type { Channel, ChannelEvents } from "./channel.ts";
 import { createCounters } from "./counters.ts";
 import { toLookError } from "./look.ts";
 import type { ThreadOptions } from "./messages.ts";
+import { openToLook } from "./open-to-look.ts";
 import { createOperations } from "./operations.ts";
 
 /**
@@ -10,7 +10,7 @@ import { createOperations } from "./operations.ts";
  * commit of a receiver waits. Others' commits are not told of.
  */
 export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events: ChannelEvents): Promise<Channel> {
-  const db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+  const { db, assertUnchanged } = openToLook(file, 5_000);
   const counters = createCounters(db);
   const operations = createOperations(db, { counters, dedupeWindowMs });
   events.counted(counters.counts());
@@ -21,9 +21,11 @@ export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events
       try {
         db.exec("BEGIN");
         counters.begin();
-        return tasks.map(({ verb, input }) => ({
+        const results = tasks.map(({ verb, input }) => ({
           value: (operations[verb] as (input: unknown, bytes: Uint8Array) => unknown)(input, bytes),
         }));
+        assertUnchanged();
+        return results;
       } catch (error) {
         throw toLookError(error, file);
       } finally {
