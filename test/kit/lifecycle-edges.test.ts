@@ -11,7 +11,7 @@ import { codesOf } from "../support/health.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 import { quickFolder } from "../support/quick-folder.ts";
 import { emails } from "../support/rig.ts";
-import { until, watch } from "../support/turns.ts";
+import { turns, until, watch } from "../support/turns.ts";
 
 const SECRET = "a signing secret";
 const ROLES: Partial<Record<ReceiverState, string>> = { working: "working", standby: "standby" };
@@ -205,8 +205,9 @@ test("an inbox that opens after the close is let go: the next receiver can have 
   await first.is("opening");
   await first.receiver.close();
   first.obey("open");
+  await turns();
   const next = openBench(inbox);
-  await eventually(() => next.receiver.start());
+  await next.receiver.start();
   expect(next.state()).toBe("working");
 });
 
