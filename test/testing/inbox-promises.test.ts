@@ -66,6 +66,7 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
   "How often something failed so that the file was opened anew, and when last; undefined where it never was.",
   "Hard links of its file, itself included: processes that open it by different ones do not know of each other.",
   "How often another process took the work over while this one had it, and when last; undefined where none ever did.",
+  "Its files have no lasting numbers: that they are deleted or replaced while they are in use is not seen. @default false",
   "`none`: gone with the process.",
   "`fsync`: survives a power cut.",
   "`quorum`: survives a machine.",
