@@ -5,7 +5,7 @@ import { MessageChannel } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import { createBatchRunner, toTaskError, type Task } from "../../../adapters/inbox/sqlite/batch.ts";
 import { createCounters } from "../../../adapters/inbox/sqlite/counters.ts";
-import type { FromThread, ToThread } from "../../../adapters/inbox/sqlite/messages.ts";
+import type { FromThread, SettleRecord, ToThread } from "../../../adapters/inbox/sqlite/messages.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/operations.ts";
 import { createScrub } from "../../../adapters/inbox/sqlite/scrub.ts";
@@ -91,15 +91,16 @@ test("a settle of an owner that was relieved ends no job", () => {
   expect(before).toMatchObject([{ value: { last: 2 } }]);
   run([TAKE_OVER]);
   const progress = { attempts: 1, deaths: 0, firstAttemptAt: 1, runAt: 9, delayMs: 8, error: null };
-  for (const settled of [
-    { done: [2], others: [] },
-    { done: [], others: [{ id: 2, to: "dead", attempts: 1, error: null, settledAt: 1 }] },
-    { done: [], others: [{ id: 2, to: "waiting", ...progress }] },
-  ]) {
+  const records: readonly SettleRecord[] = [
+    { done: [2], others: [], windows: [] },
+    { done: [], others: [{ id: 2, to: "dead", attempts: 1, error: null, settledAt: 1 }], windows: [] },
+    { done: [], others: [{ id: 2, to: "waiting", ...progress }], windows: [] },
+  ];
+  for (const settled of records) {
     expect(run([{ verb: "settle", input: settled }], 1)).toMatchObject([{ error: { code: "epoch-stale" } }]);
     expect(jobs()).toEqual(before);
   }
-  run([{ verb: "settle", input: { done: [2], others: [] } }], 2);
+  run([{ verb: "settle", input: { done: [2], others: [], windows: [] } }], 2);
   expect(jobs()).toMatchObject([{ value: { last: null } }]);
 });
 
