@@ -59,7 +59,11 @@ export function createClaiming(
   { runner, settle, working, wake, rested }: ClaimingOptions,
 ): Claiming {
   const pace = createPace(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
-  const solitude = createSolitude(clock, wake);
+  const solitude = createSolitude(clock, {
+    stuck: () => runner.stuck() > 0,
+    over: () => giveBackAhead(() => true),
+    wake,
+  });
   const ahead = createFifo<Claim>();
   /** Taken away before they began. */
   const gone = new WeakSet<Claim>();
@@ -105,21 +109,24 @@ export function createClaiming(
       const free = room();
       if (free <= 0) return { count: 0, exhausted: false, again: false, nextDueAt: undefined };
       const busy = outstanding > 0 || givingBack > 0 || runner.running() > 0 || runner.settling() > 0;
-      const turn = solitude.turn({ busy, stuck: runner.stuck() > 0 });
+      const turn = solitude.turn(busy);
       // Claiming none tells whether the suspects are still there: they may have been dropped.
-      const max = turn === "nobody" ? 0 : turn === "suspect" ? 1 : free;
+      const max = turn === "nobody" ? 0 : turn === "suspects" ? concurrency : free;
       wasFull = false;
-      const limits = { max, mergeMax: MERGE_MAX, suspects: turn === "suspect" };
+      const limits = { max, slots: concurrency - outstanding, mergeMax: MERGE_MAX, suspects: turn === "suspects" };
       const found = await inbox.claim({ ...limits, ahead: turn === "others" ? room : undefined });
+      // Their turn may have ended meanwhile.
+      const mayBegin = turn !== "others" || solitude.isOthersTurn;
       const { claims, suspects, nextDueAt } = found;
       for (const claim of claims) {
-        if (turn === "suspect") solitary.set(claim, solitude.begun());
-        if (gone.has(claim) || !working()) giveBack(claim);
+        if (turn === "suspects") solitary.set(claim, solitude.begun());
+        if (gone.has(claim) || !working() || !mayBegin) giveBack(claim);
         else ahead.push(claim);
       }
       if (turn === "others" && claims.length < max) pace.fed();
       wasFull = turn === "others" && claims.length === max;
-      const again = solitude.found(suspects);
+      const nothingElse = turn === "others" && !busy && claims.length === 0;
+      const again = solitude.found({ suspects, nothingElse });
       slots.feed();
       return {
         count: claims.length,

@@ -6,7 +6,15 @@ export interface ClaimLimits {
   readonly max: number;
   /** Jobs in a run. */
   readonly mergeMax: number;
-  /** Only jobs over which the process died twice; else none of them. */
+  /**
+   * How many of the runs begin at once, the first ones; undefined: all. A job over which the process died once comes among those, or waits with
+   * all that came up after it: so few become suspects if the process dies again.
+   */
+  readonly slots?: number | undefined;
+  /**
+   * Only jobs over which the process died twice, as many as may run together; else none of them. When a process dies over several of them,
+   * none counts a death, and half as many may run together with each.
+   */
   readonly suspects?: boolean | undefined;
   /**
    * How many runs more would be claimed, at any time until the next claim, beside those of this one. What is kept until then will be claimed
@@ -46,8 +54,8 @@ export interface ClaimedJob {
    */
   readonly firstAttemptAt: number;
   /**
-   * How often the process died while it was claimed, since it last ended: each counted one attempt, too. From the third on a claim counts
-   * none, because it will not be run.
+   * How often the process died while it was claimed, since it last ended: each counted one attempt, too. From the second on only a death with
+   * no other of its like is counted. From the third on a claim counts none, because it will not be run.
    */
   readonly deaths: number;
   readonly replayOf: string | undefined;

@@ -3,7 +3,7 @@ import { createDueQueue } from "./due-queue.ts";
 import { createFifo } from "./fifo.ts";
 import type { LaneWindow } from "./lane-window.ts";
 import type { ClaimLimits } from "./claims.ts";
-import { isDue, SUSPECT_DEATHS, type Progress } from "./state.ts";
+import { isDue, isSuspect, type Progress } from "./state.ts";
 
 /** What a lane book needs of a job; an inbox adds its own. */
 export interface LaneRow {
@@ -24,8 +24,8 @@ export interface Lane {
   head: LaneRow | undefined;
   tail: LaneRow | undefined;
   claimed: boolean;
-  /** In the queue of ready lanes, or of those that wait for a time. */
-  listed: "ready" | "suspect" | "due" | undefined;
+  /** In the queue of ready lanes, where its head was tried by a process that died or not, of suspects, or of those that wait for a time. */
+  listed: "ready" | "tried" | "suspect" | "due" | undefined;
   /** What its jobs have inherited; it ends with the lane. */
   window: LaneWindow | undefined;
 }
@@ -40,6 +40,8 @@ export interface LaneBook<R> {
   take(limits: ClaimLimits, now: number): R[][];
   /** Some heads that are due come only when asked for. */
   suspects(): boolean;
+  /** Over some of the other heads that are due a process died: what comes up after them may have to wait with them. */
+  tried(): boolean;
   /** Opens the lane of a run again; those that no longer wait leave it. */
   give(run: readonly R[], now: number): void;
   /** Takes a waiting job out; not one that is taken. */
@@ -58,13 +60,12 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
   const ready = createFifo<Lane>();
   const suspects = createFifo<Lane>();
   const later = createDueQueue<Lane>((lane) => (lane.listed === "due" ? lane.head?.progress : undefined));
-  let blocked = 0;
-  let suspected = 0;
+  const count = { ready: 0, tried: 0, suspect: 0, due: 0 };
 
   /** An entry of a lane in either queue counts only while the lane says so: none is ever searched for to take it out. */
   function mark(lane: Lane, listed: Lane["listed"]): void {
-    blocked += (listed === "due" ? 1 : 0) - (lane.listed === "due" ? 1 : 0);
-    suspected += (listed === "suspect" ? 1 : 0) - (lane.listed === "suspect" ? 1 : 0);
+    if (lane.listed !== undefined) count[lane.listed] -= 1;
+    if (listed !== undefined) count[listed] += 1;
     lane.listed = listed;
   }
 
@@ -76,13 +77,26 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
       mark(lane, undefined);
       if (lane.key !== undefined) lanes.delete(lane.key);
     } else if (isDue(lane.head.progress, now)) {
-      const listed = isSuspect(lane.head) ? "suspect" : "ready";
-      if (lane.listed !== listed) (listed === "ready" ? ready : suspects).push(lane);
+      const { progress } = lane.head;
+      const listed = isSuspect(progress) ? "suspect" : progress.deaths > 0 ? "tried" : "ready";
+      if (lane.listed !== listed) (listed === "suspect" ? suspects : ready).push(lane);
       mark(lane, listed);
     } else {
       mark(lane, "due");
       later.push(lane, lane.head.progress.runAt, now);
     }
+  }
+
+  /** The next of those that are ready, or of the suspects, if that one may come after so many others. */
+  function next(after: number, { suspects: asked = false, slots = Infinity }: ClaimLimits): Lane | undefined {
+    const queue = asked ? suspects : ready;
+    for (let lane = queue.peek(); lane !== undefined; lane = queue.peek()) {
+      if (lane.listed === undefined || lane.listed === "due" || (lane.listed === "suspect") !== asked) queue.shift();
+      else if (lane.listed === "tried" && after >= slots) return undefined;
+      else if (after >= (lane.head?.progress.groupMax ?? Infinity)) return undefined;
+      else return queue.shift();
+    }
+    return undefined;
   }
 
   return {
@@ -108,16 +122,17 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
 
     isFree: (lane) => lanes.get(lane) === undefined,
 
-    take({ max, mergeMax, suspects: asked = false }, now) {
+    take(limits, now) {
       for (const lane of later.due(now)) if (lane.listed === "due") list(lane, now);
       const runs: R[][] = [];
-      while (runs.length < max) {
-        const lane = (asked ? suspects : ready).shift();
-        if (lane === undefined) break;
-        if (lane.listed !== (asked ? "suspect" : "ready") || lane.head === undefined) continue;
+      let room = limits.max;
+      while (runs.length < room) {
+        const lane = next(runs.length, limits);
+        if (lane?.head === undefined) break;
         mark(lane, undefined);
         lane.claimed = true;
-        runs.push(runFrom(lane.head, mergeMax) as R[]);
+        runs.push(runFrom(lane.head, limits.mergeMax) as R[]);
+        room = Math.min(room, lane.head.progress.groupMax ?? room);
       }
       return runs;
     },
@@ -155,9 +170,10 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
       if (lane !== undefined) lane.window = window;
     },
 
-    suspects: () => suspected > 0,
+    suspects: () => count.suspect > 0,
+    tried: () => count.tried > 0,
     nextDueAt: () => later.next(),
-    blocked: () => blocked,
+    blocked: () => count.due,
   };
 }
 
@@ -165,18 +181,14 @@ export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
 function runFrom(head: LaneRow, mergeMax: number): LaneRow[] {
   const run = [head];
   const { mergeKey } = head;
-  if (mergeKey === undefined || isSuspect(head)) return run;
+  if (mergeKey === undefined || isSuspect(head.progress)) return run;
   let last = head;
   while (run.length < mergeMax) {
     let next = last.next;
     while (next !== undefined && next.place === undefined) next = next.next; // removed in the meantime
-    if (next === undefined || next.mergeKey !== mergeKey || isSuspect(next)) break;
+    if (next === undefined || next.mergeKey !== mergeKey || isSuspect(next.progress)) break;
     run.push(next);
     last = next;
   }
   return run;
-}
-
-function isSuspect({ progress }: LaneRow): boolean {
-  return progress.deaths >= SUSPECT_DEATHS;
 }

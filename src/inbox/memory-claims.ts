@@ -59,9 +59,11 @@ export function createMemoryClaims(shelf: Shelf, book: LaneBook<Row>): MemoryCla
     },
     orphan(now) {
       const orphans = [...running.entries()];
+      const all = orphans.flatMap(([, rows]) => rows);
+      for (const [index, progress] of orphaned(all.map((row) => row.progress)).entries())
+        become(all[index] as Row, progress);
       for (const [claim, rows] of orphans) {
         running.delete(claim);
-        for (const row of rows) become(row, orphaned(row.progress));
         book.give(rows, now);
       }
       for (const rows of lost.values()) book.give(rows, now);

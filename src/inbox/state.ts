@@ -6,8 +6,10 @@ export interface Progress {
   readonly state: JobState;
   /** Begun and counted. */
   readonly attempts: number;
-  /** Processes that died over it since it last ended. */
+  /** Processes that died over it since it last ended; from the second on only those that it was alone with. */
   readonly deaths: number;
+  /** Of a suspect: no more than so many run together with it, itself included, since a group of them died; undefined: any number. */
+  readonly groupMax: number | undefined;
   readonly firstAttemptAt: number | undefined;
   /** Wall-clock time at which it is due, with the delay that led there. */
   readonly runAt: number;
@@ -21,6 +23,7 @@ export const FRESH: Progress = {
   state: "waiting",
   attempts: 0,
   deaths: 0,
+  groupMax: undefined,
   firstAttemptAt: undefined,
   runAt: 0,
   delayMs: 0,
@@ -28,7 +31,7 @@ export const FRESH: Progress = {
   settledAt: undefined,
 };
 
-/** At this many deaths a job runs alone. */
+/** At this many deaths a job is a suspect: it runs unmerged, with nothing but suspects beside it. */
 export const SUSPECT_DEATHS = 2;
 /** At this many it is not run again: only a job that was alone comes so far. */
 export const MOST_DEATHS = 3;
@@ -51,13 +54,13 @@ export function claimed(progress: Progress, now: number): Progress {
   };
 }
 
-/** What a settlement makes of a running job. A run that ended, well or badly, clears its deaths. */
+/** What a settlement makes of a running job. A run that ended, well or badly, clears it of suspicion. */
 export function settled(progress: Progress, outcome: JobOutcome, now: number): Progress {
   switch (outcome.to) {
     case "done":
-      return { ...progress, state: "done", deaths: 0, settledAt: now };
+      return { ...progress, ...INNOCENT, state: "done", settledAt: now };
     case "dead":
-      return { ...progress, state: "dead", deaths: 0, error: outcome.error, settledAt: now };
+      return { ...progress, ...INNOCENT, state: "dead", error: outcome.error, settledAt: now };
     case "unhandled":
       return { ...uncounted(progress), state: "unhandled", settledAt: now };
     case "release":
@@ -66,8 +69,8 @@ export function settled(progress: Progress, outcome: JobOutcome, now: number): P
       return {
         ...progress,
         attempts: outcome.counted ? progress.attempts : attemptsBefore(progress),
+        ...INNOCENT,
         state: "waiting",
-        deaths: 0,
         runAt: outcome.at,
         delayMs: outcome.delayMs,
         error: outcome.error,
@@ -75,10 +78,30 @@ export function settled(progress: Progress, outcome: JobOutcome, now: number): P
   }
 }
 
-/** The process that ran it is gone: that was one attempt and one death. */
-export function orphaned(progress: Progress): Progress {
-  return { ...progress, state: "waiting", deaths: progress.deaths + 1, runAt: 0, delayMs: 0 };
+/**
+ * The process that ran them is gone: that was one attempt for each, and one death. Of suspects only one that was alone died of it: several
+ * were a group, which is halved until one is.
+ * @param all that it ran
+ */
+export function orphaned(all: readonly Progress[]): Progress[] {
+  const group = all.filter(isSuspect).length;
+  const half = Math.ceil(group / 2);
+  return all.map((progress) => ({
+    ...progress,
+    state: "waiting",
+    deaths: isSuspect(progress) && group > 1 ? progress.deaths : progress.deaths + 1,
+    groupMax: isSuspect(progress) ? Math.min(progress.groupMax ?? half, half) : undefined,
+    runAt: 0,
+    delayMs: 0,
+  }));
 }
+
+/** So many processes died over it that the next time it runs with nothing but its like. */
+export function isSuspect({ deaths }: Progress): boolean {
+  return deaths >= SUSPECT_DEATHS;
+}
+
+const INNOCENT = { deaths: 0, groupMax: undefined };
 
 /** Attempts before the claim: one that was claimed to be buried counted none. */
 function attemptsBefore({ attempts, deaths }: Progress): number {

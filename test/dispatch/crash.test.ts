@@ -1,42 +1,8 @@
-import { memoryInbox, type ReceiverOptions } from "hookline";
 import { describe, expect, test } from "vitest";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
-import { fakeClock } from "../support/fake-clock.ts";
-import { mortal } from "../support/mortal-inbox.ts";
-import { emails, heldHandler, idOf, rig, type Rig } from "../support/rig.ts";
+import { dieOver, lives } from "../support/lives.ts";
+import { emails, heldHandler, idOf } from "../support/rig.ts";
 
 const MINUTE = 60_000;
-
-/** Processes that work on one inbox, one after another: each dies when the next begins. */
-function lives(options: Omit<Partial<ReceiverOptions<"memory">>, "inbox" | "clock" | "log"> = {}) {
-  const store = memoryInbox();
-  const clock = fakeClock();
-  let die = (): void => {};
-  return {
-    clock,
-    store: store as WorkingInbox<"memory">,
-    async next(register: (life: Rig) => unknown): Promise<Rig> {
-      die();
-      const mortalInbox = mortal(store);
-      die = mortalInbox.die;
-      const life = rig({ ...options, inbox: mortalInbox.inbox, clock });
-      register(life);
-      await life.receiver.start();
-      await life.pass();
-      return life;
-    },
-  };
-}
-
-/** Dies so often over jobs of these records, all of which run at once. */
-async function dieOver(ids: readonly string[], deaths: number, process = lives()) {
-  for (let death = 0; death < deaths; death += 1) {
-    const life = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
-    if (death === 0) await life.send(emails(...ids));
-    await life.pass();
-  }
-  return process;
-}
 
 describe("when the process dies", () => {
   test("each job that ran counts one attempt and one death, and runs again", async () => {
@@ -111,22 +77,27 @@ describe("when the process dies", () => {
 });
 
 describe("a job over which the process died twice", () => {
-  test("runs with nothing beside it", async () => {
+  test("runs with nothing beside it but its like", async () => {
     const process = await dieOver(["a", "b", "c"], 2);
-    const { calls, handler, last } = heldHandler();
-    const { send, pass, receiver } = await process.next((life) => life.receiver.on("email", handler));
+    const { calls, handler } = heldHandler();
+    const { send, pass, receiver } = await process.next((life) => life.receiver.on("email", handler), {
+      concurrency: 2,
+    });
     await send(emails("d"));
     await pass();
-    const order: (readonly string[])[] = [];
-    while (calls.length < 4) {
-      order.push(calls.slice(order.flat().length).map(({ event }) => idOf(event)));
-      last().end();
-      await pass();
-    }
-    last().end();
+    const seen = (): string[] => calls.map(({ event }) => idOf(event));
+    expect(seen()).toEqual(["a", "b"]);
+    calls[0]?.end();
+    await pass();
+    expect(seen()).toHaveLength(2); // a group begins when the one before has ended
+    calls[1]?.end();
+    await pass();
+    expect(seen()).toEqual(["a", "b", "c"]);
+    calls[2]?.end();
+    await pass();
+    expect(seen()).toEqual(["a", "b", "c", "d"]);
+    calls[3]?.end();
     await receiver.idle();
-    expect(order).toHaveLength(3);
-    expect(calls.map(({ event }) => idOf(event)).toSorted()).toEqual(["a", "b", "c", "d"]);
     expect(receiver.stats()).toMatchObject({ succeeded: 4, dead: 0 });
   });
 
@@ -185,7 +156,7 @@ describe("a job over which the process died twice", () => {
     expect(receiver.stats().dead).toBe(0);
   });
 
-  test("waits until what runs has ended, and nothing new begins meanwhile", async () => {
+  test("waits for its turn, and then until what runs has ended, and nothing new begins meanwhile", async () => {
     const process = lives();
     const first = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
     await first.send(emails("poison"));
@@ -197,21 +168,26 @@ describe("a job over which the process died twice", () => {
     await second.pass();
     const { calls, handler, last } = heldHandler();
     const { send, pass } = await process.next(({ receiver }) => receiver.on("email", handler));
-    expect(calls.map(({ event }) => idOf(event))).toEqual(["x"]);
+    const seen = (): string[] => calls.map(({ event }) => idOf(event));
+    expect(seen()).toEqual(["x"]);
     await send(emails("z"));
     await pass();
-    expect(calls).toHaveLength(1);
+    expect(seen()).toEqual(["x", "z"]);
+    calls[1]?.end();
+    await pass(29_999);
+    await send(emails("z"));
+    await pass(1);
+    expect(seen()).toEqual(["x", "z", "z"]);
+    await send(emails("w"));
+    calls[2]?.end();
+    await pass(10_000);
+    expect(seen()).toHaveLength(3);
+    calls[0]?.end();
+    await pass();
+    expect(seen().slice(3)).toEqual(["poison"]);
     last().end();
     await pass();
-    expect(calls.map(({ event }) => idOf(event))).toEqual(["x", "poison"]);
-    last().end();
-    await pass();
-    expect(
-      calls
-        .map(({ event }) => idOf(event))
-        .slice(2)
-        .toSorted(),
-    ).toEqual(["y", "z"]);
+    expect(seen().slice(4).toSorted()).toEqual(["w", "y"]);
   });
 
   test("waits beside a stuck handler, and the others do not", async () => {
@@ -245,6 +221,7 @@ describe("a job over which the process died twice", () => {
     await second.pass();
     const { calls, handler } = heldHandler();
     const { send, pass } = await process.next(({ receiver }) => receiver.on("email", handler));
+    await pass(30_000);
     await send(emails("b"));
     await pass();
     expect(calls.map(({ event }) => idOf(event))).toEqual(["a"]);

@@ -1,82 +1,190 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createSolitude, SUSPECT_MS, type Solitude } from "../../src/dispatch/solitude.ts";
+import { createSolitude, SUSPECT_MS, TURN_MS, type Solitude } from "../../src/dispatch/solitude.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 
-const busy = { busy: true, stuck: false };
-const free = { busy: false, stuck: false };
+const WAITING = { suspects: true, nothingElse: false };
+const ALONE = { suspects: true, nothingElse: true };
+const GONE = { suspects: false, nothingElse: false };
 
 let clock: FakeClock;
 let wakes: number;
+let overs: number;
+let stuck: boolean;
 let solitude: Solitude;
 
 beforeEach(() => {
   clock = fakeClock();
-  wakes = 0;
-  solitude = createSolitude(clock, () => {
-    wakes += 1;
+  [wakes, overs, stuck] = [0, 0, false];
+  solitude = createSolitude(clock, {
+    stuck: () => stuck,
+    over: () => void (overs += 1),
+    wake: () => void (wakes += 1),
   });
 });
+
+const BUSY = true;
+const FREE = false;
 
 describe("while no suspect waits", () => {
-  test("the others are claimed, whatever runs", () => {
-    expect([solitude.turn(busy), solitude.turn(free)]).toEqual(["others", "others"]);
-    expect(solitude.found(false)).toBe(false);
-    expect(solitude.turn(busy)).toBe("others");
+  test("the others are claimed, whatever runs, and no time is measured", () => {
+    expect([solitude.turn(BUSY), solitude.turn(FREE)]).toEqual(["others", "others"]);
+    expect(solitude.found(GONE)).toBe(false);
+    expect([solitude.turn(BUSY), solitude.isOthersTurn, clock.waiting]).toEqual(["others", true, 0]);
   });
 });
 
-describe("while a suspect waits", () => {
+describe("while suspects wait", () => {
   beforeEach(() => {
-    expect([solitude.found(true), solitude.found(true)]).toEqual([true, false]);
+    expect(solitude.found(WAITING)).toBe(false);
   });
 
-  test("nobody is claimed until all that runs has ended, then the suspect", () => {
-    expect([solitude.turn(busy), solitude.turn(free)]).toEqual(["nobody", "suspect"]);
-  });
+  /** Their turn begins, with a group of so many. */
+  async function groupOf(size: number): Promise<(() => void)[]> {
+    await clock.advance(TURN_MS);
+    expect(solitude.turn(FREE)).toBe("suspects");
+    return Array.from({ length: size }, () => solitude.begun());
+  }
 
-  test("nobody is claimed while it runs, and the claiming goes on when its slot is free", () => {
-    const over = solitude.begun();
-    expect([solitude.turn(busy), solitude.turn(free)]).toEqual(["nobody", "nobody"]);
-    over();
-    expect(wakes).toBe(1);
-    solitude.found(false);
-    expect(solitude.turn(free)).toBe("others");
-  });
-
-  test("beside a stuck handler the others go on without it", () => {
-    expect(solitude.turn({ busy: true, stuck: true })).toBe("others");
-    expect(solitude.turn({ busy: false, stuck: true })).toBe("others");
-  });
-
-  test("the others wait 5 minutes at most, and then go on for as long", async () => {
-    expect(SUSPECT_MS).toBe(300_000);
-    expect(solitude.turn(busy)).toBe("nobody");
-    await clock.advance(SUSPECT_MS - 1);
-    expect([solitude.turn(busy), wakes]).toEqual(["nobody", 0]);
+  test("the others have the first 30 s", async () => {
+    await clock.advance(TURN_MS - 1);
+    expect([solitude.turn(BUSY), solitude.turn(FREE), overs]).toEqual(["others", "others", 0]);
     await clock.advance(1);
-    expect([solitude.turn(busy), wakes]).toEqual(["others", 1]);
-    expect(solitude.turn(free)).toBe("suspect");
-    await clock.advance(SUSPECT_MS);
-    expect([solitude.turn(busy), wakes]).toEqual(["nobody", 2]);
+    expect([solitude.turn(BUSY), solitude.isOthersTurn, overs, wakes]).toEqual(["nobody", false, 1, 1]);
   });
 
-  test("the next one finds their patience whole again", async () => {
-    solitude.turn(busy);
-    await clock.advance(SUSPECT_MS);
-    solitude.begun()();
-    expect(solitude.turn(busy)).toBe("nobody");
-    await clock.advance(SUSPECT_MS - 1);
-    expect(solitude.turn(busy)).toBe("nobody");
+  test("they go at once where nothing else runs or is due", () => {
+    expect(solitude.found(ALONE)).toBe(true);
+    expect(solitude.turn(FREE)).toBe("suspects");
   });
 
-  test("nothing wakes any more after the end, nor when it is gone", async () => {
-    solitude.turn(busy);
-    solitude.found(false);
+  test("nobody is claimed until all that runs has ended, then they are", async () => {
+    await clock.advance(TURN_MS);
+    expect([solitude.turn(BUSY), solitude.turn(FREE)]).toEqual(["nobody", "suspects"]);
+  });
+
+  test("what does not end in 30 s goes on, and is waited for twice as long after a turn of that length", async () => {
+    await clock.advance(2 * TURN_MS);
+    for (const patience of [2, 4, 8, 10, 10]) {
+      expect([solitude.turn(BUSY), solitude.turn(FREE)]).toEqual(["others", "others"]);
+      await clock.advance(patience * TURN_MS - 1);
+      expect(solitude.turn(BUSY)).toBe("others");
+      await clock.advance(1);
+      expect(solitude.turn(BUSY)).toBe("nobody");
+      await clock.advance(patience * TURN_MS - 1);
+      expect(solitude.turn(BUSY)).toBe("nobody");
+      await clock.advance(1);
+    }
+    expect(10 * TURN_MS).toBe(SUSPECT_MS);
+  });
+
+  test("nobody is claimed while a group runs, and the next one follows it within their turn", async () => {
+    const [first, second] = await groupOf(2);
+    expect([solitude.turn(BUSY), solitude.turn(FREE)]).toEqual(["nobody", "nobody"]);
+    const before = wakes;
+    first?.();
+    first?.();
+    expect([solitude.turn(FREE), wakes]).toEqual(["nobody", before]);
+    second?.();
+    expect([solitude.turn(FREE), wakes]).toEqual(["suspects", before + 1]);
+  });
+
+  test("a group that is not all told of keeps the next one waiting", async () => {
+    const [over] = await groupOf(1);
+    over?.();
+    expect([solitude.turn(BUSY), solitude.turn(FREE)]).toEqual(["nobody", "suspects"]);
+  });
+
+  test("their turn over, the others have as long as it took", async () => {
+    const [over] = await groupOf(1);
+    await clock.advance(3 * TURN_MS);
+    over?.();
+    expect(solitude.turn(FREE)).toBe("others");
+    solitude.found(WAITING);
+    await clock.advance(3 * TURN_MS - 1);
+    expect(solitude.turn(BUSY)).toBe("others");
+    await clock.advance(1);
+    expect(solitude.turn(BUSY)).toBe("nobody");
+  });
+
+  test("their turn over, they go on at once where nothing else runs or is due", async () => {
+    const [over] = await groupOf(1);
+    await clock.advance(TURN_MS);
+    over?.();
+    expect([solitude.turn(FREE), solitude.found(ALONE), solitude.turn(FREE)]).toEqual(["others", true, "suspects"]);
+  });
+
+  test("all of them gone, the others go on at once, and the patience is as in the beginning", async () => {
+    await clock.advance(2 * TURN_MS);
+    expect(solitude.found(GONE)).toBe(false);
+    expect(clock.waiting).toBe(0);
+    solitude.found(WAITING);
+    await clock.advance(TURN_MS);
+    expect(solitude.found(GONE)).toBe(true);
+    expect(solitude.turn(BUSY)).toBe("others");
+    solitude.found(WAITING);
+    await clock.advance(2 * TURN_MS);
+    expect(solitude.turn(BUSY)).toBe("others");
+  });
+
+  test("beside a stuck handler they wait, and the others go on", async () => {
+    stuck = true;
+    expect(solitude.found(ALONE)).toBe(false);
+    await clock.advance(10 * TURN_MS);
+    expect([solitude.turn(BUSY), solitude.turn(FREE), overs]).toEqual(["others", "others", 0]);
+    stuck = false;
+    await clock.advance(TURN_MS);
+    expect(solitude.turn(FREE)).toBe("suspects");
+  });
+
+  test("a handler that gets stuck while they wait for it lets the others go on", async () => {
+    await clock.advance(TURN_MS);
+    expect(solitude.turn(BUSY)).toBe("nobody");
+    stuck = true;
+    expect(solitude.turn(BUSY)).toBe("others");
+  });
+
+  test("a suspect that gets stuck lets the others go on", async () => {
+    const [overdue] = await groupOf(1);
+    stuck = true;
+    overdue?.();
+    expect([solitude.turn(BUSY), solitude.turn(FREE)]).toEqual(["others", "others"]);
+  });
+
+  test("a wall clock that jumps changes nothing", async () => {
+    clock.jump(-86_400_000);
+    await clock.advance(TURN_MS - 1);
+    clock.jump(2 * 86_400_000);
+    expect(solitude.turn(FREE)).toBe("others");
+    await clock.advance(1);
+    expect(solitude.turn(FREE)).toBe("suspects");
+    const over = solitude.begun();
+    clock.jump(365 * 86_400_000);
+    await clock.advance(TURN_MS);
+    over();
+    expect(solitude.turn(FREE)).toBe("others");
+    await clock.advance(TURN_MS);
+    expect(solitude.turn(FREE)).toBe("suspects");
+  });
+
+  test.each([
+    ["the others' turn", 0],
+    ["the wait for their end", TURN_MS],
+  ])("nothing is measured any more after an end in %s", async (_, ms) => {
+    await clock.advance(ms);
+    const before = wakes;
+    solitude.stop();
+    solitude.found(WAITING);
+    solitude.found(ALONE);
     await clock.advance(2 * SUSPECT_MS);
-    solitude.found(true);
-    solitude.turn(busy);
+    expect([wakes, clock.waiting]).toEqual([before, 0]);
+  });
+
+  test("nothing is measured any more after an end in their turn", async () => {
+    const [over] = await groupOf(1);
+    const before = wakes;
     solitude.stop();
     await clock.advance(2 * SUSPECT_MS);
-    expect(wakes).toBe(0);
+    expect([wakes, clock.waiting]).toEqual([before, 0]);
+    over?.();
   });
 });

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createLaneBook } from "../../src/inbox/lane-book.ts";
-import type { JobOutcome } from "../../src/inbox/claims.ts";
-import { isDue, SUSPECT_DEATHS } from "../../src/inbox/state.ts";
+import type { ClaimLimits, JobOutcome } from "../../src/inbox/claims.ts";
+import { isDue, SUSPECT_DEATHS, type Progress } from "../../src/inbox/state.ts";
 import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";
 
 /** A lane as plainly as it can be said: an array, and whether it is free. */
@@ -53,6 +53,16 @@ class Plain {
     if (first && !lane.claimed) this.look(lane, now);
   }
 
+  /** Nothing waits in it, and nothing of it is taken. */
+  isFree(lane: string): boolean {
+    return this.named.get(lane)?.rows.length === 0 || !this.named.has(lane);
+  }
+
+  /** Over the head of a lane that is ready the process died once. */
+  tried(): boolean {
+    return this.lanes.some(({ rows: [head], claimed, ready }) => !claimed && ready && head?.progress.deaths === 1);
+  }
+
   /** Heads of free lanes that wait for their time. */
   blocked(): TestRow[] {
     return this.lanes.flatMap(({ rows, claimed, ready }) => (claimed || ready ? [] : rows.slice(0, 1)));
@@ -78,6 +88,29 @@ function isSuspect({ progress }: TestRow): boolean {
   return progress.deaths >= SUSPECT_DEATHS;
 }
 
+/** All that there are, but for those that died once where they would not begin at once, and what waits with them. */
+function assertOrder(
+  runs: readonly TestRow[][],
+  { max, slots, may }: { max: number; slots: number; may: readonly TestRow[][] },
+): void {
+  const tried = ([head]: readonly TestRow[]): boolean => head?.progress.deaths === 1;
+  expect(runs.slice(slots).some(tried)).toBe(false);
+  const taken = new Set(runs.map(([head]) => head));
+  if (runs.length < slots || !may.some((run) => tried(run) && !taken.has(run[0])))
+    expect(runs).toHaveLength(Math.min(max, may.length));
+}
+
+/** As many as may run together: none is in a greater group than it may be in, and one more would be. */
+function assertGroup(runs: readonly TestRow[][], { max, may }: { max: number; may: readonly TestRow[][] }): void {
+  const mostOf = ([head]: readonly TestRow[]): number => head?.progress.groupMax ?? Infinity;
+  expect(runs.length).toBeLessThanOrEqual(Math.min(max, ...runs.map(mostOf)));
+  const taken = new Set(runs.map(([head]) => head));
+  const left = may.filter(([head]) => !taken.has(head));
+  if (runs.length < max && left.length > 0)
+    expect(Math.min(...runs.map(mostOf), ...left.map(mostOf))).toBeLessThanOrEqual(runs.length);
+}
+
+const LANES = ["a", "b", "c"] as const;
 const error = { name: "Error", message: "no", at: 0 };
 const outcome = fc.oneof(
   fc.constantFrom("done" as const, "dead" as const, "release" as const, "unhandled" as const),
@@ -93,9 +126,17 @@ const step = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
-      lane: fc.constantFrom("a", "b", "c", undefined),
+      lane: fc.constantFrom(...LANES, undefined),
       key: fc.constantFrom("x", "x", "x", "y", undefined),
-      deaths: fc.constantFrom(0, 0, 0, 0, 1, 2),
+      died: fc.constantFrom<Partial<Progress>>(
+        {},
+        {},
+        {},
+        { deaths: 1 },
+        { deaths: 2 },
+        { deaths: 2, groupMax: 2 },
+        { deaths: 2, groupMax: 1 },
+      ),
     }),
   },
   {
@@ -103,6 +144,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       max: fc.nat(4),
       mergeMax: fc.integer({ min: 1, max: 4 }),
+      slots: fc.nat(3),
       suspects: fc.nat(3).map((n) => n === 0),
     }),
   },
@@ -124,13 +166,14 @@ test("a lane book is what its plain specification is: one claim a lane, order ke
       let waiting: TestRow[] = [];
       let now = 1_000_000;
 
-      function take(max: number, mergeMax: number, suspects: boolean): void {
+      function take({ max, mergeMax, slots = max, suspects = false }: ClaimLimits): void {
         const [due, others] = [plain.runs(mergeMax, now), [] as TestRow[][]];
         const may: TestRow[][] = [];
         for (const run of due) (isSuspect(run[0] as TestRow) === suspects ? may : others).push(run);
-        const runs = book.take({ max, mergeMax, suspects }, now);
+        const runs = book.take({ max, mergeMax, slots, suspects }, now);
         expect(book.suspects()).toBe(suspects ? may.length > runs.length : others.length > 0);
-        expect(runs).toHaveLength(Math.min(max, may.length));
+        if (suspects) assertGroup(runs, { max, may });
+        else assertOrder(runs, { max, slots, may });
         expect(idsOf(may)).toEqual(expect.arrayContaining(idsOf(runs)));
         expect(new Set(runs.map(([head]) => head?.id)).size).toBe(runs.length);
         for (const run of runs) {
@@ -154,7 +197,7 @@ test("a lane book is what its plain specification is: one claim a lane, order ke
         if ("pass" in one) {
           now += one.pass;
         } else if ("max" in one) {
-          take(one.max, one.mergeMax, one.suspects);
+          take(one);
         } else if ("give" in one) {
           const [run] = taken.splice(one.give % Math.max(taken.length, 1), 1);
           if (run !== undefined)
@@ -169,13 +212,16 @@ test("a lane book is what its plain specification is: one claim a lane, order ke
           plain.remove(row, now);
           book.remove(row, now);
         } else {
-          const row = laneRow(one.lane, one.key, one.deaths);
+          const row = laneRow(one.lane, one.key, one.died);
           waiting.push(row);
           plain.append(row, now);
           book.append(row, now);
         }
         const blocked = plain.blocked();
         expect(book.blocked()).toBe(blocked.length);
+        for (const lane of LANES) expect(book.isFree(lane)).toBe(plain.isFree(lane));
+        if (plain.lanes.every(({ ready, rows: [head] }) => ready || head === undefined || !isDue(head.progress, now)))
+          expect(book.tried()).toBe(plain.tried());
         expect(book.nextDueAt()).toBe(
           blocked.length === 0 ? undefined : Math.min(...blocked.map(({ progress }) => progress.runAt)),
         );
@@ -186,8 +232,8 @@ test("a lane book is what its plain specification is: one claim a lane, order ke
       now += 1_000_000;
       const left = new Set(waiting);
       while (left.size > 0) {
-        take(3, 2, false);
-        take(3, 2, true);
+        take({ max: 3, mergeMax: 2 });
+        take({ max: 3, mergeMax: 2, suspects: true });
         expect(taken.length).toBeGreaterThan(0);
         for (const run of taken.splice(0)) {
           for (const row of run) expect(left.delete(row)).toBe(true);

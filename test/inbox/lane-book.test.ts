@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createLaneBook, type LaneBook } from "../../src/inbox/lane-book.ts";
 import type { JobOutcome } from "../../src/inbox/claims.ts";
+import type { Progress } from "../../src/inbox/state.ts";
 import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";
 
 const T = 1_000_000;
@@ -18,8 +19,8 @@ beforeEach(() => {
   book = createLaneBook<TestRow>();
 });
 
-function add(lane: string | undefined, mergeKey?: string, deaths?: number): TestRow {
-  const row = laneRow(lane, mergeKey, deaths);
+function add(lane: string | undefined, mergeKey?: string, died?: Partial<Progress>): TestRow {
+  const row = laneRow(lane, mergeKey, died);
   book.append(row, T);
   return row;
 }
@@ -74,7 +75,12 @@ describe("a lane", () => {
 
   test("is forgotten when it is empty, and begins anew", () => {
     add("lane");
-    settleNext([done]);
+    expect(book.isFree("lane")).toBe(false);
+    const [run = []] = take();
+    expect(book.isFree("lane")).toBe(false);
+    settleRows(run, [done], T);
+    book.give(run, T);
+    expect(book.isFree("lane")).toBe(true);
     const again = add("lane");
     expect(take()).toEqual([[again]]);
   });
@@ -152,7 +158,7 @@ describe("a run", () => {
   });
 
   test("leaves out a suspect, which comes alone and only when it is asked for, and what stands behind it", () => {
-    const [a, suspect, b] = [add("lane", "x"), add("lane", "x", 2), add("lane", "x")];
+    const [a, suspect, b] = [add("lane", "x"), add("lane", "x", { deaths: 2 }), add("lane", "x")];
     const c = add("other", "x");
     expect(book.suspects()).toBe(false);
     settleNextOf(take(1));
@@ -186,6 +192,59 @@ describe("a run", () => {
       expect(take()).toEqual([[...left.map((index) => rows[index]), late, later]]);
     },
   );
+});
+
+describe("suspects", () => {
+  function addSuspects(...groupMax: readonly (number | undefined)[]): TestRow[] {
+    return groupMax.map((most) => add(undefined, "x", { deaths: 2, groupMax: most }));
+  }
+
+  function takeGroup(max = 10): TestRow[] {
+    return book.take({ max, mergeMax: 10, suspects: true }, T).flat();
+  }
+
+  test("come together, as many as are asked for", () => {
+    const [a, b, c] = addSuspects(undefined, undefined, undefined);
+    expect([takeGroup(2), takeGroup(2), takeGroup(2)]).toEqual([[a, b], [c], []]);
+  });
+
+  test("come in no greater group than each of them may be in", () => {
+    const [a, b, c, d, e, f] = addSuspects(undefined, 3, undefined, 2, 3, 1);
+    expect([takeGroup(), takeGroup(), takeGroup(), takeGroup()]).toEqual([[a, b, c], [d, e], [f], []]);
+  });
+
+  test("leave a lane of which the suspect was removed", () => {
+    const suspect = add("lane", "x", { deaths: 2 });
+    const next = add("lane");
+    book.remove(suspect, T);
+    expect([takeGroup(), take()]).toEqual([[], [[next]]]);
+  });
+});
+
+describe("a job over which a process died once", () => {
+  function takeInto(slots: number): TestRow[] {
+    return book.take({ max: 10, mergeMax: 10, slots }, T).flat();
+  }
+
+  test("is taken only where it begins at once, in its order", () => {
+    const [a, b, c, d] = [add("a"), add("b", "x", { deaths: 1 }), add("c", "x", { deaths: 1 }), add("d")];
+    expect(takeInto(1)).toEqual([a]);
+    expect(takeInto(0)).toEqual([]);
+    expect(takeInto(1)).toEqual([b]);
+    expect(takeInto(1)).toEqual([c, d]);
+  });
+
+  test("is told of as long as others may have to wait with it", () => {
+    expect(book.tried()).toBe(false);
+    add("lane");
+    add("lane", undefined, { deaths: 1 });
+    add("later", undefined, { deaths: 1, runAt: T + 1_000, delayMs: 1_000 });
+    expect(book.tried()).toBe(false);
+    settleNext([done]);
+    expect(book.tried()).toBe(true);
+    settleNext([done]);
+    expect(book.tried()).toBe(false);
+  });
 });
 
 describe("a job that is removed", () => {
@@ -224,6 +283,7 @@ describe("a job that is removed", () => {
   test("may be the last of its lane: the lane is empty then", () => {
     const a = add("lane");
     book.remove(a, T);
+    expect(book.isFree("lane")).toBe(true);
     expect(take()).toEqual([]);
     expect(take()).toEqual([]);
     const b = add("lane");

@@ -109,16 +109,46 @@ describe("what a settlement makes of a running job:", () => {
 
 describe("deaths:", () => {
   test("a process that died over a job counts one attempt and one death, and the job is due at once", () => {
-    const once = orphaned(claimed(failed(1), T));
+    const [once = FRESH] = orphaned([claimed(failed(1), T)]);
     expect(once).toMatchObject({ state: "waiting", attempts: 2, deaths: 1 });
     expect(isDue(once, 0)).toBe(true);
-    expect(orphaned(claimed(once, T))).toMatchObject({ attempts: 3, deaths: 2 });
+    expect(orphaned([claimed(once, T)])).toMatchObject([{ attempts: 3, deaths: 2 }]);
+  });
+
+  /** The process dies over these, which it ran together. */
+  const dieOver = (...all: readonly Progress[]): Progress[] => orphaned(all.map((each) => claimed(each, T)));
+  const [suspect = FRESH] = dieOver(...dieOver(FRESH));
+
+  test("two make a suspect, whatever ran beside it", () => {
+    expect(dieOver(...dieOver(FRESH, FRESH))).toMatchObject([{ deaths: 2 }, { deaths: 2 }]);
+    expect(suspect.groupMax).toBeUndefined();
+  });
+
+  test("a suspect that was alone among its like has a third one, and remains alone", () => {
+    expect(dieOver(suspect, FRESH)).toMatchObject([{ attempts: 3, deaths: 3, groupMax: 1 }, { deaths: 1 }]);
+  });
+
+  test("a group of suspects counts none, and half as many run together from then on", () => {
+    let group = Array.from({ length: 7 }, () => suspect);
+    for (const groupMax of [4, 2, 1]) {
+      group = dieOver(...group);
+      for (const each of group) expect(each).toMatchObject({ deaths: 2, groupMax });
+      group = group.slice(0, groupMax);
+    }
+    expect(group).toMatchObject([{ attempts: 5 }]);
+    expect(dieOver(...group)).toMatchObject([{ deaths: 3, groupMax: 1 }]);
+  });
+
+  test("a group never grows again, whatever it was joined by", () => {
+    const [halved = FRESH] = dieOver(suspect, suspect, suspect, suspect);
+    expect(dieOver(halved, ...Array.from({ length: 9 }, () => suspect))[0]).toMatchObject({ groupMax: 2 });
   });
 
   test.each([{ to: "done" }, { to: "dead", error }, retry(1_000), retry(1_000, false)] satisfies JobOutcome[])(
     "a run that ends, well or badly, sets them to 0: $to",
     (outcome) => {
-      expect(settled(claimed(orphaned(claimed(FRESH, T)), T), outcome, T).deaths).toBe(0);
+      const [halved = FRESH] = dieOver(suspect, suspect);
+      expect(settled(claimed(halved, T), outcome, T)).toMatchObject({ deaths: 0, groupMax: undefined });
     },
   );
 
@@ -132,9 +162,7 @@ describe("deaths:", () => {
   );
 
   test("a release leaves them: the run came to nothing", () => {
-    expect(settled(claimed(orphaned(claimed(FRESH, T)), T), { to: "release" }, T)).toMatchObject({
-      attempts: 1,
-      deaths: 1,
-    });
+    const [halved = FRESH] = dieOver(suspect, suspect);
+    expect(settled(claimed(halved, T), { to: "release" }, T)).toMatchObject({ attempts: 3, deaths: 2, groupMax: 1 });
   });
 });

@@ -23,7 +23,7 @@ export interface Arrival {
   readonly events: readonly Wire[];
 }
 
-export type ArrivalKind = "changes" | "signal" | "tracking" | "booking" | "lifecycle" | "unknown" | "big";
+export type ArrivalKind = "changes" | "signal" | "tracking" | "booking" | "lifecycle" | "unknown" | "many" | "big";
 
 /** Few accounts, resources and records: what comes is to meet what came before. */
 export const ACCOUNTS = [2002, 3003] as const;
@@ -44,6 +44,8 @@ export function makeArrival(dice: Dice, kind: ArrivalKind): Arrival {
   switch (kind) {
     case "changes":
       return { source, ...changes(dice, envelope, { count: dice.int(1, 4), records: 3 }) };
+    case "many":
+      return { source, ...changes(dice, envelope, { count: dice.int(10, 30), records: 60 }) };
     case "big":
       return {
         source,

@@ -18,6 +18,8 @@ export interface Entry {
   state: "waiting" | "running" | "done" | "skipped" | "dead" | "unhandled" | "removed";
   attempts: number;
   deaths: number;
+  /** Of a suspect: it was in a group that died, and is in none with more than half as many. */
+  groupMax: number;
   /** It was kept by a process that died before it was claimed, and may have been marked for it: a death more may be counted, once. */
   isDoubtful: boolean;
   /** What was beside it when the process died over it for the third time. */
@@ -61,6 +63,8 @@ export interface OpenClaim {
   readonly claim: Claim;
   readonly entries: readonly Entry[];
   readonly life: LifeFacts;
+  /** Those of one look at the inbox have the same. */
+  readonly look: object;
   call: Call | undefined;
 }
 

@@ -30,7 +30,7 @@ export function createCalling(books: Books): Calling {
     return open !== undefined && books.claims.has(open.claim) ? open : undefined;
   }
 
-  /** Never two at once in a lane, never more at once than slots, and nothing beside a suspect. */
+  /** Never two at once in a lane, never more at once than slots, and nothing beside suspects but those of their group. */
   function checkCompany(life: LifeFacts, head: Entry): void {
     const others = [...books.calls].filter((call) => call.life === life && call.end === undefined);
     const twin = others.find(({ entries: [one] }) => head.lane !== undefined && one?.lane === head.lane);
@@ -39,11 +39,15 @@ export function createCalling(books: Books): Calling {
     if (slots > limits.concurrency) broken("no more than `concurrency` at once", slots);
     if (others.length + 1 > limits.concurrency + limits.maxStuck)
       broken("no more than `maxStuck` beside them", others.length + 1);
-    const suspect = others.find((call) => call.suspect && !isStuck(call, books));
+    const strangers = others.filter(({ entries: [one] }) => one?.claim?.look !== head.claim?.look);
+    const suspect = strangers.find((call) => call.suspect && !isStuck(call, books));
     if (suspect !== undefined)
       broken("nothing beside a suspect", { job: show(head), suspect: suspect.entries.map(show) });
-    if (head.deaths >= 2 && others.length > 0)
-      broken("a suspect runs alone", { job: show(head), beside: others.map(({ entries: [one] }) => one && show(one)) });
+    if (head.deaths >= 2 && strangers.length > 0)
+      broken("a suspect runs with its like alone", {
+        job: show(head),
+        beside: strangers.map(({ entries: [one] }) => one && show(one)),
+      });
   }
 
   function checkContext(

@@ -57,6 +57,8 @@ function stalled(world: World): readonly string[] {
   if (books.now.mono() - world.faults.failedAt <= AGAIN_MS) return [];
   if (books.backlog.length > 0) return books.backlog.map(({ id }) => `delivery ${id}`);
   const calls = [...books.calls].filter((call) => call.life === life);
+  // Without grace a handler is stuck at once, but for the timer that says so.
+  if (calls.some(({ abortedAt }) => abortedAt === books.now.mono())) return [];
   const stuck = calls.filter((call) => isStuck(call, books)).length;
   const ahead = [...books.claims.values()].filter(({ call }) => call === undefined || call.end !== undefined).length;
   if (stuck > books.limits.maxStuck || calls.length + ahead - stuck >= books.limits.concurrency) return [];

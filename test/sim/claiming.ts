@@ -37,7 +37,9 @@ const LAST_DEATH = 3;
 export function createClaiming(books: Books): Claiming {
   const { broken, now } = books;
 
-  function open(life: LifeFacts, claim: Claim, { limits: { suspects = false }, newest }: Asked): void {
+  function open(life: LifeFacts, claim: Claim, asked: Asked): void {
+    const { newest, limits } = asked;
+    const { suspects = false } = limits;
     const entries: Entry[] = [];
     for (const job of claim.jobs) {
       const entry = books.entries.get(`${job.deliveryId}.${job.entry}.${job.consumer}`);
@@ -67,7 +69,7 @@ export function createClaiming(books: Books): Claiming {
           expected: [entry.attempts, windowStart(entry), entry.deaths],
         });
     }
-    const one: OpenClaim = { claim, entries, life, call: undefined };
+    const one: OpenClaim = { claim, entries, life, look: asked, call: undefined };
     books.claims.set(claim, one);
     for (const entry of entries) entry.claim = one;
   }
@@ -87,6 +89,30 @@ export function createClaiming(books: Books): Claiming {
     const { retry } = head;
     if (retry !== undefined && retry.jumps === now.jumps() && now.wall() < retry.at)
       broken("a retry waits for its time", { job: show(head), early: retry.at - now.wall() });
+  }
+
+  /** Suspects are claimed with nothing beside them, and no more than each may be with; nothing is claimed beside them. */
+  function checkGroup(asked: Asked): void {
+    const standing = [...books.claims.values()];
+    const own = standing.filter(({ look }) => look === asked);
+    const before = standing.filter(({ look, call }) => look !== asked && !isStuck(call, books));
+    if (own.length === 0) return;
+    const [mates, others] = [own, before].map((some) => some.flatMap(({ entries: [head] }) => head ?? [])) as [
+      Entry[],
+      Entry[],
+    ];
+    const isGroup = asked.limits.suspects === true;
+    if (isGroup ? standing.length > own.length : others.some(({ deaths }) => deaths >= SUSPECT_DEATHS))
+      broken("suspects have nothing but their like beside them", {
+        claimed: mates.map(show),
+        beside: others.map(show),
+      });
+    const running = before.filter(({ call }) => call !== undefined && call.end === undefined).length;
+    const slots = Math.max(books.limits.concurrency - running, 0);
+    if (mates.slice(slots).some(({ deaths }) => deaths === 1))
+      broken("after one death it is claimed when it is about to run", { running, claimed: mates.map(show) });
+    const most = Math.min(...mates.map(({ groupMax }) => groupMax));
+    if (isGroup && mates.length > most) broken("a group that died is halved", { group: mates.map(show), most });
   }
 
   function settle(one: OpenClaim, outcomes: readonly JobOutcome[], newest: number): void {
@@ -126,6 +152,7 @@ export function createClaiming(books: Books): Claiming {
         if (!outcome.counted) entry.attempts -= 1;
         entry.state = "waiting";
         entry.deaths = 0;
+        entry.groupMax = Infinity;
         entry.erred = true;
         entry.retry = { at: outcome.at, delayMs: outcome.delayMs, mono: now.mono(), jumps: call?.end?.jumps ?? 0 };
     }
@@ -145,6 +172,7 @@ export function createClaiming(books: Books): Claiming {
       const { max } = asked.limits;
       if (claims.length > max) broken("no more than asked for", { max, got: claims.length });
       for (const claim of claims) open(life, claim, asked);
+      checkGroup(asked);
     },
     settled({ claim, outcomes }, took, newest) {
       const found = books.claims.get(claim);
@@ -159,11 +187,15 @@ export function createClaiming(books: Books): Claiming {
       books.closed.clear();
       for (const entry of books.fresh) entry.isDoubtful = entry.state === "waiting" && entry.claim === undefined;
       books.fresh.clear();
+      const group = running.filter(({ entries: [head] }) => isSuspect(head)).length;
       for (const one of running) {
         books.claims.delete(one.claim);
         for (const entry of one.entries) {
           entry.state = "waiting";
           entry.retry = undefined;
+          const suspect = isSuspect(entry);
+          if (suspect) entry.groupMax = Math.min(entry.groupMax, Math.ceil(group / 2));
+          if (suspect && group > 1) continue;
           entry.deaths += 1;
           if (entry.deaths === LAST_DEATH) entry.company = companyOf(one, running, books);
         }
@@ -171,6 +203,10 @@ export function createClaiming(books: Books): Claiming {
       for (const call of books.calls) if (call.life === life) books.calls.delete(call);
     },
   };
+}
+
+function isSuspect(entry: Entry | undefined): boolean {
+  return (entry?.deaths ?? 0) >= SUSPECT_DEATHS;
 }
 
 /** A death that may have been counted, or not. */

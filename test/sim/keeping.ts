@@ -58,6 +58,7 @@ export function createKeeping(books: Books): Keeping {
       state: isState ? spec : "waiting",
       attempts: 0,
       deaths: 0,
+      groupMax: Infinity,
       isDoubtful: false,
       company: undefined,
       firstAt: undefined,

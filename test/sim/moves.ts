@@ -35,6 +35,8 @@ export async function move(world: World, what: Move, sentBefore: Sent[]): Promis
     case "die":
       trace.note("the process dies");
       return world.die();
+    case "die-often":
+      return dieOften(world);
     case "deploy":
       world.plan = changePlan(dice, world.plan);
       trace.note("a deploy");
@@ -47,6 +49,18 @@ export async function move(world: World, what: Move, sentBefore: Sent[]): Promis
       if (life?.started === true && !life.closing) void life.receiver.idle().then(() => assertIdle(world, life));
       return;
     case "turn":
+  }
+}
+
+/** Process after process dies as soon as it works, over all that it has claimed: a crash loop with a full house. */
+async function dieOften(world: World): Promise<void> {
+  for (let deaths = world.dice.int(2, 4); deaths > 0; deaths -= 1) {
+    if (world.life === undefined || world.life.closing) await world.die();
+    const life = world.life ?? boot(world);
+    if (!life.started) start(world, life);
+    await world.turns();
+    world.trace.note("the process dies, as the one before it");
+    await world.die();
   }
 }
 

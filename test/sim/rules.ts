@@ -38,7 +38,7 @@ export function judge(books: Books, open: OpenClaim, outcomes: readonly JobOutco
   const size = callSize(entries, life.plan);
   const spec = specFor(life.plan, head.consumer, head.wire);
   if (tos.every((to) => to === "release")) {
-    if (!life.closing) broken("given back at a close only", show(head));
+    if (!life.closing && !hasSuspects(books)) broken("given back at a close only, or for suspects", show(head));
   } else if (tos[0] === "unhandled") {
     if (spec !== undefined || tos.some((to, index) => to !== (index < size ? "unhandled" : "release")))
       broken("unhandled where its handler is gone", { job: show(head), tos });
@@ -49,6 +49,11 @@ export function judge(books: Books, open: OpenClaim, outcomes: readonly JobOutco
   } else {
     broken("settled without a call", { job: show(head), tos });
   }
+}
+
+/** There are some, or were. */
+function hasSuspects({ entries, suspectsLeft }: Books): boolean {
+  return suspectsLeft || [...entries.values()].some(({ deaths, state }) => deaths >= 2 && state === "waiting");
 }
 
 interface Ended {

@@ -15,7 +15,7 @@ export interface Temper {
 }
 
 /** What can happen next. */
-export type Move = "arrive" | "again" | "pass" | "jump" | "die" | "deploy" | "by-hand" | "idle" | "turn";
+export type Move = "arrive" | "again" | "pass" | "jump" | "die" | "die-often" | "deploy" | "by-hand" | "idle" | "turn";
 
 export function makeTemper(dice: Dice): Temper {
   const concurrency = dice.pick([1, 2, 3, 3, 5, 10]);
@@ -45,6 +45,7 @@ const MOVES: Readonly<Record<Move, number>> = {
   pass: 8,
   jump: 1,
   die: 1,
+  "die-often": 0.3,
   deploy: 1,
   "by-hand": 1,
   idle: 0.5,
@@ -58,5 +59,6 @@ const ARRIVALS: Readonly<Record<ArrivalKind, number>> = {
   booking: 2,
   lifecycle: 1,
   unknown: 1,
+  many: 1,
   big: 0,
 };

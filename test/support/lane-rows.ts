@@ -1,15 +1,15 @@
 import type { LaneRow } from "../../src/inbox/lane-book.ts";
 import type { JobOutcome } from "../../src/inbox/claims.ts";
-import { claimed, FRESH, settled } from "../../src/inbox/state.ts";
+import { claimed, FRESH, settled, type Progress } from "../../src/inbox/state.ts";
 
 export type TestRow = LaneRow;
 
 let lastId = 0;
 
 /** A waiting job with nothing but what a lane book needs. */
-export function laneRow(lane: string | undefined, mergeKey?: string, deaths = 0): TestRow {
+export function laneRow(lane: string | undefined, mergeKey?: string, died: Partial<Progress> = {}): TestRow {
   lastId += 1;
-  return { id: lastId, lane, mergeKey, progress: { ...FRESH, deaths }, next: undefined, place: undefined };
+  return { id: lastId, lane, mergeKey, progress: { ...FRESH, ...died }, next: undefined, place: undefined };
 }
 
 /** What an inbox does to the rows of a run before it gives them back. */

@@ -34,7 +34,6 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
   "The next events of a delivery that was kept before.",
   "How much to claim.",
   "Jobs in a run.",
-  "Only jobs over which the process died twice; else none of them.",
   "What a claim found.",
   "Some that are due come only when asked for: see ClaimLimits.suspects.",
   "It is its own token.",

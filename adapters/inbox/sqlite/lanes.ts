@@ -127,7 +127,7 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
       book.append(row, now);
     },
     turn: marker.turn,
-    foresee: (job) => (job.lane === undefined || book.isFree(job.lane)) && marker.foresee(job),
+    foresee: (job) => (job.lane === undefined || book.isFree(job.lane)) && !book.tried() && marker.foresee(job), // else it may have to wait
     made: marker.made,
     hold: rows.hold,
     take(limits, now) {

@@ -91,6 +91,7 @@ export type KeptRecord = readonly [
 interface ProgressRecord {
   readonly attempts: number;
   readonly deaths: number;
+  readonly groupMax: number | null;
   readonly firstAttemptAt: number | null;
   readonly runAt: number;
   readonly delayMs: number;
@@ -148,7 +149,15 @@ export type LoadedJob = readonly [
 ];
 
 /** Of one that was never tried. */
-export const FRESH_ROW = { attempts: 0, deaths: 0, firstAttemptAt: null, runAt: 0, delayMs: 0, error: null };
+export const FRESH_ROW = {
+  attempts: 0,
+  deaths: 0,
+  groupMax: null,
+  firstAttemptAt: null,
+  runAt: 0,
+  delayMs: 0,
+  error: null,
+};
 
 /** To the commit thread. */
 export type ToThread = { readonly type: "batch"; readonly batch: Batch } | { readonly type: "close" };

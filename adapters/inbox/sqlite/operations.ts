@@ -86,7 +86,7 @@ export function createOperations(
       `SELECT max(id) AS last, json_group_array(json_array(
          id, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
          CASE WHEN attempts > 0 OR deaths > 0 OR run_at > 0 OR error IS NOT NULL THEN json_object('attempts', attempts,
-           'deaths', deaths, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) END
+           'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) END
        )) AS jobs FROM (SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
     ),
     unhandled: db.prepare(

@@ -35,17 +35,20 @@ export function createOwnership(db: DatabaseSync, counters: Counters): Ownership
     running: db.prepare("SELECT running FROM owner"),
     mark: db.prepare("UPDATE owner SET running = ?"),
     raise: db.prepare("UPDATE owner SET epoch = epoch + 1 RETURNING epoch"),
-    // From the third death on it is only claimed to be buried, which is no attempt.
+    group: db.prepare(
+      "SELECT count(*) AS size FROM json_each(?) JOIN job ON job.id = CAST(key AS INTEGER) WHERE deaths >= 2",
+    ),
+    // What the rules call claimed and orphaned. From the third death on it is only claimed to be buried, which is no attempt.
     orphan: db.prepare(
-      `UPDATE job SET attempts = attempts + (deaths < 3), deaths = deaths + 1, first_attempt_at = coalesce(first_attempt_at, ?),
-         run_at = 0, delay_ms = 0 WHERE id = ?`,
+      `UPDATE job SET attempts = attempts + (deaths < 3), deaths = deaths + (deaths < 2 OR :size = 1),
+         group_max = CASE WHEN deaths >= 2 THEN min(coalesce(group_max, :half), :half) END,
+         first_attempt_at = coalesce(first_attempt_at, :claimedAt), run_at = 0, delay_ms = 0 WHERE id = :id`,
     ),
   };
 
   const { sweepWindows } = createWindowTable(db);
 
-  const marked = (): Record<string, number> =>
-    JSON.parse(String(sql.running.get()?.["running"])) as Record<string, number>;
+  const marked = (): string => String(sql.running.get()?.["running"]);
 
   /** Made by this transaction. */
   let foreseen: number[] = [];
@@ -72,7 +75,11 @@ export function createOwnership(db: DatabaseSync, counters: Counters): Ownership
     epoch: current,
     mark,
     takeOver() {
-      for (const [id, claimedAt] of Object.entries(marked())) sql.orphan.run(claimedAt, Number(id));
+      const text = marked();
+      const size = Number(sql.group.get(text)?.["size"]);
+      const half = Math.ceil(size / 2);
+      for (const [id, claimedAt] of Object.entries(JSON.parse(text) as Record<string, number>))
+        sql.orphan.run({ size, half, claimedAt, id: Number(id) });
       mark({ count: 0, text: "{}", at: 0 });
       sweepWindows();
       return Number(sql.raise.get()?.["epoch"]);

@@ -45,9 +45,9 @@ function toJobRecord(job: NewJob, foresee: Foresee): JobRecord {
 
 /** What a settlement makes of a job that is not done. */
 export function toOtherRecord(id: number, progress: Progress): OtherRecord {
-  const { state, attempts, deaths, firstAttemptAt = null, runAt, delayMs, settledAt = 0 } = progress;
+  const { state, attempts, deaths, groupMax = null, firstAttemptAt = null, runAt, delayMs, settledAt = 0 } = progress;
   const error = progress.error === undefined ? null : JSON.stringify(progress.error);
   return state === "dead" || state === "unhandled"
     ? { id, to: state, attempts, error, settledAt }
-    : { id, to: "waiting", attempts, deaths, firstAttemptAt, runAt, delayMs, error };
+    : { id, to: "waiting", attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error };
 }

@@ -55,9 +55,9 @@ export function toRow(job: JobRow, held?: Held): Row {
 /** The same of one that was loaded. */
 export function fromLoaded(job: LoadedJob): Row {
   const [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, progress] = job;
-  const { attempts, deaths, firstAttemptAt, runAt, delayMs, error } = progress ?? FRESH_ROW;
+  const { attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error } = progress ?? FRESH_ROW;
   const origin = { id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf };
-  return toRow({ ...origin, attempts, deaths, firstAttemptAt, runAt, delayMs, error });
+  return toRow({ ...origin, attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error });
 }
 
 /** @param delivery where the row holds none */
@@ -82,12 +82,13 @@ export function toClaimed(row: Row, delivery: Delivery | undefined): ClaimedJob 
 }
 
 /** Most are fresh, and share one. */
-function toProgress({ attempts, deaths, firstAttemptAt, runAt, delayMs, error }: JobRow): Progress {
+function toProgress({ attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error }: JobRow): Progress {
   if (attempts === 0 && deaths === 0 && error === null && runAt === 0) return FRESH;
   return {
     ...FRESH,
     attempts,
     deaths,
+    groupMax: groupMax ?? undefined,
     runAt,
     delayMs,
     firstAttemptAt: firstAttemptAt ?? undefined,

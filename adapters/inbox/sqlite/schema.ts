@@ -30,7 +30,7 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE job (
     id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL, entry INTEGER NOT NULL, type TEXT NOT NULL, consumer TEXT NOT NULL,
     lane TEXT, merge_key TEXT, received_at INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
-    first_attempt_at INTEGER, run_at INTEGER NOT NULL DEFAULT 0, delay_ms INTEGER NOT NULL DEFAULT 0, error TEXT, replay_of INTEGER
+    group_max INTEGER, first_attempt_at INTEGER, run_at INTEGER NOT NULL DEFAULT 0, delay_ms INTEGER NOT NULL DEFAULT 0, error TEXT, replay_of INTEGER
   );
 
   -- What a lane has inherited: when the first attempt was of a job that died of its window, for those up to an id that waited behind it.

@@ -7,7 +7,7 @@ import { createWindowTable } from "./window-table.ts";
 export function settleWriter(db: DatabaseSync, counters: Counters): (record: SettleRecord) => void {
   const remove = db.prepare("DELETE FROM job WHERE id = ?");
   const retry = db.prepare(
-    "UPDATE job SET attempts = ?, deaths = ?, first_attempt_at = ?, run_at = ?, delay_ms = ?, error = ? WHERE id = ?",
+    "UPDATE job SET attempts = ?, deaths = ?, group_max = ?, first_attempt_at = ?, run_at = ?, delay_ms = ?, error = ? WHERE id = ?",
   );
   const bury = db.prepare(
     `INSERT OR IGNORE INTO dead
@@ -27,8 +27,8 @@ export function settleWriter(db: DatabaseSync, counters: Counters): (record: Set
     for (const id of done) end(id);
     for (const other of others) {
       if (other.to === "waiting") {
-        const { attempts, deaths, firstAttemptAt, runAt, delayMs, error, id } = other;
-        retry.run(attempts, deaths, firstAttemptAt, runAt, delayMs, error, id);
+        const { attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error, id } = other;
+        retry.run(attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error, id);
         continue;
       }
       const { id, to, attempts, error, settledAt } = other;

@@ -29,7 +29,7 @@ export async function compareAll(inbox: WorkingInbox, plain: PlainInbox, now: nu
 
 /** What a claim gave is what may be claimed, and all of it where there is room; the specification follows it. */
 export function compareClaims(
-  { claims, nextDueAt, suspects }: Claimed,
+  { claims, ...rest }: Claimed,
   plain: PlainInbox,
   { limits, now }: { readonly limits: ClaimLimits; readonly now: number },
 ): PlainJob[][] {
@@ -49,9 +49,26 @@ export function compareClaims(
     return run;
   });
   const left = heads.filter((head) => head.state === "waiting" && isPlainlyDue(head, now));
-  if (claims.length < limits.max) assert.equal(left.length, 0, `${idsOf(left)} could be claimed, and did not come`);
-  compareRest({ nextDueAt, suspects }, plain, now);
+  if (limits.suspects === true) compareGroup(runs.flat(), left, limits.max);
+  else compareOrder(runs, left, limits);
+  compareRest(rest, plain, now);
   return runs;
+}
+
+/** Those over which the process died once are among the first, or wait with others. */
+function compareOrder(runs: readonly PlainJob[][], left: readonly PlainJob[], { max, slots = max }: ClaimLimits): void {
+  const late = runs.slice(slots).flatMap(([head]) => (head?.deaths === 1 ? head : []));
+  assert.equal(late.length, 0, `${idsOf(late)} came behind the first ${slots}, and the process died once over it`);
+  const mayWait = runs.length >= slots && left.some(({ deaths }) => deaths === 1);
+  if (runs.length < max && !mayWait) assert.equal(left.length, 0, `${idsOf(left)} could be claimed, and did not come`);
+}
+
+/** Suspects come together, as many as may. */
+function compareGroup(group: readonly PlainJob[], left: readonly PlainJob[], max: number): void {
+  const most = Math.min(max, ...group.map(({ groupMax }) => groupMax));
+  assert.ok(group.length <= most, `${group.length} suspects came together, at most ${most} may`);
+  const more = left.filter(({ groupMax }) => group.length < Math.min(most, groupMax));
+  if (more.length > 0 && more.length === left.length) assert.fail(`${idsOf(more)} could come along, and did not`);
 }
 
 function compareRun({ jobs }: Claim, run: readonly PlainJob[], now: number): void {

@@ -51,10 +51,11 @@ export async function expand({ inbox, plain, bench }: Course, { max, part }: Ste
   assert.deepEqual(await inbox.expand(whole), nothing, "what is expanded already makes nothing");
 }
 
-export async function claim(at: Course, limits: Pick<StepOf<"claim">, "max" | "mergeMax" | "suspects">): Promise<void> {
-  const { max, mergeMax, suspects } = limits;
-  const claimed = await at.inbox.claim({ max, mergeMax, suspects });
-  const runs = compareClaims(claimed, at.plain, { limits: { max, mergeMax, suspects }, now: at.bench.clock.now() });
+export async function claim(at: Course, limits: Omit<StepOf<"claim">, "do">): Promise<void> {
+  const { max, mergeMax, slots, suspects } = limits;
+  const asked = { max, mergeMax, slots, suspects };
+  const claimed = await at.inbox.claim(asked);
+  const runs = compareClaims(claimed, at.plain, { limits: asked, now: at.bench.clock.now() });
   for (const [index, each] of claimed.claims.entries())
     at.held.push({ claim: each, run: runs[index] ?? [], stands: true });
 }

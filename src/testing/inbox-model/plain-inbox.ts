@@ -135,7 +135,7 @@ export function createPlainInbox(dedupeWindowMs: number): PlainInbox {
       plain.jobs = plain.jobs.filter((job) => !gone(job));
     },
     die() {
-      for (const job of plain.jobs) if (job.state === "running") orphanPlainly(job);
+      orphanPlainly(plain.jobs.filter(({ state }) => state === "running"));
     },
     look(now) {
       for (const job of plain.jobs) if (job.state === "waiting" && isPlainlyDue(job, now)) job.wasDue = true;

@@ -17,6 +17,8 @@ export interface PlainJob {
   state: JobState;
   attempts: number;
   deaths: number;
+  /** Of a suspect: in no greater group. */
+  groupMax: number;
   firstAttemptAt: number | undefined;
   /** 0: at once. */
   runAt: number;
@@ -43,6 +45,7 @@ export function plainJob(fields: PlainJobFields): PlainJob {
     id: undefined,
     attempts: 0,
     deaths: 0,
+    groupMax: Infinity,
     firstAttemptAt: undefined,
     runAt: 0,
     delayMs: 0,
@@ -78,7 +81,7 @@ export function settlePlainly(job: PlainJob, outcome: JobOutcome, now: number): 
       job.state = "done";
       return;
     case "dead":
-      Object.assign(job, { state: "dead", deaths: 0, error: outcome.error, settledAt: now });
+      Object.assign(job, { state: "dead", deaths: 0, groupMax: Infinity, error: outcome.error, settledAt: now });
       return;
     case "unhandled":
       Object.assign(job, job.before, { state: "unhandled", settledAt: now });
@@ -88,12 +91,20 @@ export function settlePlainly(job: PlainJob, outcome: JobOutcome, now: number): 
       return;
     case "retry":
       if (!outcome.counted) job.attempts = job.before.attempts;
-      Object.assign(job, { state: "waiting", deaths: 0, error: outcome.error });
+      Object.assign(job, { state: "waiting", deaths: 0, groupMax: Infinity, error: outcome.error });
       Object.assign(job, { runAt: outcome.at, delayMs: outcome.delayMs });
   }
 }
 
-/** The process that ran it is gone. */
-export function orphanPlainly(job: PlainJob): void {
-  Object.assign(job, { state: "waiting", deaths: job.deaths + 1, runAt: 0, delayMs: 0, wasDue: false });
+/** The process that ran them is gone. */
+export function orphanPlainly(jobs: readonly PlainJob[]): void {
+  const group = jobs.filter(isPlainlySuspect);
+  for (const job of group) {
+    if (group.length === 1) job.deaths += 1;
+    job.groupMax = Math.min(job.groupMax, Math.ceil(group.length / 2));
+  }
+  for (const job of jobs) {
+    if (!group.includes(job)) job.deaths += 1;
+    Object.assign(job, { state: "waiting", runAt: 0, delayMs: 0, wasDue: false });
+  }
 }

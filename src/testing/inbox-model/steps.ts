@@ -17,7 +17,13 @@ export type OutcomeToGive = "done" | "dead" | "over" | "release" | "unhandled" |
 export type Step =
   | { readonly do: "keep"; readonly deliveries: readonly DeliveryToKeep[] }
   | { readonly do: "expand"; readonly max: number; readonly part: boolean }
-  | { readonly do: "claim"; readonly max: number; readonly mergeMax: number; readonly suspects: boolean }
+  | {
+      readonly do: "claim";
+      readonly max: number;
+      readonly mergeMax: number;
+      readonly slots?: number;
+      readonly suspects: boolean;
+    }
   /** Claims by their place among all that were ever had, those that stand first: late ones too, and the same one twice. */
   | { readonly do: "settle"; readonly claims: readonly number[]; readonly outcomes: readonly OutcomeToGive[] }
   | { readonly do: "replay" | "drop" | "reopen"; readonly jobs: readonly number[] }
@@ -71,7 +77,7 @@ export function walksOf(fc: typeof FastCheck, length: number): Arbitrary<readonl
     ),
     fc.constantFrom(0, 1, 500, 999, 3_000),
   );
-  const limits = { max: fc.integer({ min: 0, max: 4 }), mergeMax: fc.integer({ min: 1, max: 4 }) };
+  const limits = { max: fc.integer({ min: 0, max: 4 }), mergeMax: fc.integer({ min: 1, max: 4 }), slots: fc.nat(3) };
 
   const step: Arbitrary<Step> = fc.oneof(
     weighted(16, { do: fc.constant("keep" as const), deliveries: fc.array(delivery, { minLength: 1, maxLength: 3 }) }),

@@ -1,25 +1,19 @@
 import assert from "node:assert/strict";
-import type { Claim } from "../../inbox/claims.ts";
-import type { WorkingInbox } from "../../inbox/port.ts";
-import type { InboxBench, InboxPromises } from "./bench.ts";
+import type { InboxPromises } from "./bench.ts";
 import { mail, one } from "./deliveries.ts";
-import { claimAll, claimOne, dead, done, keepAll, recordsOf, release, retry, settleAll } from "./verbs.ts";
-
-/** The process dies that many times over what is claimed, each time everything; the inbox as the last successor has it. */
-async function die(bench: InboxBench, times: number): Promise<WorkingInbox> {
-  let { inbox } = bench;
-  for (let time = 0; time < times; time += 1) {
-    await claimAll(inbox, { mergeMax: 10 });
-    await claimAll(inbox, { suspects: true });
-    inbox = await bench.succeed();
-  }
-  return inbox;
-}
-
-/** Attempts and deaths of each job of some claims. */
-function countsOf(claims: readonly Claim[]): number[][] {
-  return claims.flatMap(({ jobs }) => jobs.map(({ attempt, deaths }) => [attempt, deaths]));
-}
+import {
+  claimAll,
+  claimOne,
+  countsOf,
+  dead,
+  die,
+  done,
+  keepAll,
+  recordsOf,
+  release,
+  retry,
+  settleAll,
+} from "./verbs.ts";
 
 export const dying: InboxPromises = {
   "deaths: How often the process died while it was claimed, since it last ended: each counted one attempt, too.": {
@@ -101,45 +95,6 @@ export const dying: InboxPromises = {
         assert.deepEqual(countsOf([claim]), [[3, 3]]);
         await settleAll(successor, claim, release);
       }
-    },
-  },
-
-  "claim: A job over which the process died twice comes only when asked for, without a run.": {
-    "it does not come by itself, and claim says that there is one": async (bench) => {
-      await keepAll(bench.inbox, mail(["a"]));
-      const successor = await die(bench, 2);
-      await keepAll(successor, mail(["b"]));
-      const { claims, suspects } = await successor.claim({ max: 10, mergeMax: 10 });
-      assert.deepEqual([recordsOf(claims), suspects], [[["b"]], true]);
-    },
-
-    "asked for, it comes without the run behind it, and nothing else does": async (bench) => {
-      await keepAll(bench.inbox, mail([one("a", "x"), one("b", "x")]));
-      const successor = await die(bench, 2);
-      await keepAll(successor, mail([one("c", "x"), "d"]));
-      const { claims, suspects } = await successor.claim({ max: 10, mergeMax: 10, suspects: true });
-      assert.deepEqual([recordsOf(claims), suspects], [[["a"]], false]);
-      assert.deepEqual(countsOf(claims), [[3, 2]]);
-    },
-
-    "it ends the run in front of it": async (bench) => {
-      await keepAll(bench.inbox, mail([one("a", "x"), one("b", "x")]));
-      const successor = await die(bench, 2);
-      const [claim] = await claimAll(successor, { suspects: true });
-      assert.ok(claim !== undefined);
-      await settleAll(successor, claim, retry(bench, 0)); // its run ended: it is none any more, b still is one
-      assert.deepEqual(recordsOf([await claimOne(successor, 10)]), [["a"]]);
-    },
-
-    "its lane waits behind it": async (bench) => {
-      await keepAll(bench.inbox, mail([one("a")]));
-      const successor = await die(bench, 2);
-      await keepAll(successor, mail([one("b")]));
-      assert.deepEqual(await claimAll(successor), []);
-      const [claim] = await claimAll(successor, { suspects: true });
-      assert.ok(claim !== undefined);
-      await settleAll(successor, claim, dead(bench));
-      assert.deepEqual(recordsOf([await claimOne(successor)]), [["b"]]);
     },
   },
 

@@ -15,6 +15,7 @@ import { replaying } from "./replaying.ts";
 import { settling } from "./settling.ts";
 import { subscriptions, subscriptionsAfterACrash } from "./subscriptions.ts";
 import { succeeding } from "./succeeding.ts";
+import { suspecting } from "./suspecting.ts";
 import { tombstones } from "./tombstones.ts";
 
 /** What every inbox promises: the port, sentence by sentence. */
@@ -37,4 +38,9 @@ export const promises: InboxPromises = {
 };
 
 /** What a successor finds after the process that worked has died. */
-export const promisesAfterACrash: InboxPromises = { ...dying, ...succeeding, ...subscriptionsAfterACrash };
+export const promisesAfterACrash: InboxPromises = {
+  ...dying,
+  ...suspecting,
+  ...succeeding,
+  ...subscriptionsAfterACrash,
+};

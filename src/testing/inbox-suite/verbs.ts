@@ -37,6 +37,22 @@ export async function settleAll(inbox: WorkingInbox, claim: Claim, ...outcomes: 
   assert.deepEqual(await inbox.settle([{ claim, outcomes }]), [true], "settle of a claim that stands says true");
 }
 
+/** The process dies that many times over what is claimed, each time everything; the inbox as the last successor has it. */
+export async function die(bench: InboxBench, times: number): Promise<WorkingInbox> {
+  let { inbox } = bench;
+  for (let time = 0; time < times; time += 1) {
+    await claimAll(inbox, { mergeMax: 10 });
+    await claimAll(inbox, { suspects: true });
+    inbox = await bench.succeed();
+  }
+  return inbox;
+}
+
+/** Attempts and deaths of each job of some claims. */
+export function countsOf(claims: readonly Claim[]): number[][] {
+  return claims.flatMap(({ jobs }) => jobs.map(({ attempt, deaths }) => [attempt, deaths]));
+}
+
 export const done: JobOutcome = { to: "done" };
 export const release: JobOutcome = { to: "release" };
 export const unhandled: JobOutcome = { to: "unhandled" };
