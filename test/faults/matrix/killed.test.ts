@@ -4,9 +4,11 @@ import { patiently, type Mortal } from "./mortal.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { readJournal } from "./journal.ts";
 import { report, rounds } from "./rounds.ts";
-import { conclude, drained } from "./verdict.ts";
+import { conclude, drained, survives } from "./verdict.ts";
 
 const ROUNDS = rounds(200);
+/** Until one of ten suspects is alone. */
+const GROUP_DEATHS = 4;
 
 test(
   `row 1: SIGKILL at random under load, ${ROUNDS} times: one to three processes receive, one works and is killed as often as the others`,
@@ -99,7 +101,7 @@ test("row 11: a worker that is stopped for long and goes on: nobody works meanwh
   await conclude(fleet, service, { row: "row 11, stopped", tried: { "stopped ms": stopMs }, worker: standby });
 });
 
-test("row 13: a delivery that kills its process each time is dead after three deaths, and no neighbour dies with it", async () => {
+test("row 13: a delivery that kills its process each time is dead after a death alone, and no neighbour dies with it", async () => {
   const { fleet, service } = createWorld();
   const times = rounds(10);
   const poison: string[] = [];
@@ -114,19 +116,22 @@ test("row 13: a delivery that kills its process each time is dead after three de
       ...(["tracking", "calendar", "booking"] as const).map((kind) => makeDelivery(kind, { lane: 50 })),
     ];
     const sent = Promise.all(sending.map((delivery) => service.deliver(delivery)));
-    for (let deaths = 0; deaths < 3; deaths += 1) {
+    // It may be dead again before it has said anything.
+    do {
       await endsWith(worker, "SIGKILL");
-      // It may be dead again before it has said anything.
       worker = fleet.start();
-    }
+    } while (!(await survives(worker)));
     await sent;
-    await worker.says(/^works/m);
     await drained(worker);
     await endWell(worker);
   }
   const { dead } = await conclude(fleet, service, { row: "row 13", tried: { poison: times } });
   expect(dead.map(({ name }) => name).toSorted()).toEqual(poison.toSorted());
-  for (const name of poison) expect(startsOf(fleet.journal, [name.replace(".0", "")])).toHaveLength(3);
+  for (const name of poison) {
+    const starts = startsOf(fleet.journal, [name.replace(".0", "")]).length;
+    expect(starts).toBeGreaterThanOrEqual(3);
+    expect(starts).toBeLessThanOrEqual(3 + GROUP_DEATHS);
+  }
 });
 
 test("pairs that are sent one after the other to different processes run in the order sent", async () => {

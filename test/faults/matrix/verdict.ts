@@ -46,6 +46,18 @@ export async function drained(worker: Mortal): Promise<void> {
   }, 300_000);
 }
 
+/** It works, and drains its inbox; false where it dies instead. */
+export function survives(worker: Mortal): Promise<boolean> {
+  const well = worker.says(/^works/m).then(() => drained(worker));
+  return Promise.race([
+    worker.ended.then(() => false),
+    well.then(
+      () => true,
+      () => new Promise<never>(() => {}), // it cannot be asked any more
+    ),
+  ]);
+}
+
 async function inspect(fleet: Fleet, service: Service, { row, tried, replays }: ConcludeOptions): Promise<Verdict> {
   const { sent } = service;
   expect(existsSync(`${fleet.file}-wal`), "the file stands alone").toBe(false);
