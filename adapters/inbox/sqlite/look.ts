@@ -7,7 +7,6 @@ import { createCounters, type Counts } from "./counters.ts";
 import { kindOfFile, type FileKind } from "./file-kind.ts";
 import { freeBytes } from "./free-bytes.ts";
 import { isLocked } from "./is-locked.ts";
-import { openToLook, type LookedAt } from "./open-to-look.ts";
 import { CODE, primaryCode } from "./result-codes.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { toStorageError } from "./to-storage-error.ts";
@@ -47,8 +46,8 @@ export function lookAtFile(file: string): FileFacts {
     throw new StorageError("inbox-missing", `There is no file ${file}.`, {
       fix: "Name the file that the receiver was given: sqliteInbox(file).",
     });
-  if (!found.isFile() || kindIn(file) !== "inbox") throw notAnInbox(file);
   const path = realpathSync(file);
+  if (!found.isFile() || kindIn(path) !== "inbox") throw notAnInbox(file);
   return reading(file, (db) => {
     const schemaVersion = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
     assertReadable(schemaVersion, file);
@@ -97,16 +96,14 @@ function kindIn(file: string): FileKind {
 }
 
 function reading<T>(file: string, read: (db: DatabaseSync) => T): T {
-  let looked: LookedAt | undefined;
+  let db: DatabaseSync | undefined;
   try {
-    looked = openToLook(file, PATIENCE_MS);
-    const found = read(looked.db);
-    looked.assertUnchanged();
-    return found;
+    db = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS });
+    return read(db);
   } catch (error) {
     throw toLookError(error, file);
   } finally {
-    looked?.db.close();
+    db?.close();
   }
 }
 
@@ -119,12 +116,6 @@ export function toLookError(error: unknown, file: string): unknown {
       return new StorageError("file-busy", `Another process has ${file} for itself.`, {
         cause: error,
         fix: "The SQLite of its Node has a bug with several processes on one file: run Node 22.23, 24.15 or newer there, or stop it first.",
-      });
-    case CODE.readonly:
-    case CODE.cannotOpen:
-      return new StorageError("file-forbidden", `${file} cannot be read by this user.`, {
-        cause: error,
-        fix: "Run this as the user of the receiver, or give this user the right to read the file and those of the same name beside it.",
       });
     case CODE.error: // no such table
     case CODE.notADatabase:
