@@ -2,7 +2,7 @@ import { UsageError } from "../errors.ts";
 import { kindOf } from "../kind-of.ts";
 
 /** So much of a reason is kept, and logged, in characters. */
-export const MAX_REASON_CHARACTERS = 1_000;
+const MAX_REASON_CHARACTERS = 1_000;
 
 /**
  * The reason for unsubscribing, which is kept with a tombstone and told with each of its 422.

@@ -1,12 +1,13 @@
 import { realpathSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../../../src/adapter.ts";
 import { toTaskError } from "./batch.ts";
 import { createCounters, type Counts } from "./counters.ts";
 import { kindOfFile, type FileKind } from "./file-kind.ts";
 import { freeBytes } from "./free-bytes.ts";
 import { isLocked } from "./is-locked.ts";
+import { openToLook, type LookedAt } from "./open-to-look.ts";
 import { CODE, primaryCode } from "./result-codes.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { toStorageError } from "./to-storage-error.ts";
@@ -91,19 +92,24 @@ function kindIn(file: string): FileKind {
   try {
     return kindOfFile(file, PATIENCE_MS);
   } catch (error) {
+    const code = primaryCode(error);
+    // Why it cannot be opened, the look itself tells.
+    if (code === CODE.readonly || code === CODE.cannotOpen) return "inbox";
     throw toLookError(error, file);
   }
 }
 
 function reading<T>(file: string, read: (db: DatabaseSync) => T): T {
-  let db: DatabaseSync | undefined;
+  let looked: LookedAt | undefined;
   try {
-    db = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS });
-    return read(db);
+    looked = openToLook(file, PATIENCE_MS);
+    const found = read(looked.db);
+    looked.assertUnchanged();
+    return found;
   } catch (error) {
     throw toLookError(error, file);
   } finally {
-    db?.close();
+    looked?.db.close();
   }
 }
 
@@ -116,6 +122,12 @@ export function toLookError(error: unknown, file: string): unknown {
       return new StorageError("file-busy", `Another process has ${file} for itself.`, {
         cause: error,
         fix: "The SQLite of its Node has a bug with several processes on one file: run Node 22.23, 24.15 or newer there, or stop it first.",
+      });
+    case CODE.readonly:
+    case CODE.cannotOpen:
+      return new StorageError("file-forbidden", `${file} cannot be read by this user.`, {
+        cause: error,
+        fix: "Run this as the user of the receiver, or give this user the right to read the file and those of the same name beside it.",
       });
     case CODE.error: // no such table
     case CODE.notADatabase:

@@ -90,7 +90,7 @@ test("a settle of an owner that was relieved ends no job", () => {
   const before = jobs();
   expect(before).toMatchObject([{ value: { last: 2 } }]);
   run([TAKE_OVER]);
-  const progress = { attempts: 1, deaths: 0, firstAttemptAt: 1, runAt: 9, delayMs: 8, error: null };
+  const progress = { attempts: 1, deaths: 0, firstAttemptAt: 1, runAt: 9, delayMs: 8, error: null, groupMax: null };
   const records: readonly SettleRecord[] = [
     { done: [2], others: [], windows: [] },
     { done: [], others: [{ id: 2, to: "dead", attempts: 1, error: null, settledAt: 1 }], windows: [] },
