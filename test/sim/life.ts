@@ -86,8 +86,9 @@ export function createLife({ number, plan, inbox, clock, limits, handle, onDead 
     },
   };
   for (const spec of plan) {
-    receiver.on(spec.names as EventName[], (event, ctx) => handle(life, spec, { event, ctx }), {
-      ...spec,
+    const { names, ...options } = spec;
+    receiver.on(names as EventName[], (event, ctx) => handle(life, spec, { event, ctx }), {
+      ...options,
       lane: toLane(spec),
     });
   }

@@ -1,4 +1,3 @@
-import { readlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { FileError, PERMIT } from "./file-error.ts";
@@ -28,7 +27,7 @@ const SAFE_WITH_SEVERAL = [3, 51, 3] as const;
 /**
  * Opens the file of an inbox, and makes it where there is none.
  * @throws FileError `network-file-system`, `not-an-inbox`, `pragma-refused`, `schema-newer`, `name-differs`, `file-busy`, `file-corrupt`,
- * `file-forbidden`, `link-dangling`, `folder-missing`, `too-many-files`, `disk-full`
+ * `file-forbidden`, `folder-missing`, `too-many-files`, `disk-full`
  */
 export function openFile(file: string, name: string, options: OpenOptions = {}): DatabaseSync {
   const { isSuspect = false, timeoutMs = 5_000, version = ownVersion(), found = () => {} } = options;
@@ -115,11 +114,6 @@ function toFileError(error: unknown, file: string): unknown {
   switch (code) {
     case "ENOENT":
     case "ENOTDIR":
-      if (targetOf(file) !== undefined)
-        return new FileError("link-dangling", `${file} is a link to ${targetOf(file)}, which is not there.`, {
-          cause: error,
-          fix: "Make the folder or the file that it points to, or point it to one that is there; the inbox makes no file behind a link.",
-        });
       return new FileError("folder-missing", `There is no folder ${dirname(file)} for the inbox file.`, {
         cause: error,
         fix: "Make it first; the inbox makes its files, and no folders.",
@@ -133,14 +127,5 @@ function toFileError(error: unknown, file: string): unknown {
       return new FileError("disk-full", `There is no room for ${file}: ${code}.`, { cause: error, fix: "Make room." });
     default:
       return error;
-  }
-}
-
-/** Where a link points to; undefined for what is none. */
-function targetOf(file: string): string | undefined {
-  try {
-    return readlinkSync(file);
-  } catch {
-    return undefined;
   }
 }

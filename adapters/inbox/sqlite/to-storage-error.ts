@@ -67,7 +67,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   "file-corrupt",
   "file-forbidden",
   "file-replaced",
-  "link-dangling",
   "folder-missing",
   "too-many-files",
   "disk-full",

@@ -1,14 +1,5 @@
 import { spawn } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
@@ -101,17 +92,6 @@ describe("an inbox is refused, with the path and the fix,", () => {
     });
     writeFileSync(folder, "");
     expect(await refusal(join(folder, "inbox.db"))).toMatchObject({ code: "folder-missing" });
-  });
-
-  test("where its name is a link that points to nothing, which is told with its target", async () => {
-    const file = join(folderFor(), "inbox.db");
-    symlinkSync("../shared/inbox.db", file);
-    expect(await refusal(file)).toMatchObject({
-      code: "link-dangling",
-      message: expect.stringContaining(`${file} is a link to ../shared/inbox.db, which is not there.`),
-      fix: expect.any(String),
-    });
-    expect(lstatSync(file).isSymbolicLink()).toBe(true);
   });
 
   test.skipIf(process.platform === "win32")(

@@ -78,13 +78,13 @@ describe("a file that is reached through links", () => {
     await eventually(() => expect(worker.receiver.stats().succeeded).toBe(2));
   });
 
-  test("whose target has no folder: the folder that is missing is named", async () => {
+  test("whose target has no folder are told, with the folder that is missing", async () => {
     const folder = folderFor();
     symlinkSync("nowhere/inbox.db", join(folder, "inbox.db"));
     const inbox = createSqliteInbox({ file: join(folder, "inbox.db") });
     await expect(inbox.open(HOST)).rejects.toMatchObject({
-      code: "folder-missing",
-      message: expect.stringContaining(join(realpathSync(folder), "nowhere")),
+      code: "link-dangling",
+      message: `${join(folder, "inbox.db")} is a link to nowhere/inbox.db, and there is no folder ${join(realpathSync(folder), "nowhere")}. Make that folder, or point the link to one that is there; the inbox makes its files, and no folders.`,
     });
   });
 
