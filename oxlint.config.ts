@@ -10,7 +10,7 @@ export default defineConfig({
   rules: {
     "rooms/imports": "error",
     "max-params": ["error", { max: 3 }],
-    "max-lines": ["error", { max: 250, skipBlankLines: true, skipComments: true }],
+    "max-lines": ["error", { max: 300, skipBlankLines: true, skipComments: true }],
     // Type-only cycles are not seen by it; the table of the rooms sees them between rooms.
     "import/no-cycle": "error",
     "typescript/no-floating-promises": "error",

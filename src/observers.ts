@@ -1,3 +1,5 @@
+import { assertFunction } from "./assert-kind.ts";
+import { assertOptions } from "./assert-options.ts";
 import { hearRejection } from "./hear-rejection.ts";
 import type { StoredDelivery } from "./inbox/delivery.ts";
 import type { Job } from "./inbox/job.ts";
@@ -28,6 +30,18 @@ export type Observer = {
 
 type Moments = { [E in keyof Observer]-?: Parameters<NonNullable<Observer[E]>>[0] };
 
+const MOMENTS: Readonly<Record<keyof Observer, true>> = {
+  kept: true,
+  refused: true,
+  started: true,
+  succeeded: true,
+  failed: true,
+  retried: true,
+  dead: true,
+  duplicate: true,
+  unsubscribed: true,
+};
+
 /** All observers of a receiver. */
 export interface Observers {
   add(observer: Observer): () => void;
@@ -56,6 +70,9 @@ export function createObservers(log: Logger): Observers {
 
   return {
     add(observer) {
+      assertOptions("observe()", observer, MOMENTS);
+      for (const [name, listen] of Object.entries(observer))
+        if (listen !== undefined) assertFunction(`observe()'s \`${name}\``, listen);
       observers.add(observer);
       return () => observers.delete(observer);
     },

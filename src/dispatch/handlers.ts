@@ -1,3 +1,4 @@
+import { assertBoolean } from "../assert-kind.ts";
 import { assertOptions } from "../assert-options.ts";
 import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
@@ -111,6 +112,7 @@ function toRegistration(
   const where = `on("${names.join('", "')}")`;
   assertOptions(where, options, ALLOWED);
   const { consumer = "default", lane = batches ? "resource" : "record", coalesce = true } = options;
+  assertBoolean(`${where}'s \`coalesce\``, coalesce);
   if (typeof lane !== "function" && !LANES.includes(lane)) {
     throw invalid(names, `got lane "${String(lane)}", expected ${LANES.join(", ")} or a function of the event.`);
   }

@@ -1,3 +1,4 @@
+import { assertFunction } from "../assert-kind.ts";
 import { createCounters } from "../counters.ts";
 import type { Handler, Middleware } from "../dispatch/handler.ts";
 import { createHandlers } from "../dispatch/handlers.ts";
@@ -177,15 +178,18 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
       return receiver;
     },
     use(one) {
+      assertFunction("use()", one);
       assertUnsealed(handlers.sealed, "use");
       middleware.push(one);
       return receiver;
     },
     onDead(listener) {
+      assertFunction("onDead()", listener);
       onDead.push(listener);
       return receiver;
     },
     unsubscribeWhen(given) {
+      assertFunction("unsubscribeWhen()", given);
       if (gate !== undefined)
         throw new UsageError("gate-doubled", "unsubscribeWhen() was called twice.", {
           fix: "Decide everything in one gate.",

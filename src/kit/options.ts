@@ -1,3 +1,4 @@
+import { assertBoolean } from "../assert-kind.ts";
 import { assertOptions } from "../assert-options.ts";
 import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
 import { assertLimits } from "../dispatch/handlers.ts";
@@ -103,6 +104,8 @@ export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
   const { gate = {}, dedupe = {} } = options;
   assertOptions("createReceiver's `gate`", gate, ALLOWED_OF_GATE);
   assertOptions("createReceiver's `dedupe`", dedupe, ALLOWED_OF_DEDUPE);
+  const { logContent = false } = options;
+  assertBoolean("createReceiver's `logContent`", logContent);
   const log = toLogger(options.log);
   const maxAgeSeconds = number("maxAgeSeconds", options.maxAgeSeconds ?? DEFAULT_MAX_AGE_SECONDS, 1);
   const concurrency = number("concurrency", options.concurrency ?? 10, 1);
@@ -130,7 +133,7 @@ export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
     dedupeWindowMs: Math.max(windowSeconds, maxAgeSeconds + DAY_SECONDS) * 1_000,
     scheme: resolveScheme(options.scheme ?? serviceScheme),
     log,
-    logContent: options.logContent ?? false,
+    logContent,
     clock: toClock(options.clock, log),
   };
 }

@@ -131,7 +131,7 @@ async function ask(find: Find, request: SecretRequest): Promise<Found> {
     return toKeys(secrets);
   } catch (error) {
     hearRejection(error);
-    return new Refused(isHooklineError(error, "secret-missing") ? "secret-missing" : "secret-lookup-failed", error);
+    return new Refused("secret-lookup-failed", error);
   }
 }
 

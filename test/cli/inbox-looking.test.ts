@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { linkSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Writable } from "node:stream";
@@ -308,6 +308,15 @@ describe("what is no inbox", () => {
       }
     }
     expect(readdirSync(folder).toSorted()).toEqual(before);
+  });
+
+  test("a name that no receiver uses: beside it the log is not found", async () => {
+    const file = await fileWith([bodyOf({ payloads: [change("m-1")] })]);
+    linkSync(file, `${file}.backup`);
+    const backup = runCli(["inbox", "stats", "--inbox", `${file}.backup`]);
+    expect(await backup.ended).toBe(1);
+    expect(backup.err()).toContain("has 2 names (hard links), and no receiver uses this one.");
+    expect(await runCli(["inbox", "stats", "--inbox", file]).ended).toBe(0);
   });
 
   test("a file that another process has for itself: the error names the Node that lifts it", async () => {

@@ -102,3 +102,18 @@ test("a consumer's name is a text that is not empty", () => {
   for (const consumer of ["", 5, {}])
     expect(handling({ consumer })).toThrow(expect.objectContaining({ code: "handler-invalid" }));
 });
+
+test.each(["false", 0, null])("what is a yes or a no is a boolean, not %j", (given) => {
+  expectInvalid(make({ logContent: given }), "createReceiver's `logContent` got", "expected true or false");
+  expectInvalid(handling({ coalesce: given }), 'on("email")\'s `coalesce` got', "expected true or false");
+});
+
+test("what is to be called is a function, and an observer's names are known", () => {
+  const { receiver } = rig();
+  const wrong = 5 as never;
+  expectInvalid(() => receiver.use(wrong), "use() got 5, expected a function");
+  expectInvalid(() => receiver.onDead(wrong), "onDead() got 5, expected a function");
+  expectInvalid(() => receiver.unsubscribeWhen(wrong), "unsubscribeWhen() got 5, expected a function");
+  expectInvalid(() => receiver.observe({ kept: wrong }), "observe()'s `kept` got 5, expected a function");
+  expectInvalid(() => receiver.observe({ kpt() {} } as never), 'observe() got "kpt"', 'Did you mean "kept"?');
+});

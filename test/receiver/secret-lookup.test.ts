@@ -65,7 +65,7 @@ describe("requests of one source", () => {
     const answers = [ask("a"), ask("a")];
     calls[0]?.fail();
     expect(await Promise.all(answers)).toEqual(["secret-lookup-failed", "secret-lookup-failed"]);
-    expect(await askAndEnd("a", "")).toBe("secret-missing");
+    expect(await askAndEnd("a", "")).toBe("secret-lookup-failed");
     expect(await askAndEnd("a", named("found"))).toBe("found");
   });
 

@@ -39,10 +39,10 @@ describe("without a secret", () => {
 
   // A look-up may find nothing, and may be waited for.
   const wrong = missing.filter(([, , got]) => !/is (undefined|null|a promise)$|empty list/.test(got));
-  test.each(wrong)("a look-up that finds it is refused the same way: %s", async (_, secret, got) => {
+  test.each(wrong)("a look-up that finds it is refused, and told why: %s", async (_, secret, got) => {
     const { deliver, log } = await mounted({ secret: () => secret as string });
     expectBare(await deliver(), 503, "retry-after");
-    expect(log.of("secret-missing")).toMatchObject([{ facts: { err: { message: expect.stringContaining(got) } } }]);
+    expect(log.of("secret-lookup-failed")).toMatchObject([{ facts: { err: { message: expect.stringContaining(got) } } }]);
   });
 
   test.each(missing)("nothing passes, not even what was signed with just that: %s", async (_, secret) => {
@@ -199,8 +199,8 @@ describe("with a look-up", () => {
       () => Promise.reject(Object.assign(new Error("no"), { status: 422 })),
       "secret-lookup-failed",
     ],
-    ["gives an empty text", () => "", "secret-missing"],
-    ["gives a list with an empty text", async () => [SECRET, ""], "secret-missing"],
+    ["gives an empty text", () => "", "secret-lookup-failed"],
+    ["gives a list with an empty text", async () => [SECRET, ""], "secret-lookup-failed"],
   ])("one that %s is 503, logged as an error, and asked again next time", async (_, secret, code) => {
     const { deliver, receiver, log } = await mounted({ secret, mount: { source: "a" } });
     expectBare(await deliver(), 503, "retry-after");

@@ -1,4 +1,4 @@
-import { realpathSync, statfsSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../../../src/adapter.ts";
@@ -39,7 +39,7 @@ const PATIENCE_MS = 1_000;
 
 /**
  * Looks at a file without making, changing or locking anything.
- * @throws StorageError `inbox-missing`, `not-an-inbox`, `schema-newer`, `schema-older`, `file-busy`, `storage-failed`
+ * @throws StorageError `inbox-missing`, `not-an-inbox`, `hard-linked`, `schema-newer`, `schema-older`, `file-busy`, `storage-failed`
  */
 export function lookAtFile(file: string): FileFacts {
   const found = statSync(file, { throwIfNoEntry: false });
@@ -49,6 +49,7 @@ export function lookAtFile(file: string): FileFacts {
     });
   const path = realpathSync(file);
   if (!found.isFile() || kindIn(path) !== "inbox") throw notAnInbox(file);
+  assertUsedName(path, found.nlink);
   return reading(file, (db) => {
     const schemaVersion = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
     assertReadable(schemaVersion, file);
@@ -86,6 +87,14 @@ export function assertReadable(version: number, file: string, known: number = SC
     throw new StorageError("schema-older", `${file} has schema version ${version}, this Hookline reads ${known}.`, {
       fix: "Start a receiver of this version on it: that brings the file up to date.",
     });
+}
+
+/** A receiver that has worked on it has left its lock beside the name that it uses: by another name its log is not found. */
+function assertUsedName(path: string, names: number): void {
+  if (names < 2 || existsSync(`${path}-lock`)) return;
+  throw new StorageError("hard-linked", `${path} has ${names} names (hard links), and no receiver uses this one.`, {
+    fix: "Take the name that the receiver was given: what it has not written back yet lies beside that one alone.",
+  });
 }
 
 function kindIn(file: string): FileKind {

@@ -8,7 +8,7 @@ export interface OpenFile {
   readonly db: DatabaseSync;
   /** By device and inode; undefined where a file has another number at each look, so that nothing can be told. */
   readonly id: string | undefined;
-  /** Whether what is committed goes into the file and the log that are found by their path. */
+  /** Whether what is committed goes into the file and the log that are found by their path, and is seen by all who open them. */
   isInPlace(): boolean;
   /**
    * Closes one that was deleted, moved or replaced. What its log holds goes into the file that it belongs to, wherever that is now; it does
@@ -37,7 +37,7 @@ export function openInPlace(
     const db = openFile(file, name, { ...options, found: () => (found = idOf(file)) });
     const [id, walId, shmId] = [idOf(file), idOf(wal), idOf(shm)];
     // While it is open nobody else gets its number: the same before and after is that of what was opened.
-    const isKnown = id === found && walId !== undefined && walId === idOf(wal);
+    const isKnown = id === found && walId !== undefined && walId === idOf(wal) && shmId === idOf(shm);
     if (!isKnown && left > 1) {
       db.close();
       continue;
@@ -45,10 +45,12 @@ export function openInPlace(
     return {
       db,
       id: isKnown ? id : undefined,
-      isInPlace: () => !isKnown || (idOf(file) === id && idOf(wal) === walId),
+      // One process with an index of the log of its own and another without would write over each other's commits.
+      isInPlace: () => !isKnown || (idOf(file) === id && idOf(wal) === walId && idOf(shm) === shmId),
       leave() {
-        // Another log there may be in use with the index of ours. One that is gone SQLite writes back when the last of its users closes.
-        if (idOf(wal) === walId) cutIfPossible(db);
+        // Another log there may be in use with the index of ours, or ours with another index. One that is gone SQLite writes back when the
+        // last of its users closes.
+        if (idOf(wal) === walId && [undefined, shmId].includes(idOf(shm))) cutIfPossible(db);
         if (idOf(file) !== id) {
           if (idOf(wal) === walId) rmSync(wal, { force: true });
           if (shmId !== undefined && idOf(shm) === shmId) rmSync(shm, { force: true });

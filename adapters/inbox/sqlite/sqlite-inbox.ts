@@ -15,7 +15,7 @@ import { createOwned } from "./owned.ts";
 import { realPathOf } from "./real-path.ts";
 import { toKeepRecord } from "./records.ts";
 import { createRetention } from "./retention.ts";
-import { createTenure } from "./tenure.ts";
+import { createTenure, toNotBegun } from "./tenure.ts";
 import { createTombstones } from "./tombstones.ts";
 import { createWalWatch } from "./wal-watch.ts";
 
@@ -167,7 +167,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         await link.open(given);
       } catch (error) {
         if (user === given) user = undefined;
-        throw error;
+        throw toNotBegun(error, "the inbox was not opened");
       }
       await Promise.all([tombstones.refresh(), subscriptions.refresh(), disk.look()]);
     },

@@ -120,7 +120,7 @@ export function createTenure({ file, host, takeOver, began, lose, left }: Tenure
         if (worker !== given) throw error; // closed meanwhile
         stepBack();
         worker = undefined;
-        throw toNotBegun(error);
+        throw toNotBegun(error, "the work on the inbox was not begun");
       }
     },
     fenced,
@@ -141,9 +141,9 @@ export function createTenure({ file, host, takeOver, began, lose, left }: Tenure
 }
 
 /** While it works an inbox goes on by itself once there is room; what was not begun does not. */
-function toNotBegun(error: unknown): unknown {
+export function toNotBegun(error: unknown, what: string): unknown {
   if ((error as Partial<StorageError>).code !== "disk-full") return error;
-  return new StorageError("disk-full", "The disk has no room left: the work on the inbox was not begun.", {
+  return new StorageError("disk-full", `The disk has no room left: ${what}.`, {
     cause: error,
     fix: "Make room, then call `start()` again: nobody works here until then, and what is kept is not lost.",
   });

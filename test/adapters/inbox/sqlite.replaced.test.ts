@@ -29,6 +29,10 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     rmSync(`${file}-wal`);
     return file;
   },
+  "loses the index of its log"(file) {
+    rmSync(`${file}-shm`);
+    return file;
+  },
   "is renamed"(file) {
     renameSync(file, `${file}.old`);
     return `${file}.old`;
@@ -111,7 +115,7 @@ test("the log that came with another file stays beside that", () => {
   expect(keptIn(file)).toEqual(["another", "in its log"]);
 });
 
-describe.each(["is deleted", "loses its log", "is replaced by another"])(
+describe.each(["is deleted", "loses its log", "loses the index of its log", "is replaced by another"])(
   "when the file of an inbox %s while deliveries come",
   (what) => {
     test("none is taken but into the file that is there, and soon they are taken again", async () => {

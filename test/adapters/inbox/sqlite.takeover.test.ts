@@ -297,6 +297,16 @@ describe("a start that fails half-way", () => {
     expect(heard).toEqual(["begin"]);
   });
 
+  test("says so where it was the file that could not be opened", async () => {
+    const full = new StorageError("disk-full", "full", { fix: "The inbox goes on by itself." });
+    const { inbox } = inboxOn(path(), { openChannel: () => Promise.reject(full) });
+    await expect(inbox.open(HOST)).rejects.toMatchObject({
+      code: "disk-full",
+      message: expect.stringContaining("the inbox was not opened. Make room, then call `start()` again"),
+      cause: full,
+    });
+  });
+
   test("lets what is asked for by hand be done", async () => {
     const { open, state } = takeOvers();
     const { inbox, work } = inboxOn(path(), { openChannel: open });
