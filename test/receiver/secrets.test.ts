@@ -42,7 +42,9 @@ describe("without a secret", () => {
   test.each(wrong)("a look-up that finds it is refused, and told why: %s", async (_, secret, got) => {
     const { deliver, log } = await mounted({ secret: () => secret as string });
     expectBare(await deliver(), 503, "retry-after");
-    expect(log.of("secret-lookup-failed")).toMatchObject([{ facts: { err: { message: expect.stringContaining(got) } } }]);
+    expect(log.of("secret-lookup-failed")).toMatchObject([
+      { facts: { err: { message: expect.stringContaining(got) } } },
+    ]);
   });
 
   test.each(missing)("nothing passes, not even what was signed with just that: %s", async (_, secret) => {

@@ -58,10 +58,12 @@ export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
       try {
         await commits.add("settle", { done, others, windows } satisfies SettleRecord);
       } catch (error) {
+        for (const { claim } of settlements) if (owned.lanes !== lanes) owned.lanes.endLost(claim, now());
         if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
         for (const { claim } of settlements) lanes.unplan(claim);
         throw error;
       }
+      for (const { claim } of settlements) if (owned.lanes !== lanes) owned.lanes.endLost(claim, now());
       return settlements.map(({ claim }, index) => {
         const plan = plans[index];
         return plan !== undefined && lanes.settle(claim, plan, now());

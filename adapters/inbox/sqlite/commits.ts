@@ -101,7 +101,7 @@ export function createCommits(options: CommitsOptions): Commits {
       const own = outcomes.slice(first, first + group.items.length);
       first += group.items.length;
       // What a process may do that does not work was in the wrong company.
-      if (isFenced && isAnybodys(group)) again.push(group);
+      if (isAnybodys(group) && own.every(isStaleOutcome)) again.push(group);
       else group.resolve(own);
     }
     queue = [...again, ...queue];
@@ -169,6 +169,10 @@ export function createCommits(options: CommitsOptions): Commits {
       if (running) await new Promise<void>((resolve) => idle.push(resolve));
     },
   };
+}
+
+function isStaleOutcome(outcome: Outcome<unknown>): boolean {
+  return "error" in outcome && outcome.error.code === "epoch-stale";
 }
 
 function isAnybodys({ verb }: Group): boolean {

@@ -45,6 +45,8 @@ export interface Lanes {
   unplan(claim: Claim): void;
   /** This process works no more: its claims end, but for those of which is being told how they ended. */
   loseAll(): readonly Claim[];
+  /** Its handler has ended. */
+  endLost(claim: Claim, now: number): void;
   /** Claims that ended before their handlers, with their runs. */
   readonly lost: ReadonlyMap<Claim, readonly Row[]>;
   /** Those that are gone from the file. @returns the claims that ended with them */
@@ -180,6 +182,7 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
       book.give(open.run, now);
       return true;
     },
+    endLost,
     unplan(claim) {
       const open = running.get(claim);
       if (open !== undefined) open.isSettling = false;

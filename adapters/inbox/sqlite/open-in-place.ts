@@ -48,9 +48,11 @@ export function openInPlace(
       // One process with an index of the log of its own and another without would write over each other's commits.
       isInPlace: () => !isKnown || (idOf(file) === id && idOf(wal) === walId && idOf(shm) === shmId),
       leave() {
-        // Another log there may be in use with the index of ours, or ours with another index. One that is gone SQLite writes back when the
-        // last of its users closes.
-        if (idOf(wal) === walId && [undefined, shmId].includes(idOf(shm))) cutIfPossible(db);
+        // Another log there may be in use with the index of ours, or ours with another index: then it is left to them. One that is gone goes
+        // with the last of its users, and what it held into the file that is still there.
+        const isAlone = [undefined, shmId].includes(idOf(shm));
+        const isGone = idOf(wal) === undefined && idOf(file) === id;
+        if (isAlone && (isGone || idOf(wal) === walId)) cutIfPossible(db);
         if (idOf(file) !== id) {
           if (idOf(wal) === walId) rmSync(wal, { force: true });
           if (shmId !== undefined && idOf(shm) === shmId) rmSync(shm, { force: true });

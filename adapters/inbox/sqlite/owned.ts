@@ -118,8 +118,9 @@ export function createOwned(now: () => number): Owned {
     },
     forget() {
       if (epoch === undefined) return [];
-      [isLoaded, isForgotten] = [false, true];
-      return lanes.remove(new Set(lanes.ids()), now());
+      const ended = lanes.loseAll();
+      [isLoaded, isForgotten, lanes] = [false, true, createLanes(lanes.lost)];
+      return ended;
     },
     async resume(channel) {
       if (epoch === undefined) return;
@@ -134,6 +135,7 @@ export function createOwned(now: () => number): Owned {
       if (isLoaded) for (const row of rows) lanes.append(toRow(row), now());
     },
     appendMade({ id: delivery, receivedAt, delivery: whole }, { events, records }, { duplicates, firstJob }) {
+      if (!isLoaded) return; // what is being loaded comes with it, in its order
       const hold = whole === undefined ? undefined : lanes.hold(whole);
       let id = firstJob - 1;
       for (const [index, { entry, event, jobs }] of events.entries()) {
@@ -156,7 +158,7 @@ export function createOwned(now: () => number): Owned {
       return ended;
     },
     leave() {
-      [epoch, isLoaded, lanes] = [undefined, false, createLanes()];
+      [epoch, isLoaded, lanes] = [undefined, false, createLanes(lanes.lost)];
     },
   };
 }

@@ -48,6 +48,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   /** As long as it is open. */
   let user: InboxHost | undefined;
   const now = (): number => theHost().clock.now();
+  let hasMoved = false;
   const owned = createOwned(now);
   const link = createLink({
     async locate() {
@@ -68,8 +69,15 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     replaced() {
       const ended = owned.forget();
       if (ended.length > 0) tenure.worker?.lost(ended);
+      if (owned.epoch === undefined) return;
+      hasMoved = true;
+      tenure.worker?.end();
     },
     changed() {
+      if (hasMoved && owned.isLoaded) {
+        hasMoved = false;
+        tenure.worker?.begin();
+      }
       byHand.changed();
       void tombstones
         .refresh()
