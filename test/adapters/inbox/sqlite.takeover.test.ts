@@ -205,6 +205,32 @@ describe("a process whose work another has taken over", () => {
     expect(receiver.stats()).toMatchObject({ succeeded: 2, failed: 0 });
   });
 
+  test("nor where a take-over failed in between", async () => {
+    const file = path();
+    const clock = fakeClock(new Date());
+    const { open, state } = takeOvers();
+    const { receiver, send, log } = receiverOn(file, { openChannel: open }, { clock });
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    const seen = () => calls.map(({ event, ctx }) => `${idOf(event)} ${ctx.attempt}`);
+    await receiver.start();
+    await send("m-1");
+    await eventually(() => expect(seen()).toEqual(["m-1 1"]));
+    state.fail = 1;
+    takeOver(file);
+    await eventually(() => expect(receiver.stats().role).toBe("standby"));
+    await clock.advance(1_000);
+    await eventually(() => expect(log.of("take-over-failed").length).toBe(1));
+    await clock.advance(1_000);
+    await eventually(() => expect(receiver.stats().role).toBe("working"));
+    await send("m-2");
+    await eventually(() => expect(seen()).toEqual(["m-1 1", "m-2 1"]));
+    calls[0]?.end();
+    await eventually(() => expect(seen()).toEqual(["m-1 1", "m-2 1", "m-1 2"]));
+    for (const { end } of calls) end();
+    await receiver.idle();
+  });
+
   test("waits longer each time, where the work goes back and forth", async () => {
     const [clock, waits, begun] = [fakeClock(), [] as number[], { times: 0 }];
     const tenure = createTenure({
