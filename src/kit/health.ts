@@ -58,11 +58,10 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
   async function open(): Promise<void> {
     if (states.isClosing || opening.isOpen()) return;
     if (states.current !== "opening") {
-      opening
-        .opened()
-        .catch((error: unknown) =>
-          log.error({ err: error, code: "inbox-open-failed" }, "the inbox cannot be opened: deliveries get 503"),
-        );
+      opening.opened().catch((error: unknown) => {
+        if (!states.isClosing)
+          log.error({ err: error, code: "inbox-open-failed" }, "the inbox cannot be opened: deliveries get 503");
+      });
     }
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -132,6 +132,20 @@ describe("a receiver is not ready, but alive,", () => {
     expect(await receiver.health()).toEqual(well);
   });
 
+  test("but says nothing in the log where it was closed while it opened", async () => {
+    const { promise, resolve } = deferred();
+    const { receiver, log } = rig({
+      inbox: altered((own) => ({ open: (host) => promise.then(() => own.open(host)) })),
+    });
+    await receiver.health();
+    const closed = receiver.close({ drainMs: 0 });
+    await turns();
+    resolve();
+    await closed;
+    await turns();
+    expect(log.of("inbox-open-failed")).toEqual([]);
+  });
+
   test("while its last opening failed, also when the next try hangs", async () => {
     let tries = 0;
     const inbox = altered(() => ({
