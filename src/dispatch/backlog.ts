@@ -14,15 +14,16 @@ const TURN_BYTES = 64 * 1024;
 /** What was kept before this process could expand it. */
 export interface Backlog {
   /** Gives unhandled jobs to those who handle them now: before anything newer is expanded. */
-  reopen(): Promise<void>;
+  reopen(stopped: Stopped): Promise<void>;
   /** Expands the oldest, as much as one commit may carry. @returns whether there was any, and room for it */
-  expand(): Promise<boolean>;
+  expand(stopped: Stopped): Promise<boolean>;
 }
+
+/** True ends it before it changes anything more. */
+type Stopped = () => boolean;
 
 export interface BacklogOptions {
   readonly inbox: WorkingInbox;
-  /** True ends it between two pages. */
-  readonly stopped: () => boolean;
   /** A page was expanded. */
   readonly expanded: (origin: Unexpanded, events: readonly NewEvent[], seen: Expanded) => void;
   /** There may be something to claim. */
@@ -31,7 +32,7 @@ export interface BacklogOptions {
 
 export function createBacklog(
   { handlers }: Pick<WorkParts, "handlers">,
-  { inbox, stopped, expanded, wake }: BacklogOptions,
+  { inbox, expanded, wake }: BacklogOptions,
 ): Backlog {
   let pageSize = PAGE.least;
 
@@ -70,22 +71,23 @@ export function createBacklog(
   }
 
   return {
-    async reopen() {
+    async reopen(stopped) {
       let after: string | undefined;
       while (!stopped()) {
         const page = await inbox.jobs.unhandled({ after, limit: PAGE.least });
         after = page.at(-1)?.id;
-        if (after === undefined) return;
+        if (after === undefined || stopped()) return;
         const replacements = page.map((job) => ({ id: job.id, jobs: jobsFor(job) }));
         await inbox.jobs.reopen(replacements.filter(({ jobs }) => jobs.length > 0));
         wake();
         await nextTurn();
       }
     },
-    async expand() {
+    async expand(stopped) {
       const page = await inbox.unexpanded(pageSize);
       if (page.length === 0) return false;
       const part = await nextPart(page);
+      if (stopped()) return false;
       pageSize = part.length === pageSize ? Math.min(2 * pageSize, PAGE.most) : PAGE.least;
       const seen = await inbox.expand(part);
       for (const [index, { events }] of part.entries())

@@ -23,6 +23,8 @@ export interface Claiming {
   overdue(claim: Claim): void;
   /** Gives back what has not begun. */
   stop(): void;
+  /** After a `stop`: claims again. */
+  start(): void;
   /** Claimed and not begun. */
   waiting(): number;
   /** Claims that are on their way back. */
@@ -151,6 +153,7 @@ export function createClaiming(
       solitude.stop();
       giveBackAhead(() => true);
     },
+    start: solitude.start,
     waiting: () => ahead.size,
     givingBack: () => givingBack,
     givenBack: () => givenBack,

@@ -63,11 +63,13 @@ export function createDispatcher(
     overdue: (claim) => claiming.overdue(claim),
   });
   const claiming = createClaiming(inbox, parts, { runner, settle, working: () => working, wake, rested: rests.tell });
-  const backlog = createBacklog(parts, { inbox, stopped: () => !working, expanded, wake });
+  const backlog = createBacklog(parts, { inbox, expanded, wake });
   let working = false;
   let stopped = false;
   let swept = false; // nothing is expanded or claimed before the sweep
-  let sweeping: object | undefined;
+  let tenure = 0;
+  /** The tenure whose sweep is under way. */
+  let sweeping: number | undefined;
   let looking = false;
   let claimedThisTurn = 0;
   let lookAgain = false;
@@ -81,14 +83,21 @@ export function createDispatcher(
     if (swept && !looking) void look();
   }
 
+  /** @returns says, between two steps of some work, whether the tenure that began it is over */
+  function ofTenure(): () => boolean {
+    const mine = tenure;
+    return () => !working || tenure !== mine;
+  }
+
   async function look(): Promise<void> {
     looking = true;
     try {
       while (lookAgain && swept) {
         lookAgain = false;
         // A part at a time: what is expanded is handled while the rest of a long backlog waits.
-        if (behind && (await backlog.expand())) lookAgain = true;
+        if (behind && (await backlog.expand(ofTenure()))) lookAgain = true;
         else behind &&= inbox.stats().unexpanded > 0;
+        if (!swept) break; // it lost its place, and a new sweep must end first
         await claimMore();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
         // Handlers that wait for nothing would keep the loop from everything else.
@@ -123,12 +132,13 @@ export function createDispatcher(
     claiming.givingBack() === 0 &&
     runner.running() === 0 &&
     runner.settling() === 0;
-  const idle = (): boolean => !working || (!lookAgain && exhausted && claiming.waiting() === 0 && ended());
+  const idle = (): boolean =>
+    working ? !lookAgain && exhausted && claiming.waiting() === 0 && ended() : stopped || ended();
 
   async function sweep(): Promise<void> {
-    const mine = (sweeping = {});
+    const mine = (sweeping = tenure);
     try {
-      await backlog.reopen();
+      await backlog.reopen(ofTenure());
     } catch (error) {
       if (working)
         log.error(
@@ -155,7 +165,9 @@ export function createDispatcher(
     begin() {
       if (stopped || working) return;
       working = true;
+      tenure += 1;
       behind = true;
+      claiming.start();
       void sweep();
     },
     end() {

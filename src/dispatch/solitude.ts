@@ -14,6 +14,8 @@ export interface Solitude {
   /** A suspect was claimed. @returns to be called when it is settled, or stuck; a second time changes nothing */
   begun(): () => void;
   stop(): void;
+  /** After a `stop`: turns are taken again. */
+  start(): void;
 }
 
 type Turn = "others" | "suspects" | "nobody";
@@ -126,6 +128,9 @@ export function createSolitude(clock: Clock, { stuck, over, wake }: SolitudeOpti
     stop() {
       isStopped = true;
       rest();
+    },
+    start() {
+      isStopped = false;
     },
   };
 }

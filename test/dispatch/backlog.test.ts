@@ -35,8 +35,9 @@ function behind(deliveries: number, payloads: readonly object[] = [change("m-1")
     },
   };
   const handlers = createHandlers({ attempts: 1, retryForMs: 0, timeoutMs: 0 });
-  const options = { inbox: inbox as WorkingInbox, stopped: () => false, expanded() {}, wake() {} };
-  return { asked, expand: createBacklog({ handlers }, options).expand, turns: () => turnsOfParsing };
+  const options = { inbox: inbox as WorkingInbox, expanded() {}, wake() {} };
+  const backlog = createBacklog({ handlers }, options);
+  return { asked, expand: () => backlog.expand(() => false), turns: () => turnsOfParsing };
 }
 
 test("pages double while each is used up, to what one commit may carry, and begin small again", async () => {

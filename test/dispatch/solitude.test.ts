@@ -188,3 +188,13 @@ describe("while suspects wait", () => {
     over?.();
   });
 });
+
+test("a stop measures no more time, and a start gives the suspects their turn again", async () => {
+  solitude.stop();
+  solitude.found(WAITING);
+  expect(clock.waiting).toBe(0);
+  solitude.start();
+  solitude.found(WAITING);
+  await clock.advance(TURN_MS);
+  expect([solitude.turn(FREE), overs]).toEqual(["suspects", 1]);
+});

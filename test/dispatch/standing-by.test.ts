@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Claim, UnhandledJob, Worker, WorkingInbox } from "hookline/adapter";
 import { altered } from "../support/inboxes.ts";
+import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, notingHandler, rig } from "../support/rig.ts";
-import { deferred, turns } from "../support/turns.ts";
+import { deferred, turns, watch } from "../support/turns.ts";
 
 /** A receiver on an inbox whose work another process can have meanwhile. */
 function shared(change: (own: WorkingInbox<"memory">) => Partial<WorkingInbox<"memory">> = () => ({})) {
@@ -63,6 +64,22 @@ describe("a process whose work another has", () => {
     expect(calls[0]?.ctx.signal.reason).toMatchObject({ code: "claim-lost" });
   });
 
+  test("still waits in idle() for the handlers that run", async () => {
+    const { receiver, send, pass, worker } = shared();
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    await send(emails("a"));
+    await pass();
+    worker().end();
+    const idle = watch(receiver.idle());
+    await pass();
+    expect([calls.length, idle.ended]).toEqual([1, false]);
+    calls[0]?.end();
+    await pass();
+    expect(idle.ended).toBe(true);
+  });
+
   test("expands what came meanwhile when it works again, after a sweep", async () => {
     const swept: number[] = [];
     const { receiver, send, pass, worker } = shared((own) => ({
@@ -100,6 +117,59 @@ describe("a process whose work another has", () => {
     pages[1]?.resolve([]);
     await pass();
     expect(seen).toEqual(["a"]);
+  });
+
+  test("expands and claims nothing before the sweep has ended, also where it was reading when it lost the work", async () => {
+    const [read, swept] = [deferred(), deferred<readonly UnhandledJob[]>()];
+    const did: string[] = [];
+    let isSecond = false;
+    const { receiver, send, pass, worker } = shared((own) => ({
+      async unexpanded(max) {
+        const page = await own.unexpanded(max);
+        if (page.length > 0) await read.promise;
+        return page;
+      },
+      expand: (expansions) => (did.push("expand"), own.expand(expansions)),
+      claim: (limits) => (did.push("claim"), own.claim(limits)),
+      jobs: { ...own.jobs, unhandled: (page) => (isSecond ? swept.promise : own.jobs.unhandled(page)) },
+    }));
+    receiver.on("email", () => {});
+    await send(emails("a"));
+    await receiver.start();
+    await pass();
+    worker().end();
+    isSecond = true;
+    did.length = 0;
+    worker().begin();
+    read.resolve();
+    await pass();
+    expect(did).toEqual([]);
+    swept.resolve([]);
+    await pass();
+    expect(did.slice(0, 2)).toEqual(["expand", "claim"]);
+  });
+
+  test("reopens nothing more for a tenure that is over", async () => {
+    const pages = [deferred<readonly UnhandledJob[]>(), deferred<readonly UnhandledJob[]>()];
+    let [asked, reopened] = [0, 0];
+    const unhandled = { id: "1", delivery: makeDelivery(emails("a")), entry: 0 } as UnhandledJob;
+    const { receiver, pass, worker } = shared((own) => ({
+      jobs: {
+        ...own.jobs,
+        unhandled: () => pages[asked++]?.promise ?? Promise.resolve([]),
+        reopen: async () => void (reopened += 1),
+      },
+    }));
+    receiver.on("email", () => {});
+    await receiver.start();
+    await turns();
+    worker().end();
+    worker().begin();
+    pages[0]?.resolve([unhandled]);
+    await pass();
+    expect([asked, reopened]).toEqual([2, 0]);
+    pages[1]?.resolve([]);
+    await pass();
   });
 
   test("says nothing of what fails because of it", async () => {

@@ -1,3 +1,4 @@
+import type { Worker } from "hookline/adapter";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { dieOver, lives } from "../support/lives.ts";
 import { emails, heldHandler, idOf } from "../support/rig.ts";
@@ -193,6 +194,29 @@ describe("a suspect", () => {
     await pass();
     expect(seen()).toEqual(["o0", "o1", "s", "o2"]);
   });
+});
+
+test("a suspect has its turn beside a load, also where another process had the work in between", async () => {
+  const process = await dieOver(["s"], 2, lives({ concurrency: 2 }));
+  const { store, clock } = process;
+  const { work } = store;
+  const workers: Worker[] = [];
+  store.work = (worker) => {
+    workers.push(worker);
+    return work(worker);
+  };
+  const seen: string[] = [];
+  const { pass } = await process.next(({ receiver, send }) => {
+    receiver.on("email", async (event) => {
+      seen.push(idOf(event));
+      await new Promise<void>((resolve) => clock.setTimer(resolve, 10 * SECOND));
+    });
+    return send(emails(...named("o", 40)));
+  });
+  workers[0]?.end();
+  workers[0]?.begin();
+  await pass(MINUTE);
+  expect(seen).toContain("s");
 });
 
 describe("many suspects", () => {
