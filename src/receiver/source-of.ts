@@ -1,4 +1,5 @@
 import { UsageError } from "../errors.ts";
+import { hearRejection } from "../hear-rejection.ts";
 import { kindOf } from "../kind-of.ts";
 import type { RawRequest } from "./raw.ts";
 
@@ -18,7 +19,7 @@ export function sourceOf(request: RawRequest): string | undefined {
     });
   }
   if (source === undefined || typeof source === "string") return source;
-  hush(source);
+  hearRejection(source); // an `async` one's may reject
   throw new UsageError(
     "option-invalid",
     `The mount's \`source\` gave ${kindOf(source)}, expected a text or undefined.`,
@@ -26,13 +27,4 @@ export function sourceOf(request: RawRequest): string | undefined {
       fix: "Let `source` return a text at once, not `async`: what must be looked up belongs into `secret`, which may wait; a list of a wildcard's parts is joined by `.join('/')`.",
     },
   );
-}
-
-/** A promise that rejects, and that nobody hears, would end the process. */
-function hush(value: unknown): void {
-  try {
-    void Promise.prototype.then.call(value, undefined, () => {});
-  } catch {
-    // It is none.
-  }
 }
