@@ -38,7 +38,9 @@ export function startCall(
   function abort(reason: unknown): void {
     if (over || controller.signal.aborted) return;
     timer?.clear();
-    timer = clock.setTimer(overdue, graceMs);
+    timer = clock.setTimer(() => {
+      if (!over) overdue(); // the clock's `clear` may have failed
+    }, graceMs);
     // Nobody waits for its slot then: it is not to keep the process.
     if (isHooklineError(reason, "closed")) timer.unref?.();
     controller.abort(reason);
@@ -52,8 +54,9 @@ export function startCall(
     ended(result);
   }
 
+  let returned: unknown;
   try {
-    const returned = call();
+    returned = call();
     if (isThenable(returned))
       // What is only like a promise may give another one.
       Promise.resolve(returned).then(
@@ -62,6 +65,7 @@ export function startCall(
       );
     else end({ ok: true });
   } catch (error) {
+    hearRejection(returned); // a promise that cannot be waited for
     end({ ok: false, error });
   }
   return { abort };
@@ -89,18 +93,24 @@ async function around(outer: Middleware, inner: Handler, [event, ctx]: [AnyEvent
   };
   const next = (): Promise<void> => {
     const isFirst = insides.length === 0;
-    if (isFirst && returned) return run(); // the call is over, and cannot tell how it ends
+    // Its lane may be another's already. Silent where nobody hears it.
+    if (isFirst && returned) return new Inside((_, reject) => reject(nextLate()));
     const inside = new Inside((resolve) => resolve(isFirst ? run() : Promise.reject(nextDoubled())));
     insides.push(inside);
     return inside;
   };
+  const outside = async (): Promise<void> => {
+    try {
+      await outer(event, ctx, next);
+    } finally {
+      returned = true;
+    }
+  };
   try {
-    await outer(event, ctx, next);
+    await outside();
   } catch (error) {
     await Promise.allSettled(insides);
     throw error;
-  } finally {
-    returned = true;
   }
   for (const inside of insides) if (!over || !inside.looked) await inside;
 }
@@ -127,6 +137,14 @@ function nextDoubled(): HooklineError {
   return new HooklineError("next-doubled", "A middleware called next() twice.", {
     fix: "Call it once: a second run of the handler is a retry's business.",
   });
+}
+
+function nextLate(): HooklineError {
+  return new HooklineError(
+    "next-late",
+    "A middleware called next() after it had returned, expected before: its handler is not run.",
+    { fix: "Return or await next(), and whatever calls it." },
+  );
 }
 
 function timeout(timeoutMs: number): HooklineError {

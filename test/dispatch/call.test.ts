@@ -1,5 +1,5 @@
 import { isHooklineError } from "hookline";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { startCall, type CallOptions } from "../../src/dispatch/call.ts";
 import type { CallResult } from "../../src/dispatch/settle.ts";
 import { fakeClock } from "../support/fake-clock.ts";
@@ -7,9 +7,16 @@ import { deferred, turns } from "../support/turns.ts";
 
 function begun(
   call: (signal: AbortSignal) => unknown,
-  limits: Partial<Pick<CallOptions, "timeoutMs" | "graceMs">> = {},
+  {
+    clears = true,
+    ...limits
+  }: Partial<Pick<CallOptions, "timeoutMs" | "graceMs">> & { readonly clears?: boolean } = {},
 ) {
   const clock = fakeClock();
+  if (!clears) {
+    const { setTimer } = clock;
+    clock.setTimer = (...given) => ({ ...setTimer(...given), clear() {} });
+  }
   const controller = new AbortController();
   const seen: { results: CallResult[]; overdue: number } = { results: [], overdue: 0 };
   const running = startCall(() => call(controller.signal), {
@@ -27,6 +34,15 @@ function begun(
 function thenable(then: (resolve: (value: unknown) => void, reject: (error: unknown) => void) => void): object {
   // oxlint-disable-next-line unicorn/no-thenable -- what a promise library of somebody's own hands in
   return { then };
+}
+
+function withoutThen(promise: Promise<unknown>): Promise<unknown> {
+  // oxlint-disable-next-line unicorn/no-thenable -- it is one, of a broken make
+  return Object.defineProperty(promise, "then", {
+    get() {
+      throw new Error("not to be read");
+    },
+  });
 }
 
 describe("a call ends", () => {
@@ -88,6 +104,17 @@ describe("a call ends", () => {
   });
 });
 
+test("a promise whose `then` cannot be read ends its call badly, and ends no process when it rejects", async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  const { seen } = begun(() => withoutThen(Promise.reject(new Error("no"))));
+  await turns();
+  expect(seen.results).toMatchObject([{ ok: false, error: { message: "not to be read" } }]);
+  expect(unhandled).toEqual([]);
+});
+
 describe("the time limit", () => {
   test("aborts the signal, with what to do about it", async () => {
     const { clock, signal, seen } = begun(() => new Promise(() => {}));
@@ -133,6 +160,17 @@ describe("the time limit", () => {
     expect(seen.overdue).toBe(1);
     await clock.advance(60_000);
     expect(seen).toEqual({ results: [], overdue: 1 });
+  });
+
+  test("is over with the call, also on a clock whose timers cannot be cleared", async () => {
+    const { promise, resolve } = deferred();
+    const { clock, seen, signal } = begun(() => promise, { clears: false });
+    await clock.advance(1_000);
+    expect(signal.aborted).toBe(true);
+    resolve();
+    await turns();
+    await clock.advance(60_000);
+    expect(seen).toEqual({ results: [{ ok: true }], overdue: 0 });
   });
 
   test("a late success is a success still, in its grace and after it", async () => {

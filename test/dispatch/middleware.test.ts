@@ -65,6 +65,27 @@ describe("middleware", () => {
     expect(runs).toBe(2);
   });
 
+  test("that calls next() only after it returned is told so, and its handler does not run", async () => {
+    let [runs, late] = [0, (): Promise<void> => Promise.resolve()];
+    await compose([(_event, _ctx, next) => void (late = next)], () => (runs += 1))(...given);
+    void late(); // ends no process where nobody hears it
+    await expect(late()).rejects.toMatchObject({ code: "next-late", fix: expect.stringContaining("await next()") });
+    expect(runs).toBe(0);
+  });
+
+  test("that calls next() only after it threw is told so, too", async () => {
+    let [runs, late] = [0, (): Promise<void> => Promise.resolve()];
+    const thrower: Middleware = (_event, _ctx, next) => {
+      late = next;
+      throw new Error("no");
+    };
+    const ended = compose([thrower], () => (runs += 1))(...given) as Promise<void>;
+    const told = expect(late()).rejects.toMatchObject({ code: "next-late" });
+    await expect(ended).rejects.toThrow("no");
+    await told;
+    expect(runs).toBe(0);
+  });
+
   test("fails the call with what it throws", async () => {
     const call = compose([async () => Promise.reject(new Error("not allowed"))], () => {});
     await expect(call(...given)).rejects.toThrow("not allowed");
@@ -132,6 +153,22 @@ describe("receiver.use", () => {
     calls[0]?.end();
     await turns();
     expect(calls.length + inbox.stats().blockedLanes).toBe(2);
+  });
+
+  test("that calls next() after it returned runs no handler beside another one of its lane", async () => {
+    const { receiver, send, pass, clock } = rig();
+    const { calls, handler } = heldHandler();
+    let times = 0;
+    receiver.use((_event, _ctx, next) => {
+      times += 1;
+      if (times > 1) return next();
+      return void clock.setTimer(() => void next(), 1_000);
+    });
+    receiver.on("email", handler, { coalesce: false });
+    await receiver.start();
+    await send(emails("a", "a"));
+    await pass(5_000);
+    expect(calls.length).toBe(1);
   });
 
   test.each<[string, Middleware]>([
