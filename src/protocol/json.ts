@@ -28,8 +28,8 @@ export function parseExactly(bytes: Uint8Array, json: unknown): unknown {
   return LONG.test(text) ? JSON.parse(text, exactly) : json;
 }
 
-/** As many digits as the least integer that is not safe has. */
-const LONG = /\d{16}/;
+/** Where a value begins: as many digits as the least integer that is not safe has. Ids in texts are as long, and must cost nothing. */
+const LONG = /(?:^|[[:,])\s*-?\d{16}/;
 
 function exactly(_key: string, value: unknown, { source }: { readonly source?: string } = {}): unknown {
   if (typeof value !== "number" || source === undefined || Number.isSafeInteger(value)) return value;

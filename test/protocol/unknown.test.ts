@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { eventsOf, parseDocument } from "../../src/protocol/envelope.ts";
+import { parseExactly } from "../../src/protocol/json.ts";
 
 const envelope = { subscription: 1001, accountId: 2002 };
 
@@ -50,6 +51,14 @@ describe("integers beyond 2^53", () => {
     ['"say \\"12345678901234567890\\", 1"', 'say "12345678901234567890", 1'],
   ])("%s is %j", (text, value) => {
     expect(written(`"payloads":[{"it":${text}}]`)).toMatchObject([{ type: "unknown", json: { it: value } }]);
+  });
+
+  test("cost nothing in texts: the value is not read once more", () => {
+    const text = '["1234567890123456789", " -1234567890123456789", {"1234567890123456789": "x", "b": 1234}]';
+    const json: unknown = JSON.parse(text);
+    expect(parseExactly(Buffer.from(text), json)).toBe(json);
+    expect(parseExactly(Buffer.from("[1,\n 9007199254740993]"), json)).toEqual([1, "9007199254740993"]);
+    expect(parseExactly(Buffer.from(" 9007199254740993"), json)).toEqual("9007199254740993");
   });
 
   test("keep their digits whatever makes the delivery unknown, and in the envelope too", () => {
