@@ -43,8 +43,9 @@ export interface SecretLookup {
   assert(): void;
 }
 
-/** Look-ups for sources that may be made up, at once. */
+/** Look-ups for sources that may be made up, at once: those that are in time, and all of them. */
 const MOST_LOOKUPS = 1_000;
+const MOST_WITH_LATE = 2_000;
 
 interface LookupParts {
   readonly clock: Clock;
@@ -107,8 +108,9 @@ function lookedUp(find: Find, { clock, deadlineMs, apart }: LookupParts): Secret
     if (source === undefined) return ask(find, request());
     if (apart) return lookUp(source, request());
     // No known source is turned away for those that a stranger makes up.
-    if (flights.size >= MOST_LOOKUPS && !cache.knows(source) && !flights.has(source)) return TOO_MANY;
-    return flights.run(source, () => lookUp(source, request())) ?? STILL_LATE;
+    const isFull = flights.size >= MOST_LOOKUPS || flights.size + flights.late >= MOST_WITH_LATE;
+    if (isFull && !cache.knows(source) && !flights.has(source)) return TOO_MANY;
+    return flights.run(source, () => lookUp(source, request()));
   }
 
   return {
@@ -137,17 +139,11 @@ async function ask(find: Find, request: SecretRequest): Promise<Found> {
 
 const TOO_MANY = new Refused(
   "secret-lookup-failed",
-  new HooklineError("secret-lookup-failed", `${MOST_LOOKUPS} look-ups of secrets are under way; no other is begun.`, {
-    fix: "Make the look-up faster, or let the mount's `source` return undefined for what cannot be one of yours.",
-  }),
-);
-const STILL_LATE = new Refused(
-  "secret-lookup-late",
   new HooklineError(
-    "secret-lookup-late",
-    "Several look-ups of this source's secret have not returned yet; no other is begun.",
+    "secret-lookup-failed",
+    `${MOST_LOOKUPS} look-ups of secrets are under way, or ${MOST_WITH_LATE} with those that are late; no other is begun.`,
     {
-      fix: "Let the look-up give up by itself: a client's own time limit, or an AbortSignal.",
+      fix: "Make the look-up faster, let it give up by itself, or let the mount's `source` return undefined for what cannot be one of yours.",
     },
   ),
 );

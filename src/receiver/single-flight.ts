@@ -4,25 +4,24 @@ import { within } from "../within.ts";
 /** One piece of work for each key at a time: who asks meanwhile gets the same result. */
 export interface SingleFlight<T> {
   /**
-   * Joins what is under way, or begins.
+   * Joins what is under way, or begins: where none ever ends, one each deadline.
    * @param work never rejects
-   * @returns undefined where too many are late, and no other is begun
    */
-  run(key: string, work: () => Promise<T>): Promise<T> | undefined;
+  run(key: string, work: () => Promise<T>): Promise<T>;
   /** Keys whose work is under way and not late. */
   readonly size: number;
+  /** Work of all keys that is late. */
+  readonly late: number;
   has(key: string): boolean;
 }
 
-/** Work of one key that is late: beside so many no other is begun. */
-const MOST_LATE = 3;
-/** After that nobody counts on its end, or a few that never end would shut their key for ever. */
+/** After that nobody counts on its end, or work that never ends would be counted for ever. */
 const GIVEN_UP_MS = 60_000;
 
 /** @param deadlineMs work that takes longer is joined no more: what hangs must not hold up all that comes after it */
 export function createSingleFlight<T>(deadlineMs: number, clock: Clock): SingleFlight<T> {
   const flights = new Map<string, Promise<T>>();
-  const late = new Map<string, number>();
+  const late = new Set<Promise<T>>();
 
   async function watch(key: string, flight: Promise<T>): Promise<void> {
     const ended = await within(
@@ -31,30 +30,23 @@ export function createSingleFlight<T>(deadlineMs: number, clock: Clock): SingleF
       { clock, late: false },
     );
     flights.delete(key);
-    if (!ended) hold(key, flight);
+    if (!ended) hold(flight);
   }
 
-  function hold(key: string, flight: Promise<T>): void {
-    late.set(key, (late.get(key) ?? 0) + 1);
-    let held = true;
-    const free = (): void => {
-      timer.clear();
-      if (!held) return;
-      held = false;
-      const left = (late.get(key) ?? 0) - 1;
-      if (left > 0) late.set(key, left);
-      else late.delete(key);
-    };
-    const timer = clock.setTimer(free, GIVEN_UP_MS);
+  function hold(flight: Promise<T>): void {
+    late.add(flight);
+    const timer = clock.setTimer(() => late.delete(flight), GIVEN_UP_MS);
     timer.unref?.();
-    void flight.then(free);
+    void flight.then(() => {
+      timer.clear();
+      late.delete(flight);
+    });
   }
 
   return {
     run(key, work) {
       const joined = flights.get(key);
       if (joined !== undefined) return joined;
-      if ((late.get(key) ?? 0) >= MOST_LATE) return undefined;
       const flight = work();
       flights.set(key, flight);
       void watch(key, flight);
@@ -62,6 +54,9 @@ export function createSingleFlight<T>(deadlineMs: number, clock: Clock): SingleF
     },
     get size() {
       return flights.size;
+    },
+    get late() {
+      return late.size;
     },
     has: (key) => flights.has(key),
   };
