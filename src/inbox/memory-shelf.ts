@@ -1,3 +1,4 @@
+import { ordinaryBytes } from "../ordinary-bytes.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 import type { Delivery } from "./delivery.ts";
 import type { LaneRow } from "./lane-book.ts";
@@ -57,9 +58,6 @@ export interface Shelf {
   toStored(row: Row): StoredJob;
 }
 
-/** No more than this is an ordinary delivery, bytes; and of a small limit its 64th part. */
-const ORDINARY_BYTES = 16 * 1024;
-
 export function createShelf(limits: { readonly maxJobs: number; readonly maxBytes: number }): Shelf {
   const rows = createRowPages<Row>();
   /** Settled but kept, oldest first. */
@@ -81,7 +79,7 @@ export function createShelf(limits: { readonly maxJobs: number; readonly maxByte
   }
 
   /** Where there is no room for it, there is none for a smaller one either: full is full for all of them, and can be told. */
-  const ordinary = Math.max(Math.min(ORDINARY_BYTES, limits.maxBytes / 64), 1);
+  const ordinary = ordinaryBytes(limits.maxBytes);
   const waiting = (): number => rows.size - kept.dead.size - kept.unhandled.size;
   const fits = (size: number): boolean => rows.size + open < limits.maxJobs && bytes + size <= limits.maxBytes;
   /** Or would, without all that may be dropped. */

@@ -1,4 +1,5 @@
 import { BodyError } from "../errors.ts";
+import { ordinaryBytes } from "../ordinary-bytes.ts";
 
 /** Bodies being read, and those that wait to be kept, all requests together. */
 export interface Intake {
@@ -10,11 +11,8 @@ export interface Intake {
   readonly isFull: boolean;
 }
 
-/** No more than this is an ordinary delivery, bytes; and of a small limit its 64th part. */
-const ORDINARY_BYTES = 16 * 1024;
-
 export function createIntake(maxInFlightBytes: number): Intake {
-  const ordinary = Math.max(Math.min(ORDINARY_BYTES, maxInFlightBytes / 64), 1);
+  const ordinary = ordinaryBytes(maxInFlightBytes);
   let inFlight = 0;
   return {
     get isFull() {
