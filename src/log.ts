@@ -71,6 +71,12 @@ function toStderr(destination: typeof pino.destination): ReturnType<typeof pino.
 
 const INTERVAL_MS = 1_000;
 
+/** A log that holds lines back. */
+export interface ThrottledLog extends Logger {
+  /** Tells what is held back now: the process may end before its time. */
+  flush(): void;
+}
+
 /** Of one code. */
 interface Throttle {
   /** When its last line was told. */
@@ -86,16 +92,18 @@ interface Throttle {
  * A line a second for each code and level: for what a stranger, or a fault in every request or job, can cause, so that it does not fill
  * the disk. Of those held back the last comes when the second is over, and says how many were left out, as `suppressed`.
  */
-export function throttledLog(log: Logger, clock: Clock): Logger {
+export function throttledLog(log: Logger, clock: Clock): ThrottledLog {
   const throttles = new Map<string, Throttle>();
 
   function flush(throttle: Throttle): void {
-    const { held, tell } = throttle;
+    const { held, tell, timer } = throttle;
+    if (held === 0) return;
+    timer?.clear();
     Object.assign(throttle, { at: clock.now(), held: 0, timer: undefined });
     tell(held - 1);
   }
 
-  return eachLevel((level) => (facts, message = "") => {
+  const levels = eachLevel((level) => (facts, message = "") => {
     const key = `${level} ${"code" in facts ? String(facts.code) : message}`;
     const tell = (suppressed: number): void => log[level](suppressed === 0 ? facts : { ...facts, suppressed }, message);
     const now = clock.now();
@@ -113,6 +121,7 @@ export function throttledLog(log: Logger, clock: Clock): Logger {
     throttle.timer = clock.setTimer(() => flush(throttle), INTERVAL_MS - sinceMs);
     throttle.timer.unref?.();
   });
+  return { ...levels, flush: () => throttles.forEach(flush) };
 }
 
 type Level = keyof Logger;

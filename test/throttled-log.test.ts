@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import { throttledLog } from "../src/log.ts";
 import { fakeClock } from "./support/fake-clock.ts";
 import { logBook } from "./support/log-book.ts";
+import { signedRequest } from "./support/make-delivery.ts";
+import { rig } from "./support/rig.ts";
 
 function throttled() {
   const clock = fakeClock();
@@ -49,6 +51,29 @@ test("what was left out before the clock was set, or without a timer, is told wi
     ["warn", "a", 1, undefined],
     ["warn", "a", 4, 2],
   ]);
+});
+
+test("what is held back is told when it is flushed, and not again", async () => {
+  const { clock, book, log } = throttled();
+  for (const at of [1, 2, 3]) log.warn({ code: "a", at });
+  log.warn({ code: "b" });
+  log.flush();
+  log.flush();
+  expect(told(book)).toEqual([
+    ["warn", "a", 1, undefined],
+    ["warn", "b", undefined, undefined],
+    ["warn", "a", 3, 1],
+  ]);
+  await clock.advance(5_000);
+  expect([told(book).length, clock.waiting]).toEqual([3, 0]);
+});
+
+test("a receiver that closes tells what its log held back", async () => {
+  const { receiver, log, clock } = rig();
+  for (const _ of [1, 2, 3]) await receiver.receive(signedRequest("{}", { secret: "another", at: clock.date() }));
+  expect(log.of("signature-wrong").length).toBe(1);
+  await receiver.close();
+  expect(log.of("signature-wrong")).toMatchObject([{}, { facts: { suppressed: 1 } }]);
 });
 
 test("each line is told or counted, and no second has more than one of a code", async () => {

@@ -216,7 +216,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     async close(budget = {}) {
       const drainMs = toDrainMs(budget);
       hands.stop();
-      return lifecycle.close(drainMs);
+      return lifecycle.close(drainMs).finally(throttled.flush);
     },
     health,
     stats: () => ({
