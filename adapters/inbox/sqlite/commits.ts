@@ -101,7 +101,7 @@ export function createCommits(options: CommitsOptions): Commits {
       const own = outcomes.slice(first, first + group.items.length);
       first += group.items.length;
       // What a process may do that does not work was in the wrong company.
-      if (isAnybodys(group) && own.every(isStaleOutcome)) again.push(group);
+      if (isAnybodys(group) && own.length > 0 && own.every(isStaleOutcome)) again.push(group);
       else group.resolve(own);
     }
     queue = [...again, ...queue];
