@@ -74,8 +74,8 @@ export interface WorkingInbox<K extends Keeps = Keeps> extends WritingInbox<K> {
 
 /** What an inbox tells the process that works on it. All of it is lossy but `begin` and `end`: the worker also looks by itself. */
 export interface Worker {
-  /** This process works from now on. */
-  begin(): void;
+  /** This process works from now on. @returns false: it closes, the place is to be given back and not asked for again */
+  begin(): boolean | void;
   /** It does not any more: another one took over. It stands by, and `begin` may come again. */
   end(): void;
   /** There may be something to expand or to claim. */

@@ -56,7 +56,10 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
       handlers.seal();
       await opening.opened();
       if (states.take("start"))
-        await work.start({ begun: () => states.take("begun"), ended: () => states.take("ended") });
+        await work.start({
+          begun: () => states.take("begun") || states.current === "working",
+          ended: () => states.take("ended"),
+        });
       states.take("stood-by");
       startFailure = undefined;
     } catch (error) {

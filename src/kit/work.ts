@@ -27,7 +27,7 @@ export interface Work extends Pick<KeeperOptions, "expand" | "kept"> {
   jammed(): boolean;
 }
 
-/** Who is told first of the worker's place. False: it means nothing any more. */
+/** Who is told first of the worker's place, maybe more than once. False: it means nothing any more. */
 interface PlaceListener {
   begun(): boolean;
   ended(): boolean;
@@ -51,7 +51,9 @@ export function createWork(inbox: WorkingInbox | undefined, parts: WorkParts, ne
     async start({ begun, ended }) {
       await inbox?.work({
         begin() {
-          if (begun()) dispatcher?.begin();
+          const works = begun();
+          if (works) dispatcher?.begin();
+          return works;
         },
         end() {
           if (ended()) dispatcher?.end();

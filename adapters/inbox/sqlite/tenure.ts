@@ -54,7 +54,9 @@ export function createTenure({ file, host, takeOver, began, lose, left }: Tenure
     await taken;
     if (term !== mine) return;
     began();
-    given.begin();
+    if (given.begin() !== false) return;
+    stepBack();
+    worker = undefined;
   }
 
   /** Nobody waits for it: it is tried until it holds, or the inbox is closed. In between another process may try. */

@@ -46,7 +46,7 @@ export async function openBench(subject: InboxSubject, dedupeWindowMs: number = 
   async function begin(): Promise<WorkingInbox> {
     await current.open(host);
     await current.work({
-      begin: () => (heard.begun += 1),
+      begin: () => void (heard.begun += 1),
       end() {},
       wake: () => (heard.woken += 1),
       lost: (claims) => void heard.lost.push(...claims),

@@ -33,6 +33,13 @@ function takeOver(file: string): void {
   db.close();
 }
 
+function epochOf(file: string): number {
+  const db = new DatabaseSync(file, { timeout: 5_000 });
+  const { epoch } = db.prepare("SELECT epoch FROM owner").get() ?? {};
+  db.close();
+  return Number(epoch);
+}
+
 /** Real commit threads whose take-overs find no room, as often as the test says, or are told of later. */
 function takeOvers() {
   const state = { fail: 0, failed: 0, held: Promise.resolve() };
@@ -229,6 +236,33 @@ describe("a process whose work another has taken over", () => {
     await eventually(() => expect(seen()).toEqual(["m-1 1", "m-2 1", "m-1 2"]));
     for (const { end } of calls) end();
     await receiver.idle();
+  });
+
+  test("and that is closed while a handler runs on leaves the work to others", async () => {
+    const file = path();
+    const clock = fakeClock(new Date());
+    const { receiver, send } = receiverOn(file, {}, { clock });
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    await send("m-1");
+    await eventually(() => expect(calls.length).toBe(1));
+    takeOver(file);
+    await eventually(() => expect(receiver.stats().role).toBe("standby"));
+    const closed = watch(receiver.close({ drainMs: 0 }));
+    await eventually(async () => {
+      await clock.advance(1);
+      expect(closed).toMatchObject({ ended: true, value: { stuck: 1 } });
+    });
+    const epoch = epochOf(file);
+    await clock.advance(1_000);
+    await eventually(() => expect(epochOf(file)).toBe(epoch + 1)); // it asked once more
+    const other = receiverOn(file);
+    await other.receiver.start();
+    await eventually(() => expect(other.receiver.stats().role).toBe("working"));
+    await clock.advance(60_000);
+    expect(other.receiver.stats().role).toBe("working");
+    calls[0]?.end();
   });
 
   test("waits longer each time, where the work goes back and forth", async () => {
