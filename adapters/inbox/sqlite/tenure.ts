@@ -36,6 +36,8 @@ export interface TenureParts {
 const AGAIN_MS = 1_000;
 /** A file on which two processes take the work from each other again and again is no file to hurry for. */
 const LONGEST_MS = 60_000;
+/** So long after the last time it is no more the same trouble. */
+const FORGOTTEN_MS = 10 * 60_000;
 
 export function createTenure({ file, host, takeOver, began, lose, left }: TenureParts): Tenure {
   let worker: Worker | undefined;
@@ -45,6 +47,8 @@ export function createTenure({ file, host, takeOver, began, lose, left }: Tenure
   let taking: Promise<unknown> = Promise.resolve();
   let timer: Timer | undefined;
   let takenOver: Tenure["takenOver"];
+  /** How often in a row. */
+  let streak = 0;
 
   async function begin(given: Worker): Promise<void> {
     const mine = {};
@@ -98,14 +102,16 @@ export function createTenure({ file, host, takeOver, began, lose, left }: Tenure
   function fenced(): void {
     if (worker === undefined || term === undefined) return;
     const { log, clock } = host();
-    takenOver = { count: (takenOver?.count ?? 0) + 1, lastAt: clock.now() };
+    const now = clock.now();
+    streak = takenOver !== undefined && Math.abs(now - takenOver.lastAt) <= FORGOTTEN_MS ? streak + 1 : 1;
+    takenOver = { count: (takenOver?.count ?? 0) + 1, lastAt: now };
     log.error({ code: "work-taken" }, "another process has taken over the work on this inbox: this one stands by");
     term = undefined;
     const lost = lose();
     place?.leave();
     if (lost.length > 0) worker.lost(lost);
     worker.end();
-    askIn(Math.min(AGAIN_MS * 2 ** (takenOver.count - 1), LONGEST_MS));
+    askIn(Math.min(AGAIN_MS * 2 ** (streak - 1), LONGEST_MS));
   }
 
   return {

@@ -285,6 +285,13 @@ describe("a process whose work another has taken over", () => {
     }
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
     expect(tenure.takenOver).toEqual({ count: 8, lastAt: clock.now() - 60_000 });
+    // What was long ago is over.
+    await clock.advance(9 * 60_000 + 1);
+    const from = clock.now();
+    tenure.fenced();
+    while (begun.times === 9) await clock.advance(500);
+    expect(clock.now() - from).toBe(1_000);
+    expect(tenure.takenOver?.count).toBe(9);
   });
 });
 
