@@ -43,6 +43,8 @@ export function createWorkerPlace(
   let lock: Lock | undefined;
   let timer: ReturnType<Clock["setTimer"]> | undefined;
   let isTold = false;
+  /** Its file is another, which somebody has: maybe one who only looks whether it is had, for a moment. */
+  let isDoubted = false;
 
   function attempt(): boolean {
     try {
@@ -98,11 +100,13 @@ export function createWorkerPlace(
   function moved(former: Lock): boolean {
     lock = undefined;
     const had = attemptAgain();
-    if (had === undefined) {
+    if (had === undefined || (!had && !isDoubted)) {
       close();
       lock = former;
+      isDoubted = had === false;
       return true;
     }
+    isDoubted = false;
     former.db.close();
     if (had) log.warn({ code: "lock-replaced", file: path }, "somebody removed the worker's lock: there is a new one");
     return had;

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { chmodSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError, UsageError, type AnyEvent, type Context } from "hookline";
@@ -313,6 +313,22 @@ describe("a lock that somebody removes while its process works", () => {
     expect([heard, standby.heard, third.heard]).toEqual([["begin"], [], []]);
     await inbox.close();
     await eventually(() => expect([...standby.heard, ...third.heard]).toEqual(["begin"]));
+  });
+
+  test("is not taken for another's while somebody only looks at the new one", async () => {
+    const file = path();
+    const { inbox, heard, work } = inboxOn(file);
+    const log = logBook();
+    await inbox.open({ ...HOST, log: log.logger });
+    await work();
+    rmSync(`${file}-lock`);
+    const look = new DatabaseSync(`${file}-lock`);
+    look.exec("BEGIN; SELECT count(*) FROM sqlite_schema");
+    chmodSync(`${file}-lock`, 0o644);
+    await eventually(() => expect(statSync(`${file}-lock`).mode & 0o777).toBe(0o600)); // it was tried
+    look.close();
+    await eventually(() => expect(log.of("lock-replaced").length).toBe(1));
+    expect(heard).toEqual(["begin"]);
   });
 
   test("and that another process has: the first stands by, and takes over when that dies", async () => {
