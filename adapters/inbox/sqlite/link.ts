@@ -108,9 +108,10 @@ export function createLink(options: LinkOptions): Link {
     let next: Channel | undefined;
     try {
       next = await threads.start({ ...given, file, isSuspect: failures.isSuspect });
-      // While nothing had it open.
-      if (next.fileId !== fileId) replaced();
-      ({ fileId } = next);
+      // While nothing had it open. Where one of the two cannot be known, nothing is told.
+      const known = next.fileId ?? fileId;
+      if (fileId !== undefined && known !== fileId) replaced();
+      fileId = known;
       await resume(next);
     } catch (error) {
       next?.abandon();

@@ -200,6 +200,26 @@ describe("where files have no lasting numbers", () => {
     opened.leave();
   });
 
+  test.each([
+    ["1", "nothing is lost"],
+    ["2", "what runs is lost where it was replaced meanwhile"],
+  ])("only for a moment: then it is %s, and %s", async (last) => {
+    const ids = ["1", undefined, last];
+    const channels = faultyChannels(async (...given) => ({ ...(await openInline(...given)), fileId: ids.shift() }));
+    const { inbox, clock, isReady, heard } = await onDisk({ openChannel: channels.open });
+    await inbox.keep([mail([one("runs")])]);
+    const claim = await claimOne(inbox);
+    for (const left of [1, 0]) {
+      channels.next({ errcode: 1034 });
+      await inbox.keep([mail(["lost"])]);
+      await clock.advance(60_000);
+      await isReady();
+      expect(ids.length).toBe(left);
+    }
+    expect(heard.lost).toEqual(last === "1" ? [] : [claim]);
+    expect(claim && (await inbox.settle([{ claim, outcomes: [DONE] }]))).toEqual([last === "1"]);
+  });
+
   test("the statistics say so", async () => {
     const { inbox, isReady } = await onDisk({
       openChannel: async (...given) => ({ ...(await openInline(...given)), fileId: undefined }),
