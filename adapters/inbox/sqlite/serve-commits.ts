@@ -49,8 +49,10 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
     port.on("message", (message: ToThread) => {
       if (message.type === "close") {
         clearTimeout(looking);
-        wal.close();
-        db.close();
+        if (opened.isInPlace()) {
+          wal.close();
+          db.close();
+        } else opened.leave();
         say({ type: "closed" });
         port.close();
         return;

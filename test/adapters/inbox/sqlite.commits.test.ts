@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
@@ -141,6 +141,17 @@ test("what another connection commits is told", async () => {
   expect(heard.at(-1)).toMatchObject({ type: "changed", counts: { dead: 7 } });
   say({ type: "close" });
   await hears("closed");
+});
+
+test("a log does not stay beside the place of a file that was deleted in the moment of its close", async () => {
+  const file = fileIn();
+  const { say, hears } = served(file);
+  say({ type: "batch", batch: { epoch: undefined, tasks: [burying(1)], bytes: BYTES } });
+  await hears("results");
+  rmSync(file);
+  say({ type: "close" });
+  await hears("closed");
+  expect(existsSync(`${file}-wal`)).toBe(false);
 });
 
 test("a file that cannot be opened is told with the reason", async () => {
