@@ -35,8 +35,10 @@ export interface Link {
 }
 
 export interface LinkOptions extends Pick<ThreadsOptions, "openChannel"> {
-  /** Finds the file, once for all threads until the link is closed. Rejects where it cannot be worked on. */
+  /** Finds the file, once for all threads until the link is closed. */
   readonly locate: () => Promise<string>;
+  /** Rejects where it cannot be worked on: asked before it is opened, and again where it was replaced. */
+  readonly assertPlace: (file: string) => Promise<void>;
   /** Makes memory follow the file, on a new channel that nobody else has yet. */
   readonly resume: (channel: Channel) => Promise<void>;
   /** Another file is at the path, or will be: nothing of what memory has is in it. */
@@ -48,7 +50,7 @@ export interface LinkOptions extends Pick<ThreadsOptions, "openChannel"> {
 }
 
 export function createLink(options: LinkOptions): Link {
-  const { locate, openChannel, resume, replaced, changed, setTimer = realTimer } = options;
+  const { locate, assertPlace, openChannel, resume, replaced, changed, setTimer = realTimer } = options;
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
   const failures = createFailures();
   const threads = createThreads({
@@ -69,6 +71,7 @@ export function createLink(options: LinkOptions): Link {
   let timer: ReturnType<Clock["setTimer"]> | undefined;
   let reopening: Promise<void> | undefined;
   let isLoose = false;
+  let isMoved = false;
 
   function note({ tasks }: Batch, [first]: readonly TaskResult[]): void {
     if (first === undefined) return;
@@ -91,7 +94,10 @@ export function createLink(options: LinkOptions): Link {
     const said = { err: error, code: "inbox-reopened", tryAgainMs: waitMs };
     log.error(said, "the inbox file is opened anew: deliveries get 503 meanwhile");
     failure = error;
-    if (error.code === "file-replaced") replaced();
+    if (error.code === "file-replaced") {
+      isMoved = true;
+      replaced();
+    }
     if (waitMs === 0) {
       reopening = reopen();
       return;
@@ -107,6 +113,8 @@ export function createLink(options: LinkOptions): Link {
     if (given === undefined || file === undefined) return;
     let next: Channel | undefined;
     try {
+      if (isMoved) await assertPlace(file);
+      isMoved = false;
       next = await threads.start({ ...given, file, isSuspect: failures.isSuspect });
       // While nothing had it open. Where one of the two cannot be known, nothing is told.
       const known = next.fileId ?? fileId;
@@ -130,6 +138,7 @@ export function createLink(options: LinkOptions): Link {
 
   async function start(given: InboxHost): Promise<Channel> {
     file = await locate();
+    await assertPlace(file);
     return threads.start({ ...given, file, isSuspect: failures.isSuspect });
   }
 

@@ -51,11 +51,8 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   let hasMoved = false;
   const owned = createOwned(now);
   const link = createLink({
-    async locate() {
-      const path = await realPathOf(file);
-      if (!isReadOnly) await assertOnePlace(path);
-      return path;
-    },
+    locate: () => realPathOf(file),
+    assertPlace: async (path) => (isReadOnly ? undefined : assertOnePlace(path)),
     openChannel,
     setTimer,
     async resume(channel) {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError, type Claim } from "hookline/adapter";
@@ -189,6 +189,21 @@ describe("what runs of a file is lost when that is replaced, and its end changes
     bench.replace();
     await expectLost(bench);
   });
+});
+
+test("a file that is replaced by one with several names is not worked on until it has one", async () => {
+  const { inbox, file, clock, isReady } = await onDisk();
+  const other = filledFile("another");
+  linkSync(other, `${other}.copy`);
+  renameSync(other, file);
+  await eventually(async () => {
+    await clock.advance(500);
+    expect(inbox.ready()).toMatchObject({ ready: false, error: { code: "hard-linked" } });
+  });
+  expect(await inbox.keep([mail(["refused"])])).toMatchObject([{ code: "hard-linked" }]);
+  rmSync(`${other}.copy`);
+  await clock.advance(60_000);
+  await isReady();
 });
 
 describe("where files have no lasting numbers", () => {
