@@ -53,10 +53,9 @@ export function openInPlace(
         const isAlone = [undefined, shmId].includes(idOf(shm));
         const isGone = idOf(wal) === undefined && idOf(file) === id;
         if (isAlone && (isGone || idOf(wal) === walId)) cutIfPossible(db);
-        if (idOf(file) !== id) {
-          if (idOf(wal) === walId) rmSync(wal, { force: true });
-          if (shmId !== undefined && idOf(shm) === shmId) rmSync(shm, { force: true });
-        }
+        if (idOf(file) !== id && idOf(wal) === walId) rmSync(wal, { force: true });
+        // An index without its log, or of another file's, would be believed by whoever opens the file next.
+        if ((idOf(file) !== id || isGone) && shmId !== undefined && idOf(shm) === shmId) rmSync(shm, { force: true });
         db.close();
       },
     };

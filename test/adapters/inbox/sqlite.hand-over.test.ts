@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -251,12 +253,48 @@ test.each([["its log"], ["its log and the index of that"]])(
     });
     shell.close();
     await inbox.close();
-    const db = new DatabaseSync(file);
-    onTestFinished(() => db.close());
-    expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
-    const rows = db.prepare("SELECT body FROM delivery ORDER BY id").all();
-    expect(rows.map(({ body }) => JSON.parse(Buffer.from(body as Uint8Array).toString()).payloads[0].id)).toEqual(
-      taken,
-    );
+    expectWhole(file, taken);
   },
 );
+
+/** Another program that has the file open, and reads on until it is told to end. */
+const READER = `
+  const db = new (require("node:sqlite").DatabaseSync)(process.argv[1]);
+  db.exec("INSERT INTO subscription (subscription, account, resource, error, sent_at, key) VALUES (1, 1, '', '', 1, '')");
+  db.exec("PRAGMA wal_checkpoint");
+  db.exec("BEGIN");
+  db.prepare("SELECT count(*) FROM delivery").get();
+  process.stdout.write("reads\\n");
+  process.stdin.once("data", () => { db.exec("COMMIT"); db.close(); process.exit(0); });
+`;
+
+test("nothing acknowledged is lost where another program reads on while the log is removed", async () => {
+  const { inbox, file, clock } = await onDisk();
+  const taken: string[] = [];
+  async function offer(id: string): Promise<void> {
+    const [kept] = await inbox.keep([mail([id])]);
+    if (!(kept instanceof StorageError)) taken.push(id);
+  }
+  await offer("before");
+  const reader = spawn(process.execPath, ["-e", READER, file], { stdio: ["pipe", "pipe", "inherit"] });
+  await once(reader.stdout, "data");
+  await inbox.subscriptions.forget(1, undefined);
+  rmSync(`${file}-wal`);
+  await eventually(async () => {
+    await clock.advance(500);
+    await offer(`${taken.length} later`);
+    expect(taken.length).toBeGreaterThan(2);
+  });
+  reader.stdin.write("end");
+  await once(reader, "exit");
+  await inbox.close();
+  expectWhole(file, taken);
+});
+
+function expectWhole(file: string, taken: readonly string[]): void {
+  const db = new DatabaseSync(file);
+  onTestFinished(() => db.close());
+  expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
+  const rows = db.prepare("SELECT body FROM delivery ORDER BY id").all();
+  expect(rows.map(({ body }) => JSON.parse(Buffer.from(body as Uint8Array).toString()).payloads[0].id)).toEqual(taken);
+}
