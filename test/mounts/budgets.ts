@@ -12,10 +12,10 @@ interface Budget {
  * pino is there whole, nearly 20 KiB more than its build for browsers.
  */
 export const BUDGETS: Readonly<Record<string, Budget>> = {
-  ".": { target: "node", kib: 72 },
-  "./adapter": { target: "node", kib: 76 },
+  ".": { target: "node", kib: 75 },
+  "./adapter": { target: "node", kib: 79 },
   "./signature": { target: "workers", kib: 8 },
-  "./testing": { target: "node", kib: 92 },
+  "./testing": { target: "node", kib: 98 },
   "./node": { target: "node", kib: 76 },
   "./express": { target: "node", kib: 76 },
   "./koa": { target: "node", kib: 76 },
@@ -28,5 +28,5 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "./hono": { target: "workers", kib: 56 },
   "./next": { target: "node", kib: 76 },
   "./workers": { target: "workers", kib: 56 },
-  "./sqlite": { target: "node", kib: 80 },
+  "./sqlite": { target: "node", kib: 86 },
 };

@@ -23,7 +23,7 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
   "All of it is lossy but `begin` and `end`: the worker also looks by itself.",
   "It does not any more: another one took over.",
   "It stands by, and `begin` may come again.",
-  "This process works from now on.",
+  "This process works from now on. @returns false: it closes, the place is to be given back and not asked for again",
   "A delivery to keep, with its events if this process works.",
   "Its place in the delivery, from 0.",
   "May be held for the run to come; an inbox that does not hold it gives the delivery at the claim.",
