@@ -2,16 +2,16 @@ import { defineConfig } from "oxlint";
 
 export default defineConfig({
   plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "promise", "node"],
-  jsPlugins: ["./lint/rooms.ts"],
+  jsPlugins: ["./lint/import-boundaries.ts"],
   categories: { correctness: "error", suspicious: "error", perf: "error" },
   options: { typeAware: true, denyWarnings: true, reportUnusedDisableDirectives: "error" },
   env: { node: true, es2024: true },
   ignorePatterns: ["dist", "coverage"],
   rules: {
-    "rooms/imports": "error",
+    "boundaries/imports": "error",
     "max-params": ["error", { max: 3 }],
     "max-lines": ["error", { max: 300, skipBlankLines: true, skipComments: true }],
-    // Type-only cycles are not seen by it; the table of the rooms sees them between rooms.
+    // It does not see type-only cycles; the table of import boundaries sees them between modules.
     "import/no-cycle": "error",
     "typescript/no-floating-promises": "error",
     "typescript/no-misused-promises": "error",

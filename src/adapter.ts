@@ -1,22 +1,22 @@
 // For authors of mounts: how a request goes in, and how a reply comes out.
-export type { MountOptions, RawRequest, ReadLimits, Reply } from "./receiver/raw.ts";
-export { toAnswering, type AfterHandlers, type OutlivesFunction } from "./receiver/answering.ts";
-export { workAfterAnswer } from "./kit/work-after-answer.ts";
-export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./receiver/body-errors.ts";
+export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types.ts";
+export { toAnswering, type AfterHandlers, type OutlivesFunction } from "./ingest/answer-option.ts";
+export { workAfterAnswer } from "./receiver/serverless/work-after-response.ts";
+export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/body-errors.ts";
 
 // For authors of inboxes: the port in its two halves.
-export type { Claim, Claimed, ClaimedJob, ClaimLimits, JobError, JobOutcome, Settlement } from "./inbox/claims.ts";
-export type { InboxJobs, JobQuery, JobSelection, StoredJob, UnhandledJob } from "./inbox/inbox-jobs.ts";
-export type { InboxDisk, InboxStats, Readiness } from "./inbox/inbox-stats.ts";
-export type { Expanded, Expansion, Kept, NewDelivery, NewEvent, NewJob, Unexpanded } from "./inbox/keeping.ts";
-export type { Capabilities, Inbox, InboxHost, Keeps, Worker, WorkingInbox, WritingInbox } from "./inbox/port.ts";
-export type { Tombstone, Tombstones } from "./inbox/tombstones.ts";
-export type { ErroredSubscription, Subscriptions } from "./inbox/subscriptions.ts";
+export type { Claim, Claimed, ClaimedJob, ClaimLimits, JobError, JobOutcome, Settlement } from "./inbox/port/claims.ts";
+export type { InboxJobs, JobQuery, JobSelection, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
+export type { InboxDisk, InboxStats, Readiness } from "./inbox/port/inbox-stats.ts";
+export type { Expanded, Expansion, Kept, NewDelivery, NewEvent, NewJob, Unexpanded } from "./inbox/port/storing.ts";
+export type { Capabilities, Inbox, InboxHost, Keeps, Worker, WorkingInbox, WritingInbox } from "./inbox/port/inbox.ts";
+export type { Tombstone, Tombstones } from "./inbox/port/tombstones.ts";
+export type { ErroredSubscription, Subscriptions } from "./inbox/port/subscriptions.ts";
 export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";
-export { toStored, type Delivery, type StoredDelivery } from "./inbox/delivery.ts";
-export type { Job, JobState } from "./inbox/job.ts";
+export { toStored, type Delivery, type StoredDelivery } from "./inbox/port/delivery.ts";
+export type { Job, JobState } from "./inbox/port/job.ts";
 export type { Clock, Timer } from "./clock.ts";
-export type { Logger } from "./log.ts";
+export type { Logger } from "./logger.ts";
 export type { SingleEvent } from "./protocol/events.ts";
 export { assertOptions } from "./assert-options.ts";
 export { kindOf } from "./kind-of.ts";
@@ -24,7 +24,16 @@ export { wholeNumber, type GivenNumber } from "./whole-number.ts";
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";
 
 // The rules that every inbox keeps to: what a job's progress is, and who is next in a lane.
-export { claimed, FRESH, isDue, MOST_DEATHS, orphaned, settled, SUSPECT_DEATHS, type Progress } from "./inbox/state.ts";
-export { createLaneBook, type Lane, type LaneBook, type LaneRow } from "./inbox/lane-book.ts";
+export {
+  claimed,
+  FRESH,
+  isDue,
+  MOST_DEATHS,
+  orphaned,
+  settled,
+  SUSPECT_DEATHS,
+  type Progress,
+} from "./inbox/job-state.ts";
+export { createLaneBook, type Lane, type LaneBook, type LaneRow } from "./inbox/lane-queues.ts";
 export { windowAfter, windowStart, type LaneWindow } from "./inbox/lane-window.ts";
-export { createChurnMap, type ChurnMap } from "./inbox/churn-map.ts";
+export { createChurnMap, type ChurnMap } from "./inbox/collections/compacting-map.ts";

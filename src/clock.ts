@@ -1,5 +1,5 @@
 import { hearRejection } from "./hear-rejection.ts";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 
 /** A timer that was set. */
 export interface Timer {

@@ -1,20 +1,20 @@
 // Making one.
-export { createReceiver } from "./kit/create-receiver.ts";
+export { createReceiver } from "./receiver/create-receiver.ts";
 export { forwardInbox } from "./inbox/forward.ts";
-export { memoryInbox, type MemoryInboxOptions } from "./inbox/memory.ts";
-export type { Closed, Health, Receiver, Stats } from "./kit/face.ts";
-export type { ReceiverOptions } from "./kit/options.ts";
-export type { Inbox, Keeps } from "./inbox/port.ts";
-export type { Secret } from "./protocol/keys.ts";
-export type { SecretRequest, SecretSource } from "./receiver/ring.ts";
-export type { Logger } from "./log.ts";
+export { memoryInbox, type MemoryInboxOptions } from "./inbox/memory/memory-inbox.ts";
+export type { Closed, Health, Receiver, Stats } from "./receiver/receiver-types.ts";
+export type { ReceiverOptions } from "./receiver/options.ts";
+export type { Inbox, Keeps } from "./inbox/port/inbox.ts";
+export type { Secret } from "./protocol/secrets.ts";
+export type { SecretRequest, SecretSource } from "./ingest/secret-lookup.ts";
+export type { Logger } from "./logger.ts";
 export type { Clock, Timer } from "./clock.ts";
 
 // Handling events.
 export type { Context, ContextState } from "./dispatch/context.ts";
 export type { Handler, HandlerOptions, LaneOption, Middleware } from "./dispatch/handler.ts";
 export { retryAfter } from "./dispatch/retry-after.ts";
-export { GiveUp, RetryLater, type RetryTime } from "./dispatch/verdicts.ts";
+export { GiveUp, RetryLater, type RetryTime } from "./dispatch/retry-errors.ts";
 export type {
   AnyEvent,
   Change,
@@ -34,18 +34,18 @@ export type {
 } from "./protocol/events.ts";
 
 // Unsubscribing: the only thing that becomes a 422.
-export type { Decided, Gate } from "./receiver/gate.ts";
-export type { UnsubscribeDecision } from "./receiver/decision.ts";
+export type { Decided, Gate } from "./ingest/unsubscribe-gate.ts";
+export type { UnsubscribeDecision } from "./ingest/unsubscribe-decision.ts";
 
 // Looking inside.
-export type { Job, JobState } from "./inbox/job.ts";
-export type { JobFilter, Jobs, Selection } from "./kit/jobs-face.ts";
+export type { Job, JobState } from "./inbox/port/job.ts";
+export type { JobFilter, Jobs, Selection } from "./receiver/jobs/jobs-types.ts";
 export type { JobMoment, Observer } from "./observers.ts";
 
 // Mounts and queues of one's own.
-export type { StoredDelivery } from "./inbox/delivery.ts";
-export type { MountOptions, RawRequest, ReadLimits, Reply } from "./receiver/raw.ts";
-export type { AfterHandlers, OutlivesFunction, WontOutlive } from "./receiver/answering.ts";
+export type { StoredDelivery } from "./inbox/port/delivery.ts";
+export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types.ts";
+export type { AfterHandlers, OutlivesFunction, WontOutlive } from "./ingest/answer-option.ts";
 
 // Errors.
 export {

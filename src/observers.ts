@@ -1,9 +1,9 @@
 import { assertFunction } from "./assert-kind.ts";
 import { assertOptions } from "./assert-options.ts";
 import { hearRejection } from "./hear-rejection.ts";
-import type { StoredDelivery } from "./inbox/delivery.ts";
-import type { Job } from "./inbox/job.ts";
-import type { Logger } from "./log.ts";
+import type { StoredDelivery } from "./inbox/port/delivery.ts";
+import type { Job } from "./inbox/port/job.ts";
+import type { Logger } from "./logger.ts";
 import type { Id } from "./protocol/events.ts";
 
 /** A job at a moment of its life. */

@@ -4,14 +4,14 @@ export { sign } from "./protocol/signature.ts";
 export { SignatureError } from "./errors.ts";
 export type { SignedRequest, Verified, VerifyOptions } from "./protocol/verify.ts";
 export type { SignOptions } from "./protocol/signature.ts";
-export type { Secret } from "./protocol/keys.ts";
+export type { Secret } from "./protocol/secrets.ts";
 export type { HeadersLike } from "./protocol/headers.ts";
-export type { HeaderProblem, SignatureProblem } from "./protocol/credentials.ts";
+export type { HeaderProblem, SignatureProblem } from "./protocol/signature-headers.ts";
 
 // Finding out why a signature fails
-export { explain } from "./receiver/explain.ts";
-export type { Explanation, Mistake } from "./receiver/explain.ts";
-export type { MistakeCode } from "./receiver/mistakes.ts";
+export { explain } from "./ingest/explain/explain.ts";
+export type { Explanation, Mistake } from "./ingest/explain/explain.ts";
+export type { MistakeCode } from "./ingest/explain/catalog.ts";
 
 // Another header or encoding
-export type { Encoding, Part, SignatureScheme } from "./protocol/scheme.ts";
+export type { Encoding, Part, SignatureScheme } from "./protocol/signature-scheme.ts";

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { toLogger } from "../src/log.ts";
+import { toLogger } from "../src/logger.ts";
 
 // What bundlers for edge runtimes take in place of pino.
 vi.mock("pino", () => vi.importActual("../node_modules/pino/browser.js"));

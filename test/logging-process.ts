@@ -1,6 +1,6 @@
 // Logs more than is kept for a stderr that takes nothing. With MADE_ROOM the disk is full for the first of it.
 import fs from "node:fs";
-import { toLogger } from "../src/log.ts";
+import { toLogger } from "../src/logger.ts";
 
 const LINES = 2_000;
 const LONG = "x".repeat(1_000);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { memoryInbox } from "hookline";
-import { resolveOptions } from "../src/kit/options.ts";
+import { resolveOptions } from "../src/receiver/options.ts";
 import { errorCodes, options, problems, readmeTable, refusals } from "./support/readme-tables.ts";
 
 describe("the README's tables say what the code does:", () => {

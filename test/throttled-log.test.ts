@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { throttledLog } from "../src/log.ts";
+import { throttledLog } from "../src/logger.ts";
 import { fakeClock } from "./support/fake-clock.ts";
 import { logBook } from "./support/log-book.ts";
 import { signedRequest } from "./support/make-delivery.ts";

@@ -7,12 +7,12 @@ import {
   type OutlivesFunction,
 } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { FOREIGN_PATH, UNDECIDED, type Answer } from "./answers.ts";
-import { isOfLoadBalancer, toLambdaRequest, type LambdaEventLike } from "./lambda-events.ts";
-import type { AnyMountOptions } from "./mount-fetch.ts";
-import { toPathTest } from "./path.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
-import { withSource } from "./with-source.ts";
+import { FOREIGN_PATH, UNDECIDED, type Answer } from "./shared/mount-responses.ts";
+import { isOfLoadBalancer, toLambdaRequest, type LambdaEventLike } from "./aws-lambda/lambda-events.ts";
+import type { AnyMountOptions } from "./shared/mount-fetch.ts";
+import { toPathTest } from "./shared/path.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
+import { withSource } from "./shared/source-option.ts";
 
 /** What API Gateway, a function URL and a load balancer take as an answer. */
 export interface LambdaResultLike {

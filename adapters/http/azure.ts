@@ -1,7 +1,7 @@
 import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createFetchMount, type AnyMountOptions } from "./mount-fetch.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
+import { createFetchMount, type AnyMountOptions } from "./shared/mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
 
 /** What is used of a request of Azure Functions, programming model v4. */
 export interface AzureRequestLike {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createNodeMount, type Added, type Advice } from "./mount-node.ts";
-import { assertMountOptions } from "./mount-options.ts";
-import { assertPath } from "./path.ts";
+import { createNodeMount, type Added, type Advice } from "./shared/mount-node.ts";
+import { assertMountOptions } from "./shared/mount-options.ts";
+import { assertPath } from "./shared/path.ts";
 
 /** What is used of a Fastify request. */
 export interface FastifyRequestLike {

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import type { ExpressRequestLike, ExpressResponseLike } from "./express.ts";
-import type { AnyMountOptions } from "./mount-fetch.ts";
-import { createNodeMount, type Advice } from "./mount-node.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
+import type { AnyMountOptions } from "./shared/mount-fetch.ts";
+import { createNodeMount, type Advice } from "./shared/mount-node.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
 
 /** What is used of the Functions Framework's request, which is Express's. */
 export interface GcpRequestLike extends ExpressRequestLike {

@@ -13,10 +13,10 @@ import {
   type Receiver,
   type ReceiverOptions,
 } from "../../src/index.ts";
-import { addHook, registerHooks } from "./nest-hooks.ts";
-import { assertMountOptions } from "./mount-options.ts";
-import { mountFirst } from "./nest-mount.ts";
-import { toPathTest } from "./path.ts";
+import { addHook, registerHooks } from "./nest/nest-hooks.ts";
+import { assertMountOptions } from "./shared/mount-options.ts";
+import { mountFirst } from "./nest/nest-mount.ts";
+import { toPathTest } from "./shared/path.ts";
 
 /** What {@link HooklineModule.forRootAsync} takes. */
 export interface HooklineModuleOptions {

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createNodeMount, type Added, type Advice } from "./mount-node.ts";
-import { assertMountOptions } from "./mount-options.ts";
+import { createNodeMount, type Added, type Advice } from "./shared/mount-node.ts";
+import { assertMountOptions } from "./shared/mount-options.ts";
 
 /**
  * The receiver as a listener of `node:http`. A request for another path than `options.path` is answered 404.

@@ -1,8 +1,8 @@
 // oxlint-disable typescript/no-explicit-any -- each Worker has an `env` of its own, and Cloudflare's types say `any` of what is waited for
 import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createFetchMount, handOver, type AnyMountOptions } from "./mount-fetch.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./mount-options.ts";
+import { createFetchMount, handOver, type AnyMountOptions } from "./shared/mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
 
 /** What is used of a Worker's execution context. */
 export interface WorkersContextLike {

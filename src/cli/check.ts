@@ -6,7 +6,7 @@ import { EXIT } from "./exit-codes.ts";
 import { switchFlag, urlFlag, wholeFlag } from "./flags.ts";
 import { NUMBER } from "./inbox/filter-flags.ts";
 import { secretOf } from "./secret.ts";
-import { listenForStop } from "./stopping.ts";
+import { listenForStop } from "./signals.ts";
 
 /** `hookline check`: the table of answers, asked of a running app. */
 export const check = defineCommand({

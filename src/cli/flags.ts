@@ -1,4 +1,4 @@
-import { isLiteralPath } from "../../adapters/http/path.ts";
+import { isLiteralPath } from "../../adapters/http/shared/path.ts";
 import type { RequiredFlag, ValueFlag } from "./arguments.ts";
 
 /** A port to listen on. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { silenceSqliteWarning } from "../../adapters/inbox/sqlite/silence-warning.ts";
+import { silenceSqliteWarning } from "../../adapters/inbox/sqlite/thread/silence-warning.ts";
 
 silenceSqliteWarning();
 const { run } = await import("./run.ts");

@@ -8,10 +8,10 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { explainCommand } from "./explain.ts";
 import { findCommand, type Typed } from "./find-command.ts";
 import { mainHelp } from "./help.ts";
-import { INBOX_COMMANDS, inboxCommand } from "./inbox/group.ts";
+import { INBOX_COMMANDS, inboxCommand } from "./inbox/command-list.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
-import { endedWithoutReader } from "./without-reader.ts";
+import { endedWithoutReader } from "./terminal/broken-pipe.ts";
 
 /** What can follow `hookline`, in the order of the help. */
 const COMMANDS: readonly Command[] = [serve, send, check, explainCommand, inboxCommand];

@@ -16,8 +16,8 @@ import { showProgress } from "./send/progress.ts";
 import { reportHandshake, reportOne } from "./send/report.ts";
 import { reportMany } from "./send/summary.ts";
 import { createCounter } from "./send/tally.ts";
-import { grouped, perSecond } from "./send/units.ts";
-import { listenForStop } from "./stopping.ts";
+import { grouped, perSecond } from "./send/format.ts";
+import { listenForStop } from "./signals.ts";
 
 const nameArgument: RequiredFlag<SendName> & { readonly argument: string } = {
   argument: "NAME",

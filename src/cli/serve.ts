@@ -4,7 +4,7 @@ import { createReceiver, memoryInbox, RetryLater, type Logger } from "../index.t
 import { startAdmin } from "./admin.ts";
 import { CommandError } from "./command-error.ts";
 import { defineCommand, type Io } from "./command.ts";
-import { drain } from "./drain.ts";
+import { drain } from "./graceful-stop.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { adminHostFlag, adminPortFlag, fileFlag, hostFlag, pathFlag, portFlag } from "./flags.ts";
 import { SERVE_HELP } from "./help.ts";
@@ -12,8 +12,8 @@ import { createJsonLines } from "./json-lines.ts";
 import { listen } from "./listen.ts";
 import { createLog } from "./log.ts";
 import { secretOf } from "./secret.ts";
-import { listenForStop } from "./stopping.ts";
-import { endedWithoutReader } from "./without-reader.ts";
+import { listenForStop } from "./signals.ts";
+import { endedWithoutReader } from "./terminal/broken-pipe.ts";
 
 /** `hookline serve`: a receiver of its own that prints what it handles. */
 export const serve = defineCommand({

@@ -1,13 +1,13 @@
 import { ClosedError } from "../errors.ts";
-import type { Claim } from "../inbox/claims.ts";
-import type { WorkingInbox } from "../inbox/port.ts";
-import { createBacklog, type BacklogOptions } from "./backlog.ts";
-import { createClaiming } from "./claiming.ts";
-import type { WorkParts } from "./parts.ts";
-import { createRests } from "./rests.ts";
-import { createRunner } from "./runner.ts";
-import { createSettler } from "./settler.ts";
-import { ABORT_BEFORE_END_MS, within } from "../within.ts";
+import type { Claim } from "../inbox/port/claims.ts";
+import type { WorkingInbox } from "../inbox/port/inbox.ts";
+import { createBacklog, type BacklogOptions } from "./expand-backlog.ts";
+import { createClaiming } from "./claim-loop.ts";
+import type { WorkParts } from "./deps.ts";
+import { createRests } from "./idle-waiters.ts";
+import { createRunner } from "./run-job.ts";
+import { createSettler } from "./settle-queue.ts";
+import { ABORT_BEFORE_END_MS, within } from "../timeout.ts";
 
 /** Then the loop gets a turn: more would serve a hot lane faster, and let all others wait for it. */
 const CLAIMS_A_TURN = 4;

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import type { NewEvent, NewJob } from "../inbox/keeping.ts";
+import type { NewEvent, NewJob } from "../inbox/port/storing.ts";
 import type { SingleEvent } from "../protocol/events.ts";
-import { familyOf, isChangeFamily } from "../protocol/names.ts";
-import { naturalKeyOf } from "../protocol/natural-key.ts";
+import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
+import { naturalKeyOf } from "../protocol/dedupe-key.ts";
 import type { Handlers } from "./handlers.ts";
-import { laneOf, mergeKeyOf } from "./lanes.ts";
+import { laneOf, mergeKeyOf } from "./lane-key.ts";
 
 /** A delivery of more events is expanded in parts of this many, a part a commit. */
 export const EXPAND_AT_ONCE = 1_000;

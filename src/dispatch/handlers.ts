@@ -4,7 +4,7 @@ import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
 import { kindOf } from "../kind-of.ts";
 import type { AnyEvent, EventName } from "../protocol/events.ts";
-import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/names.ts";
+import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
 import { wholeNumber } from "../whole-number.ts";
 import type { Handler, HandlerOptions, LaneOption, RunLimits } from "./handler.ts";
 

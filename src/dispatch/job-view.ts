@@ -1,6 +1,6 @@
-import type { Job } from "../inbox/job.ts";
-import type { ClaimedJob } from "../inbox/claims.ts";
-import type { StoredJob } from "../inbox/inbox-jobs.ts";
+import type { Job } from "../inbox/port/job.ts";
+import type { ClaimedJob } from "../inbox/port/claims.ts";
+import type { StoredJob } from "../inbox/port/jobs.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 
 /** A job as users see it. */

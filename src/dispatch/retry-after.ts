@@ -1,4 +1,4 @@
-import { RetryLater } from "./verdicts.ts";
+import { RetryLater } from "./retry-errors.ts";
 
 /**
  * For a handler whose own request was turned away with a `Retry-After`: seconds, or a date in any of HTTP's three forms. A value that is

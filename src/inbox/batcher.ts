@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import { createFifo } from "./fifo.ts";
+import { createFifo } from "./collections/fifo.ts";
 
 export interface BatcherOptions<T, R> {
   /** Commits some, and gives a result for each in its place. */

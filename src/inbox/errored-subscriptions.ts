@@ -1,5 +1,5 @@
 import type { SingleEvent } from "../protocol/events.ts";
-import type { ErroredSubscription } from "./subscriptions.ts";
+import type { ErroredSubscription } from "./port/subscriptions.ts";
 
 /** Subscriptions in trouble, in memory. */
 export interface ErroredSubscriptions {

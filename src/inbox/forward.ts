@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { assertOptions } from "../assert-options.ts";
 import { StorageError, UsageError } from "../errors.ts";
-import { toStored, type StoredDelivery } from "./delivery.ts";
-import type { Inbox, Keeps, WritingInbox } from "./port.ts";
-import type { Tombstones } from "./tombstones.ts";
+import { toStored, type StoredDelivery } from "./port/delivery.ts";
+import type { Inbox, Keeps, WritingInbox } from "./port/inbox.ts";
+import type { Tombstones } from "./port/tombstones.ts";
 
 /**
  * Keeps nothing itself: hands deliveries to a queue that the user has. When `store` resolves they are kept and answered 200; when

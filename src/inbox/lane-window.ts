@@ -1,5 +1,5 @@
-import type { JobOutcome } from "./claims.ts";
-import type { LaneRow } from "./lane-book.ts";
+import type { JobOutcome } from "./port/claims.ts";
+import type { LaneRow } from "./lane-queues.ts";
 
 /** What a job that died of its window left to those that waited behind it in its lane. */
 export interface LaneWindow {

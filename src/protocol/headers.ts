@@ -1,4 +1,4 @@
-import type { HeaderLookup } from "./credentials.ts";
+import type { HeaderLookup } from "./signature-headers.ts";
 
 /** The headers of a request: a record with names in any case, as Node and function platforms give it, or a `Headers`. */
 export type HeadersLike = Readonly<Record<string, string | readonly string[] | undefined>> | Headers;

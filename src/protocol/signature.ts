@@ -1,6 +1,12 @@
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import { UsageError } from "../errors.ts";
-import { resolveScheme, serviceScheme, type ResolvedScheme, type SignatureScheme, type TextPart } from "./scheme.ts";
+import {
+  resolveScheme,
+  serviceScheme,
+  type ResolvedScheme,
+  type SignatureScheme,
+  type TextPart,
+} from "./signature-scheme.ts";
 
 /** A signing secret, ready for use: made once, because a raw key a call costs five times as much. */
 export interface Key {

@@ -1,8 +1,13 @@
 import { SignatureError, UsageError } from "../errors.ts";
-import { DEFAULT_MAX_AGE_SECONDS, readCredentials, SIGNATURE_PROBLEMS, type SignatureProblem } from "./credentials.ts";
+import {
+  DEFAULT_MAX_AGE_SECONDS,
+  readCredentials,
+  SIGNATURE_PROBLEMS,
+  type SignatureProblem,
+} from "./signature-headers.ts";
 import { toHeaderLookup, type HeadersLike } from "./headers.ts";
-import { toKeys, type Secret } from "./keys.ts";
-import { resolveScheme, serviceScheme, type ResolvedScheme, type SignatureScheme } from "./scheme.ts";
+import { toKeys, type Secret } from "./secrets.ts";
+import { resolveScheme, serviceScheme, type ResolvedScheme, type SignatureScheme } from "./signature-scheme.ts";
 import { matchKey } from "./signature.ts";
 
 /** A request as far as its signature goes. */

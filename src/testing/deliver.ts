@@ -1,8 +1,8 @@
 import { ClosedError } from "../errors.ts";
-import type { Job } from "../inbox/job.ts";
-import type { Receiver } from "../kit/face.ts";
-import { internalsOf } from "../kit/internals.ts";
-import type { Reply } from "../receiver/raw.ts";
+import type { Job } from "../inbox/port/job.ts";
+import type { Receiver } from "../receiver/receiver-types.ts";
+import { internalsOf } from "../receiver/internals.ts";
+import type { Reply } from "../ingest/types.ts";
 import { followDelivery } from "./follow-delivery.ts";
 import { signedDelivery, type SigningOptions } from "./signed-delivery.ts";
 import { skipperOf } from "./test-clock.ts";

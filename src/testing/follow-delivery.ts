@@ -1,7 +1,7 @@
-import type { ExpandedListener } from "../dispatch/news.ts";
-import type { Job } from "../inbox/job.ts";
-import type { Receiver } from "../kit/face.ts";
-import { internalsOf } from "../kit/internals.ts";
+import type { ExpandedListener } from "../dispatch/expansion-reporter.ts";
+import type { Job } from "../inbox/port/job.ts";
+import type { Receiver } from "../receiver/receiver-types.ts";
+import { internalsOf } from "../receiver/internals.ts";
 import { entryCount, parseDocument } from "../protocol/envelope.ts";
 
 /** What becomes of one delivery's jobs. */

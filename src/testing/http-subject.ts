@@ -1,4 +1,4 @@
-import type { Receiver } from "../kit/face.ts";
+import type { Receiver } from "../receiver/receiver-types.ts";
 
 /** A mount to hold against the table of answers: how an app is served that is nothing but this mount. */
 export interface HttpSubject {

@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
-import { asWorking, asWriting } from "../inbox/halves.ts";
-import type { Inbox, WorkingInbox } from "../inbox/port.ts";
+import { asWorking, asWriting } from "../inbox/port/halves.ts";
+import type { Inbox, WorkingInbox } from "../inbox/port/inbox.ts";
 
 /** An inbox to hold against the port: how to get one, how its process dies, what to clear away. */
 export interface InboxSubject {

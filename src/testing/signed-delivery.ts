@@ -1,5 +1,5 @@
 import { sign } from "../protocol/signature.ts";
-import type { RawRequest } from "../receiver/raw.ts";
+import type { RawRequest } from "../ingest/types.ts";
 import { toBody, type Sendable } from "./wire.ts";
 
 /** How a delivery is signed. */

@@ -16,7 +16,7 @@ import type { FastifyInstance } from "fastify";
 import { forwardInbox } from "hookline";
 import { checkHttpAdapter } from "hookline/adapter";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { mountFirst } from "../../adapters/http/nest-mount.ts";
+import { mountFirst } from "../../adapters/http/nest/nest-mount.ts";
 import { send } from "../support/http.ts";
 import { deferred } from "../support/turns.ts";
 import { ACKNOWLEDGED, deliver, DELIVERY } from "./harness.ts";

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { readNode } from "../../adapters/http/read-node.ts";
+import { readNode } from "../../adapters/http/shared/read-body-node.ts";
 import { dial, headersText, send, serve } from "../support/http.ts";
 import { deferred, turns } from "../support/turns.ts";
 

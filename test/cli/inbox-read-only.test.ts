@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openUnshared } from "../../adapters/inbox/sqlite/open-to-look.ts";
+import { openUnshared } from "../../adapters/inbox/sqlite/inspect/open-read-only.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { fileWith, inboxPath, offer, shop } from "./inbox-file.ts";
 

@@ -1,12 +1,12 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { ClosedError, StorageError, UsageError, type AnyEvent } from "hookline";
-import { assertReadable, toLookError } from "../../adapters/inbox/sqlite/look.ts";
+import { assertReadable, toLookError } from "../../adapters/inbox/sqlite/inspect/read-only.ts";
 import { toCommandError } from "../../src/cli/inbox/command-error.ts";
-import { toJsonBlock, toJsonLine, toPlain } from "../../src/cli/inbox/plain.ts";
-import { createTable } from "../../src/cli/inbox/table.ts";
-import { hide } from "../../src/cli/inbox/view.ts";
-import { cut, padded, widthOf } from "../../src/cli/inbox/width.ts";
+import { toJsonBlock, toJsonLine, toPlain } from "../../src/cli/terminal/escape-terminal.ts";
+import { createTable } from "../../src/cli/terminal/table.ts";
+import { hide } from "../../src/cli/inbox/job-json.ts";
+import { cut, padded, widthOf } from "../../src/cli/terminal/column-width.ts";
 
 describe("text from elsewhere", () => {
   test("becomes one line without commands", () => {

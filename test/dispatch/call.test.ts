@@ -1,7 +1,7 @@
 import { isHooklineError } from "hookline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startCall, type CallOptions } from "../../src/dispatch/call.ts";
-import type { CallResult } from "../../src/dispatch/settle.ts";
+import { startCall, type CallOptions } from "../../src/dispatch/run-handler.ts";
+import type { CallResult } from "../../src/dispatch/retry-policy.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { deferred, turns } from "../support/turns.ts";
 

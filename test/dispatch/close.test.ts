@@ -1,7 +1,7 @@
 import { GiveUp, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
 import { altered } from "../support/inboxes.ts";
-import { toStored } from "../../src/inbox/delivery.ts";
+import { toStored } from "../../src/inbox/port/delivery.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, failing, heldHandler, idOf, notingHandler, rig, type Rig, type RigOptions } from "../support/rig.ts";
 import { deferred, turns, watch } from "../support/turns.ts";

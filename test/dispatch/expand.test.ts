@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { expandEvents, jobsOf } from "../../src/dispatch/expand.ts";
 import type { HandlerOptions } from "../../src/dispatch/handler.ts";
 import { createHandlers } from "../../src/dispatch/handlers.ts";
-import { laneOf, mergeKeyOf } from "../../src/dispatch/lanes.ts";
+import { laneOf, mergeKeyOf } from "../../src/dispatch/lane-key.ts";
 import { bookingMade, emailEvent, lifecycleOf, signalOf, trackingOpen, unknownEvent } from "../support/events.ts";
 
 function handlers(...registered: readonly (readonly [EventName, HandlerOptions<never>?])[]) {

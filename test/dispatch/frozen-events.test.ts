@@ -1,8 +1,8 @@
 import type { AnyEvent, Context, Job } from "hookline";
 import { describe, expect, test } from "vitest";
 import { mergeEvents } from "../../src/dispatch/merge.ts";
-import { eventAt } from "../../src/dispatch/read-back.ts";
-import { toStored } from "../../src/inbox/delivery.ts";
+import { eventAt } from "../../src/dispatch/decode-event.ts";
+import { toStored } from "../../src/inbox/port/delivery.ts";
 import { emailEvent, signalOf } from "../support/events.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, idOf, notingHandler, rig } from "../support/rig.ts";

@@ -1,6 +1,6 @@
 import type { Receiver } from "hookline";
 import { describe, expect, test } from "vitest";
-import { toStored, type StoredDelivery } from "../../src/inbox/delivery.ts";
+import { toStored, type StoredDelivery } from "../../src/inbox/port/delivery.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
 import { turns, watch } from "../support/turns.ts";

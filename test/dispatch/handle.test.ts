@@ -1,6 +1,6 @@
 import { GiveUp, isHooklineError, RetryLater, type StoredDelivery } from "hookline";
 import { describe, expect, test } from "vitest";
-import { toStored } from "../../src/inbox/delivery.ts";
+import { toStored } from "../../src/inbox/port/delivery.ts";
 import { bodyOf, change, lifecycleBody, makeDelivery } from "../support/make-delivery.ts";
 import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
 import { turns, watch } from "../support/turns.ts";

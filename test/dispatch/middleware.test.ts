@@ -1,6 +1,6 @@
 import type { AnyEvent, Context } from "hookline";
 import { describe, expect, test } from "vitest";
-import { compose } from "../../src/dispatch/call.ts";
+import { compose } from "../../src/dispatch/run-handler.ts";
 import type { Middleware } from "../../src/dispatch/handler.ts";
 import { emailEvent } from "../support/events.ts";
 import { emails, failing, heldHandler, rig } from "../support/rig.ts";

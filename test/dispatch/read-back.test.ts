@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { eventAt } from "../../src/dispatch/read-back.ts";
-import type { Claim, ClaimedJob } from "../../src/inbox/claims.ts";
+import { eventAt } from "../../src/dispatch/decode-event.ts";
+import type { Claim, ClaimedJob } from "../../src/inbox/port/claims.ts";
 import { claimedJob } from "../support/claimed-job.ts";
 import { emailEvent } from "../support/events.ts";
 import { altered } from "../support/inboxes.ts";

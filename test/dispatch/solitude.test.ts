@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createSolitude, SUSPECT_MS, TURN_MS, type Solitude } from "../../src/dispatch/solitude.ts";
+import { createSolitude, SUSPECT_MS, TURN_MS, type Solitude } from "../../src/dispatch/poison.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 
 const WAITING = { suspects: true, nothingElse: false };

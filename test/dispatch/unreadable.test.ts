@@ -1,8 +1,8 @@
 import { createReceiver, memoryInbox, type AnyEvent, type Clock, type Logger } from "hookline";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { toStored } from "../../src/inbox/delivery.ts";
-import { internalsOf } from "../../src/kit/internals.ts";
+import { toStored } from "../../src/inbox/port/delivery.ts";
+import { internalsOf } from "../../src/receiver/internals.ts";
 import { describeThrown } from "../../src/thrown.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { logBook } from "../support/log-book.ts";

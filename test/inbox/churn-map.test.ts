@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createChurnMap } from "../../src/inbox/churn-map.ts";
+import { createChurnMap } from "../../src/inbox/collections/compacting-map.ts";
 
 describe("a map for entries that come and go", () => {
   test("holds what a Map would hold, in the same order, however many came and went", () => {

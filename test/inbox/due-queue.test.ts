@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createDueQueue } from "../../src/inbox/due-queue.ts";
-import { FRESH, isDue, type Progress } from "../../src/inbox/state.ts";
+import { createDueQueue } from "../../src/inbox/collections/due-queue.ts";
+import { FRESH, isDue, type Progress } from "../../src/inbox/job-state.ts";
 
 interface Item {
   progress: Progress | undefined;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createFifo } from "../../src/inbox/fifo.ts";
+import { createFifo } from "../../src/inbox/collections/fifo.ts";
 
 describe("first in, first out:", () => {
   test("what was pushed comes out in order, then nothing", () => {

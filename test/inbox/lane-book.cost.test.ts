@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createLaneBook, type LaneRow } from "../../src/inbox/lane-book.ts";
+import { createLaneBook, type LaneRow } from "../../src/inbox/lane-queues.ts";
 import { windowAfter } from "../../src/inbox/lane-window.ts";
-import { FRESH, type Progress } from "../../src/inbox/state.ts";
+import { FRESH, type Progress } from "../../src/inbox/job-state.ts";
 
 const ROWS = 100_000;
 const T = 1_000_000;

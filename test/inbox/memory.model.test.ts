@@ -1,7 +1,7 @@
 import { memoryInbox } from "hookline";
 import { checkInboxModel } from "hookline/testing";
 import { test } from "vitest";
-import { crashMemoryInbox } from "../../src/inbox/memory.ts";
+import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 
 test("the memory inbox is what the port says in plain arrays", () =>
   checkInboxModel({

@@ -1,7 +1,7 @@
 import { memoryInbox, StorageError, UsageError, type MemoryInboxOptions } from "hookline";
 import { describe, expect, test } from "vitest";
-import type { NewDelivery } from "../../src/inbox/keeping.ts";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
+import type { NewDelivery } from "../../src/inbox/port/storing.ts";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openBench } from "../../src/testing/inbox-suite/bench.ts";
 import { mail, raw, told, UNHANDLED } from "../../src/testing/inbox-suite/deliveries.ts";
 import {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createRowPages } from "../../src/inbox/row-pages.ts";
+import { createRowPages } from "../../src/inbox/collections/ordered-pages.ts";
 
 describe("rows in pages", () => {
   test("are what a sorted list of them would be, whatever came and went", () => {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isHooklineError } from "../../src/errors.ts";
-import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/scheme.ts";
+import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature-scheme.ts";
 import { macOf, matchKey, sign, toKey } from "../../src/protocol/signature.ts";
 
 const service = resolveScheme(serviceScheme);

@@ -1,4 +1,4 @@
-import type { Claim } from "../../src/inbox/claims.ts";
+import type { Claim } from "../../src/inbox/port/claims.ts";
 import type { Arrival, Wire } from "./arrivals.ts";
 import type { Plan } from "./plans.ts";
 

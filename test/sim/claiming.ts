@@ -1,4 +1,4 @@
-import type { Claim, Claimed, ClaimedJob, ClaimLimits, JobOutcome, Settlement } from "../../src/inbox/claims.ts";
+import type { Claim, Claimed, ClaimedJob, ClaimLimits, JobOutcome, Settlement } from "../../src/inbox/port/claims.ts";
 import {
   leave,
   show,

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import type { StoredJob } from "../../src/inbox/inbox-jobs.ts";
-import { toLogger } from "../../src/log.ts";
+import type { StoredJob } from "../../src/inbox/port/jobs.ts";
+import { toLogger } from "../../src/logger.ts";
 import { openInline } from "../adapters/inbox/inline-channel.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 

@@ -1,5 +1,5 @@
-import type { StoredJob } from "../../src/inbox/inbox-jobs.ts";
-import type { Expanded, NewEvent } from "../../src/inbox/keeping.ts";
+import type { StoredJob } from "../../src/inbox/port/jobs.ts";
+import type { Expanded, NewEvent } from "../../src/inbox/port/storing.ts";
 import type { Arrival, Wire } from "./arrivals.ts";
 import { leave, show, type Books, type Entry, type LifeFacts } from "./books.ts";
 import { createUniques } from "./uniques.ts";

@@ -11,7 +11,7 @@ import {
 import { mortal } from "../support/mortal-inbox.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
 import type { LifeFacts, Limits } from "./books.ts";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { laneText, type Plan, type Spec } from "./plans.ts";
 
 /** One process: from its start to its close or death. */

@@ -1,4 +1,4 @@
-import type { StoredJob } from "../../src/inbox/inbox-jobs.ts";
+import type { StoredJob } from "../../src/inbox/port/jobs.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 import { ACCOUNTS, makeArrival, nameOf, type Arrival } from "./arrivals.ts";
 import { assertClosed, assertIdle } from "./checks.ts";

@@ -1,4 +1,4 @@
-import type { JobOutcome } from "../../src/inbox/claims.ts";
+import type { JobOutcome } from "../../src/inbox/port/claims.ts";
 import { show, windowStart, type Books, type Call, type End, type Entry, type OpenClaim } from "./books.ts";
 import { mergeOf, specFor, type Spec } from "./plans.ts";
 

@@ -1,7 +1,7 @@
 import type { Inbox } from "hookline";
 import { StorageError } from "../../src/errors.ts";
-import type { Delivery } from "../../src/inbox/delivery.ts";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
+import type { Delivery } from "../../src/inbox/port/delivery.ts";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import type { Arrival } from "./arrivals.ts";
 import type { LifeFacts } from "./books.ts";
 import type { Claiming } from "./claiming.ts";

@@ -1,4 +1,4 @@
-import type { WorkingInbox } from "../../src/inbox/port.ts";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 
 /** An inbox of which one can tell whether a verb is under way. */
 export interface Watched {

@@ -1,6 +1,6 @@
 import type { AnyEvent, Context, Inbox } from "hookline";
-import type { Delivery } from "../../src/inbox/delivery.ts";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
+import type { Delivery } from "../../src/inbox/port/delivery.ts";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 import { turns } from "../support/turns.ts";
 import { nameOf, type Arrival } from "./arrivals.ts";

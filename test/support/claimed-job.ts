@@ -1,4 +1,4 @@
-import type { ClaimedJob } from "../../src/inbox/claims.ts";
+import type { ClaimedJob } from "../../src/inbox/port/claims.ts";
 import { makeDelivery } from "./make-delivery.ts";
 
 /** A job as an inbox hands it out: by default the first attempt at its first entry. */

@@ -1,5 +1,5 @@
 import type { Inbox, Keeps } from "hookline";
-import type { Worker, WorkingInbox } from "../../src/inbox/port.ts";
+import type { Worker, WorkingInbox } from "../../src/inbox/port/inbox.ts";
 
 /** Where an inbox can be held up: `worked` is after the place was asked for, and `work` before. */
 type Verb = "open" | "work" | "worked" | "keep" | "close";

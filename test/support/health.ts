@@ -1,5 +1,5 @@
 import type { Health, Receiver } from "hookline";
-import { PROBLEMS } from "../../src/kit/problems/table.ts";
+import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
 
 type Problem = Health["problems"][number];
 

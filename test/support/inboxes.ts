@@ -1,5 +1,5 @@
 import { memoryInbox, type Inbox, type MemoryInboxOptions } from "hookline";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 
 type Verbs = WorkingInbox<"memory">;
 

@@ -1,5 +1,5 @@
 import { memoryInbox, type ReceiverOptions } from "hookline";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { fakeClock, type FakeClock } from "./fake-clock.ts";
 import { mortal } from "./mortal-inbox.ts";
 import { emails, heldHandler, rig, type Rig } from "./rig.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { RawRequest } from "hookline";
-import type { Delivery } from "../../src/inbox/delivery.ts";
+import type { Delivery } from "../../src/inbox/port/delivery.ts";
 
 export interface BodyFields {
   readonly subscription?: unknown;

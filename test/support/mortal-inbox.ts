@@ -1,5 +1,5 @@
 import type { Inbox, Keeps } from "hookline";
-import { crashMemoryInbox } from "../../src/inbox/memory.ts";
+import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 
 /** An inbox as a process sees it that may die. */
 export interface MortalInbox<K extends Keeps> {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PROBLEMS } from "../../src/kit/problems/table.ts";
-import { REFUSALS } from "../../src/receiver/refusals.ts";
+import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
+import { REFUSALS } from "../../src/ingest/responses.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -38,7 +38,7 @@ export function problems(): readonly (readonly string[])[] {
 
 /** Every option of `createReceiver` with its default, as its documentation says. */
 export function options(): readonly { readonly name: string; readonly default: string | undefined }[] {
-  const source = readFileSync(join(root, "src/kit/options.ts"), "utf8");
+  const source = readFileSync(join(root, "src/receiver/options.ts"), "utf8");
   const body = source.slice(
     source.indexOf("export interface ReceiverOptions"),
     source.indexOf("export interface ResolvedOptions"),

@@ -9,7 +9,7 @@ import {
   type Reply,
 } from "hookline";
 import { expect, onTestFinished } from "vitest";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { fakeClock, type FakeClock } from "./fake-clock.ts";
 import { logBook, type LogBook } from "./log-book.ts";
 import { bodyOf, change, signedRequest } from "./make-delivery.ts";

@@ -2,7 +2,7 @@ import { AssertionError } from "node:assert/strict";
 import { forwardInbox, memoryInbox, UsageError } from "hookline";
 import { checkInbox, checkInboxModel, type InboxSubject } from "hookline/testing";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { WorkingInbox } from "../../src/inbox/port.ts";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { brokenSubject } from "../support/broken-inboxes/broken.ts";
 
 const whole = brokenSubject(() => ({}));

@@ -76,8 +76,10 @@ const NO_PROMISES: ReadonlySet<string> = new Set([
 ]);
 
 /** The port in its verbs, and what goes through them. */
-const PORT = ["port", "keeping", "claims", "inbox-jobs", "tombstones", "subscriptions", "inbox-stats"] as const;
-const port = PORT.map((name) => readFileSync(join(import.meta.dirname, `../../src/inbox/${name}.ts`), "utf8")).join("");
+const PORT = ["inbox", "storing", "claims", "jobs", "tombstones", "subscriptions", "inbox-stats"] as const;
+const port = PORT.map((name) =>
+  readFileSync(join(import.meta.dirname, `../../src/inbox/port/${name}.ts`), "utf8"),
+).join("");
 
 /** What stands beside each member, on one line. */
 const docs = [...port.matchAll(/\/\*\*(.*?)\*\//gs)].map(([, text = ""]) =>

@@ -3,7 +3,7 @@ import { Injectable, Module, type DynamicModule } from "@nestjs/common";
 import { AbstractHttpAdapter } from "@nestjs/core";
 import { memoryInbox, type Context, type EventOf, type Receiver, type ReceiverOptions } from "hookline";
 import { HooklineModule, InjectReceiver, OnHook } from "hookline/nest";
-import type { HttpAdapterLike } from "../../adapters/http/nest-mount.ts";
+import type { HttpAdapterLike } from "../../adapters/http/nest/nest-mount.ts";
 import type { Expect, Fits } from "./support.ts";
 
 declare const chance: boolean;

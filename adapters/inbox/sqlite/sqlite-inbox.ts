@@ -1,23 +1,23 @@
 import { StorageError, type InboxHost, type Kept, type NewDelivery, type WorkingInbox } from "../../../src/adapter.ts";
 import { UsageError, type Inbox } from "../../../src/index.ts";
-import { createByHand } from "./by-hand.ts";
-import { openChannel as openThread } from "./channel.ts";
-import { createClaims } from "./claims.ts";
-import { createCommits } from "./commits.ts";
-import { createExpanding } from "./expanding.ts";
-import { createFileSubscriptions } from "./file-subscriptions.ts";
-import { createFreeDisk, type FreeDiskOptions } from "./free-disk.ts";
-import { createLink, type LinkOptions } from "./link.ts";
-import { isLocked } from "./is-locked.ts";
-import type { KeepRecord } from "./messages.ts";
-import { assertOnePlace } from "./one-place.ts";
-import { createOwned } from "./owned.ts";
-import { realPathOf } from "./real-path.ts";
-import { toKeepRecord } from "./records.ts";
-import { createRetention } from "./retention.ts";
-import { createTenure, toNotBegun } from "./tenure.ts";
-import { createTombstones } from "./tombstones.ts";
-import { createWalWatch } from "./wal-watch.ts";
+import { createByHand } from "./admin/admin.ts";
+import { openChannel as openThread } from "./client/thread-client.ts";
+import { createClaims } from "./worker/claims.ts";
+import { createCommits } from "./client/commit-queue.ts";
+import { createExpanding } from "./worker/expand.ts";
+import { createFileSubscriptions } from "./client/subscription-cache.ts";
+import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
+import { createLink, type LinkOptions } from "./client/thread-supervisor.ts";
+import { isLocked } from "./worker/is-locked.ts";
+import type { KeepRecord } from "./client/messages.ts";
+import { assertOnePlace } from "./disk/single-path-check.ts";
+import { createOwned } from "./worker/worker-state.ts";
+import { realPathOf } from "./disk/real-path.ts";
+import { toKeepRecord } from "./worker/row-encoding.ts";
+import { createRetention } from "./retention/retention.ts";
+import { createTenure, toNotBegun } from "./worker/take-over.ts";
+import { createTombstones } from "./client/tombstone-cache.ts";
+import { createWalWatch } from "./disk/wal-watch.ts";
 
 /** How an inbox in a file is made. What is not given has no limit: what users get by default is said by `sqliteInbox`. */
 export interface SqliteOptions {

@@ -1,8 +1,8 @@
 import { styleText } from "node:util";
 import type { Finding } from "../../testing.ts";
 import type { Terminal } from "../command.ts";
-import { toPlain } from "../inbox/plain.ts";
-import { createTable } from "../inbox/table.ts";
+import { toPlain } from "../terminal/escape-terminal.ts";
+import { createTable } from "../terminal/table.ts";
 import { toFailure } from "../send/failure.ts";
 
 /** A finding in words, as a table and a script get it. */

@@ -7,7 +7,7 @@ import { INBOX_FLAGS } from "./common-flags.ts";
 import { NUMBER } from "./filter-flags.ts";
 import { ERASE_HELP } from "./help-changing.ts";
 import { withInbox } from "./open-inbox.ts";
-import { toJsonLine } from "./plain.ts";
+import { toJsonLine } from "../terminal/escape-terminal.ts";
 import { tallyLines, tallyOf } from "./tally.ts";
 
 const accountFlag: RequiredFlag<number> = { ...NUMBER, required: true };

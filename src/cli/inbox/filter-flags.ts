@@ -3,7 +3,7 @@ import type { ManyArguments, ValueFlag } from "../arguments.ts";
 import { CommandError } from "../command-error.ts";
 import { EXIT } from "../exit-codes.ts";
 import { switchFlag } from "../flags.ts";
-import { momentFlag, type Moment } from "./moment.ts";
+import { momentFlag, type Moment } from "./time-flag.ts";
 
 const STATES: readonly JobState[] = ["waiting", "running", "done", "skipped", "dead", "unhandled"];
 

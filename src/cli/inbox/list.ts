@@ -5,12 +5,12 @@ import { wholeFlag } from "../flags.ts";
 import { SHOW_FLAGS } from "./common-flags.ts";
 import { FILTER_FLAGS, NUMBER, toFilter } from "./filter-flags.ts";
 import { LIST_HELP } from "./help-looking.ts";
-import { minuteText } from "./moment.ts";
+import { minuteText } from "./time-flag.ts";
 import { withInbox } from "./open-inbox.ts";
 import { pagesOf } from "./pages.ts";
-import { toJsonLine, toPlain } from "./plain.ts";
-import { createTable } from "./table.ts";
-import { hide, toView } from "./view.ts";
+import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { createTable } from "../terminal/table.ts";
+import { hide, toView } from "./job-json.ts";
 
 /** `hookline inbox list`: jobs, a line each. */
 export const listCommand = defineCommand({

@@ -1,5 +1,5 @@
-import { openToRead } from "../../../adapters/inbox/sqlite/read-channel.ts";
-import { lookAtFile, type FileFacts } from "../../../adapters/inbox/sqlite/look.ts";
+import { openToRead } from "../../../adapters/inbox/sqlite/inspect/read-channel.ts";
+import { lookAtFile, type FileFacts } from "../../../adapters/inbox/sqlite/inspect/read-only.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 import type { Tombstones, WritingInbox } from "../../adapter.ts";
@@ -7,7 +7,7 @@ import { createReceiver, type Inbox, type Receiver } from "../../index.ts";
 import { CommandError } from "../command-error.ts";
 import type { Io, Terminal } from "../command.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import { endedWithoutReader } from "../without-reader.ts";
+import { endedWithoutReader } from "../terminal/broken-pipe.ts";
 import { toCommandError } from "./command-error.ts";
 import { createPrinter, ReaderError, type Printer } from "./printer.ts";
 

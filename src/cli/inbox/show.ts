@@ -7,11 +7,11 @@ import { SHOW_FLAGS } from "./common-flags.ts";
 import { NUMBER } from "./filter-flags.ts";
 import { SHOW_HELP } from "./help-looking.ts";
 import { errorText } from "./list.ts";
-import { timeText } from "./moment.ts";
+import { timeText } from "./time-flag.ts";
 import { withInbox } from "./open-inbox.ts";
-import { toJsonBlock, toJsonLine, toPlain } from "./plain.ts";
-import { factLines } from "./table.ts";
-import { bytesOf, toDeliveryView, toView } from "./view.ts";
+import { toJsonBlock, toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { factLines } from "../terminal/table.ts";
+import { bytesOf, toDeliveryView, toView } from "./job-json.ts";
 
 const idArgument: RequiredFlag<number> & { readonly argument: string } = {
   argument: "ID",

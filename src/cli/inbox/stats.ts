@@ -1,13 +1,13 @@
-import { lookAtFile, statsOfFile } from "../../../adapters/inbox/sqlite/look.ts";
+import { lookAtFile, statsOfFile } from "../../../adapters/inbox/sqlite/inspect/read-only.ts";
 import { defineCommand } from "../command.ts";
 import { EXIT } from "../exit-codes.ts";
-import { grouped } from "../send/units.ts";
+import { grouped } from "../send/format.ts";
 import { INBOX_FLAGS } from "./common-flags.ts";
 import { STATS_HELP } from "./help-looking.ts";
-import { timeText } from "./moment.ts";
+import { timeText } from "./time-flag.ts";
 import { fileOf, printing } from "./open-inbox.ts";
-import { toJsonLine, toPlain } from "./plain.ts";
-import { factLines } from "./table.ts";
+import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { factLines } from "../terminal/table.ts";
 
 /** `hookline inbox stats`: how much there is in a file, and around it. */
 export const statsCommand = defineCommand({

@@ -1,8 +1,8 @@
 import type { Job, Jobs, Selection } from "../../index.ts";
 import type { Terminal } from "../command.ts";
-import { grouped } from "../send/units.ts";
+import { grouped } from "../send/format.ts";
 import { pagesOf } from "./pages.ts";
-import { createTable } from "./table.ts";
+import { createTable } from "../terminal/table.ts";
 
 /** How many of a kind there are. */
 export interface Tallied {

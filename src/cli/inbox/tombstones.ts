@@ -2,15 +2,15 @@ import type { RequiredFlag } from "../arguments.ts";
 import { CommandError } from "../command-error.ts";
 import { defineCommand } from "../command.ts";
 import { EXIT } from "../exit-codes.ts";
-import { grouped } from "../send/units.ts";
+import { grouped } from "../send/format.ts";
 import { INBOX_FLAGS, SHOW_FLAGS } from "./common-flags.ts";
 import { NUMBER, textFlag } from "./filter-flags.ts";
 import { LIFT_HELP, TOMBSTONES_HELP } from "./help-tombstones.ts";
-import { minuteText } from "./moment.ts";
+import { minuteText } from "./time-flag.ts";
 import { withInbox } from "./open-inbox.ts";
-import { toJsonLine, toPlain } from "./plain.ts";
-import { createTable } from "./table.ts";
-import { hideAddresses } from "./view.ts";
+import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { createTable } from "../terminal/table.ts";
+import { hideAddresses } from "./job-json.ts";
 
 /** `hookline inbox tombstones list`: which subscriptions are answered 422. */
 export const tombstonesCommand = defineCommand({

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { causeOf } from "./meaning.ts";
+import { causeOf } from "./status-advice.ts";
 import type { Answer } from "./post.ts";
 
 /** A new token of the service's kind. Its colons and its plus come back only from a receiver that decodes the query. */

@@ -1,9 +1,9 @@
 import { styleText } from "node:util";
 import type { Terminal } from "../command.ts";
-import { causeOf, meaningOf } from "./meaning.ts";
+import { causeOf, meaningOf } from "./status-advice.ts";
 import { statusText } from "./report.ts";
 import type { Tally } from "./tally.ts";
-import { duration, grouped, milliseconds, percentile, perSecond } from "./units.ts";
+import { duration, grouped, milliseconds, percentile, perSecond } from "./format.ts";
 
 /** How many were wanted, and how long it took. */
 export interface Course {

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { LIFECYCLE_STATES } from "../names.ts";
+import { LIFECYCLE_STATES } from "../event-names.ts";
 import { EntryProblem } from "./entry-problem.ts";
 import { fieldsReader, optional, type Loose } from "./fields.ts";
 import type { Entry } from "./resource.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { Envelope, EventMap } from "../events.ts";
 import { idField, recordIdField } from "../ids.ts";
-import { TRACKING_TYPES } from "../names.ts";
+import { TRACKING_TYPES } from "../event-names.ts";
 import { EntryProblem } from "./entry-problem.ts";
 import { fieldsReader, optional } from "./fields.ts";
 import { pathMatcher } from "./path.ts";

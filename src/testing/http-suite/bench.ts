@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Receiver } from "../../kit/face.ts";
+import type { Receiver } from "../../receiver/receiver-types.ts";
 import { sign } from "../../protocol/signature.ts";
 import { ask, type Answered, type Asked } from "../answers/ask.ts";
 import type { HttpSubject, ProbedApp } from "../http-subject.ts";

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { StoredDelivery } from "../../inbox/delivery.ts";
+import type { StoredDelivery } from "../../inbox/port/delivery.ts";
 import type { Told } from "./probed-receiver.ts";
 
 /** What the receiver under test told, and how it was answered. */

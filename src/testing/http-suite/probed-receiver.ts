@@ -1,8 +1,8 @@
-import { GiveUp } from "../../dispatch/verdicts.ts";
+import { GiveUp } from "../../dispatch/retry-errors.ts";
 import { forwardInbox } from "../../inbox/forward.ts";
-import type { StoredDelivery } from "../../inbox/delivery.ts";
-import { createReceiver } from "../../kit/create-receiver.ts";
-import type { Receiver } from "../../kit/face.ts";
+import type { StoredDelivery } from "../../inbox/port/delivery.ts";
+import { createReceiver } from "../../receiver/create-receiver.ts";
+import type { Receiver } from "../../receiver/receiver-types.ts";
 import type { ProbedApp } from "../http-subject.ts";
 
 /** What a receiver under test tells the suite, as the JSON body of a POST. */

@@ -1,4 +1,4 @@
-import type { NewEvent, NewJob } from "../../inbox/keeping.ts";
+import type { NewEvent, NewJob } from "../../inbox/port/storing.ts";
 import { mail, SKIPPED, UNHANDLED, type FullDelivery } from "../inbox-suite/deliveries.ts";
 import type { DeliveryToKeep, EntryToKeep } from "./steps.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { Claim, Claimed, ClaimLimits } from "../../inbox/claims.ts";
-import type { StoredJob } from "../../inbox/inbox-jobs.ts";
-import type { WorkingInbox } from "../../inbox/port.ts";
+import type { Claim, Claimed, ClaimLimits } from "../../inbox/port/claims.ts";
+import type { StoredJob } from "../../inbox/port/jobs.ts";
+import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { PlainInbox } from "./plain-inbox.ts";
 import { isPlainlyDue, isPlainlySuspect, type PlainJob } from "./plain-jobs.ts";
 

@@ -1,5 +1,5 @@
-import type { Claim } from "../../inbox/claims.ts";
-import type { WorkingInbox } from "../../inbox/port.ts";
+import type { Claim } from "../../inbox/port/claims.ts";
+import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxBench } from "../inbox-suite/bench.ts";
 import type { PlainInbox } from "./plain-inbox.ts";
 import type { PlainJob } from "./plain-jobs.ts";

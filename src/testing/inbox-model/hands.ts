@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewJob } from "../../inbox/keeping.ts";
+import type { NewJob } from "../../inbox/port/storing.ts";
 import { jobsOf } from "./arrivals.ts";
 import type { Course } from "./course.ts";
 import type { PlainJob } from "./plain-jobs.ts";

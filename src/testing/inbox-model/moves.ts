@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JobOutcome } from "../../inbox/claims.ts";
+import type { JobOutcome } from "../../inbox/port/claims.ts";
 import { arrivalOf } from "./arrivals.ts";
 import { compareClaims } from "./compare.ts";
 import type { Course } from "./course.ts";

@@ -1,6 +1,6 @@
-import type { JobOutcome } from "../../inbox/claims.ts";
-import type { Delivery } from "../../inbox/delivery.ts";
-import type { Expanded, NewEvent, NewJob } from "../../inbox/keeping.ts";
+import type { JobOutcome } from "../../inbox/port/claims.ts";
+import type { Delivery } from "../../inbox/port/delivery.ts";
+import type { Expanded, NewEvent, NewJob } from "../../inbox/port/storing.ts";
 import {
   claimPlainly,
   isPlainlyDue,

@@ -1,5 +1,5 @@
-import type { JobState } from "../../inbox/job.ts";
-import type { JobError, JobOutcome } from "../../inbox/claims.ts";
+import type { JobState } from "../../inbox/port/job.ts";
+import type { JobError, JobOutcome } from "../../inbox/port/claims.ts";
 
 /** A job as plainly as it can be said. */
 export interface PlainJob {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Tombstones } from "../../inbox/tombstones.ts";
+import type { Tombstones } from "../../inbox/port/tombstones.ts";
 
 interface Stone {
   readonly subscription: number;

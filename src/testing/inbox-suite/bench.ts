@@ -1,6 +1,6 @@
-import type { Claim } from "../../inbox/claims.ts";
-import type { InboxHost, WorkingInbox } from "../../inbox/port.ts";
-import { toLogger } from "../../log.ts";
+import type { Claim } from "../../inbox/port/claims.ts";
+import type { InboxHost, WorkingInbox } from "../../inbox/port/inbox.ts";
+import { toLogger } from "../../logger.ts";
 import { toWorking, type InboxSubject } from "../inbox-subject.ts";
 import { wallClock, type WallClock } from "./wall-clock.ts";
 

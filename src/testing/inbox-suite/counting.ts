@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { InboxStats } from "../../inbox/inbox-stats.ts";
-import type { WorkingInbox } from "../../inbox/port.ts";
+import type { InboxStats } from "../../inbox/port/inbox-stats.ts";
+import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxPromises } from "./bench.ts";
 import { mail, nobodys, one, raw } from "./deliveries.ts";
 import { claimAll, claimOne, dead, done, keepAll, retry, settleAll, unhandled } from "./verbs.ts";

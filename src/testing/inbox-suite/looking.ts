@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { toStored } from "../../inbox/delivery.ts";
+import { toStored } from "../../inbox/port/delivery.ts";
 import type { InboxBench, InboxPromises } from "./bench.ts";
 import { mail, nobodys, one } from "./deliveries.ts";
 import { assertGrowing, claimAll, dead, findAll, keepAll, killAll, recordsIn, retry, settleAll } from "./verbs.ts";

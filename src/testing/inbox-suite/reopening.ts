@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewJob } from "../../inbox/keeping.ts";
+import type { NewJob } from "../../inbox/port/storing.ts";
 import type { InboxPromises } from "./bench.ts";
 import { mail, nobodys } from "./deliveries.ts";
 import { claimAll, claimOne, drain, findAll, keepAll, killAll, recordsOf, settleAll, unhandled } from "./verbs.ts";

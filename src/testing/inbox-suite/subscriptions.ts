@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
-import type { WorkingInbox } from "../../inbox/port.ts";
+import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxPromises } from "./bench.ts";
 import { notice, raw } from "./deliveries.ts";
 import { keepAll } from "./verbs.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { eventAt } from "../../dispatch/read-back.ts";
-import type { Claim, ClaimedJob, JobOutcome } from "../../inbox/claims.ts";
-import type { JobQuery, StoredJob } from "../../inbox/inbox-jobs.ts";
-import type { Kept, NewDelivery } from "../../inbox/keeping.ts";
-import type { WorkingInbox } from "../../inbox/port.ts";
+import { eventAt } from "../../dispatch/decode-event.ts";
+import type { Claim, ClaimedJob, JobOutcome } from "../../inbox/port/claims.ts";
+import type { JobQuery, StoredJob } from "../../inbox/port/jobs.ts";
+import type { Kept, NewDelivery } from "../../inbox/port/storing.ts";
+import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxBench } from "./bench.ts";
 import { mail, type MailEntry } from "./deliveries.ts";
 

@@ -1,6 +1,6 @@
-import { asWorking, asWriting } from "../../../src/inbox/halves.ts";
+import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
 import { systemClock } from "../../../src/clock.ts";
-import { toLogger } from "../../../src/log.ts";
+import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 

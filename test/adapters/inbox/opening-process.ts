@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
-import { toLogger } from "../../../src/log.ts";
+import { toLogger } from "../../../src/logger.ts";
 
 // Opens each file, and says `open`, or the code and the message of why not.
 for (const file of process.argv.slice(2)) {

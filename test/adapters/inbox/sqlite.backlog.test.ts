@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import type { ClaimedJob, WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
-import { createOwned } from "../../../adapters/inbox/sqlite/owned.ts";
+import { createOwned } from "../../../adapters/inbox/sqlite/worker/worker-state.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
 import { mail, one, type MailEntry } from "../../../src/testing/inbox-suite/deliveries.ts";

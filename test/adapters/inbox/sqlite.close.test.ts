@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
-import { toLogger } from "../../../src/log.ts";
+import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { StorageError } from "hookline";
 import { describe, expect, test } from "vitest";
-import { createFreeDisk } from "../../../adapters/inbox/sqlite/free-disk.ts";
+import { createFreeDisk } from "../../../adapters/inbox/sqlite/disk/free-disk.ts";
 import { mail, one, raw } from "../../../src/testing/inbox-suite/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { until } from "../../support/turns.ts";

@@ -11,8 +11,8 @@ import {
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { kindOf } from "../../../adapters/inbox/sqlite/file-kind.ts";
-import { openFile } from "../../../adapters/inbox/sqlite/open-file.ts";
+import { kindOf } from "../../../adapters/inbox/sqlite/disk/file-kind.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { wallClock } from "../../../src/testing/inbox-suite/wall-clock.ts";
 import { logBook } from "../../support/log-book.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { isLocked } from "../../../adapters/inbox/sqlite/is-locked.ts";
+import { isLocked } from "../../../adapters/inbox/sqlite/worker/is-locked.ts";
 import { commandedInbox } from "../../support/commanded-inbox.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";

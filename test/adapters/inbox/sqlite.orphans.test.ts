@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import { createCounters } from "../../../adapters/inbox/sqlite/counters.ts";
-import { createOwnership } from "../../../adapters/inbox/sqlite/ownership.ts";
-import { migrate } from "../../../adapters/inbox/sqlite/schema.ts";
-import { claimed, FRESH, orphaned, type Progress } from "../../../src/inbox/state.ts";
+import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
+import { createOwnership } from "../../../adapters/inbox/sqlite/thread/owner-epoch.ts";
+import { migrate } from "../../../adapters/inbox/sqlite/thread/schema.ts";
+import { claimed, FRESH, orphaned, type Progress } from "../../../src/inbox/job-state.ts";
 
 const CLAIMED_AT = 5_000;
 

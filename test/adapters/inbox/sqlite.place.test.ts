@@ -12,12 +12,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { lookAtFile } from "../../../adapters/inbox/sqlite/look.ts";
-import { isMountPoint } from "../../../adapters/inbox/sqlite/one-place.ts";
+import { lookAtFile } from "../../../adapters/inbox/sqlite/inspect/read-only.ts";
+import { isMountPoint } from "../../../adapters/inbox/sqlite/disk/single-path-check.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { createWorkerPlace } from "../../../adapters/inbox/sqlite/worker-place.ts";
+import { createWorkerPlace } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
 import { systemClock } from "../../../src/clock.ts";
-import { toLogger } from "../../../src/log.ts";
+import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
 import { inbox as runInboxCommand, jsonOf } from "../../cli/inbox-file.ts";

@@ -5,7 +5,7 @@ import type { WorkingInbox } from "hookline/adapter";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { toLogger } from "../../../src/log.ts";
+import { toLogger } from "../../../src/logger.ts";
 import { startNode } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";

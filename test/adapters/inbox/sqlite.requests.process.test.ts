@@ -6,7 +6,7 @@ import type { Clock, JobQuery, StoredJob, WorkingInbox } from "hookline/adapter"
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
-import { toLogger } from "../../../src/log.ts";
+import { toLogger } from "../../../src/logger.ts";
 import { mail, raw } from "../../../src/testing/inbox-suite/deliveries.ts";
 import { keepAll } from "../../../src/testing/inbox-suite/verbs.ts";
 import { startNode, type Child } from "../../cli/child.ts";

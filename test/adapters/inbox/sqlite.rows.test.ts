@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { FRESH_ROW } from "../../../adapters/inbox/sqlite/messages.ts";
-import { toRow, type Row } from "../../../adapters/inbox/sqlite/row.ts";
-import { createRows } from "../../../adapters/inbox/sqlite/rows.ts";
+import { FRESH_ROW } from "../../../adapters/inbox/sqlite/client/messages.ts";
+import { toRow, type Row } from "../../../adapters/inbox/sqlite/worker/job-row.ts";
+import { createRows } from "../../../adapters/inbox/sqlite/worker/job-cache.ts";
 
 /** So far apart that each stands in a table of its own. */
 const FAR = 100_000;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { openChannel } from "../../../adapters/inbox/sqlite/channel.ts";
+import { openChannel } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { mail, raw } from "../../../src/testing/inbox-suite/deliveries.ts";
 import { keepAll } from "../../../src/testing/inbox-suite/verbs.ts";

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { openFile } from "../../../adapters/inbox/sqlite/open-file.ts";
-import { createVacuum } from "../../../adapters/inbox/sqlite/vacuum.ts";
-import { createWal, MAX_WAL_BYTES, walBytes } from "../../../adapters/inbox/sqlite/wal.ts";
-import { createWalWatch } from "../../../adapters/inbox/sqlite/wal-watch.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
+import { createVacuum } from "../../../adapters/inbox/sqlite/retention/vacuum.ts";
+import { createWal, MAX_WAL_BYTES, walBytes } from "../../../adapters/inbox/sqlite/disk/wal.ts";
+import { createWalWatch } from "../../../adapters/inbox/sqlite/disk/wal-watch.ts";
 import { logBook } from "../../support/log-book.ts";
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
-import { createWorkerPlace } from "../../../adapters/inbox/sqlite/worker-place.ts";
+import { createWorkerPlace } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
 import { systemClock } from "../../../src/clock.ts";
-import { toLogger } from "../../../src/log.ts";
+import { toLogger } from "../../../src/logger.ts";
 
 // Tries to take the worker's place of a file, once.
 const [file = ""] = process.argv.slice(2);

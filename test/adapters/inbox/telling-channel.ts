@@ -1,5 +1,5 @@
-import type { Batch } from "../../../adapters/inbox/sqlite/batch.ts";
-import type { Channel, openChannel } from "../../../adapters/inbox/sqlite/channel.ts";
+import type { Batch } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
+import type { Channel, openChannel } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 
 /** Channels that tell each batch before it runs. */
 export function telling(open: typeof openChannel, told: (batch: Batch) => void): typeof openChannel {

@@ -1,8 +1,8 @@
 import type { Claim, WorkingInbox } from "hookline/adapter";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 import { systemClock } from "../../../src/clock.ts";
-import { asWorking, asWriting } from "../../../src/inbox/halves.ts";
-import { toLogger } from "../../../src/log.ts";
+import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
+import { toLogger } from "../../../src/logger.ts";
 
 /** What a program does with a file. */
 export interface Work {

@@ -4,7 +4,7 @@ import { fastifyReceiver } from "../../../adapters/http/fastify.ts";
 import { gcpReceiver } from "../../../adapters/http/gcp.ts";
 import { honoReceiver } from "../../../adapters/http/hono.ts";
 import { koaReceiver } from "../../../adapters/http/koa.ts";
-import { mountFirst } from "../../../adapters/http/nest-mount.ts";
+import { mountFirst } from "../../../adapters/http/nest/nest-mount.ts";
 import { nodeReceiver } from "../../../adapters/http/node.ts";
 import type { Receiver } from "../../../src/index.ts";
 

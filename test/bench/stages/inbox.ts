@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
-import type { WorkingInbox } from "../../../src/inbox/port.ts";
+import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 import { memoryInbox, type Inbox } from "../../../src/index.ts";
 
 const MAX_JOBS = 20_000_000;

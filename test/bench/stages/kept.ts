@@ -1,4 +1,4 @@
-import type { WorkingInbox } from "../../../src/inbox/port.ts";
+import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 import { createReceiver, type Receiver } from "../../../src/index.ts";
 import { SECRET, SIGNINGS } from "../signing.ts";
 import { openInbox } from "./inbox.ts";

@@ -2,8 +2,8 @@ import { DatabaseSync } from "node:sqlite";
 import type { StoredJob, WorkingInbox } from "hookline/adapter";
 import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
-import { asWorking, asWriting } from "../../../src/inbox/halves.ts";
-import { toLogger } from "../../../src/log.ts";
+import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
+import { toLogger } from "../../../src/logger.ts";
 import { toSending, type Sending } from "./traffic.ts";
 
 /** What a file holds after a power cut. */

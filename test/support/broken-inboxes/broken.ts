@@ -1,8 +1,8 @@
 import { memoryInbox, type Inbox } from "hookline";
 import type { InboxSubject } from "hookline/testing";
-import { crashMemoryInbox } from "../../../src/inbox/memory.ts";
-import type { Claim, ClaimedJob, JobOutcome, Settlement } from "../../../src/inbox/claims.ts";
-import type { WorkingInbox } from "../../../src/inbox/port.ts";
+import { crashMemoryInbox } from "../../../src/inbox/memory/memory-inbox.ts";
+import type { Claim, ClaimedJob, JobOutcome, Settlement } from "../../../src/inbox/port/claims.ts";
+import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 
 type Verbs = WorkingInbox<"memory">;
 

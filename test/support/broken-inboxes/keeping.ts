@@ -1,4 +1,4 @@
-import type { NewDelivery } from "../../../src/inbox/keeping.ts";
+import type { NewDelivery } from "../../../src/inbox/port/storing.ts";
 import type { Break, Bug } from "./broken.ts";
 
 type Events = NonNullable<NewDelivery["events"]>;

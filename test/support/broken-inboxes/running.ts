@@ -1,5 +1,5 @@
-import { crashMemoryInbox } from "../../../src/inbox/memory.ts";
-import type { Claim, JobOutcome } from "../../../src/inbox/claims.ts";
+import { crashMemoryInbox } from "../../../src/inbox/memory/memory-inbox.ts";
+import type { Claim, JobOutcome } from "../../../src/inbox/port/claims.ts";
 import { claimsAs, outcomesAs, type Break, type Bug } from "./broken.ts";
 
 const died = new WeakSet<object>();

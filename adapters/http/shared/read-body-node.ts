@@ -1,0 +1,114 @@
+import type { IncomingMessage } from "node:http";
+import { Transform } from "node:stream";
+import { getRawBody } from "raw-body";
+import { bodyCutOff, bodyTooLarge, type ReadLimits } from "../../../src/adapter.ts";
+
+/** Bodies of a declared length up to this are gathered here, the longer ones and those of unknown length by raw-body. */
+const SHORT_BYTES = 64 * 1024;
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * Reads a Node request's body to its end, once, and within the receiver's limits. The stream is left paused and
+ * without a listener of ours when it refuses.
+ *
+ * @throws BodyError `body-too-large` over `limits.maxBytes`, `body-cut-off` when the client goes away, and whatever
+ * `limits.count` throws or `limits.signal` was aborted with
+ */
+export function readNode(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
+  const length = declaredLength(req);
+  if (length === 0 || req.readableEnded) return Promise.resolve(NOTHING);
+  if (length !== undefined && length > limits.maxBytes) return Promise.reject(bodyTooLarge(limits.maxBytes));
+  if (req.destroyed) return Promise.reject(bodyCutOff(req.errored));
+  return length !== undefined && length <= SHORT_BYTES ? gather(req, limits) : pour(req, limits);
+}
+
+/** How many bytes the headers promise: 0 without a body, `undefined` when only its end will tell. */
+export function declaredLength(req: Pick<IncomingMessage, "headers" | "httpVersionMajor">): number | undefined {
+  const length = req.headers["content-length"];
+  if (length !== undefined) return Number(length);
+  // HTTP/2 frames a body without any header for it.
+  return req.headers["transfer-encoding"] === undefined && !(req.httpVersionMajor >= 2) ? 0 : undefined;
+}
+
+/** A promise and three listeners: an async iterable of the same stream costs half the throughput. */
+function gather(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let received = 0;
+    let signal: AbortSignal | undefined;
+
+    const onData = (chunk: Buffer): void => {
+      received += chunk.length;
+      try {
+        if (received > limits.maxBytes) throw bodyTooLarge(limits.maxBytes);
+        limits.count?.(chunk.length);
+        chunks.push(chunk);
+      } catch (error) {
+        refuse(error);
+      }
+    };
+    const onEnd = (): void => {
+      release();
+      const [only] = chunks;
+      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, received));
+    };
+    const onClose = (): void => refuse(bodyCutOff(req.errored));
+    const onAbort = (): void => refuse(signal?.reason);
+
+    const release = (): void => {
+      clearImmediate(watch);
+      signal?.removeEventListener("abort", onAbort);
+      req.off("data", onData).off("end", onEnd).off("close", onClose);
+    };
+    const refuse = (error: unknown): void => {
+      release();
+      // Whoever answers decides how much more is taken; until then the socket's own back-pressure holds the sender.
+      req.pause();
+      reject(error);
+    };
+
+    // Most bodies came with their headers and end before this runs; listening to a signal would be their largest cost.
+    const watch = setImmediate(() => {
+      signal = limits.signal;
+      if (signal.aborted) return onAbort();
+      signal.addEventListener("abort", onAbort);
+    });
+    req.on("data", onData).on("end", onEnd).on("close", onClose);
+  });
+}
+
+/** raw-body over a stream of our own: that one can be failed from outside without touching the request's socket. */
+async function pour(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
+  const { signal } = limits;
+  signal.throwIfAborted();
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      try {
+        limits.count?.(chunk.length);
+        done(null, chunk);
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
+  // An error that comes after raw-body has let go has been told already; without a listener it would end the process.
+  counted.on("error", () => {});
+  const onAbort = (): void => void counted.destroy(signal.reason);
+  const onClose = (): void => void counted.destroy(bodyCutOff(req.errored));
+  signal.addEventListener("abort", onAbort);
+  req.on("close", onClose);
+  try {
+    return await getRawBody(req.pipe(counted), { limit: limits.maxBytes });
+  } catch (error) {
+    throw isOverLimit(error) ? bodyTooLarge(limits.maxBytes) : error;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    req.off("close", onClose).unpipe(counted);
+    counted.destroy();
+  }
+}
+
+function isOverLimit(error: unknown): boolean {
+  return error instanceof Error && "type" in error && error.type === "entity.too.large";
+}

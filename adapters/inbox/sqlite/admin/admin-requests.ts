@@ -1,0 +1,131 @@
+import { matches, type JobFinder } from "../thread/query-jobs.ts";
+import type { Hands } from "./replay.ts";
+import type { Counters } from "../thread/counters.ts";
+import type { JobRow } from "../client/messages.ts";
+import type { Ownership } from "../thread/owner-epoch.ts";
+import type { Removals } from "./drop-and-erase.ts";
+import type { HandsRequest, OpenRequest, RequestState, RequestTable } from "./request-table.ts";
+import type { Scrub } from "./secure-erase.ts";
+import type { WindowTable } from "../thread/window-table.ts";
+
+/**
+ * What is done by hand. Whoever wants it leaves a request; the process that works carries it out, or, when nobody works, whoever has its lock.
+ * A page is one commit with its cursor, so that a crash neither loses nor doubles anything.
+ */
+export interface Requests {
+  /** @returns its id */
+  ask(request: HandsRequest & { readonly at: number }): number;
+  /** How one stands, and whose the work is: nobody's, where the caller has the lock. */
+  look(id: number): RequestState & { readonly epoch: number };
+  /**
+   * A page of the next request; undefined when none is open.
+   * @throws FileError `epoch-stale` when another process took over from a caller that does not work
+   */
+  carry(turn: CarryTurn): Carried | undefined;
+  /** The next request cannot be carried out: it is not to stand in the way of the others. */
+  refuse(reason: { readonly at: number; readonly error: string }): void;
+}
+
+interface CarryTurn {
+  /** Now. */
+  readonly at: number;
+  /** Nobody works: what it was when the caller got the lock. Undefined for the process that works. */
+  readonly epochOfNobody: number | undefined;
+}
+
+/** What one page did. */
+interface Carried {
+  readonly made: readonly JobRow[];
+  readonly gone: readonly number[];
+  /** It is to be tried again a little later. */
+  readonly isHeldUp: boolean;
+}
+
+export interface RequestParts
+  extends Pick<Hands, "replay">, Removals, Pick<Ownership, "assertEpoch" | "epoch">, Pick<WindowTable, "sweepWindows"> {
+  readonly counters: Counters;
+  readonly table: RequestTable;
+  readonly find: JobFinder;
+  readonly scrub: Scrub;
+}
+
+/** Jobs that are named, in one commit. */
+const NAMED = 200;
+/** Ids that are searched at once, and how often in one commit while nothing is found. */
+const RANGE = 500;
+const LOOKS = 10;
+
+export function createRequests({ counters, table, find, scrub, ...parts }: RequestParts): Requests {
+  /** What a page takes, and where the next begins. */
+  function pick({ id, cursor, selection }: Chosen): { ids: readonly number[]; next: number | undefined } {
+    if ("ids" in selection) {
+      const end = cursor + NAMED;
+      const ids = selection.ids.slice(cursor, end).map(Number).filter(Number.isSafeInteger);
+      return { ids, next: end < selection.ids.length ? end : undefined };
+    }
+    let ids: readonly number[] = [];
+    let next: number | undefined = cursor;
+    for (let looks = 0; looks < LOOKS && next !== undefined && ids.length === 0; looks += 1) {
+      const page = find(next, RANGE);
+      ids = page.jobs.filter((job) => job.id < id && matches(job, selection)).map((job) => job.id);
+      next = page.next !== undefined && page.next < id ? page.next : undefined;
+    }
+    return { ids, next };
+  }
+
+  function take(request: OpenRequest & { readonly cursor: number }, nobodyWorks: boolean): Taken {
+    const { id, verb, selection, cursor } = request;
+    if (verb === "erase") {
+      const { jobs, unexpanded, next } = parts.erase({ accountId: selection, after: cursor, until: id });
+      return { made: [], gone: jobs, count: jobs.length + unexpanded, next: next ?? null };
+    }
+    const { ids, next } = pick({ id, cursor, selection });
+    const made = verb === "replay" ? parts.replay(ids) : [];
+    const gone = verb === "drop" ? parts.drop(ids, { nobodyWorks }) : [];
+    return { made, gone, count: made.length + gone.length, next };
+  }
+
+  return {
+    ask({ at, ...request }) {
+      const id = counters.nextId();
+      table.add(id, request, at);
+      return id;
+    },
+    look: (id) => ({ ...table.state(id), epoch: parts.epoch() }),
+    carry({ at, epochOfNobody }) {
+      if (epochOfNobody !== undefined) parts.assertEpoch(epochOfNobody);
+      const request = table.next();
+      if (request === undefined) return undefined;
+      const { id, cursor } = request;
+      if (cursor === null) {
+        const isScrubbed = scrub.want(id);
+        if (isScrubbed) table.answer(id, at);
+        return { made: [], gone: [], isHeldUp: !isScrubbed };
+      }
+      const { made, gone, count, next } = take({ ...request, cursor }, epochOfNobody !== undefined);
+      table.advance(id, count, next ?? null);
+      // What is gone may have been all that had inherited.
+      if (typeof next !== "number" && request.verb !== "replay") parts.sweepWindows();
+      if (next === null) scrub.want(id);
+      if (next === undefined) table.answer(id, at);
+      return { made, gone, isHeldUp: false };
+    },
+    refuse({ at, error }) {
+      const request = table.next();
+      if (request !== undefined) table.answer(request.id, at, error);
+    },
+  };
+}
+
+interface Chosen extends Pick<OpenRequest, "id"> {
+  readonly cursor: number;
+  readonly selection: Extract<HandsRequest, { readonly verb: "drop" | "replay" }>["selection"];
+}
+
+interface Taken {
+  readonly made: readonly JobRow[];
+  readonly gone: readonly number[];
+  readonly count: number;
+  /** Undefined: it is answered. Null: what it took is to be overwritten first. */
+  readonly next: number | null | undefined;
+}

@@ -1,0 +1,106 @@
+import { StorageError, type Clock } from "../../../../src/adapter.ts";
+import type { Commits } from "../client/commit-queue.ts";
+import type { RequestCarrier } from "./request-runner.ts";
+import type { HandsRequest, RequestState } from "./request-table.ts";
+import { createRequestWait, type RequestWait } from "./request-wait.ts";
+
+/** Where this process asks for something to be done by hand. */
+export interface RequestDesk {
+  /**
+   * Resolves when it is done, with how many were taken, whoever does it: the process that works, this one or another; or this one with the
+   * lock of whoever works, page by page, where nobody does. What was asked for is done even if the caller ends.
+   * @throws StorageError `request-queued` when nothing was done for 10 s; it will be
+   */
+  ask(request: HandsRequest): Promise<number>;
+  /** Somebody did something. */
+  stir(): void;
+  /** What was not answered stays queued. */
+  stop(): void;
+}
+
+export interface RequestDeskParts {
+  readonly commits: Commits;
+  readonly clock: () => Clock;
+  readonly carrier: RequestCarrier;
+  /** Runs something while nobody else can begin to work; undefined where somebody works, or is about to. */
+  readonly whileNobodyWorks: <T>(run: () => Promise<T>) => Promise<T | undefined>;
+}
+
+/** So many pages in a row, then a rest in which another process gets the work if it wants it: longer than a stand-by's probe. */
+const PAGES_IN_A_ROW = 10;
+const REST_MS = 300;
+
+export function createRequestDesk({ commits, clock, carrier, whileNobodyWorks }: RequestDeskParts): RequestDesk {
+  const waits = new Set<RequestWait>();
+
+  /** Undefined while the file is being opened anew. */
+  function look(id: number): Promise<Looked | undefined> {
+    return commits.add("look", id).catch(() => undefined);
+  }
+
+  /** Does a page of the oldest request, which may be another's. The epoch is read under the lock: a later owner has a higher one. */
+  async function lookAndCarry(id: number): Promise<Turn> {
+    const state = await look(id);
+    if (state === undefined || state.answer !== undefined) return { state, isMore: false };
+    return { state, isMore: await carrier.carry(state.epoch) };
+  }
+
+  async function answered(id: number, wait: RequestWait): Promise<number> {
+    let progress = "";
+    for (let pages = 0; ;) {
+      const { state, isMore } = (await whileNobodyWorks(() => lookAndCarry(id))) ?? {
+        state: await look(id),
+        isMore: false,
+      };
+      if (state?.answer !== undefined) return toCount(state.answer, id);
+      if (state !== undefined && state.progress !== progress) wait.restart();
+      else if (wait.isOver) throw queued(id);
+      progress = state?.progress ?? progress;
+      pages = isMore ? pages + 1 : 0;
+      if (pages === PAGES_IN_A_ROW) await wait.rest(REST_MS);
+      else if (!isMore) await wait.pause();
+      pages %= PAGES_IN_A_ROW;
+    }
+  }
+
+  return {
+    async ask(request) {
+      const id = await commits.add("ask", { ...request, at: clock().now() });
+      void carrier.serve();
+      const wait = createRequestWait(clock());
+      waits.add(wait);
+      try {
+        return await answered(id, wait);
+      } finally {
+        waits.delete(wait);
+        wait.end();
+      }
+    },
+    stir() {
+      for (const wait of waits) wait.wake();
+    },
+    stop() {
+      for (const wait of waits) wait.end();
+    },
+  };
+}
+
+type Looked = RequestState & { readonly epoch: number };
+
+interface Turn {
+  readonly state: Looked | undefined;
+  readonly isMore: boolean;
+}
+
+function toCount({ count, error }: NonNullable<RequestState["answer"]>, id: number): number {
+  if (error === undefined) return count;
+  throw new StorageError("request-failed", `Request ${id} could not be carried out after ${count} jobs: ${error}`, {
+    fix: "What was done stays done; the rest is as it was.",
+  });
+}
+
+function queued(id: number): StorageError {
+  return new StorageError("request-queued", `Nothing was done for request ${id} for 10 s, or the inbox was closed.`, {
+    fix: "It stays queued, and is carried out as soon as the process that works answers again, or another begins: do not ask again, look at the jobs.",
+  });
+}

@@ -1,0 +1,142 @@
+import { Worker } from "node:worker_threads";
+import { StorageError } from "../../../../src/adapter.ts";
+import { toTaskError, type Batch, type TaskError, type TaskResult } from "../thread/transaction.ts";
+import type { Counts } from "../thread/counters.ts";
+import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
+import { outOfFiles } from "../disk/open-files-limit.ts";
+import { toStorageError } from "./to-storage-error.ts";
+
+/** The way to a commit thread. */
+export interface Channel {
+  /** Which file it has open; undefined where that cannot be told. */
+  readonly fileId: string | undefined;
+  /** Rejects where the outcome is unknown: the thread ended before it answered. */
+  run(batch: Batch): Promise<readonly TaskResult[]>;
+  /** Lets the process end while the thread lives, but not while a batch is under way. */
+  unref(): void;
+  close(): Promise<void>;
+  /**
+   * Ends the thread wherever it is. What it was doing may still have been committed, and may still be: one that waits for the disk ends when
+   * that answers, and nobody waits for it here.
+   */
+  abandon(): void;
+}
+
+export interface ChannelEvents {
+  /** How much there is now: before the results of a batch, too. */
+  readonly counted: (counts: Counts) => void;
+  /** Another process has committed. */
+  readonly changed: () => void;
+  /** The thread ended by itself. */
+  readonly ended: (error: StorageError) => void;
+}
+
+/** Beside this file, as it was written or as it was built. */
+const THREAD = new URL(
+  import.meta.url.endsWith(".ts") ? "../thread/commit-thread.ts" : "../thread/commit-thread.js",
+  import.meta.url,
+);
+
+/** Starts a commit thread; resolves when it has the file open. @throws StorageError with the thread's reason */
+export function openChannel(options: ThreadOptions, events: ChannelEvents): Promise<Channel> {
+  const worker = new Worker(THREAD, { workerData: options, name: "hookline commits" });
+  const waiting: { resolve(results: readonly TaskResult[]): void; reject(error: StorageError): void }[] = [];
+  let over: StorageError | undefined;
+  let closed: (() => void) | undefined;
+  let isLoose = false;
+  let fileId: string | undefined;
+
+  function end(error: StorageError): void {
+    if (over !== undefined) return;
+    over = error;
+    for (const { reject } of waiting.splice(0)) reject(error);
+    events.ended(error);
+  }
+
+  const channel: Channel = {
+    get fileId() {
+      return fileId;
+    },
+    run(batch) {
+      if (over !== undefined) return Promise.reject(over);
+      if (isLoose) worker.ref();
+      return new Promise((resolve, reject) => {
+        waiting.push({ resolve, reject });
+        const { bytes } = batch;
+        worker.postMessage(
+          { type: "batch", batch } satisfies ToThread,
+          bytes.byteLength > 0 ? [bytes.buffer as ArrayBuffer] : [],
+        );
+      });
+    },
+    unref() {
+      isLoose = true;
+      if (waiting.length === 0) worker.unref();
+    },
+    close: () =>
+      new Promise((resolve) => {
+        over ??= new StorageError("storage-failed", "The inbox is closed.");
+        closed = resolve;
+        worker.ref();
+        worker.once("exit", () => resolve());
+        worker.postMessage({ type: "close" } satisfies ToThread);
+      }),
+    abandon() {
+      over ??= new StorageError("storage-failed", "The commit thread was given up.");
+      for (const { reject } of waiting.splice(0)) reject(over);
+      worker.unref();
+      void worker.terminate();
+    },
+  };
+
+  return new Promise((resolve, reject) => {
+    worker.on("message", (message: FromThread) => {
+      switch (message.type) {
+        case "open":
+          events.counted(message.counts);
+          ({ fileId } = message);
+          resolve(channel);
+          break;
+        case "failed": {
+          const failed = toStorageError(message.error);
+          reject(failed);
+          end(failed);
+          break;
+        }
+        case "results":
+          events.counted(message.counts);
+          waiting.shift()?.resolve(message.results);
+          if (isLoose && waiting.length === 0) worker.unref();
+          break;
+        case "changed":
+          events.counted(message.counts);
+          events.changed();
+          break;
+        case "closed":
+          closed?.();
+      }
+    });
+    worker.on("error", (error: Partial<TaskError>) => {
+      // Beside its batches it only looks into the file: what SQLite says there is the file's.
+      // So is that it could not even begin, for want of files.
+      const failed =
+        error.errcode === undefined && outOfFiles(error) === undefined
+          ? toLost("failed", error)
+          : toStorageError(toTaskError(error));
+      reject(failed);
+      end(failed);
+    });
+    worker.on("exit", () => {
+      const failed = toLost("ended");
+      reject(failed);
+      end(failed);
+    });
+  });
+}
+
+function toLost(how: string, cause?: unknown): StorageError {
+  return new StorageError("thread-lost", `The commit thread ${how} before it answered.`, {
+    cause,
+    fix: "Nothing was acknowledged, and another thread takes its place; if it comes again, see the cause in the log.",
+  });
+}

@@ -1,0 +1,199 @@
+import { StorageError, type Clock, type InboxDisk, type InboxHost } from "../../../../src/adapter.ts";
+import type { Batch, TaskResult } from "../thread/transaction.ts";
+import type { Channel } from "./thread-client.ts";
+import type { Counts } from "../thread/counters.ts";
+import { createFailures } from "./failures.ts";
+import type { Operations } from "../thread/operations.ts";
+import { createThreads, type ThreadsOptions } from "./threads.ts";
+import { toStorageError } from "./to-storage-error.ts";
+import { realTimer } from "./unless-hung.ts";
+
+/** The way to the file, over commit threads that may die or hang: another takes the place of one that did. */
+export interface Link {
+  /** @throws StorageError with the thread's reason */
+  open(host: InboxHost): Promise<void>;
+  /** Where the file really is. @throws StorageError while it was never open */
+  file(): string;
+  /** @throws StorageError while there is none */
+  channel(): Channel;
+  /** Why nothing can be kept, or could not a moment ago; undefined while all is well. */
+  failure(): StorageError | undefined;
+  /** Threads end as soon as they have begun: only another process can help. */
+  isHopeless(): boolean;
+  reopened(): InboxDisk["reopened"];
+  /** Files have no lasting numbers there: that they are taken away is not seen. */
+  isBlind(): boolean;
+  /** How much there is in the file. */
+  counts(): Counts;
+  /** What was committed is not known: the file is opened anew. */
+  doubt(error: StorageError): void;
+  /** The process may end from now on, but for what is under way. */
+  unref(): void;
+  /** Leaves at once; what is under way is given up. */
+  abandon(): void;
+  close(): Promise<void>;
+}
+
+export interface LinkOptions extends Pick<ThreadsOptions, "openChannel"> {
+  /** Finds the file, once for all threads until the link is closed. */
+  readonly locate: () => Promise<string>;
+  /** Rejects where it cannot be worked on: asked before it is opened, and again where it was replaced. */
+  readonly assertPlace: (file: string) => Promise<void>;
+  /** Makes memory follow the file, on a new channel that nobody else has yet. */
+  readonly resume: (channel: Channel) => Promise<void>;
+  /** Another file is at the path, or will be: nothing of what memory has is in it. */
+  readonly replaced: () => void;
+  /** Another process has committed, or there is a channel again. */
+  readonly changed: () => void;
+  /** By which a thread that hangs is known. @default the machine's, whatever the host's clock says */
+  readonly setTimer?: Clock["setTimer"] | undefined;
+}
+
+export function createLink(options: LinkOptions): Link {
+  const { locate, assertPlace, openChannel, resume, replaced, changed, setTimer = realTimer } = options;
+  const notOpen = new StorageError("storage-failed", "The inbox is not open.");
+  const failures = createFailures();
+  const threads = createThreads({
+    openChannel,
+    setTimer,
+    changed,
+    lost(error, of) {
+      if (of === current) lose(error);
+    },
+    ended: note,
+  });
+  let host: InboxHost | undefined;
+  let file: string | undefined;
+  let current: Channel | undefined;
+  let fileId: string | undefined;
+  let opening: Promise<Channel> | undefined;
+  let failure = notOpen;
+  let timer: ReturnType<Clock["setTimer"]> | undefined;
+  let reopening: Promise<void> | undefined;
+  let isLoose = false;
+  let isMoved = false;
+
+  function note({ tasks }: Batch, [first]: readonly TaskResult[]): void {
+    if (first === undefined) return;
+    if ("error" in first) {
+      const error = toStorageError(first.error);
+      if (error.code === "disk-full") failures.full(error, host?.clock.now() ?? 0);
+    } else if (!failures.none && tasks.some(({ verb }) => WRITES.has(verb))) {
+      failures.held();
+    }
+  }
+
+  function lose(error: StorageError): void {
+    if (current === undefined || host === undefined) return;
+    current = undefined;
+    failed(error, host);
+  }
+
+  function failed(error: StorageError, { clock, log }: InboxHost): void {
+    const waitMs = failures.add(error, clock.now());
+    const said = { err: error, code: "inbox-reopened", tryAgainMs: waitMs };
+    log.error(said, "the inbox file is opened anew: deliveries get 503 meanwhile");
+    failure = error;
+    if (error.code === "file-replaced") {
+      isMoved = true;
+      replaced();
+    }
+    if (waitMs === 0) {
+      reopening = reopen();
+      return;
+    }
+    timer = clock.setTimer(() => {
+      reopening = reopen();
+    }, waitMs);
+    if (isLoose) timer.unref?.();
+  }
+
+  async function reopen(): Promise<void> {
+    const given = host;
+    if (given === undefined || file === undefined) return;
+    let next: Channel | undefined;
+    try {
+      if (isMoved) await assertPlace(file);
+      isMoved = false;
+      next = await threads.start({ ...given, file, isSuspect: failures.isSuspect });
+      // While nothing had it open. Where one of the two cannot be known, nothing is told.
+      const known = next.fileId ?? fileId;
+      if (fileId !== undefined && known !== fileId) replaced();
+      fileId = known;
+      await resume(next);
+    } catch (error) {
+      next?.abandon();
+      if (host !== given) return;
+      failed(
+        error instanceof StorageError ? error : new StorageError("storage-failed", String(error), { cause: error }),
+        given,
+      );
+      return;
+    }
+    if (host !== given) return next.close();
+    current = next;
+    if (isLoose) next.unref();
+    changed();
+  }
+
+  async function start(given: InboxHost): Promise<Channel> {
+    file = await locate();
+    await assertPlace(file);
+    return threads.start({ ...given, file, isSuspect: failures.isSuspect });
+  }
+
+  return {
+    file() {
+      if (file === undefined) throw failure;
+      return file;
+    },
+    async open(given) {
+      if (current !== undefined || host !== undefined) return;
+      const begun = start(given);
+      opening = begun;
+      const channel = await begun;
+      if (opening !== begun) throw notOpen; // it was closed meanwhile, and its thread with it
+      [current, host, isLoose, opening] = [channel, given, false, undefined];
+      ({ fileId } = channel);
+    },
+    channel() {
+      if (current === undefined) throw failure;
+      return current;
+    },
+    failure: () => (current === undefined ? failure : failures.shortage(host?.clock.now() ?? 0)),
+    isHopeless: () => failures.isHopeless,
+    reopened: () => failures.reopened,
+    isBlind: () => current !== undefined && current.fileId === undefined,
+    counts: threads.counts,
+    doubt(error) {
+      current?.abandon();
+      lose(error);
+    },
+    unref() {
+      isLoose = true;
+      timer?.unref?.();
+      current?.unref();
+    },
+    abandon() {
+      timer?.clear();
+      host = undefined;
+      current?.abandon();
+      current = undefined;
+    },
+    async close() {
+      timer?.clear();
+      host = undefined;
+      failure = notOpen;
+      const [closing, late] = [current, opening];
+      [current, opening] = [undefined, undefined];
+      const lateEnd = late?.then(
+        (channel) => channel.close(),
+        () => {},
+      );
+      await Promise.all([reopening, closing?.close(), lateEnd]);
+    },
+  };
+}
+
+/** That one of them holds says that the next holds; what an inbox does by itself when it is opened says nothing. */
+const WRITES: ReadonlySet<keyof Operations> = new Set(["keep", "expand", "settle"]);

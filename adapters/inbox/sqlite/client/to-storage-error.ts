@@ -1,0 +1,74 @@
+import { StorageError } from "../../../../src/adapter.ts";
+import type { TaskError } from "../thread/transaction.ts";
+import { PERMIT } from "../disk/file-error.ts";
+import { CODE, NO_ROOM_FOR_SHM, primaryCode } from "../disk/result-codes.ts";
+
+/** A thread's error on this side, with what to do about it. */
+export function toStorageError(error: TaskError): StorageError {
+  const { code, message, fix, errcode } = error;
+  if (KNOWN.has(code)) return new StorageError(code, message, { fix });
+  if (errcode === undefined) return new StorageError("storage-failed", message, { fix });
+  const told = `SQLite's error ${errcode}: ${message}.`;
+  if (errcode === NO_ROOM_FOR_SHM) return diskFull(told);
+  switch (primaryCode(error)) {
+    case CODE.busy:
+    case CODE.locked:
+      return new StorageError("file-locked", `Something else holds the inbox file for too long. ${told}`, {
+        fix: "Look for a program with a transaction open on it, such as a backup or a shell, and for a slow disk.",
+      });
+    case CODE.readonly:
+    case CODE.cannotOpen:
+      return new StorageError("file-forbidden", `The inbox file cannot be written. ${told}`, { fix: PERMIT });
+    case CODE.ioError:
+      return new StorageError("disk-failed", `The disk failed. ${told}`, {
+        fix: "Look at the disk and at the kernel's log; the file is opened anew, and nothing was acknowledged.",
+      });
+    case CODE.corrupt:
+    case CODE.notADatabase:
+      return fileCorrupt(told);
+    case CODE.full:
+      return diskFull(told);
+    default:
+      return new StorageError("storage-failed", told);
+  }
+}
+
+/** Whether a commit's outcome is unknown, or the file is not what it was: it is to be opened anew. */
+export function isDoubtful(error: TaskError): boolean {
+  return DOUBTFUL.has(primaryCode(error));
+}
+
+function fileCorrupt(told: string): StorageError {
+  return new StorageError("file-corrupt", `The inbox file is damaged, and is left as it is. ${told}`, {
+    fix: 'Stop all processes on it and keep a copy of it and of the files beside it; then `sqlite3 inbox.db ".recover" >new.sql` and `sqlite3 new.db <new.sql`, put new.db in its place without the old -wal and -shm, or restore a backup.',
+  });
+}
+
+function diskFull(told: string): StorageError {
+  return new StorageError("disk-full", `The disk has no room left. ${told}`, {
+    fix: "Make room: what is kept is not lost, what was refused is redelivered, and the inbox goes on by itself.",
+  });
+}
+
+const DOUBTFUL: ReadonlySet<number | undefined> = new Set([
+  CODE.ioError,
+  CODE.corrupt,
+  CODE.cannotOpen,
+  CODE.notADatabase,
+]);
+
+const KNOWN: ReadonlySet<string> = new Set([
+  "network-file-system",
+  "not-an-inbox",
+  "pragma-refused",
+  "schema-newer",
+  "name-differs",
+  "file-busy",
+  "file-corrupt",
+  "file-forbidden",
+  "file-replaced",
+  "folder-missing",
+  "too-many-files",
+  "disk-full",
+  "epoch-stale",
+]);

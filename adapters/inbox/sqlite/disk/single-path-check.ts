@@ -1,0 +1,48 @@
+import { readFile, stat } from "node:fs/promises";
+import { StorageError } from "../../../../src/adapter.ts";
+
+/**
+ * Every process has to find the same lock and the same log beside a file: it has one name, in one folder.
+ * @param file its real path
+ * @throws StorageError `hard-linked`, `file-mounted`
+ */
+export async function assertOnePlace(file: string): Promise<void> {
+  const names = await namesOf(file);
+  if (names !== undefined && names > 1)
+    throw new StorageError(
+      "hard-linked",
+      `${file} has ${names} names (hard links): processes that open it by different ones would not know of each other.`,
+      {
+        fix: "Find the others with `find -samefile` and remove them, or with all processes stopped give it a copy of its own: `cp -p inbox.db new.db && mv new.db inbox.db`. For backups take VACUUM INTO.",
+      },
+    );
+  if (isMountPoint(file, await mounts()))
+    throw new StorageError(
+      "file-mounted",
+      `${file} is itself a mount point: each container would have a lock and a write-ahead log of its own.`,
+      { fix: "Mount its folder instead of the file." },
+    );
+}
+
+/** How many names a file has; undefined where there is none, or it cannot be seen. */
+export async function namesOf(file: string): Promise<number | undefined> {
+  const found = await stat(file).catch(() => undefined);
+  return found?.isFile() === true ? found.nlink : undefined;
+}
+
+/**
+ * @param file its real path
+ * @param mountinfo what Linux says in /proc/self/mountinfo
+ * @see https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
+ */
+export function isMountPoint(file: string, mountinfo: string): boolean {
+  return mountinfo.split("\n").some((line) => {
+    const [, , , , point = ""] = line.split(" ");
+    return point.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8))) === file;
+  });
+}
+
+/** Elsewhere a file cannot be one. */
+function mounts(): Promise<string> {
+  return readFile("/proc/self/mountinfo", "utf8").catch(() => "");
+}

@@ -1,0 +1,154 @@
+import { existsSync, realpathSync, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { StorageError } from "../../../../src/adapter.ts";
+import { toTaskError } from "../thread/transaction.ts";
+import { createCounters, type Counts } from "../thread/counters.ts";
+import { kindOfFile, type FileKind } from "../disk/file-kind.ts";
+import { freeBytes } from "../disk/free-bytes.ts";
+import { isLocked } from "../worker/is-locked.ts";
+import { openToLook, type LookedAt } from "./open-read-only.ts";
+import { CODE, primaryCode } from "../disk/result-codes.ts";
+import { SCHEMA_VERSION } from "../thread/schema.ts";
+import { toStorageError } from "../client/to-storage-error.ts";
+import { walBytes } from "../disk/wal.ts";
+
+/** What the file of an inbox says of itself. */
+export interface FileFacts {
+  /** Where it really is, behind all links: what lies beside it is there. */
+  readonly path: string;
+  /** Of the receiver that it belongs to. */
+  readonly name: string;
+  readonly schemaVersion: number;
+  /** Whether some process works on it now. */
+  readonly isWorkedOn: boolean;
+}
+
+/** How much there is in it, and around it. */
+export interface FileStats extends Counts {
+  /** Lanes whose head waits for its retry. */
+  readonly blockedLanes: number;
+  readonly tombstones: number;
+  readonly fileBytes: number;
+  readonly walBytes: number;
+  readonly freeDiskBytes: number;
+}
+
+/** How long another may hold the file. */
+const PATIENCE_MS = 1_000;
+
+/**
+ * Looks at a file without making, changing or locking anything.
+ * @throws StorageError `inbox-missing`, `not-an-inbox`, `hard-linked`, `schema-newer`, `schema-older`, `file-busy`, `storage-failed`
+ */
+export function lookAtFile(file: string): FileFacts {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined)
+    throw new StorageError("inbox-missing", `There is no file ${file}.`, {
+      fix: "Name the file that the receiver was given: sqliteInbox(file).",
+    });
+  const path = realpathSync(file);
+  if (!found.isFile() || kindIn(path) !== "inbox") throw notAnInbox(file);
+  assertUsedName(path, found.nlink);
+  return reading(file, (db) => {
+    const schemaVersion = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
+    assertReadable(schemaVersion, file);
+    const name = String(db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"]);
+    return { path, name, schemaVersion, isWorkedOn: isLocked(`${path}-lock`) ?? true };
+  });
+}
+
+/** @param file its real path, as {@link lookAtFile} found it @param now milliseconds since the epoch */
+export function statsOfFile(file: string, now: number): FileStats {
+  return reading(file, (db) => {
+    const count = (sql: string, ...values: number[]): number => Number(db.prepare(sql).get(...values)?.["count"]);
+    return {
+      ...createCounters(db).counts(),
+      blockedLanes: count("SELECT count(DISTINCT lane) AS count FROM job WHERE run_at > ?", now),
+      tombstones: count("SELECT count(*) AS count FROM tombstone"),
+      fileBytes: statSync(file).size,
+      walBytes: walBytes(file),
+      freeDiskBytes: freeBytes(statfsSync(dirname(file))),
+    };
+  });
+}
+
+/**
+ * A look must not bring a file up to date, nor guess at its tables.
+ * @throws StorageError `not-an-inbox`, `schema-newer`, `schema-older`
+ */
+export function assertReadable(version: number, file: string, known: number = SCHEMA_VERSION): void {
+  if (version === 0) throw notAnInbox(file);
+  if (version > known)
+    throw new StorageError("schema-newer", `${file} has schema version ${version}, this Hookline knows ${known}.`, {
+      fix: "Look with the version of Hookline that wrote it, or a newer one.",
+    });
+  if (version < known)
+    throw new StorageError("schema-older", `${file} has schema version ${version}, this Hookline reads ${known}.`, {
+      fix: "Start a receiver of this version on it: that brings the file up to date.",
+    });
+}
+
+/** A receiver that has worked on it has left its lock beside the name that it uses: by another name its log is not found. */
+function assertUsedName(path: string, names: number): void {
+  if (names < 2 || existsSync(`${path}-lock`)) return;
+  throw new StorageError("hard-linked", `${path} has ${names} names (hard links), and no receiver uses this one.`, {
+    fix: "Take the name that the receiver was given: what it has not written back yet lies beside that one alone.",
+  });
+}
+
+function kindIn(file: string): FileKind {
+  try {
+    return kindOfFile(file, PATIENCE_MS);
+  } catch (error) {
+    const code = primaryCode(error);
+    // Why it cannot be opened, the look itself tells.
+    if (code === CODE.readonly || code === CODE.cannotOpen) return "inbox";
+    throw toLookError(error, file);
+  }
+}
+
+function reading<T>(file: string, read: (db: DatabaseSync) => T): T {
+  let looked: LookedAt | undefined;
+  try {
+    looked = openToLook(file, PATIENCE_MS);
+    const found = read(looked.db);
+    looked.assertUnchanged();
+    return found;
+  } catch (error) {
+    throw toLookError(error, file);
+  } finally {
+    looked?.db.close();
+  }
+}
+
+/** Why a file cannot be read, in terms of the inbox. */
+export function toLookError(error: unknown, file: string): unknown {
+  switch (primaryCode(error)) {
+    case undefined:
+      return error;
+    case CODE.busy:
+      return new StorageError("file-busy", `Another process has ${file} for itself.`, {
+        cause: error,
+        fix: "The SQLite of its Node has a bug with several processes on one file: run Node 22.23, 24.15 or newer there, or stop it first.",
+      });
+    case CODE.readonly:
+    case CODE.cannotOpen:
+      return new StorageError("file-forbidden", `${file} cannot be read by this user.`, {
+        cause: error,
+        fix: "Run this as the user of the receiver, or give this user the right to read the file and those of the same name beside it.",
+      });
+    case CODE.error: // no such table
+    case CODE.notADatabase:
+      return notAnInbox(file, error);
+    default:
+      return toStorageError(toTaskError(error));
+  }
+}
+
+function notAnInbox(file: string, cause?: unknown): StorageError {
+  return new StorageError("not-an-inbox", `${file} is no inbox of Hookline.`, {
+    cause,
+    fix: "Name the file that the receiver was given: sqliteInbox(file).",
+  });
+}

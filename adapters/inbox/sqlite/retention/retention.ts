@@ -1,0 +1,98 @@
+import type { InboxHost, Timer } from "../../../../src/adapter.ts";
+import type { Commits } from "../client/commit-queue.ts";
+import type { RetainLimits } from "./delete-pages.ts";
+import { HIT_EVERY_MS, LIFE_MS } from "../client/tombstone-cache.ts";
+import { createTrustedTime } from "./trusted-time.ts";
+
+/** Takes away what has had its time, as long as this process works. */
+export interface Retention {
+  /** A pass at once, and again after each minute. */
+  begin(): void;
+  end(): void;
+}
+
+export interface RetentionParts {
+  readonly commits: Commits;
+  readonly host: () => InboxHost;
+  /** Whether the file is this process's to work on. */
+  readonly works: () => boolean;
+  /** Looks at what else may grow, once a pass. */
+  readonly watch: () => void;
+  /** Done and skipped jobs with their deliveries, milliseconds since they were received. */
+  readonly keepDoneMs: number;
+  /** Milliseconds since nobody handled them. */
+  readonly keepUnhandledMs: number;
+}
+
+/** Between two passes. */
+const EVERY_MS = 60_000;
+/** Between two steps of one: what else waits for a commit is not held up. */
+const PAUSE_MS = 10;
+
+export function createRetention({ commits, host, works, watch, ...keep }: RetentionParts): Retention {
+  let life: object | undefined;
+  let timer: Timer | undefined;
+
+  /** @returns whether this is still its life; at once where it is not */
+  const wait = (ms: number, mine: object): Promise<boolean> =>
+    new Promise((resolve) => {
+      if (life !== mine) return resolve(false);
+      timer = host().clock.setTimer(() => resolve(life === mine), ms);
+      // What is to be removed keeps no process from ending.
+      timer.unref?.();
+    });
+
+  async function repeat(step: () => Promise<boolean>, mine: object): Promise<void> {
+    while ((await wait(PAUSE_MS, mine)) && works() && (await step()));
+  }
+
+  async function live(mine: object): Promise<void> {
+    const time = createTrustedTime(host().clock, await commits.add("newestAt", undefined));
+    do {
+      // Anew for each step: the wall clock may have been set back since the last one.
+      const limits = (): RetainLimits => toLimits(time.now(), { ...keep, keepKeysMs: host().dedupeWindowMs });
+      await repeat(() => commits.add("retain", limits()), mine);
+      await repeat(() => commits.add("vacuum", undefined), mine);
+      watch();
+      time.pass(EVERY_MS);
+    } while (await wait(EVERY_MS, mine));
+  }
+
+  async function liveOn(mine: object): Promise<void> {
+    do
+      try {
+        await live(mine);
+      } catch (error) {
+        if (life !== mine) return;
+        const { log } = host();
+        log.warn({ err: error, code: "retention-failed" }, "what has had its time could not be removed: tried again");
+      }
+    while (await wait(EVERY_MS, mine));
+  }
+
+  return {
+    begin() {
+      timer?.clear();
+      const mine = {};
+      life = mine;
+      void liveOn(mine);
+    },
+    end() {
+      timer?.clear();
+      life = undefined;
+    },
+  };
+}
+
+function toLimits(
+  now: number,
+  keep: { readonly keepDoneMs: number; readonly keepUnhandledMs: number; readonly keepKeysMs: number },
+): RetainLimits {
+  return {
+    received: now - keep.keepDoneMs,
+    unhandled: now - keep.keepUnhandledMs,
+    keys: now - keep.keepKeysMs,
+    // The last hit may not have been written down.
+    stones: now - LIFE_MS - HIT_EVERY_MS,
+  };
+}

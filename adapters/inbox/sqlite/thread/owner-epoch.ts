@@ -1,0 +1,98 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Counters } from "./counters.ts";
+import { FileError } from "../disk/file-error.ts";
+import { createWindowTable } from "./window-table.ts";
+
+/** Who works on a file, and what may be running there. */
+export interface Ownership {
+  /** A transaction begins. @param epoch of the process that works @throws FileError `epoch-stale` when another process took over */
+  begin(epoch: number | undefined): void;
+  /** @throws FileError `epoch-stale` when another process took over */
+  assertEpoch(epoch: number): void;
+  /** A job that this transaction has made may run as soon as it holds: its mark names it. */
+  foresee(id: number): void;
+  epoch(): number;
+  /** What may be running from now on, with what is foreseen. */
+  mark(running: Mark): void;
+  /** A new owner: what was marked counts one attempt and one death. @returns its epoch */
+  takeOver(): number;
+  /** The same owner with another commit thread: nothing of the former one counts any more. @returns its epoch */
+  resume(epoch: number): number;
+}
+
+/** Jobs that may be running, but for those that the transaction makes. */
+export interface Mark {
+  readonly count: number;
+  /** When each was claimed or foreseen, by id, as JSON. */
+  readonly text: string;
+  /** Now: the same of those that the transaction makes. */
+  readonly at: number;
+}
+
+export function createOwnership(db: DatabaseSync, counters: Counters): Ownership {
+  const sql = {
+    epoch: db.prepare("SELECT epoch FROM owner"),
+    running: db.prepare("SELECT running FROM owner"),
+    mark: db.prepare("UPDATE owner SET running = ?"),
+    raise: db.prepare("UPDATE owner SET epoch = epoch + 1 RETURNING epoch"),
+    group: db.prepare(
+      "SELECT count(*) AS size FROM json_each(?) JOIN job ON job.id = CAST(key AS INTEGER) WHERE deaths >= 2",
+    ),
+    // What the rules call claimed and orphaned. From the third death on it is only claimed to be buried, which is no attempt.
+    orphan: db.prepare(
+      `UPDATE job SET attempts = attempts + (deaths < 3), deaths = deaths + (deaths < 2 OR :size = 1),
+         group_max = CASE WHEN deaths >= 2 THEN min(coalesce(group_max, :half), :half) END,
+         first_attempt_at = coalesce(first_attempt_at, :claimedAt), run_at = 0, delay_ms = 0 WHERE id = :id`,
+    ),
+  };
+
+  const { sweepWindows } = createWindowTable(db);
+
+  const marked = (): string => String(sql.running.get()?.["running"]);
+
+  /** Made by this transaction. */
+  let foreseen: number[] = [];
+
+  function mark({ count, text, at }: Mark): void {
+    counters.set("running", count + foreseen.length);
+    sql.mark.run(foreseen.length === 0 ? text : withIds(text, foreseen, at));
+  }
+
+  const current = (): number => Number(sql.epoch.get()?.["epoch"]);
+
+  function assertEpoch(epoch: number): void {
+    if (current() === epoch) return;
+    throw new FileError("epoch-stale", "Another process has taken over the work on this inbox.");
+  }
+
+  return {
+    begin(epoch) {
+      foreseen = [];
+      if (epoch !== undefined) assertEpoch(epoch);
+    },
+    assertEpoch,
+    foresee: (id) => void foreseen.push(id),
+    epoch: current,
+    mark,
+    takeOver() {
+      const text = marked();
+      const size = Number(sql.group.get(text)?.["size"]);
+      const half = Math.ceil(size / 2);
+      for (const [id, claimedAt] of Object.entries(JSON.parse(text) as Record<string, number>))
+        sql.orphan.run({ size, half, claimedAt, id: Number(id) });
+      mark({ count: 0, text: "{}", at: 0 });
+      sweepWindows();
+      return Number(sql.raise.get()?.["epoch"]);
+    },
+    resume(epoch) {
+      assertEpoch(epoch);
+      return Number(sql.raise.get()?.["epoch"]);
+    },
+  };
+}
+
+/** @param text JSON of an object */
+function withIds(text: string, ids: readonly number[], at: number): string {
+  const more = ids.map((id) => `"${id}":${at}`).join();
+  return text === "{}" ? `{${more}}` : `${text.slice(0, -1)},${more}}`;
+}

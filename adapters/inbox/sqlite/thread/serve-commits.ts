@@ -1,0 +1,86 @@
+import type { MessagePort } from "node:worker_threads";
+import { createBatchRunner, toTaskError, type TaskResult } from "./transaction.ts";
+import { createCounters } from "./counters.ts";
+import { FileError } from "../disk/file-error.ts";
+import { openInPlace } from "../disk/replaced-file-check.ts";
+import { createOperations } from "./operations.ts";
+import { CODE, primaryCode } from "../disk/result-codes.ts";
+import { createScrub } from "../admin/secure-erase.ts";
+import type { FromThread, ThreadOptions, ToThread } from "../client/messages.ts";
+import { createWal } from "../disk/wal.ts";
+
+/** How often to look for what other processes committed: while there is something to do, and at most. */
+const LOOK_MS = { busy: 5, idle: 50 };
+
+/** Opens the file and owns it: batches come in, each is one transaction, its results go out. Ends with the message `close`. */
+export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, isSuspect }: ThreadOptions): void {
+  const say = (message: FromThread): void => port.postMessage(message);
+
+  try {
+    const opened = openInPlace(file, name, { isSuspect });
+    const { db } = opened;
+    const counters = createCounters(db);
+    const scrub = createScrub(db);
+    const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, scrub }), counters);
+    const wal = createWal(db, file);
+    const version = db.prepare("PRAGMA data_version");
+    let seen = version.get()?.["data_version"];
+    let looking: ReturnType<typeof setTimeout> | undefined;
+    let waitMs = LOOK_MS.idle;
+
+    const leave = (): void => {
+      clearTimeout(looking);
+      opened.leave();
+      say({ type: "failed", error: toTaskError(toReplaced(file)) });
+      port.close();
+    };
+
+    const look = (): void => {
+      // Also where nothing is committed: what others have of it is to be left by all before it is opened anew.
+      if (!opened.isInPlace()) return leave();
+      const now = version.get()?.["data_version"];
+      waitMs = now === seen ? Math.min(waitMs * 2, LOOK_MS.idle) : LOOK_MS.busy;
+      if (now !== seen) say({ type: "changed", counts: counters.counts() });
+      seen = now;
+      wal.look(performance.now());
+      looking = setTimeout(look, waitMs);
+    };
+
+    port.on("message", (message: ToThread) => {
+      if (message.type === "close") {
+        clearTimeout(looking);
+        if (opened.isInPlace()) {
+          wal.close();
+          db.close();
+        } else opened.leave();
+        say({ type: "closed" });
+        port.close();
+        return;
+      }
+      const results = run(message.batch);
+      // Behind the sync, before any answer: what was taken away meanwhile took this commit with it.
+      if (!opened.isInPlace()) return leave();
+      say({ type: "results", results, counts: counters.counts() });
+      scrub.afterCommit();
+      const now = performance.now();
+      if (results.some(isFull)) wal.full(now);
+      else wal.committed(now);
+      waitMs = LOOK_MS.busy;
+    });
+    say({ type: "open", counts: counters.counts(), fileId: opened.id });
+    look();
+  } catch (error) {
+    say({ type: "failed", error: toTaskError(error) });
+    port.close();
+  }
+}
+
+function toReplaced(file: string): FileError {
+  return new FileError("file-replaced", `${file} or its log was deleted, moved or replaced while it was in use.`, {
+    fix: "Stop all processes on an inbox before its files are touched; the one that is there now is opened, or a new one made.",
+  });
+}
+
+function isFull(result: TaskResult): boolean {
+  return "error" in result && primaryCode(result.error) === CODE.full;
+}

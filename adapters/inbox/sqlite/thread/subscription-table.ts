@@ -1,0 +1,64 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { ErroredSubscription } from "../../../../src/adapter.ts";
+import type { EventRecord } from "../client/messages.ts";
+
+/** What lifecycle notices said of subscriptions, in the file. */
+export interface SubscriptionTable {
+  /** Of events of one delivery. An older notice than the last changes nothing. */
+  note(events: readonly EventRecord[], origin: NoticeOrigin): void;
+  /** Without a source: of every source. */
+  forget(which: { readonly subscription: number; readonly source: string | undefined }): void;
+  forgetAccount(accountId: number): void;
+  /** Those in trouble, in the order in which they were told. */
+  errored(): ErroredSubscription[];
+}
+
+interface NoticeOrigin {
+  readonly source: string | null;
+  readonly sentAt: number;
+}
+
+/** Beyond it those that work are forgotten first, then the oldest. */
+const MOST = 1_000;
+
+export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
+  const sql = {
+    newer: db.prepare("SELECT 1 FROM subscription WHERE key = ? AND sent_at > ?"),
+    // Told anew it goes to the end.
+    note: db.prepare("INSERT OR REPLACE INTO subscription VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)"),
+    trim: db.prepare(
+      `DELETE FROM subscription WHERE seq IN (SELECT seq FROM subscription ORDER BY error IS NULL, seq DESC LIMIT -1 OFFSET ${MOST})`,
+    ),
+    forget: db.prepare("DELETE FROM subscription WHERE subscription = ? AND source = ?"),
+    forgetAll: db.prepare("DELETE FROM subscription WHERE subscription = ?"),
+    forgetAccount: db.prepare("DELETE FROM subscription WHERE account = ?"),
+    errored: db.prepare(
+      "SELECT subscription, account, resource, source, error FROM subscription WHERE error IS NOT NULL ORDER BY seq",
+    ),
+  };
+  return {
+    note(events, { source, sentAt }) {
+      for (const [, , accountId, subscription, , , notice] of events) {
+        if (notice === undefined) continue;
+        const [resource, error] = notice;
+        const key = JSON.stringify([source, subscription, resource]);
+        if (sql.newer.get(key, sentAt) !== undefined) continue;
+        sql.note.run(key, subscription, accountId, resource, source, error, sentAt);
+        sql.trim.run();
+      }
+    },
+    forget({ subscription, source }) {
+      if (source === undefined) sql.forgetAll.run(subscription);
+      else sql.forget.run(subscription, source);
+    },
+    forgetAccount: (accountId) => void sql.forgetAccount.run(accountId),
+    errored: () =>
+      sql.errored.all().map((row) => ({
+        subscription: Number(row["subscription"]),
+        accountId: Number(row["account"]),
+        resource: String(row["resource"]),
+        source: row["source"] === null ? undefined : String(row["source"]),
+        error: String(row["error"]),
+      })),
+  };
+}

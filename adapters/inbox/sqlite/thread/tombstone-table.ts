@@ -1,0 +1,47 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Tombstone } from "../../../../src/adapter.ts";
+import type { SubscriptionTable } from "./subscription-table.ts";
+
+/** Tombstones in the file. Times in milliseconds since the epoch. */
+export interface StoneTable {
+  bury(stone: Tombstone): void;
+  /** It was met: it stays for longer. */
+  hit(stone: Tombstone): void;
+  /** Without a source: all of the subscription. */
+  lift(which: { readonly subscription: number; readonly source: string | undefined }): void;
+  stones(): Tombstone[];
+}
+
+/** @param subscriptions an unwanted one is in no trouble any more: no `active` will come */
+export function createStoneTable(db: DatabaseSync, subscriptions: Pick<SubscriptionTable, "forget">): StoneTable {
+  const sql = {
+    bury: db.prepare("INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?, ?, ?, ?)"),
+    hit: db.prepare(
+      "UPDATE tombstone SET last_hit = max(last_hit, ?) WHERE subscription = ? AND any_source = ? AND source = ?",
+    ),
+    lift: db.prepare("DELETE FROM tombstone WHERE subscription = ? AND any_source = 0 AND source = ?"),
+    liftAll: db.prepare("DELETE FROM tombstone WHERE subscription = ?"),
+    all: db.prepare("SELECT * FROM tombstone"),
+  };
+  return {
+    bury({ subscription, source, reason, since, lastHit }) {
+      sql.bury.run(subscription, source ?? "", source === undefined ? 1 : 0, reason, since, lastHit);
+      subscriptions.forget({ subscription, source });
+    },
+    hit({ subscription, source, lastHit }) {
+      sql.hit.run(lastHit, subscription, source === undefined ? 1 : 0, source ?? "");
+    },
+    lift({ subscription, source }) {
+      if (source === undefined) sql.liftAll.run(subscription);
+      else sql.lift.run(subscription, source);
+    },
+    stones: () =>
+      sql.all.all().map((row) => ({
+        subscription: Number(row["subscription"]),
+        source: row["any_source"] === 1 ? undefined : String(row["source"]),
+        reason: String(row["reason"]),
+        since: Number(row["since"]),
+        lastHit: Number(row["last_hit"]),
+      })),
+  };
+}

@@ -1,0 +1,65 @@
+import type { Delivery, Expanded, WorkingInbox } from "../../../../src/adapter.ts";
+import type { Commits } from "../client/commit-queue.ts";
+import type { EventRecord, ExpandRecord } from "../client/messages.ts";
+import type { Owned } from "./worker-state.ts";
+import { toDelivery, toEventRecord } from "./row-encoding.ts";
+
+export interface ExpandingParts {
+  readonly commits: Commits;
+  readonly owned: Owned;
+  /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
+  readonly maxJobs: number;
+  readonly now: () => number;
+  /** There was a lifecycle notice. */
+  readonly noted: () => void;
+}
+
+/** The verbs of the port that make jobs of what was kept without. */
+export function createExpanding({
+  commits,
+  owned,
+  maxJobs,
+  now,
+  noted,
+}: ExpandingParts): Pick<WorkingInbox, "unexpanded" | "expand"> {
+  /** Those that were given last: their jobs hold them, and need not read them back. */
+  let given = new Map<string, Delivery>();
+
+  return {
+    async unexpanded(max) {
+      given = new Map();
+      if (owned.lanes.size >= maxJobs) return [];
+      const rows = await commits.add("unexpanded", max);
+      return rows.map(({ cursor, ...row }) => {
+        const [id, delivery] = [String(row.id), toDelivery(row)];
+        given.set(id, delivery);
+        return { id, delivery, cursor };
+      });
+    },
+    async expand(expansions) {
+      const at = now();
+      const records: (readonly EventRecord[])[] = [];
+      const items = expansions.map(({ id, events, cursor }, index) => ({
+        input(): ExpandRecord {
+          const made = events.map((event) => toEventRecord(event, owned.lanes.foresee));
+          records[index] = made;
+          return { id: Number(id), events: made, cursor, at };
+        },
+        body: undefined,
+      }));
+      const outcomes = await commits.addAll("expand", items);
+      if (records.some((made) => made?.some((event) => event[6] !== undefined))) noted();
+      return outcomes.map((outcome, index): Expanded => {
+        if ("error" in outcome) throw outcome.error;
+        const made = outcome.value;
+        const { id, events } = expansions[index] as (typeof expansions)[number];
+        if (made === undefined) return NOTHING;
+        const origin = { id: Number(id), receivedAt: made.receivedAt, delivery: given.get(id) };
+        owned.appendMade(origin, { events, records: records[index] ?? [] }, made);
+        return { duplicates: made.duplicates, conflicts: made.conflicts };
+      });
+    },
+  };
+}
+
+const NOTHING: Expanded = { duplicates: [], conflicts: [] };

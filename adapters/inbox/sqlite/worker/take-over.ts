@@ -1,0 +1,158 @@
+import { StorageError, type Claim, type InboxHost, type Timer, type Worker } from "../../../../src/adapter.ts";
+import { createWorkerPlace, type WorkerPlace } from "./worker-lock.ts";
+
+/** This process's turns at the work on a file: it asks for the worker's place, takes the work over, and gives it up where another has it. */
+export interface Tenure {
+  /** Of the process that works, or stands by. */
+  readonly worker: Worker | undefined;
+  /**
+   * Resolves when it works or stands by.
+   * @throws StorageError when neither can be: nothing is held then
+   */
+  work(worker: Worker): Promise<void>;
+  /** Another process has taken over the work: this one stands by. */
+  fenced(): void;
+  /** How often that was, and when last; undefined where it never was. */
+  readonly takenOver: { readonly count: number; readonly lastAt: number } | undefined;
+  /** Gives it up, or stops asking; resolves when the file is not being taken over any more. */
+  leave(): Promise<void>;
+}
+
+export interface TenureParts {
+  /** Where the file really is. */
+  readonly file: () => string;
+  readonly host: () => InboxHost;
+  /** Takes the work over, and does what is to be done before anything runs. */
+  readonly takeOver: () => Promise<void>;
+  /** The worker may begin. */
+  readonly began: () => void;
+  /** The work is another's. @returns the claims that end with it, whose handlers may run on */
+  readonly lose: () => readonly Claim[];
+  /** It is nobody's: nothing of it runs. */
+  readonly left: () => void;
+}
+
+/** Between two tries to take the work over. */
+const AGAIN_MS = 1_000;
+/** A file on which two processes take the work from each other again and again is no file to hurry for. */
+const LONGEST_MS = 60_000;
+/** So long after the last time it is no more the same trouble. */
+const FORGOTTEN_MS = 10 * 60_000;
+
+export function createTenure({ file, host, takeOver, began, lose, left }: TenureParts): Tenure {
+  let worker: Worker | undefined;
+  let place: WorkerPlace | undefined;
+  /** The present try, or what came of it: whoever has another one is late. */
+  let term: object | undefined;
+  let taking: Promise<unknown> = Promise.resolve();
+  let timer: Timer | undefined;
+  let takenOver: Tenure["takenOver"];
+  /** How often in a row. */
+  let streak = 0;
+
+  async function begin(given: Worker): Promise<void> {
+    const mine = {};
+    term = mine;
+    const taken = takeOver();
+    taking = taken.catch(() => {});
+    await taken;
+    if (term !== mine) return;
+    began();
+    if (given.begin() !== false) return;
+    stepBack();
+    worker = undefined;
+  }
+
+  /** Nobody waits for it: it is tried until it holds, or the inbox is closed. In between another process may try. */
+  async function beginLater(): Promise<void> {
+    const begun = worker && begin(worker);
+    const mine = term;
+    try {
+      await begun;
+    } catch (error) {
+      if (term !== mine) return;
+      host().log.error({ err: error, code: "take-over-failed" }, "the work could not be taken over: it is tried again");
+      stepBack();
+      askIn(AGAIN_MS);
+    }
+  }
+
+  function askIn(ms: number): void {
+    timer = host().clock.setTimer(() => {
+      try {
+        if (place?.ask(() => void beginLater()) === true) void beginLater();
+      } catch (error) {
+        host().log.error(
+          { err: error, code: "lock-failed" },
+          "the worker's lock cannot be asked for: it is tried again",
+        );
+        askIn(AGAIN_MS);
+      }
+    }, ms);
+    timer.unref?.();
+  }
+
+  function stepBack(): void {
+    timer?.clear();
+    term = undefined;
+    place?.leave();
+    left();
+  }
+
+  function fenced(): void {
+    if (worker === undefined || term === undefined) return;
+    const { log, clock } = host();
+    const now = clock.now();
+    streak = takenOver !== undefined && Math.abs(now - takenOver.lastAt) <= FORGOTTEN_MS ? streak + 1 : 1;
+    takenOver = { count: (takenOver?.count ?? 0) + 1, lastAt: now };
+    log.error({ code: "work-taken" }, "another process has taken over the work on this inbox: this one stands by");
+    term = undefined;
+    const lost = lose();
+    place?.leave();
+    if (lost.length > 0) worker.lost(lost);
+    worker.end();
+    askIn(Math.min(AGAIN_MS * 2 ** (streak - 1), LONGEST_MS));
+  }
+
+  return {
+    get worker() {
+      return worker;
+    },
+    async work(given) {
+      timer?.clear();
+      worker = given;
+      try {
+        place ??= createWorkerPlace(file(), host(), fenced);
+        if (place.ask(() => void beginLater())) await begin(given);
+      } catch (error) {
+        if (worker !== given) throw error; // closed meanwhile
+        stepBack();
+        worker = undefined;
+        throw toNotBegun(error, "the work on the inbox was not begun");
+      }
+    },
+    fenced,
+    get takenOver() {
+      return takenOver;
+    },
+    async leave() {
+      worker = undefined;
+      timer?.clear();
+      term = undefined;
+      left();
+      const given = place;
+      place = undefined;
+      await taking;
+      given?.leave();
+    },
+  };
+}
+
+/** While it works an inbox goes on by itself once there is room; what was not begun does not. */
+export function toNotBegun(error: unknown, what: string): unknown {
+  if ((error as Partial<StorageError>).code !== "disk-full") return error;
+  return new StorageError("disk-full", `The disk has no room left: ${what}.`, {
+    cause: error,
+    fix: "Make room, then call `start()` again: nobody works here until then, and what is kept is not lost.",
+  });
+}

@@ -1,0 +1,166 @@
+import { statSync, type BigIntStats } from "node:fs";
+import { stat } from "node:fs/promises";
+import { DatabaseSync } from "node:sqlite";
+import type { Clock, InboxHost } from "../../../../src/adapter.ts";
+import { toTaskError } from "../thread/transaction.ts";
+import { makePrivate } from "../disk/file-mode.ts";
+import { CODE, primaryCode } from "../disk/result-codes.ts";
+import { toStorageError } from "../client/to-storage-error.ts";
+import { realTimer } from "../client/unless-hung.ts";
+
+/** The place of the one process that works on a file. */
+export interface WorkerPlace {
+  /**
+   * Whether it is had at once; else `later` is called when it is.
+   * @throws StorageError where the lock's file cannot be used
+   */
+  ask(later: () => void): boolean;
+  /**
+   * The same, once: nobody is told later.
+   * @throws StorageError where the lock's file cannot be used
+   */
+  take(): boolean;
+  /** Gives it up, or stops asking. */
+  leave(): void;
+}
+
+/** How soon a stand-by sees that the one who worked has died, and that one that somebody has removed its lock. */
+const PROBE_MS = 250;
+
+/**
+ * A lock that dies with its process, without pid or clock: an exclusive transaction, held open, on a tiny SQLite file beside the inbox.
+ * SQLite shares the file's descriptors within a process, and keeps them until the lock ends; whatever else opens the file drops the lock
+ * when it closes it.
+ * @param file its real path
+ * @param lost somebody has removed the lock's file, and another process has the one that is there now
+ */
+export function createWorkerPlace(
+  file: string,
+  { clock, log }: Pick<InboxHost, "clock" | "log">,
+  lost: () => void = () => {},
+): WorkerPlace {
+  const path = `${file}-lock`;
+  let lock: Lock | undefined;
+  let timer: ReturnType<Clock["setTimer"]> | undefined;
+  let isTold = false;
+  /** Its file is another, which somebody has: maybe one who only looks whether it is had, for a moment. */
+  let isDoubted = false;
+
+  function attempt(): boolean {
+    try {
+      lock ??= open(path);
+      // Nothing is ever written: no journal is to lie beside it.
+      if (!lock.db.isTransaction) lock.db.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+      if (idOf(path) === lock.id) return true;
+    } catch (error) {
+      // Also where its file has lost its name: who has the lock is still there, and moves on to the new one.
+      if (primaryCode(error) === CODE.busy) return false;
+      throw toStorageError(toTaskError(error));
+    }
+    close();
+    return false;
+  }
+
+  /** A stand-by goes on standing by, whatever the disk says now. */
+  function attemptAgain(): boolean | undefined {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isTold)
+        log.error({ err: error, code: "lock-failed" }, "the worker's lock cannot be asked for: it is tried again");
+      isTold = true;
+      return undefined;
+    }
+  }
+
+  function probe(later: () => void): void {
+    timer = clock.setTimer(() => {
+      if (attemptAgain() !== true) return probe(later);
+      watch();
+      later();
+    }, PROBE_MS);
+    timer.unref?.(); // the commit thread keeps the process while it is to stand by
+  }
+
+  /** As long as it is had. In real time: what others do to the file is not the host's. */
+  function watch(): void {
+    timer = realTimer(() => void look(), PROBE_MS);
+  }
+
+  async function look(): Promise<void> {
+    const mine = lock;
+    const id = await idSeen(path);
+    if (lock === undefined || lock !== mine) return;
+    if (id === undefined || id === mine.id || moved(mine)) return watch();
+    close();
+    lost();
+  }
+
+  /** On to the file that is there now: the work goes on where nobody else has that. */
+  function moved(former: Lock): boolean {
+    lock = undefined;
+    const had = attemptAgain();
+    if (had === undefined || (!had && !isDoubted)) {
+      close();
+      lock = former;
+      isDoubted = had === false;
+      return true;
+    }
+    isDoubted = false;
+    former.db.close();
+    if (had) log.warn({ code: "lock-replaced", file: path }, "somebody removed the worker's lock: there is a new one");
+    return had;
+  }
+
+  function close(): void {
+    lock?.db.close();
+    lock = undefined;
+  }
+
+  return {
+    ask(later) {
+      timer?.clear();
+      const had = attempt();
+      if (had) watch();
+      else probe(later);
+      return had;
+    },
+    take: attempt,
+    leave() {
+      timer?.clear();
+      close();
+    },
+  };
+}
+
+interface Lock {
+  readonly db: DatabaseSync;
+  /** Of the file that it is on; no other can have it while that is open. */
+  readonly id: string;
+}
+
+function open(path: string): Lock {
+  makePrivate(path);
+  const id = idOf(path); // before it is opened: where it is replaced in between, the two differ
+  return { id, db: new DatabaseSync(path, { timeout: 0 }) };
+}
+
+function idOf(path: string): string {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? GONE : toId(found);
+}
+
+/** The same, where the disk may take its time; undefined where it cannot be known. */
+async function idSeen(path: string): Promise<string | undefined> {
+  try {
+    return toId(await stat(path, { bigint: true }));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? GONE : undefined;
+  }
+}
+
+function toId({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
+}
+
+const GONE = "gone";

@@ -1,0 +1,176 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { StorageError, type Claim, type Delivery, type NewEvent } from "../../../../src/adapter.ts";
+import type { Channel } from "../client/thread-client.ts";
+import { createLanes, type Lanes } from "./lanes.ts";
+import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } from "../client/messages.ts";
+import type { JobPage, Operations } from "../thread/operations.ts";
+import { fromLoaded, toRow } from "./job-row.ts";
+import { toStorageError } from "../client/to-storage-error.ts";
+import type { LoadedWindow } from "../thread/window-table.ts";
+
+/** What the process that works has of the file in its memory. */
+export interface Owned {
+  /** Undefined while another process works, or nobody does. */
+  readonly epoch: number | undefined;
+  /** All that waits is in its lane: events of new deliveries may become jobs. */
+  readonly isLoaded: boolean;
+  readonly lanes: Lanes;
+  /** Takes the work over from whoever had it, and loads what waits; ends early where it is left meanwhile. */
+  takeOver(channel: Channel): Promise<void>;
+  /** The file is another one: nothing that memory has is in it. @returns the claims that end with it */
+  forget(): readonly Claim[];
+  /** After the commit thread was replaced: makes memory follow the file. */
+  resume(channel: Channel): Promise<void>;
+  /** New jobs of other origins; passed over where another process works. */
+  append(rows: readonly JobRow[]): void;
+  /** The jobs that a commit made of some events, which went into it as these records. */
+  appendMade(origin: Origin, given: Given, made: Made): void;
+  /** Another process works: what runs here does not count. @returns the claims that end with it, whose handlers may run on */
+  lose(): readonly Claim[];
+  /** This process works no more, and nothing of it runs. */
+  leave(): void;
+}
+
+interface Origin {
+  readonly id: number;
+  readonly receivedAt: number;
+  /** Undefined: it is not held for its claim. */
+  readonly delivery: Delivery | undefined;
+}
+
+interface Given {
+  readonly events: readonly NewEvent[];
+  readonly records: readonly EventRecord[];
+}
+
+/** Rows read at once: the loop must not stop for a million. */
+const PAGE = 1_000;
+
+export function createOwned(now: () => number): Owned {
+  let epoch: number | undefined;
+  let isLoaded = false;
+  let isForgotten = false;
+  let lanes = createLanes();
+
+  /** Brings in what memory has not, and takes out what waits there alone: a removal, too, may have held unknown. */
+  function follow(jobs: readonly LoadedJob[], after: number, to: number): void {
+    const at = now();
+    const gone = new Set(lanes.unclaimed(after, to));
+    for (const job of jobs) {
+      gone.delete(job[0]);
+      if (!lanes.has(job[0])) lanes.append(fromLoaded(job), at);
+    }
+    lanes.remove(gone, at);
+  }
+
+  async function load(channel: Channel): Promise<void> {
+    const mine = lanes;
+    const read = (after: number): Promise<JobPage> => run(channel, "jobs", { after, limit: PAGE });
+    let after = 0;
+    let page = await read(after);
+    while (page.last !== null && lanes === mine) {
+      // Read while this one is put into the lanes; and then the loop gets its turn, though the answer may be there.
+      const next = read(page.last);
+      follow(JSON.parse(page.jobs) as LoadedJob[], after, page.last);
+      after = page.last;
+      [page] = await Promise.all([next, nextTurn()]);
+    }
+    if (lanes !== mine) return;
+    follow([], after, Infinity);
+    await loadWindows(channel);
+    if (lanes === mine) isLoaded = true;
+  }
+
+  async function loadWindows(channel: Channel): Promise<void> {
+    let after: number | null = 0;
+    while (after !== null) {
+      const { last, windows }: ReturnType<Operations["windows"]> = await run(channel, "windows", {
+        after,
+        limit: PAGE,
+      });
+      for (const [lane, since, upTo] of JSON.parse(windows) as LoadedWindow[]) lanes.inherit(lane, { since, upTo });
+      after = last;
+    }
+  }
+
+  async function begin(channel: Channel): Promise<void> {
+    const mine = lanes;
+    const taken = await run(channel, "takeOver", undefined);
+    if (lanes !== mine) return;
+    [epoch, isForgotten] = [taken, false];
+    await load(channel);
+  }
+
+  return {
+    get epoch() {
+      return epoch;
+    },
+    get isLoaded() {
+      return isLoaded;
+    },
+    get lanes() {
+      return lanes;
+    },
+    async takeOver(channel) {
+      lanes = createLanes(lanes.lost);
+      isLoaded = false;
+      await begin(channel);
+    },
+    forget() {
+      if (epoch === undefined) return [];
+      const ended = lanes.loseAll();
+      [isLoaded, isForgotten, lanes] = [false, true, createLanes(lanes.lost)];
+      return ended;
+    },
+    async resume(channel) {
+      if (epoch === undefined) return;
+      if (isForgotten) return begin(channel);
+      const mine = lanes;
+      const raised = await run(channel, "resume", epoch);
+      if (lanes !== mine) return;
+      epoch = raised;
+      await load(channel);
+    },
+    append(rows) {
+      if (isLoaded) for (const row of rows) lanes.append(toRow(row), now());
+    },
+    appendMade({ id: delivery, receivedAt, delivery: whole }, { events, records }, { duplicates, firstJob }) {
+      if (!isLoaded) return; // what is being loaded comes with it, in its order
+      const hold = whole === undefined ? undefined : lanes.hold(whole);
+      let id = firstJob - 1;
+      for (const [index, { entry, event, jobs }] of events.entries()) {
+        if (duplicates.includes(index)) continue;
+        const [, , , , , jobRecords = []] = records[index] ?? [];
+        for (const [place, { state, consumer = "", lane = null, mergeKey = null }] of jobs.entries()) {
+          id += 1;
+          if (state !== "waiting") continue;
+          const made = { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null };
+          const row = toRow(made, hold === undefined ? undefined : { hold, event });
+          lanes.append(row, now());
+          const [, , , , isForeseen = false] = jobRecords[place] ?? [];
+          if (isForeseen) lanes.made(row);
+        }
+      }
+    },
+    lose() {
+      const ended = lanes.loseAll();
+      [epoch, isLoaded, lanes] = [undefined, false, createLanes(lanes.lost)];
+      return ended;
+    },
+    leave() {
+      [epoch, isLoaded, lanes] = [undefined, false, createLanes(lanes.lost)];
+    },
+  };
+}
+
+/** By itself, before or beside the commits of all others. */
+async function run<V extends keyof Operations>(
+  channel: Channel,
+  verb: V,
+  input: unknown,
+): Promise<ReturnType<Operations[V]>> {
+  const [result] = await channel.run({ epoch: undefined, tasks: [{ verb, input }], bytes: new Uint8Array(0) });
+  if (result === undefined) throw new StorageError("storage-failed", "The commit thread gave no result.");
+  if ("error" in result) throw toStorageError(result.error);
+  return result.value as ReturnType<Operations[V]>;
+}

@@ -1,0 +1,74 @@
+import { hearRejection } from "../hear-rejection.ts";
+import type { Envelope, SingleEvent } from "../protocol/events.ts";
+import { familyOf } from "../protocol/event-names.ts";
+import type { Registration } from "./handlers.ts";
+import { mergeEvents } from "./merge.ts";
+
+/**
+ * What a job may not overlap with: jobs of one consumer with the same lane run one at a time, in order. Made when the job is
+ * made, and kept with it. Two lanes that happen to have one text only wait for each other.
+ */
+export function laneOf(
+  event: SingleEvent,
+  { consumer, lane, batches }: Pick<Registration, "consumer" | "lane" | "batches">,
+): string | undefined {
+  if (typeof lane !== "function") return laneByKind(event, consumer, lane);
+  const given = laneGiven(() => lane(mergeEvents([event], { batches })));
+  return given === undefined ? laneByKind(event, consumer, "record") : textOf(consumer, `=${given}`);
+}
+
+/** Undefined where the function throws, or gives what is no text: all that comes would share the lane "[object Promise]". */
+function laneGiven(call: () => unknown): string | undefined {
+  try {
+    const given = call();
+    if (typeof given === "string" || typeof given === "number") return String(given);
+    hearRejection(given);
+    return undefined;
+  } catch (error) {
+    hearRejection(error);
+    return undefined;
+  }
+}
+
+function laneByKind(
+  event: SingleEvent,
+  consumer: string,
+  kind: "record" | "resource" | "account" | "none",
+): string | undefined {
+  const { accountId, resource } = event;
+  if (kind === "none" || accountId === undefined || resource === undefined) return undefined;
+  if (kind === "account") return textOf(consumer, accountId, familyOf(event.type));
+  if (kind === "resource") return textOf(consumer, accountId, resource);
+  const record = recordOf(event);
+  return record === "" ? textOf(consumer, accountId, resource) : textOf(consumer, accountId, resource, record);
+}
+
+/** One flat text. V8 keeps what a template makes as a tree of its parts, which weighs twice as much in a backlog of a million. */
+function textOf(...parts: readonly (string | number)[]): string {
+  return parts.join(" ");
+}
+
+/** What the event is about, within its account and resource: nothing for a signal, which names no record. */
+function recordOf(event: SingleEvent): string {
+  if ("trackingId" in event) return String(event.trackingId);
+  if ("bookingId" in event) return `${event.bookingId} ${event.eventId}`;
+  if ("changeType" in event) return event.id;
+  return event.type.startsWith("lifecycle.") ? String((event as Envelope).subscription) : "";
+}
+
+/**
+ * What merges: changes of one record for one handler, or with `.changes` all of one resource and account. The source is part of
+ * it, because a merged call has one.
+ */
+export function mergeKeyOf(
+  event: SingleEvent,
+  { key, coalesce, batches }: Pick<Registration, "key" | "coalesce" | "batches">,
+  source: string | undefined,
+): string | undefined {
+  const isChange = "changeType" in event;
+  if (!coalesce || !(isChange || (batches && event.type.endsWith(".signal")))) return undefined;
+  const { accountId, resource } = event as Envelope;
+  return batches
+    ? textOf(key, source ?? "", accountId, resource)
+    : textOf(key, source ?? "", accountId, resource, recordOf(event));
+}

@@ -1,0 +1,51 @@
+import type { Clock } from "../clock.ts";
+import { createBatcher } from "../inbox/batcher.ts";
+import type { Claim, Settlement } from "../inbox/port/claims.ts";
+import type { WorkingInbox } from "../inbox/port/inbox.ts";
+import type { Logger } from "../logger.ts";
+import { describeThrown, isError } from "../thrown.ts";
+
+/** Says what became of a claim, until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */
+export type Settle = (settlement: Settlement, then: (settled: boolean) => void) => void;
+
+export interface SettlerOptions {
+  readonly clock: Clock;
+  /** Throttled: each job of a storage that fails is tried again each second. */
+  readonly log: Logger;
+  /** After a failure of the inbox itself. */
+  readonly tryAgainMs: number;
+  /** Around every answer of the inbox: something may be claimable now. */
+  readonly answered: (tell: () => void) => void;
+  /** The inbox has it, or the claim was lost. */
+  readonly settled: (claim: Claim) => void;
+}
+
+/** Those of one turn of the loop share a commit, where a commit costs anything. */
+export function createSettler(
+  inbox: Pick<WorkingInbox, "settle" | "capabilities">,
+  { clock, log, tryAgainMs, answered, settled }: SettlerOptions,
+): Settle {
+  const batcher = createBatcher<Settlement, boolean | Error>({
+    commit: (settlements) => inbox.settle(settlements),
+    sizeOf: () => 0,
+    failed: (error) => (isError(error) ? error : new Error(describeThrown(error).message)),
+    schedule: inbox.capabilities.durability === "none" ? queueMicrotask : undefined,
+  });
+
+  return function settle(settlement, then) {
+    batcher.put(settlement, (result) =>
+      answered(() => {
+        if (typeof result === "boolean") {
+          then(result);
+          settled(settlement.claim);
+          return;
+        }
+        log.error(
+          { err: result, code: "settle-failed" },
+          "the inbox did not take what became of a job: it is tried again",
+        );
+        clock.setTimer(() => settle(settlement, then), tryAgainMs);
+      }),
+    );
+  };
+}

@@ -1,0 +1,211 @@
+import { assertOptions } from "../../assert-options.ts";
+import { StorageError, UsageError } from "../../errors.ts";
+import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
+import { createFifo } from "../collections/fifo.ts";
+import { createLaneBook } from "../lane-queues.ts";
+import { createMemoryClaims } from "./memory-claims.ts";
+import { createUniqueKeys, type UniqueKeys } from "./memory-dedupe.ts";
+import { memoryJobs } from "./memory-jobs.ts";
+import { createShelf, type Parcel, type Row } from "./memory-store.ts";
+import { memoryTombstones } from "./memory-tombstones.ts";
+import type { Expanded, Kept, NewDelivery, NewEvent } from "../port/storing.ts";
+import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
+import { wholeNumber } from "../../whole-number.ts";
+
+/** How much a memory inbox may hold. */
+export interface MemoryInboxOptions {
+  /** Jobs and unexpanded deliveries; beyond it deliveries get 503. @default 100_000 */
+  maxJobs?: number | undefined;
+  /** Bodies kept, in bytes; with less than 16 KiB left, or a 64th of a smaller limit, it is full. @default 64 MiB */
+  maxBytes?: number | undefined;
+}
+
+/**
+ * Keeps deliveries in this process: what is not handled when it ends, by a crash or a deploy, is lost although the service
+ * was told 200. Under `cluster` each process has its own. For development, for tests, and where losing is fine.
+ *
+ * Done and skipped jobs are forgotten at once; dead and unhandled ones make room for new deliveries when it is full.
+ * @throws UsageError `option-invalid`
+ * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: memoryInbox() });
+ */
+export function memoryInbox(options: MemoryInboxOptions = {}): Inbox<"memory"> {
+  assertOptions("memoryInbox", options, { maxJobs: true, maxBytes: true });
+  const inbox: WorkingInbox<"memory"> = createMemoryInbox({
+    maxJobs: positive("maxJobs", options.maxJobs ?? 100_000),
+    maxBytes: positive("maxBytes", options.maxBytes ?? 64 * 1024 * 1024),
+  });
+  return inbox;
+}
+
+function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes: number }): WorkingInbox<"memory"> {
+  const shelf = createShelf(limits);
+  const book = createLaneBook<Row>();
+  const backlog = createFifo<Parcel>();
+  const subscriptions = createErroredSubscriptions();
+  const claims = createMemoryClaims(shelf, book);
+  const now = (): number => host().clock.now();
+  let opened: InboxHost | undefined;
+  let keys: UniqueKeys | undefined;
+  let worker: Worker | undefined;
+  let dropped = 0;
+
+  function host(): InboxHost {
+    if (opened === undefined) throw new StorageError("storage-failed", "The inbox is not open.");
+    return opened;
+  }
+
+  /** Jobs for the events of one parcel: the whole of it, or its next part. */
+  function addEvents(parcel: Parcel, events: readonly NewEvent[], time: number): Expanded {
+    const duplicates: number[] = [];
+    const conflicts: number[] = [];
+    for (const [index, event] of events.entries()) {
+      const notice = noticeOf(event.event);
+      if (notice !== undefined) subscriptions.heard(notice, parcel.delivery);
+      const seen = event.unique === undefined ? "new" : keys?.add(event.unique, time);
+      if (seen === "duplicate") {
+        duplicates.push(index);
+        continue;
+      }
+      if (seen === "conflict") conflicts.push(index);
+      for (const job of event.jobs) {
+        const row = shelf.add(parcel, event, job);
+        if (row?.progress.state === "waiting") book.append(row, time);
+      }
+    }
+    return { duplicates, conflicts };
+  }
+
+  function keep({ delivery, events }: NewDelivery, time: number): Kept | StorageError {
+    const parcel = shelf.receive(delivery, (count) => {
+      dropped += count;
+      host().log.error(
+        { code: "memory-dropped", count: dropped },
+        "the memory inbox is full: its oldest dead and unhandled jobs are dropped, so many since it was made",
+      );
+    });
+    if (parcel === undefined)
+      return new StorageError(
+        "inbox-full",
+        `The memory inbox holds ${limits.maxJobs} jobs or ${limits.maxBytes} bytes.`,
+      );
+    const expanded = events !== undefined && backlog.size === 0;
+    const seen = expanded ? addEvents(parcel, events, time) : { duplicates: [], conflicts: [] };
+    if (expanded) shelf.close(parcel);
+    else backlog.push(parcel);
+    return { id: String(parcel.id), expanded, ...seen };
+  }
+
+  const inbox: WorkingInbox<"memory"> = {
+    keeps: "memory",
+    open: async (given) => {
+      if (opened !== undefined && opened !== given)
+        throw new UsageError("inbox-shared", "This memory inbox is in use by another receiver.", {
+          fix: "Give each receiver a `memoryInbox()` of its own, or close the other one first.",
+        });
+      opened = given;
+      keys ??= createUniqueKeys({ windowMs: given.dedupeWindowMs, max: limits.maxJobs });
+    },
+    keep: async (deliveries) => {
+      const time = now();
+      return deliveries.map((delivery) => keep(delivery, time));
+    },
+    tombstones: memoryTombstones(now, subscriptions.forget),
+    subscriptions: {
+      errored: subscriptions.list,
+      forget: async (...unwanted) => subscriptions.forget(...unwanted),
+    },
+    ready: () =>
+      shelf.hasRoom()
+        ? { ready: true }
+        : { ready: false, error: new StorageError("inbox-full", "The memory inbox is full.") },
+    close: async () => {
+      const { waiting, running: unsettled } = shelf.stats();
+      const count = waiting + unsettled + backlog.size;
+      if (count > 0)
+        host().log.warn(
+          { code: "memory-lost", count },
+          "the memory inbox closes before all was handled: it is lost with this process",
+        );
+      opened = undefined;
+      worker = undefined;
+    },
+
+    work: async (given) => {
+      worker = given;
+      worker.begin();
+    },
+    unexpanded: async (max) => {
+      if (shelf.waiting() >= limits.maxJobs) return [];
+      const parcels: Parcel[] = [];
+      for (const parcel of backlog) {
+        if (parcels.length >= max) break;
+        parcels.push(parcel);
+      }
+      return parcels.map(({ id, delivery, cursor }) => ({ id: String(id), delivery, cursor }));
+    },
+    expand: async (expansions) =>
+      expansions.map(({ id, events, cursor }) => {
+        const parcel = backlog.peek();
+        // Erased in the meantime, or told twice: nothing is made of it.
+        if (parcel === undefined || String(parcel.id) !== id) return { duplicates: [], conflicts: [] };
+        const seen = addEvents(parcel, events, now());
+        if (cursor === undefined) {
+          backlog.shift();
+          shelf.close(parcel);
+        } else {
+          parcel.cursor = cursor;
+        }
+        return seen;
+      }),
+    claim: async (wanted) => {
+      const time = now();
+      const begun = book.take(wanted, time).map((rows) => claims.begin(rows, time));
+      return { claims: begun, nextDueAt: book.nextDueAt(), suspects: book.suspects() };
+    },
+    settle: async (settlements) => {
+      const time = now();
+      return settlements.map((settlement) => claims.settle(settlement, time));
+    },
+    jobs: memoryJobs({
+      shelf,
+      book,
+      backlog,
+      claims,
+      now,
+      lost: (ended) => worker?.lost(ended),
+      wake: () => worker?.wake(),
+      erased: subscriptions.forgetAccount,
+    }),
+    stats() {
+      const stats = shelf.stats();
+      const oldest = Math.min(stats.oldestWaitingAt ?? Infinity, backlog.peek()?.delivery.receivedAt ?? Infinity);
+      return {
+        ...stats,
+        oldestWaitingAt: oldest === Infinity ? undefined : oldest,
+        unexpanded: backlog.size,
+        blockedLanes: book.blocked(),
+      };
+    },
+    capabilities: { durability: "none", order: "strict", shared: false },
+  };
+  crashes.set(inbox, () => {
+    if (opened !== undefined) claims.orphan(now());
+    opened = undefined;
+    worker = undefined;
+  });
+  return inbox;
+}
+
+const crashes = new WeakMap<Inbox, () => void>();
+
+/**
+ * Leaves a memory inbox as if the process that worked on it had died: another receiver can take it over. For simulations: a process
+ * that really dies takes it along.
+ */
+export function crashMemoryInbox(inbox: Inbox): void {
+  crashes.get(inbox)?.();
+}
+
+function positive(name: string, value: number): number {
+  return wholeNumber({ where: "memoryInbox", name, value, least: 1 });
+}

@@ -1,0 +1,23 @@
+import { UsageError } from "../../errors.ts";
+import type { Inbox, Keeps, WorkingInbox, WritingInbox } from "./inbox.ts";
+
+/**
+ * An inbox by its writing half.
+ * @throws UsageError `inbox-invalid` when it is none
+ */
+export function asWriting<K extends Keeps>(inbox: Inbox<K>): WritingInbox<K> {
+  const given = inbox as Partial<WritingInbox<K>> | undefined;
+  if (typeof given?.keep === "function" && typeof given.open === "function") return given as WritingInbox<K>;
+  throw new UsageError(
+    "inbox-invalid",
+    `createReceiver got ${given === undefined ? "no inbox" : "an inbox without verbs"}.`,
+    {
+      fix: "Give it `memoryInbox()`, `forwardInbox(store)`, or one written for `hookline/adapter`.",
+    },
+  );
+}
+
+/** The working half, where the inbox has one. */
+export function asWorking<K extends Keeps>(inbox: WritingInbox<K>): WorkingInbox<K> | undefined {
+  return "work" in inbox ? (inbox as WorkingInbox<K>) : undefined;
+}

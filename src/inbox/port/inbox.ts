@@ -1,0 +1,95 @@
+import type { Clock } from "../../clock.ts";
+import type { StorageError } from "../../errors.ts";
+import type { Logger } from "../../logger.ts";
+import type { Claim, ClaimLimits, Claimed, Settlement } from "./claims.ts";
+import type { InboxJobs } from "./jobs.ts";
+import type { InboxStats, Readiness } from "./inbox-stats.ts";
+import type { Expanded, Expansion, Kept, NewDelivery, Unexpanded } from "./storing.ts";
+import type { Subscriptions } from "./subscriptions.ts";
+import type { Tombstones } from "./tombstones.ts";
+
+/** Where kept deliveries live, hence what they outlive. */
+export type Keeps = "memory" | "disk" | "network";
+
+/** Where deliveries and jobs are kept. Its verbs are in `hookline/adapter`. */
+export interface Inbox<out K extends Keeps = Keeps> {
+  readonly keeps: K;
+}
+
+/** What the receiver gives an inbox to work with. */
+export interface InboxHost {
+  /** Namespace in a shared store: what one name keeps, another never sees. */
+  readonly name: string;
+  readonly clock: Clock;
+  /** Throttled, a line a second for each code and level: what fails in an inbox fails as often as deliveries come. */
+  readonly log: Logger;
+  /** How long a natural key of tracking and booking is remembered, milliseconds. */
+  readonly dedupeWindowMs: number;
+}
+
+/** The writing half: all that a receiving process needs. */
+export interface WritingInbox<K extends Keeps = Keeps> extends Inbox<K> {
+  /** Called once before any other verb, and again after a failure; resolves when deliveries can be kept. */
+  open(host: InboxHost): Promise<void>;
+  /**
+   * Resolves when all are durable, each by itself: a {@link StorageError} in a place says that this one is not certain to be kept.
+   * A delivery with all its jobs and their unique keys is one atomic record. Ids grow in the order of the array. Events are
+   * taken only where no older delivery is unexpanded; else the delivery is kept unexpanded.
+   */
+  keep(deliveries: readonly NewDelivery[]): Promise<readonly (Kept | StorageError)[]>;
+  readonly tombstones: Tombstones;
+  /** Whether the next `keep` can succeed, with the cause if not. Cheap: asked at every health check. */
+  ready(): Readiness;
+  /** Ends what `open` began, also where that or `work` is still under way. Everything kept stays. */
+  close(): Promise<void>;
+  /** Handlers outlive the receiver's close: what is kept open for them is not to keep the process. */
+  unref?(): void;
+}
+
+/** The working half: what a process with handlers needs beyond the writing one. */
+export interface WorkingInbox<K extends Keeps = Keeps> extends WritingInbox<K> {
+  /**
+   * Asks for the worker's place; resolves when it is had (`begin` was called) or another has it and this process stands by. Where it
+   * rejects, nothing of it is left: another process can have the place, and the next call asks anew.
+   */
+  work(worker: Worker): Promise<void>;
+  /** The oldest deliveries that are not wholly expanded, in order; none while there is no room for their jobs. */
+  unexpanded(max: number): Promise<readonly Unexpanded[]>;
+  /** The same as `keep` for those kept before: jobs, unique keys and the cursor are one atomic record. In the order of `unexpanded`. */
+  expand(expansions: readonly Expansion[]): Promise<readonly Expanded[]>;
+  /**
+   * The heads of free lanes that are due, each with the run behind it that has the same merge key. Never two claims on a lane.
+   * The attempt counts from here. A job over which the process died twice comes only when asked for, without a run.
+   */
+  claim(limits: ClaimLimits): Promise<Claimed>;
+  /** By token: `false` says that the claim was lost, and nothing changed. The lane's next is claimable in the same write. */
+  settle(settlements: readonly Settlement[]): Promise<readonly boolean[]>;
+  readonly jobs: InboxJobs;
+  /** Written in the same record as the jobs of a lifecycle notice. */
+  readonly subscriptions: Subscriptions;
+  /** Cheap: asked at every health check. */
+  stats(): InboxStats;
+  readonly capabilities: Capabilities;
+}
+
+/** What an inbox tells the process that works on it. All of it is lossy but `begin` and `end`: the worker also looks by itself. */
+export interface Worker {
+  /** This process works from now on. @returns false: it closes, the place is to be given back and not asked for again */
+  begin(): boolean | void;
+  /** It does not any more: another one took over. It stands by, and `begin` may come again. */
+  end(): void;
+  /** There may be something to expand or to claim. */
+  wake(): void;
+  /** These claims ended without being settled: their handlers are to stop, their outcome will not count. */
+  lost(claims: readonly Claim[]): void;
+}
+
+/** What an inbox promises beyond the port. */
+export interface Capabilities {
+  /** `none`: gone with the process. `fsync`: survives a power cut. `quorum`: survives a machine. */
+  readonly durability: "none" | "fsync" | "quorum";
+  /** `strict`: never two at once in a lane. `valid-claims`: never two valid claims; a stalled process may overlap. */
+  readonly order: "strict" | "valid-claims";
+  /** Whether several processes can receive into it. */
+  readonly shared: boolean;
+}

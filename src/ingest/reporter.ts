@@ -1,0 +1,70 @@
+import { tally, type Counters } from "../stats.ts";
+import { fixOf } from "../errors.ts";
+import type { Logger } from "../logger.ts";
+import type { Observers } from "../observers.ts";
+import type { Decision } from "./unsubscribe-decision.ts";
+import { REFUSALS } from "./responses.ts";
+import type { Refused, Verified } from "./steps.ts";
+
+/** Says what receiving does: counters, log, observers. Never a secret, a signature, a token, or content. */
+export interface Reporter {
+  answered(status: number): void;
+  refused(refused: Refused, status: number): void;
+  /** A signature was made with this key. */
+  signedBy(name: string, at: number): void;
+  unwanted(verified: Verified, decision: Decision): void;
+  /** A parser ran before the mount, but the bytes survived. */
+  parsedBefore(fix: string): void;
+  secrets(): readonly { readonly name: string; readonly uses: number; readonly lastUsedAt?: Date }[];
+}
+
+export function createReporter({
+  counters,
+  log,
+  observers,
+}: {
+  readonly counters: Counters;
+  /** Throttled: a stranger can cause each of its lines. */
+  readonly log: Logger;
+  readonly observers: Observers;
+}): Reporter {
+  const secrets = new Map<string, { uses: number; lastUsedAt: number }>();
+  const warned = new Set<string>();
+
+  return {
+    answered(status) {
+      tally(counters.answered, status);
+    },
+    refused({ code, cause }, status) {
+      const { level, message, fix } = REFUSALS[code];
+      tally(counters.answered, status);
+      tally(counters.refused, code);
+      observers.tell("refused", () => ({ status, code }));
+      // An error's own fix is the exact one, such as the change for this framework.
+      const exact = fixOf(cause) ?? fix;
+      log[level]({ code, status, fix: exact, ...(cause === undefined ? {} : { err: cause }) }, message);
+    },
+    signedBy(name, at) {
+      const secret = secrets.get(name);
+      if (secret === undefined) {
+        secrets.set(name, { uses: 1, lastUsedAt: at });
+        return;
+      }
+      secret.uses += 1;
+      secret.lastUsedAt = at;
+    },
+    unwanted({ delivery, document }, { reason }) {
+      const subscription = document().envelope?.subscription;
+      const facts = { code: "unwanted", status: 422, subscription, source: delivery.source, reason };
+      log.warn(facts, "a subscription is unwanted: 422 deletes it");
+      if (subscription !== undefined) observers.tell("unsubscribed", () => ({ subscription, reason }));
+    },
+    parsedBefore(fix) {
+      if (warned.has(fix)) return;
+      warned.add(fix);
+      log.warn({ code: "parsed-before", fix }, "a parser read the body before Hookline; its bytes survived");
+    },
+    secrets: () =>
+      [...secrets].map(([name, { uses, lastUsedAt }]) => ({ name, uses, lastUsedAt: new Date(lastUsedAt) })),
+  };
+}

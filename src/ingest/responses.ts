@@ -1,0 +1,161 @@
+import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../protocol/signature-headers.ts";
+import type { Reply } from "./types.ts";
+
+/** Why a request was not acknowledged: what the log, the counters and an observer see. The sender sees the status alone. */
+export type RefusalCode =
+  | "method-not-allowed"
+  | SignatureProblem
+  | "content-encoding"
+  | "body-too-large"
+  | "intake-full"
+  | "body-late"
+  | "body-cut-off"
+  | "body-consumed"
+  | "secret-missing"
+  | "secret-lookup-failed"
+  | "secret-lookup-late"
+  | "secret-unknown"
+  | "token-bad"
+  | "closing"
+  | "storage-failed"
+  | "storage-late"
+  | "inbox-full"
+  | "handlers-failed"
+  | "handlers-late"
+  | "internal";
+
+export interface Refusal {
+  /** Never 200, and never 422: that one leaves by a decision only. */
+  readonly status: Exclude<Reply["status"], 200 | 422>;
+  /** Whose turn it is: the sender's network or key (`warn`), or something of ours that stops deliveries (`error`). */
+  readonly level: "warn" | "error";
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** Every refusal with its status. The service redelivers after each of them. */
+export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
+  "method-not-allowed": {
+    status: 405,
+    level: "warn",
+    message: "A delivery is a POST.",
+    fix: "Nothing to do: a browser or a probe looked at the URL.",
+  },
+  ...forged(SIGNATURE_PROBLEMS),
+  "content-encoding": {
+    status: 415,
+    level: "error",
+    message: "The body is compressed.",
+    fix: "Switch request compression off in the proxy: the signature is over the bytes that the service sent.",
+  },
+  "body-too-large": {
+    status: 413,
+    level: "error",
+    message: "The body is over `maxBodyBytes`.",
+    fix: "It is redelivered for ever: raise `maxBodyBytes`.",
+  },
+  "intake-full": {
+    status: 503,
+    level: "error",
+    message: "Bodies being read, or waiting to be kept, hold `maxInFlightBytes`.",
+    fix: "Raise `maxInFlightBytes`, or look for a client that floods or a disk that is slow.",
+  },
+  "body-late": {
+    status: 408,
+    level: "warn",
+    message: "The body did not arrive within `bodyTimeoutMs`.",
+    fix: "Look at the network, or raise `bodyTimeoutMs`.",
+  },
+  "body-cut-off": {
+    status: 408,
+    level: "warn",
+    message: "The connection ended before the body did.",
+    fix: "Nothing to do: it is redelivered.",
+  },
+  "body-consumed": {
+    status: 500,
+    level: "error",
+    message: "A parser read the body before the mount, and the bytes are gone.",
+    fix: "Mount Hookline before the parser.",
+  },
+  "secret-missing": {
+    status: 503,
+    level: "error",
+    message: "There is no signing secret.",
+    fix: "Set the secret that `createReceiver` is given; it is on the service's dashboard.",
+  },
+  "secret-lookup-failed": {
+    status: 503,
+    level: "error",
+    message: "The look-up of the secret failed.",
+    fix: "See the cause; until it works nothing can be verified.",
+  },
+  "secret-lookup-late": {
+    status: 503,
+    level: "error",
+    message: "The look-up of the secret took longer than `secretDeadlineMs`.",
+    fix: "Make it faster, or raise `secretDeadlineMs`.",
+  },
+  "secret-unknown": {
+    status: 401,
+    level: "warn",
+    message: "The look-up found no secret for this request.",
+    fix: "Nothing to do when it is a stranger's; else add the secret.",
+  },
+  "token-bad": {
+    status: 400,
+    level: "warn",
+    message: "The verification token is empty or over 1,024 characters.",
+    fix: "Nothing to do: the service sends a short one.",
+  },
+  closing: {
+    status: 503,
+    level: "warn",
+    message: "The receiver is closing.",
+    fix: "Nothing to do: it is redelivered.",
+  },
+  "storage-failed": {
+    status: 503,
+    level: "error",
+    message: "The inbox could not keep the delivery.",
+    fix: "See the cause; nothing was acknowledged.",
+  },
+  "storage-late": {
+    status: 503,
+    level: "error",
+    message: "The inbox took longer than `keepDeadlineMs`.",
+    fix: "Look at the disk or the queue behind the inbox.",
+  },
+  "inbox-full": {
+    status: 503,
+    level: "error",
+    message: "The inbox is full.",
+    fix: "Handlers are slower than the stream, or blocked: look at `stats()`; or take a durable inbox.",
+  },
+  "handlers-failed": {
+    status: 503,
+    level: "error",
+    message: "A handler failed, and the answer waits for the handlers.",
+    fix: "See the cause; all of the delivery runs again when it is redelivered. `GiveUp` ends that.",
+  },
+  "handlers-late": {
+    status: 503,
+    level: "error",
+    message: "The handlers took longer than `deadlineMs`.",
+    fix: "Make them faster, or raise `deadlineMs` as far as the platform allows.",
+  },
+  internal: {
+    status: 503,
+    level: "error",
+    message: "Something in this receiver's set-up threw.",
+    fix: "See the cause; nothing was acknowledged.",
+  },
+};
+
+function forged(problems: typeof SIGNATURE_PROBLEMS): Record<SignatureProblem, Refusal> {
+  const entries = Object.entries(problems).map(([code, { message, fix }]) => [
+    code,
+    { status: 401, level: "warn", message, fix },
+  ]);
+  return Object.fromEntries(entries) as Record<SignatureProblem, Refusal>;
+}

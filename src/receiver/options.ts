@@ -1,0 +1,190 @@
+import { assertBoolean } from "../assert-kind.ts";
+import { assertOptions } from "../assert-options.ts";
+import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
+import { assertLimits } from "../dispatch/handlers.ts";
+import type { RunLimits } from "../dispatch/handler.ts";
+import { UsageError } from "../errors.ts";
+import { kindOf } from "../kind-of.ts";
+import type { Inbox, Keeps } from "../inbox/port/inbox.ts";
+import { toLogger, type Logger } from "../logger.ts";
+import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/signature-headers.ts";
+import {
+  resolveScheme,
+  serviceScheme,
+  type ResolvedScheme,
+  type SignatureScheme,
+} from "../protocol/signature-scheme.ts";
+import type { SecretSource } from "../ingest/secret-lookup.ts";
+import { wholeNumber } from "../whole-number.ts";
+
+/** What `createReceiver` takes. Only `secret` and `inbox` must be given. */
+export interface ReceiverOptions<K extends Keeps = Keeps> {
+  /**
+   * `undefined` is allowed in the type (`process.env.X`); a missing or empty value is refused by `start()` and by the first request,
+   * not at import.
+   */
+  secret: SecretSource | undefined;
+  /** Where deliveries and jobs are kept. */
+  inbox: Inbox<K>;
+  /** Namespace in a shared inbox. @default "default" */
+  name?: string | undefined;
+  /** Jobs run at once. @default 10 */
+  concurrency?: number | undefined;
+  /** Most attempts of a job that fail; a handler may set its own. @default no limit but `retryForMs` */
+  attempts?: number | undefined;
+  /** How long after its first attempt a job is retried, milliseconds; a handler may set its own. @default 86_400_000 */
+  retryForMs?: number | undefined;
+  /** One attempt's time until its signal aborts, milliseconds, 0 = none; a handler may set its own. @default 30_000 */
+  timeoutMs?: number | undefined;
+  /** A longer body is answered 413. @default 1 MiB */
+  maxBodyBytes?: number | undefined;
+  /** Bodies being read or waiting to be kept, all requests together; beyond it 503. @default 64 MiB */
+  maxInFlightBytes?: number | undefined;
+  /** From the headers to the end of the body, milliseconds. @default 10_000 */
+  bodyTimeoutMs?: number | undefined;
+  /** How old a signed timestamp may be. @default 604_800 (7 days) */
+  maxAgeSeconds?: number | undefined;
+  /** Look-up of a secret by function, milliseconds. @default 2_000 */
+  secretDeadlineMs?: number | undefined;
+  /** Time for keeping before 503, milliseconds. @default 5_000 */
+  keepDeadlineMs?: number | undefined;
+  /** From the abort of a handler to giving its slot back, milliseconds. @default 30_000 */
+  graceMs?: number | undefined;
+  /** Handlers past their grace that may run on without a slot. @default `concurrency` */
+  maxStuck?: number | undefined;
+  gate?:
+    | {
+        /** @default 500 */
+        deadlineMs?: number | undefined;
+        /**
+         * Different subscriptions an hour, by the gate and `ctx.unsubscribe` together; beyond it the gate's yes is not believed.
+         * @default 10
+         */
+        maxUnsubscribesPerHour?: number | undefined;
+      }
+    | undefined;
+  dedupe?:
+    | {
+        /** Tracking and booking. @default 8 days; never below maxAgeSeconds + 1 day */
+        windowSeconds?: number | undefined;
+      }
+    | undefined;
+  /** Another header or encoding of the same envelope. @default the service's */
+  scheme?: SignatureScheme | undefined;
+  /** @default a pino on stderr, level info */
+  log?: Logger | false | undefined;
+  /** Log events' content at level debug: mail content, addresses and IPs of people. @default false */
+  logContent?: boolean | undefined;
+  /** @default the machine's */
+  clock?: Clock | undefined;
+}
+
+/** The options, checked, each with its value. */
+export interface ResolvedOptions {
+  readonly name: string;
+  readonly concurrency: number;
+  readonly limits: RunLimits;
+  readonly maxBodyBytes: number;
+  readonly maxInFlightBytes: number;
+  readonly bodyTimeoutMs: number;
+  readonly maxAgeSeconds: number;
+  readonly secretDeadlineMs: number;
+  readonly keepDeadlineMs: number;
+  readonly graceMs: number;
+  readonly maxStuck: number;
+  readonly gateDeadlineMs: number;
+  readonly maxUnsubscribesPerHour: number;
+  readonly dedupeWindowMs: number;
+  readonly scheme: ResolvedScheme;
+  readonly log: Logger;
+  readonly logContent: boolean;
+  readonly clock: Clock;
+}
+
+const DAY_SECONDS = 86_400;
+
+/** @throws UsageError `option-invalid`, `scheme-invalid` */
+export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
+  assertOptions("createReceiver", options, ALLOWED);
+  const { gate = {}, dedupe = {} } = options;
+  assertOptions("createReceiver's `gate`", gate, ALLOWED_OF_GATE);
+  assertOptions("createReceiver's `dedupe`", dedupe, ALLOWED_OF_DEDUPE);
+  const { logContent = false } = options;
+  assertBoolean("createReceiver's `logContent`", logContent);
+  const log = toLogger(options.log);
+  const maxAgeSeconds = number("maxAgeSeconds", options.maxAgeSeconds ?? DEFAULT_MAX_AGE_SECONDS, 1);
+  const concurrency = number("concurrency", options.concurrency ?? 10, 1);
+  const windowSeconds = number("dedupe.windowSeconds", dedupe.windowSeconds ?? 8 * DAY_SECONDS, 1);
+  const limits = {
+    attempts: options.attempts ?? Infinity,
+    retryForMs: options.retryForMs ?? DAY_SECONDS * 1_000,
+    timeoutMs: options.timeoutMs ?? 30_000,
+  };
+  return {
+    name: nameOf(options.name ?? "default"),
+    concurrency,
+    limits: assertLimits(limits, "createReceiver"),
+    maxBodyBytes: number("maxBodyBytes", options.maxBodyBytes ?? 1024 * 1024, 1),
+    maxInFlightBytes: number("maxInFlightBytes", options.maxInFlightBytes ?? 64 * 1024 * 1024, 1),
+    bodyTimeoutMs: time("bodyTimeoutMs", options.bodyTimeoutMs ?? 10_000, 1),
+    maxAgeSeconds,
+    secretDeadlineMs: time("secretDeadlineMs", options.secretDeadlineMs ?? 2_000, 1),
+    keepDeadlineMs: time("keepDeadlineMs", options.keepDeadlineMs ?? 5_000, 1),
+    graceMs: time("graceMs", options.graceMs ?? 30_000, 0),
+    maxStuck: number("maxStuck", options.maxStuck ?? concurrency, 0),
+    gateDeadlineMs: time("gate.deadlineMs", gate.deadlineMs ?? 500, 1),
+    maxUnsubscribesPerHour: number("gate.maxUnsubscribesPerHour", gate.maxUnsubscribesPerHour ?? 10, 0),
+    // A redelivery that is still fresh must meet the key of its first copy.
+    dedupeWindowMs: Math.max(windowSeconds, maxAgeSeconds + DAY_SECONDS) * 1_000,
+    scheme: resolveScheme(options.scheme ?? serviceScheme),
+    log,
+    logContent,
+    clock: toClock(options.clock, log),
+  };
+}
+
+const ALLOWED: Readonly<Record<keyof ReceiverOptions, true>> = {
+  secret: true,
+  inbox: true,
+  name: true,
+  concurrency: true,
+  attempts: true,
+  retryForMs: true,
+  timeoutMs: true,
+  maxBodyBytes: true,
+  maxInFlightBytes: true,
+  bodyTimeoutMs: true,
+  maxAgeSeconds: true,
+  secretDeadlineMs: true,
+  keepDeadlineMs: true,
+  graceMs: true,
+  maxStuck: true,
+  gate: true,
+  dedupe: true,
+  scheme: true,
+  log: true,
+  logContent: true,
+  clock: true,
+};
+const ALLOWED_OF_GATE = { deadlineMs: true, maxUnsubscribesPerHour: true } as const;
+const ALLOWED_OF_DEDUPE = { windowSeconds: true } as const;
+
+function nameOf(name: unknown): string {
+  if (typeof name === "string" && name !== "") return name;
+  throw new UsageError(
+    "option-invalid",
+    `createReceiver got name ${kindOf(name)}, expected a text that is not empty.`,
+    {
+      fix: 'Leave `name` out for "default".',
+    },
+  );
+}
+
+function number(name: string, value: unknown, least: number): number {
+  return wholeNumber({ where: "createReceiver", name, value, least });
+}
+
+/** What a timer is set for. */
+function time(name: string, value: unknown, least: number): number {
+  return wholeNumber({ where: "createReceiver", name, value, least, most: LONGEST_TIMER_MS });
+}

@@ -1,0 +1,35 @@
+import type { Keeps } from "../../inbox/port/inbox.ts";
+import type { Logger } from "../../logger.ts";
+import { toProblem, type Problem } from "../health/problem.ts";
+
+/** Watches for work that is meant to go on after the answer, where the platform may freeze the process then. */
+export interface Freezing {
+  /** Deliveries are kept here and handled later: `start()` was called, or a mount answered before the handlers. */
+  saw(): void;
+  problems(): readonly Problem[];
+}
+
+export function createFreezing({
+  keeps,
+  platform,
+  log,
+}: {
+  readonly keeps: Keeps;
+  /** The function platform that this process runs on. */
+  readonly platform: string | undefined;
+  readonly log: Logger;
+}): Freezing {
+  if (platform === undefined || keeps === "network") return { saw() {}, problems: () => [] };
+  let seen = false;
+  const problem = toProblem("may-freeze", {
+    got: `Found ${platform}, and an inbox that keeps in ${keeps === "memory" ? "memory" : "a file"}.`,
+  });
+  return {
+    saw() {
+      if (seen) return;
+      seen = true;
+      log.error({ code: problem.code, fix: problem.fix }, problem.message);
+    },
+    problems: () => (seen ? [problem] : []),
+  };
+}

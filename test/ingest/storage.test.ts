@@ -1,0 +1,268 @@
+import { memoryInbox, StorageError } from "hookline";
+import { describe, expect, test, vi } from "vitest";
+import type { Delivery } from "../../src/inbox/port/delivery.ts";
+import { eventually } from "../support/eventually.ts";
+import { fakeClock } from "../support/fake-clock.ts";
+import { altered, brokenInbox, shutInbox } from "../support/inboxes.ts";
+import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
+import { deferred } from "../support/turns.ts";
+
+/** Several deliveries in one turn of the loop, hence in one commit. */
+function together({ receiver, signed }: Mounted, bodies: readonly string[]): Promise<readonly number[]> {
+  const replies = bodies.map((body) =>
+    receiver.receive({ method: "POST", url: "/", headers: signed(body), body: Buffer.from(body) }),
+  );
+  return Promise.all(replies.map(async (reply) => (await reply).status));
+}
+
+const textOf = ({ body }: Delivery): string => Buffer.from(body).toString();
+
+describe("what could not be kept is 503 and comes again:", () => {
+  test.each<[string, unknown]>([
+    ["an error", new Error("the disk is gone")],
+    ["an error with a status of 422", Object.assign(new Error("no"), { status: 422, statusCode: 422 })],
+    ["an error with a status of 200", Object.assign(new Error("no"), { status: 200 })],
+    ["a storage error of a code of its own", new StorageError("corrupt", "The file is corrupt.")],
+    ["nothing at all", null],
+  ])("a keep that rejects with %s", async (_, error) => {
+    const { deliver, receiver, log } = await mounted({ inbox: brokenInbox(error) });
+    expectBare(await deliver(), 503, "retry-after");
+    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { "storage-failed": 1 } });
+    expect(log.of("storage-failed")).toMatchObject([{ level: "error", facts: { fix: expect.any(String) } }]);
+  });
+
+  test("a keep that throws before it gives a promise", async () => {
+    const inbox = altered(() => ({
+      keep: () => {
+        throw new Error("the disk is gone");
+      },
+    }));
+    const { deliver } = await mounted({ inbox });
+    expectBare(await deliver(), 503, "retry-after");
+  });
+
+  test.each<[string, unknown]>([
+    ["too few results", []],
+    ["an error that is not of our class", [new Error("the disk is gone")]],
+    ["nothing", [undefined]],
+    ["null", [null]],
+    ["a truth value", [true]],
+    ["something without an id", [{ expanded: false, duplicates: [], conflicts: [] }]],
+    ["no list", undefined],
+  ])("a keep that breaks its promise, and gives %s", async (_, results) => {
+    const { deliver, receiver } = await mounted({ inbox: altered(() => ({ keep: async () => results as never })) });
+    expectBare(await deliver(), 503, "retry-after");
+    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { "storage-failed": 1 } });
+  });
+
+  test("more than `maxInFlightBytes` waiting for a slow disk, until it has caught up", async () => {
+    const disk = deferred();
+    const inbox = altered((own) => ({
+      keep: async (all) => {
+        await disk.promise;
+        return own.keep(all);
+      },
+    }));
+    const own = await mounted({ inbox, maxInFlightBytes: 100 });
+    const first = together(own, ["x".repeat(60), "x".repeat(40)]);
+    expect(await together(own, ["x"])).toEqual([503]);
+    disk.resolve();
+    expect(await first).toEqual([200, 200]);
+    expect(await together(own, ["x".repeat(100)])).toEqual([200]);
+    expect(own.receiver.stats()).toMatchObject({ kept: 3, refused: { "intake-full": 1 } });
+  });
+
+  test("a commit of which one part failed does not sink the others", async () => {
+    const inbox = altered((own) => ({
+      keep: async (all) => {
+        const failed = new StorageError("storage-failed", "A bad page.");
+        const good = all.filter(({ delivery }) => !textOf(delivery).includes("poison"));
+        const kept = [...(await own.keep(good))];
+        return all.map((one) => (good.includes(one) ? (kept.shift() ?? failed) : failed));
+      },
+    }));
+    const seen: number[] = [];
+    const own = await mounted({
+      inbox,
+      prepare: (receiver) => void receiver.on("email", (event) => void seen.push(event.accountId)),
+    });
+    await own.receiver.start();
+    const bodies = [1, 2, 3, 4].map((accountId) =>
+      changes({ accountId, ...(accountId === 2 ? { resource: "/email/messages?poison" } : {}) }),
+    );
+    expect(await together(own, bodies)).toEqual([200, 503, 200, 200]);
+    await own.receiver.idle();
+    expect(new Set(seen)).toEqual(new Set([1, 3, 4]));
+    expect(own.receiver.stats()).toMatchObject({ kept: 3, refused: { "storage-failed": 1 } });
+  });
+
+  test("a commit that failed as a whole fails all of it, and the next one is as good as ever", async () => {
+    let broken = true;
+    const inbox = altered((own) => ({
+      keep: (all) => (broken ? Promise.reject(new Error("the disk is gone")) : own.keep(all)),
+    }));
+    const own = await mounted({ inbox });
+    expect(await together(own, ["{}", "[]", "null"])).toEqual([503, 503, 503]);
+    broken = false;
+    expect(await together(own, ["{}", "[]", "null"])).toEqual([200, 200, 200]);
+  });
+
+  test("a memory inbox that is full, until there is room again", async () => {
+    let release = (): void => {};
+    const { deliver, receiver, log } = await mounted({
+      inbox: memoryInbox({ maxJobs: 2 }),
+      prepare: (own) =>
+        void own.on("email", () => new Promise<void>((resolve) => (release = resolve)), { lane: "none" }),
+    });
+    await receiver.start();
+    expectBare(await deliver(changes({ accountId: 1 })), 200);
+    expectBare(await deliver(changes({ accountId: 2 })), 200);
+    expectBare(await deliver(changes({ accountId: 3 })), 503, "retry-after");
+    expect(receiver.stats()).toMatchObject({ kept: 2, refused: { "inbox-full": 1 } });
+    expect(log.of("inbox-full")).toMatchObject([{ level: "error", facts: { status: 503 } }]);
+    release();
+    await eventually(async () => expectBare(await deliver(changes({ accountId: 4 })), 200));
+  });
+
+  test("a memory inbox that has no room for these bytes, but for fewer", async () => {
+    const { deliver } = await mounted({ inbox: memoryInbox({ maxBytes: 500 }) });
+    expectBare(await deliver("x".repeat(400)), 200);
+    expectBare(await deliver("x".repeat(101)), 503, "retry-after");
+    expectBare(await deliver("x".repeat(100)), 200);
+  });
+});
+
+describe("storage that is slower than `keepDeadlineMs`", () => {
+  async function slow() {
+    const clock = fakeClock();
+    const commits: { readonly bodies: readonly string[]; readonly end: () => void }[] = [];
+    const inbox = altered((own) => ({
+      keep: async (all) => {
+        const kept = await own.keep(all);
+        await new Promise<void>((end) => commits.push({ bodies: all.map(({ delivery }) => textOf(delivery)), end }));
+        return kept;
+      },
+    }));
+    const seen: number[] = [];
+    const own = await mounted({
+      clock,
+      inbox,
+      keepDeadlineMs: 1_000,
+      prepare: (receiver) => void receiver.on("email", (event) => void seen.push(event.accountId)),
+    });
+    return { ...own, clock, commits, seen };
+  }
+
+  test("is 503, and that it was kept after all is harmless: it is handled, and so is its redelivery", async () => {
+    const { deliver, receiver, clock, commits, seen } = await slow();
+    await receiver.start();
+    const first = deliver();
+    await eventually(() => expect(commits).toHaveLength(1));
+    await clock.advance(999);
+    expect(receiver.stats().answered).toEqual({});
+    await clock.advance(1);
+    expectBare(await first, 503, "retry-after");
+    expect(receiver.stats().refused).toEqual({ "storage-late": 1 });
+    commits[0]?.end();
+    await receiver.idle();
+    const again = deliver();
+    await eventually(() => expect(commits).toHaveLength(2));
+    commits[1]?.end();
+    expectBare(await again, 200);
+    await receiver.idle();
+    expect(seen).toEqual([2002, 2002]);
+    expect(receiver.stats().answered).toEqual({ 200: 1, 503: 1 });
+  });
+
+  test("is not given what was late before its turn came: that is redelivered", async () => {
+    const own = await slow();
+    const first = own.deliver("first delivery");
+    await eventually(() => expect(own.commits).toHaveLength(1));
+    const second = together(own, ["second", "third"]);
+    await eventually(() => expect(own.receiver.stats().secrets).toMatchObject([{ uses: 3 }]));
+    await own.clock.advance(1_000);
+    expect(await second).toEqual([503, 503]);
+    expectBare(await first, 503, "retry-after");
+    own.commits[0]?.end();
+    const fourth = own.deliver("fourth delivery");
+    await eventually(() => expect(own.commits).toHaveLength(2));
+    own.commits[1]?.end();
+    expectBare(await fourth, 200);
+    expect(own.commits.flatMap(({ bodies }) => bodies)).toEqual(["first delivery", "fourth delivery"]);
+  });
+
+  test("counts each delivery's time from its own coming", async () => {
+    const own = await slow();
+    const first = own.deliver("first delivery");
+    await eventually(() => expect(own.commits).toHaveLength(1));
+    await own.clock.advance(600);
+    const second = together(own, ["second"]);
+    await eventually(() => expect(own.receiver.stats().secrets).toMatchObject([{ uses: 2 }]));
+    await own.clock.advance(400);
+    expectBare(await first, 503, "retry-after");
+    own.commits[0]?.end();
+    await eventually(() => expect(own.commits).toHaveLength(2));
+    own.commits[1]?.end();
+    expect(await second).toEqual([200]);
+  });
+});
+
+describe("the inbox is opened", () => {
+  test("by the first delivery, once for all that come at once, and not by what is refused before", async () => {
+    const open = vi.fn();
+    const inbox = altered((own) => ({
+      open: async (host) => {
+        open(host.name, host.dedupeWindowMs);
+        await new Promise((resolve) => setImmediate(resolve));
+        return own.open(host);
+      },
+    }));
+    const own = await mounted({ inbox, name: "mails", maxAgeSeconds: 86_400, dedupe: { windowSeconds: 200_000 } });
+    await own.deliver(changes(), { secret: "another secret" });
+    await own.deliver("", { target: "/?validationToken=t" });
+    expect(open).not.toHaveBeenCalled();
+    expect(await together(own, ["{}", "[]", "null"])).toEqual([200, 200, 200]);
+    await own.receiver.start();
+    expect(open.mock.calls).toEqual([["mails", 200_000_000]]);
+  });
+
+  test("again after it failed", async () => {
+    let broken = true;
+    const inbox = altered((own) => ({
+      open: (host) => (broken ? Promise.reject(new Error("no such volume")) : own.open(host)),
+    }));
+    const { deliver, receiver } = await mounted({ inbox });
+    expectBare(await deliver(), 503, "retry-after");
+    await expect(receiver.start()).rejects.toThrow("no such volume");
+    expectBare(await deliver(), 503, "retry-after");
+    broken = false;
+    expectBare(await deliver(), 200);
+    await receiver.start();
+    expect(receiver.stats()).toMatchObject({ role: "working", kept: 1, refused: { "storage-failed": 2 } });
+  });
+
+  test("for no longer than `keepDeadlineMs` while a delivery waits", async () => {
+    const clock = fakeClock();
+    let open = (): void => {};
+    const opening = new Promise<void>((resolve) => (open = resolve));
+    const inbox = altered((own) => ({ open: (host) => opening.then(() => own.open(host)) }));
+    const { deliver, receiver } = await mounted({ clock, inbox, keepDeadlineMs: 700 });
+    const answer = deliver();
+    await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
+    await eventually(() => expect(clock.waiting).toBe(1));
+    await clock.advance(700);
+    expectBare(await answer, 503, "retry-after");
+    expect(receiver.stats().refused).toEqual({ "storage-late": 1 });
+    open();
+    await eventually(async () => expectBare(await deliver(), 200));
+  });
+
+  test.each<[string, unknown]>([
+    ["inbox-full", new StorageError("inbox-full", "Full.")],
+    ["storage-failed", new Error("no such volume")],
+  ])("or it is said why not (%s)", async (code, error) => {
+    const { deliver, receiver } = await mounted({ inbox: shutInbox(error) });
+    expectBare(await deliver(), 503, "retry-after");
+    expect(receiver.stats().refused).toEqual({ [code]: 1 });
+  });
+});

@@ -1,0 +1,77 @@
+import { createReceiver, forwardInbox, memoryInbox, type Inbox } from "hookline";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { functionPlatform } from "../../src/receiver/serverless/function-platform.ts";
+import { problemsOf, toTold } from "../support/health.ts";
+import { logBook } from "../support/log-book.ts";
+import { signedRequest } from "../support/make-delivery.ts";
+
+const SECRET = "a signing secret";
+
+describe("a function platform", () => {
+  test.each([
+    ["AWS Lambda", { AWS_LAMBDA_FUNCTION_NAME: "hooks" }],
+    ["Vercel", { VERCEL: "1" }],
+    ["Netlify", { NETLIFY: "true" }],
+    ["Azure Functions", { FUNCTIONS_WORKER_RUNTIME: "node" }],
+    ["Google Cloud Functions", { FUNCTION_TARGET: "hooks", K_SERVICE: "hooks" }],
+    ["Google Cloud Run", { K_SERVICE: "hooks" }],
+    ["Deno Deploy", { DENO_DEPLOYMENT_ID: "abc" }],
+    [undefined, { HOME: "/root", VERCEL: "" }],
+  ])("%s is known by its environment", (name, env) => {
+    expect(functionPlatform(env, "Node.js/24")).toBe(name);
+  });
+
+  test("of Workers is known by its navigator", () => {
+    expect(functionPlatform({}, "Cloudflare-Workers")).toBe("Cloudflare Workers");
+  });
+});
+
+const signed = () => signedRequest("{}", { secret: SECRET, at: new Date() });
+
+/** A receiver in a process that looks like one of AWS Lambda. */
+function onLambda(inbox: Inbox = memoryInbox()) {
+  vi.stubEnv("AWS_LAMBDA_FUNCTION_NAME", "hooks");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const log = logBook();
+  const receiver = createReceiver({ secret: SECRET, inbox, log: log.logger });
+  receiver.on("email", () => {});
+  onTestFinished(() => void receiver.close({ drainMs: 0 }));
+  return { receiver, log, told: () => problemsOf(receiver, "may-freeze") };
+}
+
+const TOLD = toTold("may-freeze", "Found AWS Lambda, and an inbox that keeps in memory.");
+
+describe("a receiver whose process may freeze after the answer", () => {
+  test("is in trouble once it starts on an inbox that goes with the process; the log says so once", async () => {
+    const { receiver, log, told } = onLambda();
+    expect(await told()).toEqual([]);
+    await receiver.start();
+    await receiver.receive(signed());
+    expect(await told()).toEqual([TOLD]);
+    expect(log.of("may-freeze")).toMatchObject([{ level: "error", facts: { fix: TOLD.fix } }]);
+  });
+
+  test("is in trouble once it keeps a delivery there for later", async () => {
+    const { receiver, told } = onLambda();
+    await receiver.receive(signed());
+    expect(await told()).toEqual([TOLD]);
+  });
+
+  test("says so of a file, too", async () => {
+    const { receiver, told } = onLambda(forwardInbox(async () => {}, { keeps: "disk" }));
+    await receiver.receive(signed());
+    expect((await told())[0]?.message).toContain("keeps in a file");
+  });
+
+  test("is well where a queue keeps, or where the answer waits for the handlers", async () => {
+    const queued = onLambda(forwardInbox(async () => {}));
+    await queued.receiver.receive(signed());
+    expect(await queued.told()).toEqual([]);
+    const waiting = onLambda();
+    const answering = { answer: "after-handlers", deadlineMs: 1_000 } as const;
+    expect(await waiting.receiver.receive(signed(), answering)).toMatchObject({
+      status: 200,
+    });
+    expect(await waiting.told()).toEqual([]);
+  });
+});

@@ -1,0 +1,221 @@
+import { createReceiver, forwardInbox, memoryInbox, RetryLater, type Inbox, type ReceiverOptions } from "hookline";
+import { describe, expect, test } from "vitest";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
+import { fakeClock } from "../support/fake-clock.ts";
+import { codesOf, problemsOf, toTold } from "../support/health.ts";
+import { altered } from "../support/inboxes.ts";
+import { bodyOf, bookingBody, makeDelivery, trackingBody, tracked } from "../support/make-delivery.ts";
+import { emails, failing, heldHandler, rig } from "../support/rig.ts";
+import { watch } from "../support/turns.ts";
+import { toStored } from "../../src/inbox/port/delivery.ts";
+
+const MINUTE_MS = 60_000;
+
+describe("kept deliveries that no process works on are a problem", () => {
+  test("of a process that only receives, until it starts", async () => {
+    const { receiver, send } = rig();
+    receiver.on("email", () => {});
+    await send();
+    await send();
+    expect(await receiver.health()).toMatchObject({ ready: true, live: true, waiting: 2 });
+    expect(await receiver.health()).toMatchObject({
+      problems: [toTold("nobody-works", "Now: 0 jobs, and 2 not expanded yet.")],
+    });
+    await receiver.start();
+    await receiver.idle();
+    expect(await receiver.health()).toMatchObject({ waiting: 0, problems: [] });
+  });
+
+  test("not of one that is about to work", async () => {
+    const { receiver, send } = rig({ inbox: altered(() => ({ work: () => new Promise(() => {}) })) });
+    await send();
+    watch(receiver.start());
+    expect(await receiver.health()).toMatchObject({ waiting: 1, problems: [] });
+  });
+
+  test("where other processes may work on them too, only once the oldest waits for more than 5 minutes", async () => {
+    const { receiver, send, pass } = rig({ inbox: shared(memoryInbox()) });
+    await send();
+    await pass(5 * MINUTE_MS);
+    expect(await codesOf(receiver)).toEqual([]);
+    await pass(1);
+    expect(await codesOf(receiver)).toEqual(["nobody-works"]);
+  });
+
+  test("where it is known that no other process works on them either, once a successor had its time", async () => {
+    let isWorkedOn = true;
+    const inbox = altered((own) => ({
+      capabilities: { ...own.capabilities, shared: true },
+      stats: () => ({ ...own.stats(), isWorkedOn }),
+    }));
+    const { receiver, send, pass } = rig({ inbox });
+    await send();
+    await pass(MINUTE_MS);
+    expect(await codesOf(receiver)).toEqual([]);
+    isWorkedOn = false;
+    expect(await codesOf(receiver)).toEqual(["nobody-works"]);
+    await receiver.jobs.erase(2002);
+    await send();
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+
+  test("not any more when it closes", async () => {
+    const { receiver, send } = rig();
+    await send();
+    await receiver.close();
+    expect(await codesOf(receiver)).toEqual(["closing"]);
+  });
+});
+
+test("lag is a problem once the oldest waiting job is older than 5 minutes, and ends with it", async () => {
+  const { receiver, send, pass } = rig({ concurrency: 1 });
+  const { calls, handler, last } = heldHandler();
+  receiver.on("email", handler, { timeoutMs: 0 });
+  await receiver.start();
+  await send(emails("a", "b", "c"));
+  await pass(5 * MINUTE_MS);
+  expect(await receiver.health()).toMatchObject({ waiting: 1, oldestWaitingMs: 5 * MINUTE_MS, problems: [] });
+  await pass(1_000);
+  expect(await receiver.health()).toMatchObject({ oldestWaitingMs: 5 * MINUTE_MS + 1_000 });
+  expect(await problemsOf(receiver, "lag")).toEqual([toTold("lag", "It waits for 301 s.")]);
+  while (calls.length < 3) {
+    last().end();
+    await pass();
+  }
+  expect(await receiver.health()).toMatchObject({ waiting: 0, oldestWaitingMs: 0, problems: [] });
+});
+
+test("a wall clock that was set back makes nothing older than now", async () => {
+  const { receiver, send, clock } = rig();
+  await send();
+  clock.jump(-3_600_000);
+  expect(await receiver.health()).toMatchObject({ waiting: 1, oldestWaitingMs: 0 });
+});
+
+test("lanes whose first job waits for its next attempt are a problem until it is settled", async () => {
+  const { receiver, send, pass } = rig();
+  let broken = true;
+  receiver.on("email", () => {
+    if (broken) throw new RetryLater({ afterMs: 1_000 });
+  });
+  await receiver.start();
+  await send(emails("a", "b"));
+  await pass();
+  expect(await receiver.health()).toMatchObject({
+    waiting: 2,
+    blockedLanes: 2,
+    problems: [toTold("lanes-blocked", "Now: 2 lanes.")],
+  });
+  broken = false;
+  await pass(1_000);
+  expect(await receiver.health()).toMatchObject({ waiting: 0, blockedLanes: 0, problems: [] });
+});
+
+test("dead letters are a problem until they are replayed or dropped", async () => {
+  const { receiver, send, pass, inbox } = rig({ attempts: 1 });
+  receiver.on("email", failing().handler);
+  await receiver.start();
+  await send();
+  await pass();
+  expect(await receiver.health()).toMatchObject({ dead: 1, problems: [toTold("dead-letters", "Now: 1 job.")] });
+  await inbox.jobs.drop({ states: ["dead"] });
+  expect(await receiver.health()).toMatchObject({ dead: 0, problems: [] });
+});
+
+test("stuck handlers are a problem until they end", async () => {
+  const { receiver, send, pass } = rig({ timeoutMs: 1_000, graceMs: 500 });
+  const { calls, handler } = heldHandler();
+  receiver.on("email", handler);
+  await receiver.start();
+  await send(emails("a", "b"));
+  await pass(1_500);
+  expect(await receiver.health()).toMatchObject({
+    live: true,
+    stuck: 2,
+    problems: [toTold("handlers-stuck", "Now: 2 handlers.")],
+  });
+  for (const call of calls) call.end();
+  await pass();
+  expect(await receiver.health()).toMatchObject({ stuck: 0, problems: [] });
+});
+
+describe("events that nobody handles are a problem", () => {
+  test("with their names and how often each came, until what waits is gone", async () => {
+    const { receiver, send, pass, inbox } = rig();
+    receiver.on("email", () => {});
+    await receiver.start();
+    await send(bookingBody("e-1", "e-2"));
+    await send("no JSON");
+    await send();
+    await pass();
+    expect(await receiver.health()).toMatchObject({
+      unhandled: 3,
+      problems: [
+        toTold("unhandled", "Now waiting: 3 jobs. Since the start of this process: booking (2), unknown (1)."),
+      ],
+    });
+    await inbox.jobs.drop({ states: ["unhandled"] });
+    expect(await receiver.health()).toMatchObject({ unhandled: 0, problems: [] });
+  });
+
+  test("without names, where they came before this process began", async () => {
+    const store = memoryInbox();
+    const { receiver: before, send } = rig({ inbox: store });
+    await before.start();
+    await send(trackingBody(tracked(1)));
+    await before.close();
+    const { receiver } = rig({ inbox: store });
+    await receiver.start();
+    expect(await problemsOf(receiver, "unhandled")).toEqual([toTold("unhandled", "Now waiting: 1 job.")]);
+  });
+
+  test("by their names alone on a queue of the user's, which keeps none of them", async () => {
+    const receiver = createReceiver({ ...plain, inbox: forwardInbox(async () => {}) });
+    await receiver.handle(toStored("d-1", makeDelivery(bodyOf())));
+    expect(await receiver.health()).toMatchObject({
+      unhandled: 0,
+      problems: [toTold("unhandled", "Since the start of this process: email.updated (1).")],
+    });
+  });
+});
+
+describe("the brake on unsubscribing is a problem", () => {
+  test("for an hour after the gate wanted more than it may", async () => {
+    const { receiver, send, pass } = rig({ gate: { maxUnsubscribesPerHour: 0 } });
+    receiver.unsubscribeWhen((_delivery, unsubscribe) => unsubscribe("a bug"));
+    receiver.on("email", () => {});
+    await receiver.start();
+    await send();
+    await pass();
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toTold("brake-empty")] });
+    await pass(60 * MINUTE_MS);
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+
+  test("for an hour after a handler wanted it", async () => {
+    const { receiver, send, pass } = rig({ gate: { maxUnsubscribesPerHour: 0 }, attempts: 1 });
+    receiver.on("email", (_event, ctx) => ctx.unsubscribe("a bug"));
+    await receiver.start();
+    await send();
+    await pass();
+    expect(await codesOf(receiver)).toEqual(["brake-empty", "dead-letters"]);
+  });
+});
+
+const plain = { secret: "s", clock: fakeClock(), log: false } satisfies Partial<ReceiverOptions>;
+
+/** One that several processes share, and that says how old what it holds is, expanded or not. */
+function shared(own: Inbox<"memory">): Inbox<"memory"> {
+  const verbs = own as WorkingInbox<"memory">;
+  let oldest: number | undefined;
+  const inbox: WorkingInbox<"memory"> = {
+    ...verbs,
+    capabilities: { ...verbs.capabilities, shared: true },
+    keep: (deliveries) => {
+      oldest ??= deliveries[0]?.delivery.receivedAt;
+      return verbs.keep(deliveries);
+    },
+    stats: () => ({ ...verbs.stats(), oldestWaitingAt: oldest }),
+  };
+  return inbox;
+}
