@@ -33,7 +33,10 @@ test(`row 3: SIGKILL between COMMIT and the 200: the redelivery is a duplicate, 
     fleet.start({ env: shim.env });
     await Promise.all(tries);
     unanswered += made.filter(({ name }) => (service.sent.find((sent) => sent.name === name)?.tries ?? 0) > 1).length;
-    for (const one of fleet.living()) one.signal("SIGKILL");
+    for (const one of fleet.living()) {
+      one.signal("SIGKILL");
+      await endsWith(one, "SIGKILL"); // one that is not gone yet would be asked how it stands
+    }
   }
   expect(unanswered).toBeGreaterThan(0);
   await conclude(fleet, service, { row: "row 3", tried: { kills, "committed without an answer": unanswered } });
