@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { createErroredSubscriptions } from "../../src/inbox/errored-subscriptions.ts";
 import { eventually } from "../support/eventually.ts";
+import { altered } from "../support/inboxes.ts";
 import { codesOf, problemsOf, toTold } from "../support/health.ts";
 import { lifecycleOf } from "../support/events.ts";
 import { fakeClock } from "../support/fake-clock.ts";
@@ -171,6 +172,19 @@ describe("an errored subscription in a file is told", () => {
     await receiver.unsubscribe(1001, "left");
     await tells([]);
   });
+});
+
+test("an inbox that fails to tell of them keeps no 422, no unsubscribe() and no health back", async () => {
+  const fail = (): never => {
+    throw new Error("the adapter is broken");
+  };
+  const { receiver, offer, log } = rig({
+    inbox: altered((own) => ({ subscriptions: { ...own.subscriptions, errored: fail } })),
+  });
+  await receiver.unsubscribe(1001, "its account is gone");
+  expect(await offer(errored)).toMatchObject({ status: 422 });
+  expect(await receiver.health()).toMatchObject({ ready: true, problems: [] });
+  expect(log.of("subscriptions-failed")).not.toEqual([]);
 });
 
 describe("what is known of subscriptions is bounded:", () => {

@@ -20,7 +20,21 @@ export function createKnownSubscriptions(
   log: Logger,
 ): KnownSubscriptions {
   const heard = createErroredSubscriptions();
-  const noted = (): readonly ErroredSubscription[] => inbox?.subscriptions.errored() ?? [];
+
+  /** Never throws: it is asked on the way of a 422, and by health. */
+  function noted(): readonly ErroredSubscription[] {
+    try {
+      return inbox?.subscriptions.errored() ?? [];
+    } catch (error) {
+      failed(error);
+      return [];
+    }
+  }
+
+  function failed(error: unknown): void {
+    log.warn({ err: error, code: "subscriptions-failed" }, "the inbox does not tell of subscriptions in trouble");
+  }
+
   return {
     arrived(event, { source, sentAt }) {
       const notice = noticeOf(event);
@@ -31,13 +45,7 @@ export function createKnownSubscriptions(
       const isNoted = noted().some(
         (one) => one.subscription === subscription && (source === undefined || one.source === source),
       );
-      if (!isNoted) return;
-      inbox?.subscriptions.forget(subscription, source).catch((error: unknown) => {
-        log.warn(
-          { err: error, code: "forget-failed", subscription },
-          "health goes on telling of an unwanted subscription",
-        );
-      });
+      if (isNoted) inbox?.subscriptions.forget(subscription, source).catch(failed);
     },
     list: () => [...noted(), ...heard.list()],
   };

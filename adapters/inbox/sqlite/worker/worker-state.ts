@@ -77,20 +77,8 @@ export function createOwned(now: () => number): Owned {
     }
     if (lanes !== mine) return;
     follow([], after, Infinity);
-    await loadWindows(channel);
+    await loadWindows(channel, mine);
     if (lanes === mine) isLoaded = true;
-  }
-
-  async function loadWindows(channel: Channel): Promise<void> {
-    let after: number | null = 0;
-    while (after !== null) {
-      const { last, windows }: ReturnType<Operations["windows"]> = await run(channel, "windows", {
-        after,
-        limit: PAGE,
-      });
-      for (const [lane, since, upTo] of JSON.parse(windows) as LoadedWindow[]) lanes.inherit(lane, { since, upTo });
-      after = last;
-    }
   }
 
   async function begin(channel: Channel): Promise<void> {
@@ -173,4 +161,16 @@ async function run<V extends keyof Operations>(
   if (result === undefined) throw new StorageError("storage-failed", "The commit thread gave no result.");
   if ("error" in result) throw toStorageError(result.error);
   return result.value as ReturnType<Operations[V]>;
+}
+
+async function loadWindows(channel: Channel, mine: Lanes): Promise<void> {
+  let after: number | null = 0;
+  while (after !== null) {
+    const { last, windows }: ReturnType<Operations["windows"]> = await run(channel, "windows", {
+      after,
+      limit: PAGE,
+    });
+    for (const [lane, since, upTo] of JSON.parse(windows) as LoadedWindow[]) mine.inherit(lane, { since, upTo });
+    after = last;
+  }
 }
