@@ -1,3 +1,5 @@
+// `hookline/adapter`: what mounts and inboxes stand on.
+
 // For authors of mounts: how a request goes in, and how a reply comes out.
 export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types.ts";
 export { toAnswering, type AfterHandlers, type OutlivesFunction } from "./ingest/answer-option.ts";

@@ -1,4 +1,4 @@
-import { checkAnswers } from "../testing.ts";
+import { checkAnswers } from "./check/check-answers.ts";
 import { defineCommand } from "./command.ts";
 import { CHECK_HELP } from "./check/help.ts";
 import { reportFindings, toLine } from "./check/report.ts";

@@ -2,13 +2,14 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createReceiver, forwardInbox, memoryInbox, type RawRequest, type SecretRequest } from "hookline";
-import { checkHttpAdapter, type HttpSubject } from "hookline/adapter";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
+import type { HttpSubject } from "../suites/http/http-subject.ts";
 import { lambdaReceiver } from "hookline/aws-lambda";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { turns, watch } from "../support/turns.ts";
-import { inProcess } from "../testing/http-subjects.ts";
+import { inProcess } from "../suites/http-subjects.ts";
 import { bytesOf, deciding, DELIVERY, receiving, reply, SECRET } from "./harness.ts";
 import { gateways, listenerOf, type Gateway } from "./lambda-gateways.ts";
 

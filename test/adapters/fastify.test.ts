@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { fastify, type FastifyInstance, type FastifyRequest } from "fastify";
 import type { MountOptions, Receiver } from "hookline";
-import { checkHttpAdapter } from "hookline/adapter";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { fastifyReceiver } from "hookline/fastify";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";

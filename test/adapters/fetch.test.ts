@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { createReceiver, forwardInbox, memoryInbox, type Receiver } from "hookline";
-import { checkHttpAdapter } from "hookline/adapter";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { fetchReceiver } from "hookline/fetch";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
@@ -10,7 +10,7 @@ import { dial, headersText, serve } from "../support/http.ts";
 import { logBook } from "../support/log-book.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { deferred } from "../support/turns.ts";
-import { inProcess } from "../testing/http-subjects.ts";
+import { inProcess } from "../suites/http-subjects.ts";
 import { deciding, deliver, DELIVERY, receiving, reply, SECRET, signedAndMeasured } from "./harness.ts";
 
 const subject = inProcess((app) => listenerOf(fetchReceiver(app.receiver, toFetchOptions(app.options))));

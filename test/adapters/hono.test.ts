@@ -10,7 +10,7 @@ import { poweredBy } from "hono/powered-by";
 import { prettyJSON } from "hono/pretty-json";
 import { secureHeaders } from "hono/secure-headers";
 import { createReceiver, memoryInbox, type Receiver } from "hookline";
-import { checkHttpAdapter } from "hookline/adapter";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { honoReceiver } from "hookline/hono";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
@@ -18,7 +18,7 @@ import { toFetchOptions } from "../support/fetch-options.ts";
 import { dial, headersText, send, serve, type Served } from "../support/http.ts";
 import { logBook } from "../support/log-book.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { inProcess } from "../testing/http-subjects.ts";
+import { inProcess } from "../suites/http-subjects.ts";
 import { deciding, deliver, DELIVERY, receiving, reply, SECRET, signedAndMeasured, type Receiving } from "./harness.ts";
 
 const LONG_LIVED = { runtime: "long-lived" } as const;

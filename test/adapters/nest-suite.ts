@@ -14,7 +14,7 @@ import { NestFactory, type AbstractHttpAdapter } from "@nestjs/core";
 import express from "express";
 import type { FastifyInstance } from "fastify";
 import { forwardInbox } from "hookline";
-import { checkHttpAdapter } from "hookline/adapter";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { mountFirst } from "../../adapters/http/nest/nest-mount.ts";
 import { send } from "../support/http.ts";

@@ -5,7 +5,7 @@ import express, { type RequestHandler } from "express";
 import { createReceiver, memoryInbox, type Receiver } from "hookline";
 import { expressReceiver } from "hookline/express";
 import { nodeReceiver } from "hookline/node";
-import { checkAnswers } from "hookline/testing";
+import { checkAnswers } from "../../src/cli/check/check-answers.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { serve } from "../support/http.ts";
 import { deferred } from "../support/turns.ts";

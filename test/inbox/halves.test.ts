@@ -2,7 +2,7 @@ import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { asWorking, asWriting } from "../../src/inbox/port/halves.ts";
 import type { Kept } from "../../src/inbox/port/storing.ts";
-import { mail } from "../../src/testing/inbox-suite/deliveries.ts";
+import { mail } from "../suites/inbox/deliveries.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 
 describe("an inbox by its halves:", () => {

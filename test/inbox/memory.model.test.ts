@@ -1,5 +1,5 @@
 import { memoryInbox } from "hookline";
-import { checkInboxModel } from "hookline/testing";
+import { checkInboxModel } from "../suites/inbox-model/check-inbox-model.ts";
 import { test } from "vitest";
 import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 

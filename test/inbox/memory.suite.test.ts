@@ -1,5 +1,5 @@
 import { memoryInbox } from "hookline";
-import { checkInbox } from "hookline/testing";
+import { checkInbox } from "../suites/inbox/check-inbox.ts";
 import { describe, test } from "vitest";
 import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 

@@ -2,18 +2,9 @@ import { memoryInbox, StorageError, UsageError, type MemoryInboxOptions } from "
 import { describe, expect, test } from "vitest";
 import type { NewDelivery } from "../../src/inbox/port/storing.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
-import { openBench } from "../../src/testing/inbox-suite/bench.ts";
-import { mail, raw, told, UNHANDLED } from "../../src/testing/inbox-suite/deliveries.ts";
-import {
-  claimAll,
-  claimOne,
-  dead,
-  done,
-  findAll,
-  keepAll,
-  killAll,
-  settleAll,
-} from "../../src/testing/inbox-suite/verbs.ts";
+import { openBench } from "../suites/inbox/fixture.ts";
+import { mail, raw, told, UNHANDLED } from "../suites/inbox/deliveries.ts";
+import { claimAll, claimOne, dead, done, findAll, keepAll, killAll, settleAll } from "../suites/inbox/verbs.ts";
 import { logBook } from "../support/log-book.ts";
 
 function make(options: MemoryInboxOptions) {

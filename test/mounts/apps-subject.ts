@@ -1,4 +1,4 @@
-import type { HttpSubject } from "../../src/adapter-kit.ts";
+import type { HttpSubject } from "../suites/http/http-subject.ts";
 
 /** Mounts in a process that does what serve-apps.ts says, at its URL. */
 export function appsSubject(control: () => Promise<string>, rest: Partial<HttpSubject> = {}): HttpSubject {

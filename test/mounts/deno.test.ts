@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { checkHttpAdapter } from "../../src/adapter-kit.ts";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { appsSubject } from "./apps-subject.ts";
 import { binaryOf } from "./binaries.ts";
 import { startProgram, type Program } from "./program.ts";

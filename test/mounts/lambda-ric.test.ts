@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import type { LambdaResultLike } from "../../adapters/http/aws-lambda.ts";
-import type { ProbedOptions } from "../../src/adapter-kit.ts";
+import type { ProbedOptions } from "../suites/http/http-subject.ts";
 import { gateways, listenerOf } from "../adapters/lambda-gateways.ts";
 import { startNode, type Child } from "../cli/child.ts";
 import { deliver, SECRET } from "../adapters/harness.ts";

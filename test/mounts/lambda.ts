@@ -1,6 +1,7 @@
 // A Lambda function that is nothing but a mount.
 import { lambdaReceiver, type LambdaResultLike } from "../../adapters/http/aws-lambda.ts";
-import { createProbedReceiver, type ProbedApp } from "../../src/adapter-kit.ts";
+import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
+import type { ProbedApp } from "../suites/http/http-subject.ts";
 
 const app = JSON.parse(process.env["PROBED_APP"] ?? "") as Omit<ProbedApp, "receiver">;
 const receiver = createProbedReceiver(app);

@@ -1,6 +1,7 @@
 // What a process of another runtime does in these tests: it serves an app for each case, on a port of its own.
 import { fetchReceiver } from "../../adapters/http/fetch.ts";
-import { createProbedReceiver, type ProbedApp } from "../../src/adapter-kit.ts";
+import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
+import type { ProbedApp } from "../suites/http/http-subject.ts";
 import type { Receiver } from "../../src/index.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 

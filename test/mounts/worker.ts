@@ -1,6 +1,7 @@
 // An app that is nothing but the Workers mount; what is mounted comes in a binding.
 import { workersReceiver, type WorkersContextLike, type WorkersHandler } from "../../adapters/http/workers.ts";
-import { createProbedReceiver, type ProbedApp } from "../../src/adapter-kit.ts";
+import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
+import type { ProbedApp } from "../suites/http/http-subject.ts";
 import type { Receiver } from "../../src/index.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { checkHttpAdapter, type HttpSubject } from "../../src/adapter-kit.ts";
-import { listenForTold } from "../../src/testing/http-suite/heard.ts";
-import { openRequest } from "../../src/testing/http-suite/open-request.ts";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
+import type { HttpSubject } from "../suites/http/http-subject.ts";
+import { listenForTold } from "../suites/http/recording-server.ts";
+import { openRequest } from "../suites/http/open-request.ts";
 import { send } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { bundle, FOR_WORKERS } from "./bundle.ts";

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { Finding } from "../../testing.ts";
+import type { Finding } from "./check-answers.ts";
 import type { Terminal } from "../command.ts";
 import { toPlain } from "../terminal/escape-terminal.ts";
 import { createTable } from "../terminal/table.ts";

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import type { Claim, WorkingInbox } from "hookline/adapter";
-import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
 import { workOn } from "./work-on.ts";
 
 // Works on a file, and says a line for each step: `worker`, `claimed <record>`, `lost <record>`. All records are in one lane. One whose name

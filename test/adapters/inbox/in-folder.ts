@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Inbox } from "hookline";
-import type { InboxSubject } from "hookline/testing";
+import type { InboxSubject } from "../../suites/inbox/inbox-subject.ts";
 import {
   crashSqliteInbox,
   createSqliteInbox,

@@ -1,7 +1,7 @@
 import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 
 // Works on a file under a umask that hides nothing, and says `kept` when all its files are there.

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import type { WorkingInbox } from "hookline/adapter";
-import { mail, type FullDelivery } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail, type FullDelivery } from "../../suites/inbox/deliveries.ts";
 import { workOn } from "./work-on.ts";
 
 // Receives into a file without end, works on it when it may, and says a line for each step: `worker`, `kept <name>`, `handled <name>`.

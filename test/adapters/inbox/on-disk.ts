@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Claim, Clock, InboxHost, WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished } from "vitest";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
 import { eventually } from "../../support/eventually.ts";
 import { quickFolder } from "../../support/quick-folder.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { InboxHost, JobOutcome, StoredJob } from "hookline/adapter";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { mail, type FullDelivery, type MailEntry } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail, type FullDelivery, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { logBook } from "../../support/log-book.ts";
 import { turns } from "../../support/turns.ts";

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { StorageError } from "hookline";
 import { describe, expect, test } from "vitest";
 import { createFreeDisk } from "../../../adapters/inbox/sqlite/disk/free-disk.ts";
-import { mail, one, raw } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { until } from "../../support/turns.ts";
 import { openInline } from "./inline-channel.ts";

@@ -5,8 +5,8 @@ import type { Worker as Thread } from "node:worker_threads";
 import { StorageError, type Claim, type WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
-import { mail, one } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
+import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultyChannels } from "./faulty-channel.ts";
 

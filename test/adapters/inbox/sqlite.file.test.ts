@@ -9,8 +9,8 @@ import { assertLocalDisk } from "../../../adapters/inbox/sqlite/disk/network-dis
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
-import { wallClock, type WallClock } from "../../../src/testing/inbox-suite/wall-clock.ts";
-import { mail, one } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { wallClock, type WallClock } from "../../suites/inbox/wall-clock.ts";
+import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { logBook } from "../../support/log-book.ts";
 import { startNode } from "../../cli/child.ts";
 import { faultyChannels } from "./faulty-channel.ts";

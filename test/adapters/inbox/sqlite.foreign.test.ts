@@ -14,7 +14,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { kindOf } from "../../../adapters/inbox/sqlite/disk/file-kind.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { wallClock } from "../../../src/testing/inbox-suite/wall-clock.ts";
+import { wallClock } from "../../suites/inbox/wall-clock.ts";
 import { logBook } from "../../support/log-book.ts";
 import { openInline } from "./inline-channel.ts";
 import { folderFor } from "./on-disk.ts";

@@ -11,7 +11,7 @@ import { createCommits } from "../../../adapters/inbox/sqlite/client/commit-queu
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { mail, one } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { idOf } from "../../support/rig.ts";

@@ -4,17 +4,9 @@ import { createReceiver, type AnyEvent } from "hookline";
 import { StorageError, type Claim, type JobOutcome, type WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
 import { crashSqliteInbox, createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openBench, type InboxBench } from "../../../src/testing/inbox-suite/bench.ts";
-import { mail, one, type MailEntry } from "../../../src/testing/inbox-suite/deliveries.ts";
-import {
-  claimAll,
-  claimOne,
-  done,
-  firstAttempts,
-  keepAll,
-  over,
-  settleAll,
-} from "../../../src/testing/inbox-suite/verbs.ts";
+import { openBench, type InboxBench } from "../../suites/inbox/fixture.ts";
+import { mail, one, type MailEntry } from "../../suites/inbox/deliveries.ts";
+import { claimAll, claimOne, done, firstAttempts, keepAll, over, settleAll } from "../../suites/inbox/verbs.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { signedRequest, tracked, trackingBody } from "../../support/make-delivery.ts";
 import { idOf } from "../../support/rig.ts";

@@ -1,4 +1,4 @@
-import { checkInboxModel } from "hookline/testing";
+import { checkInboxModel } from "../../suites/inbox-model/check-inbox-model.ts";
 import { test } from "vitest";
 import { inFolders } from "./in-folder.ts";
 import { openInline } from "./inline-channel.ts";

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { createReceiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, test } from "vitest";
-import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
 import { quickFolder } from "../../support/quick-folder.ts";
 import { claimOne, DONE, onDisk } from "./on-disk.ts";
 

@@ -18,7 +18,7 @@ import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.t
 import { createWorkerPlace } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
 import { inbox as runInboxCommand, jsonOf } from "../../cli/inbox-file.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -5,7 +5,7 @@ import { StorageError, type Claim } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { openInPlace } from "../../../adapters/inbox/sqlite/disk/replaced-file-check.ts";
-import { mail, one, raw } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultyChannels } from "./faulty-channel.ts";
 import { openInline } from "./inline-channel.ts";

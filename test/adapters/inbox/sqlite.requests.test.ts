@@ -9,9 +9,9 @@ import {
   createSqliteInbox,
   type SqliteOptions,
 } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openBench } from "../../../src/testing/inbox-suite/bench.ts";
-import { mail, nobodys } from "../../../src/testing/inbox-suite/deliveries.ts";
-import { claimAll, done, findAll, keepAll, recordsOf, settleAll } from "../../../src/testing/inbox-suite/verbs.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
+import { mail, nobodys } from "../../suites/inbox/deliveries.ts";
+import { claimAll, done, findAll, keepAll, recordsOf, settleAll } from "../../suites/inbox/verbs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { turns, until, watch } from "../../support/turns.ts";
 import { openInline } from "./inline-channel.ts";

@@ -1,13 +1,7 @@
 import fc from "fast-check";
 import type { StoredJob } from "hookline/adapter";
 import { expect, test } from "vitest";
-import {
-  nobodys,
-  raw,
-  SKIPPED,
-  type FullDelivery,
-  type MailEntry,
-} from "../../../src/testing/inbox-suite/deliveries.ts";
+import { nobodys, raw, SKIPPED, type FullDelivery, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { KEEP_DONE_MS, KEEP_UNHANDLED_MS, MINUTE_MS, retentionBench } from "./retention-bench.ts";
 
 const ERROR = { name: "Error", message: "no", at: 0 };

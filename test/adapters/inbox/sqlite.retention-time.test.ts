@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createTrustedTime } from "../../../adapters/inbox/sqlite/retention/trusted-time.ts";
-import { told } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { told } from "../../suites/inbox/deliveries.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { MINUTE_MS, retentionBench } from "./retention-bench.ts";
 

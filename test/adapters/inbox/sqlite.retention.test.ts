@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { mail, nobodys, raw, SKIPPED } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail, nobodys, raw, SKIPPED } from "../../suites/inbox/deliveries.ts";
 import { turns } from "../../support/turns.ts";
 import { openInline } from "./inline-channel.ts";
 import { MINUTE_MS, retentionBench } from "./retention-bench.ts";

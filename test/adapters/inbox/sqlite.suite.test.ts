@@ -1,4 +1,4 @@
-import { checkInbox } from "hookline/testing";
+import { checkInbox } from "../../suites/inbox/check-inbox.ts";
 import { describe, test } from "vitest";
 import { inFolders } from "./in-folder.ts";
 import { openInline } from "./inline-channel.ts";

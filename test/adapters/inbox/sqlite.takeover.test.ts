@@ -8,7 +8,7 @@ import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/s
 import { createTenure } from "../../../adapters/inbox/sqlite/worker/take-over.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { mail } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";

@@ -4,7 +4,7 @@ import type { Claim, JobOutcome } from "hookline/adapter";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createFailures } from "../../../adapters/inbox/sqlite/client/failures.ts";
 import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/client/unless-hung.ts";
-import { mail, one, raw } from "../../../src/testing/inbox-suite/deliveries.ts";
+import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { deferred, turns, until, watch } from "../../support/turns.ts";
 import { faultyChannels } from "./faulty-channel.ts";

@@ -1,4 +1,6 @@
-import { createProbedReceiver, type AfterHandlers, type ProbedApp } from "hookline/adapter";
+import { type AfterHandlers } from "hookline/adapter";
+import { createProbedReceiver } from "../../suites/http/probed-receiver.ts";
+import type { ProbedApp } from "../../suites/http/http-subject.ts";
 import type { Receiver } from "hookline";
 
 /** What the suite wants to be mounted now. */

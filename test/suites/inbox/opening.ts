@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import type { InboxPromises } from "./fixture.ts";
+import { mail, raw, told } from "./deliveries.ts";
+import { claimAll, claimOne, done, keepAll, recordsOf, settleAll } from "./verbs.ts";
+
+const worker = { begin() {}, end() {}, wake() {}, lost() {} };
+
+export const opening: InboxPromises = {
+  "open: Called once before any other verb, and again after a failure; resolves when deliveries can be kept.": {
+    "a delivery can be kept as soon as it resolves": async ({ inbox }) => {
+      assert.deepEqual(inbox.ready(), { ready: true });
+      await keepAll(inbox, mail(["a"]));
+    },
+
+    "a second open by the same host changes nothing that is kept": async ({ inbox, host }) => {
+      await keepAll(inbox, mail(["a"]));
+      await inbox.open(host);
+      await inbox.work(worker);
+      assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);
+    },
+  },
+
+  "close: Everything kept stays.": {
+    "jobs and unexpanded deliveries stay over a close and an open": async ({ inbox, host }) => {
+      await keepAll(inbox, mail(["a"]));
+      await keepAll(inbox, raw(mail(["b"])));
+      await inbox.close();
+      await inbox.open(host);
+      await inbox.work(worker);
+      assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);
+      assert.equal((await inbox.unexpanded(10)).length, 1);
+    },
+
+    "what is done does not come back": async ({ inbox, host }) => {
+      await keepAll(inbox, mail(["a", "b"]));
+      const [first] = await claimAll(inbox, { max: 1 });
+      assert.ok(first !== undefined);
+      await settleAll(inbox, first, done);
+      await inbox.close();
+      await inbox.open(host);
+      await inbox.work(worker);
+      assert.equal((await claimOne(inbox)).jobs[0].attempt, 1);
+    },
+
+    "tombstones stay, and the unique keys of the window": async ({ inbox, host }) => {
+      const open = told({ key: "tracking:1:7", content: "open" });
+      await keepAll(inbox, open);
+      await inbox.tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
+      await inbox.close();
+      await inbox.open(host);
+      await inbox.work(worker);
+      assert.deepEqual((await keepAll(inbox, open))[0]?.duplicates, [0]);
+      assert.equal(inbox.tombstones.find(5, "crm")?.reason, "gone");
+    },
+  },
+
+  "ready: Whether the next `keep` can succeed, with the cause if not.": {
+    "an inbox with room is ready, at once and not by a promise": async ({ inbox }) => {
+      assert.deepEqual(inbox.ready(), { ready: true });
+    },
+  },
+
+  "work: Asks for the worker's place; resolves when it is had (`begin` was called) or another has it and this process stands by.":
+    {
+      "the only one that asks works: begin is called once, before work resolves": async ({ heard }) => {
+        assert.equal(heard.begun, 1);
+      },
+    },
+
+  "capabilities: What an inbox promises beyond the port.": {
+    "it says how durable it is, how strict its order is, and whether processes share it": async ({ inbox }) => {
+      const { durability, order, shared } = inbox.capabilities;
+      assert.ok(["none", "fsync", "quorum"].includes(durability), `durability is ${String(durability)}`);
+      assert.ok(["strict", "valid-claims"].includes(order), `order is ${String(order)}`);
+      assert.equal(typeof shared, "boolean");
+    },
+
+    "what is kept in memory alone is durable to none, and durable is what is not": async ({ inbox }) => {
+      assert.equal(inbox.keeps === "memory", inbox.capabilities.durability === "none");
+    },
+  },
+};

@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import type { InboxPromises } from "./fixture.ts";
+import { mail, nobodys, one, raw, SKIPPED } from "./deliveries.ts";
+import { assertGrowing, claimAll, drain, findAll, keepAll, recordsIn, recordsOf, retry, settleAll } from "./verbs.ts";
+
+export const keeping: InboxPromises = {
+  "keep: Resolves when all are durable, each by itself: a StorageError in a place says that this one is not certain to be kept.":
+    {
+      "it answers each delivery in its place": async ({ inbox }) => {
+        const kept = await keepAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
+        const { jobs } = await inbox.jobs.find({ limit: 10 });
+        const [waiting] = await inbox.unexpanded(1);
+        assert.deepEqual([jobs[0]?.deliveryId, waiting?.id], [kept[0]?.id, kept[1]?.id]);
+      },
+
+      "nothing to keep is answered with nothing": async ({ inbox }) => {
+        assert.deepEqual(await inbox.keep([]), []);
+      },
+    },
+
+  "keep: A delivery with all its jobs and their unique keys is one atomic record.": {
+    "when it resolves, every job of every entry is there, in array order": async ({ inbox }) => {
+      const two = [
+        { consumer: "default", lane: "default a" },
+        { consumer: "search", lane: "search a" },
+      ];
+      const [kept] = await keepAll(inbox, mail([{ id: "a", jobs: two }, "b", nobodys("c")]));
+      const jobs = await findAll(inbox, { states: ["waiting", "unhandled"] });
+      assert.deepEqual(
+        jobs.map(({ deliveryId, entry, consumer }) => [deliveryId, entry, consumer]),
+        [
+          [kept?.id, 0, "default"],
+          [kept?.id, 0, "search"],
+          [kept?.id, 1, "default"],
+          [kept?.id, 2, undefined],
+        ],
+      );
+    },
+
+    "what is asked before it resolves sees all of a delivery or nothing": async ({ inbox }) => {
+      const answer = inbox.keep([mail(["a", "b", "c"]), mail(["d", "e"])]);
+      const [early] = await Promise.all([findAll(inbox), answer]);
+      const [late, counts] = [await findAll(inbox), new Map<string, number>()];
+      for (const { deliveryId } of early) counts.set(deliveryId, (counts.get(deliveryId) ?? 0) + 1);
+      for (const [deliveryId, count] of counts)
+        assert.equal(count, late.filter((job) => job.deliveryId === deliveryId).length, "half a delivery was seen");
+      assert.equal(late.length, 5);
+    },
+  },
+
+  "keep: Ids grow in the order of the array.": {
+    "ids of deliveries grow, over several calls too": async ({ inbox }) => {
+      const kept = await keepAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
+      const more = await keepAll(inbox, mail(["d"]));
+      assertGrowing(
+        [...kept, ...more].map(({ id }) => id),
+        "ids of deliveries",
+      );
+    },
+
+    "ids of jobs grow in the order in which they were made": async ({ inbox }) => {
+      await keepAll(inbox, mail([one("a"), one("b")]), mail([one("c")]));
+      await keepAll(inbox, mail([one("d")]));
+      assertGrowing(
+        (await findAll(inbox)).map(({ id }) => id),
+        "ids of jobs",
+      );
+      assert.deepEqual(await recordsIn(inbox), ["a", "b", "c", "d"]);
+    },
+
+    "calls that overlap keep the order of each array": async ({ inbox }) => {
+      const [first, second] = await Promise.all([
+        keepAll(inbox, ...["a", "b", "c"].map((id) => mail([one(id)]))),
+        keepAll(inbox, ...["d", "e"].map((id) => mail([one(id)]))),
+      ]);
+      for (const kept of [first, second])
+        assertGrowing(
+          kept.map(({ id }) => id),
+          "ids of deliveries",
+        );
+      const order = await drain(inbox);
+      assert.deepEqual(order.filter((id) => "abc".includes(id)).join(""), "abc");
+      assert.deepEqual(order.filter((id) => "de".includes(id)).join(""), "de");
+    },
+
+    "lanes have the order of ids: entries in array order, deliveries in the order of commit": async ({ inbox }) => {
+      await keepAll(inbox, mail([one("a"), one("b")]), mail([one("c")]));
+      await keepAll(inbox, mail([one("d")]));
+      assert.deepEqual(await drain(inbox), ["a", "b", "c", "d"]);
+    },
+  },
+
+  "keep: Events are taken only where no older delivery is unexpanded; else the delivery is kept unexpanded.": {
+    "with its events and nothing older unexpanded, a delivery is expanded at once": async ({ inbox }) => {
+      const [kept] = await keepAll(inbox, mail([one("a"), one("b"), one("c")]));
+      assert.equal(kept?.expanded, true);
+      assert.deepEqual(await inbox.unexpanded(10), []);
+      assert.deepEqual(await drain(inbox), ["a", "b", "c"]);
+    },
+
+    "behind an unexpanded one it stays unexpanded, its events given or not": async ({ inbox }) => {
+      await keepAll(inbox, raw(mail(["a"])));
+      const [kept] = await keepAll(inbox, mail(["b"]));
+      assert.equal(kept?.expanded, false);
+      assert.deepEqual(await claimAll(inbox), []);
+      assert.equal((await inbox.unexpanded(10)).length, 2);
+    },
+
+    "that holds within one call too": async ({ inbox }) => {
+      const kept = await keepAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
+      assert.deepEqual(
+        kept.map(({ expanded }) => expanded),
+        [true, false, false],
+      );
+      assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);
+    },
+
+    "once all are expanded, keep expands at once again": async ({ inbox }) => {
+      const first = mail(["a"]);
+      const [kept] = await keepAll(inbox, raw(first));
+      await inbox.expand([{ id: kept?.id ?? "", events: first.events, cursor: undefined }]);
+      const [next] = await keepAll(inbox, mail(["b"]));
+      assert.equal(next?.expanded, true);
+    },
+  },
+
+  "events: Undefined: keep it unexpanded.": {
+    "a delivery without its events makes no job, and waits with its bytes": async ({ inbox }) => {
+      const given = mail(["a"], { source: "crm" });
+      const [kept] = await keepAll(inbox, raw(given));
+      assert.deepEqual({ ...kept, id: "" }, { id: "", expanded: false, duplicates: [], conflicts: [] });
+      assert.deepEqual(await claimAll(inbox), []);
+      const [waiting, ...others] = await inbox.unexpanded(10);
+      assert.deepEqual([others, waiting?.id, waiting?.cursor], [[], kept?.id, 0]);
+      assert.equal(Buffer.from(waiting?.delivery.body ?? []).equals(Buffer.from(given.delivery.body)), true);
+      assert.deepEqual({ ...waiting?.delivery, body: 0 }, { ...given.delivery, body: 0 });
+      assert.equal(inbox.stats().unexpanded, 1);
+    },
+  },
+
+  "state: `skipped` and `unhandled` have no consumer and hold no lane.": {
+    "a job of nobody is not claimed": async ({ inbox }) => {
+      const entries = [nobodys("a"), { id: "b", ...SKIPPED }];
+      await keepAll(inbox, mail(entries));
+      assert.deepEqual(await claimAll(inbox), []);
+      assert.deepEqual([inbox.stats().unhandled, inbox.stats().waiting], [1, 0]);
+    },
+  },
+
+  "lane: Undefined: nothing keeps it waiting but itself.": {
+    "jobs without a lane run side by side, and one that waits holds up no other": async (bench) => {
+      const { inbox } = bench;
+      await keepAll(inbox, mail(["a", "b"].map((id) => ({ id, lane: undefined }))));
+      const [first] = await claimAll(inbox, { max: 1 });
+      assert.ok(first !== undefined);
+      await settleAll(inbox, first, retry(bench, 5_000));
+      assert.equal((await claimAll(inbox)).length, 1);
+    },
+  },
+
+  "jobs: One event of a delivery with a job for each of its consumers.": {
+    "each consumer has a job of its own, in a lane of its own": async ({ inbox }) => {
+      const jobs = [
+        { consumer: "default", lane: "default a" },
+        { consumer: "search", lane: "search a" },
+      ];
+      await keepAll(inbox, mail([{ id: "a", jobs }]));
+      const claims = await claimAll(inbox);
+      assert.deepEqual(
+        claims.map((claim) => claim.jobs[0].consumer),
+        ["default", "search"],
+      );
+      assert.equal(new Set(claims.map((claim) => claim.jobs[0].deliveryId)).size, 1);
+    },
+  },
+};
