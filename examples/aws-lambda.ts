@@ -12,4 +12,4 @@ receiver.on("email.created", (event) => {
 
 // The function's timeout should be longer. With an SQS queue the answer need not wait: let
 // `forwardInbox((deliveries) => …)` send to it, leave `answer` out, and let another function call `receiver.handle(delivery)`.
-export const handler = lambdaReceiver(receiver, { answer: "after-handlers", deadlineMs: 20_000 });
+export const handler = lambdaReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000 });

@@ -16,5 +16,5 @@ app.http("webhooks", {
   methods: ["POST"],
   // The signature is what lets in: the service knows no key of Azure's.
   authLevel: "anonymous",
-  handler: azureReceiver(receiver, { answer: "after-handlers", deadlineMs: 20_000 }),
+  handler: azureReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000 }),
 });

@@ -13,4 +13,4 @@ receiver.on("email.created", (event) => {
 
 // With Pub/Sub the answer need not wait: let `forwardInbox((deliveries) => …)` publish, leave `answer` out, and let another
 // function call `receiver.handle(delivery)`.
-http("webhooks", gcpReceiver(receiver, { answer: "after-handlers", deadlineMs: 20_000 }));
+http("webhooks", gcpReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000 }));

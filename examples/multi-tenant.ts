@@ -12,7 +12,7 @@ const secrets = new Map([
 ]);
 
 const receiver = createReceiver({
-  // May be asynchronous, and look into a database: what it finds is kept for a minute.
+  // May be asynchronous, and look into a database: what it finds is stored for a minute.
   secret: ({ source = "" }) => secrets.get(source),
   inbox: memoryInbox(),
 });

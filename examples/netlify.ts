@@ -11,6 +11,6 @@ receiver.on("email.created", (event) => {
 
 // Netlify ends a function after 10 s or more. With a queue the answer need not wait: let `forwardInbox((deliveries) => …)`
 // send to it, leave `answer` out, and let a background function call `receiver.handle(delivery)`.
-export default fetchReceiver(receiver, { answer: "after-handlers", deadlineMs: 8_000 });
+export default fetchReceiver(receiver, { answer: "after-handlers", timeoutMs: 8_000 });
 
 export const config = { path: "/webhooks" };

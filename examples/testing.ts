@@ -19,7 +19,7 @@ const ctx = fakeContext();
 await onEmail(sample("email.updated", { accountId: 99 }), ctx);
 deepEqual(ctx.unsubscribed, ["the account is closed"]);
 
-// Through the receiver: signed, verified, kept, handled, and tried again for hours that pass at once.
+// Through the receiver: signed, verified, stored, handled, and tried again for hours that pass at once.
 const secret = process.env["SIGNING_SECRET"] ?? "any";
 const clock = testClock();
 const receiver = createReceiver({ secret, inbox: memoryInbox(), clock, log: false }).on("email", onEmail);

@@ -11,4 +11,4 @@ receiver.on("email.created", (event) => {
 
 // The function's maxDuration should be longer. With a queue the answer need not wait: let `forwardInbox((deliveries) => …)`
 // send to it, leave `answer` out, and let the queue's consumer call `receiver.handle(delivery)`.
-export const POST = fetchReceiver(receiver, { answer: "after-handlers", deadlineMs: 8_000 });
+export const POST = fetchReceiver(receiver, { answer: "after-handlers", timeoutMs: 8_000 });

@@ -10,8 +10,24 @@ export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/body-errors.ts"
 export type { Claim, Claimed, ClaimedJob, ClaimLimits, JobError, JobOutcome, Settlement } from "./inbox/port/claims.ts";
 export type { InboxJobs, JobQuery, JobSelection, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
 export type { InboxDisk, InboxStats, Readiness } from "./inbox/port/inbox-stats.ts";
-export type { Expanded, Expansion, Kept, NewDelivery, NewEvent, NewJob, Unexpanded } from "./inbox/port/storing.ts";
-export type { Capabilities, Inbox, InboxHost, Keeps, Worker, WorkingInbox, WritingInbox } from "./inbox/port/inbox.ts";
+export type {
+  Expanded,
+  Expansion,
+  StoreResult,
+  NewDelivery,
+  NewEvent,
+  NewJob,
+  Unexpanded,
+} from "./inbox/port/storing.ts";
+export type {
+  Capabilities,
+  Inbox,
+  InboxHost,
+  StorageKind,
+  Worker,
+  WorkingInbox,
+  WritingInbox,
+} from "./inbox/port/inbox.ts";
 export type { Tombstone, Tombstones } from "./inbox/port/tombstones.ts";
 export type { ErroredSubscription, Subscriptions } from "./inbox/port/subscriptions.ts";
 export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";

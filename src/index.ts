@@ -4,7 +4,7 @@ export { forwardInbox } from "./inbox/forward.ts";
 export { memoryInbox, type MemoryInboxOptions } from "./inbox/memory/memory-inbox.ts";
 export type { Closed, Health, Receiver, Stats } from "./receiver/receiver-types.ts";
 export type { ReceiverOptions } from "./receiver/options.ts";
-export type { Inbox, Keeps } from "./inbox/port/inbox.ts";
+export type { Inbox, StorageKind } from "./inbox/port/inbox.ts";
 export type { Secret } from "./protocol/secrets.ts";
 export type { SecretRequest, SecretSource } from "./ingest/secret-lookup.ts";
 export type { Logger } from "./logger.ts";

@@ -18,7 +18,7 @@ export interface JobMoment {
 /** What `receiver.observe` takes: any of these. */
 export type Observer = {
   /** Durable, before the answer. */
-  readonly kept?: (e: { readonly delivery: Pick<StoredDelivery, "id" | "source" | "receivedAt"> }) => void;
+  readonly stored?: (e: { readonly delivery: Pick<StoredDelivery, "id" | "source" | "receivedAt"> }) => void;
   /** Not acknowledged. */
   readonly refused?: (e: { readonly status: number; readonly code: string }) => void;
 } & {
@@ -31,7 +31,7 @@ export type Observer = {
 type Moments = { [E in keyof Observer]-?: Parameters<NonNullable<Observer[E]>>[0] };
 
 const MOMENTS: Readonly<Record<keyof Observer, true>> = {
-  kept: true,
+  stored: true,
   refused: true,
   started: true,
   succeeded: true,

@@ -2,7 +2,7 @@
 export interface Counters {
   answered: Record<number, number>;
   refused: Record<string, number>;
-  kept: number;
+  stored: number;
   duplicates: number;
   conflicts: number;
   succeeded: number;
@@ -17,7 +17,7 @@ export function createCounters(): Counters {
   return {
     answered: {},
     refused: {},
-    kept: 0,
+    stored: 0,
     duplicates: 0,
     conflicts: 0,
     succeeded: 0,

@@ -1,4 +1,4 @@
-/** An error's message may be a page of somebody's answer: this much is kept. */
+/** An error's message may be a page of somebody's answer: this much is stored. */
 const MAX_CHARACTERS = 2_000;
 
 /**

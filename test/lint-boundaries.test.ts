@@ -78,7 +78,7 @@ describe("the table of import boundaries", () => {
     ["src/cli/main.ts", "../../adapters/http/node.ts"],
     ["src/cli/main.ts", "../index.ts"],
     ["examples/tour.ts", "hookline/node"],
-    ["test/flow/kept.test.ts", "../../src/inbox/memory/memory-inbox.ts"],
+    ["test/flow/stored.test.ts", "../../src/inbox/memory/memory-inbox.ts"],
   ])("%s may import %s", (file, specifier) => {
     expect(whyNot(file, specifier)).toBeUndefined();
   });

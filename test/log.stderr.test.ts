@@ -26,9 +26,9 @@ test("a log goes on when there is room again, from where it stopped, without wha
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as { line?: number; msg: string });
-  const kept = lines.slice(0, -1);
-  expect(kept.map(({ line }) => line)).toEqual(kept.map((_, index) => index));
-  expect(kept.length).toBeGreaterThan(800);
-  expect(kept.length).toBeLessThan(1_049);
+  const stored = lines.slice(0, -1);
+  expect(stored.map(({ line }) => line)).toEqual(stored.map((_, index) => index));
+  expect(stored.length).toBeGreaterThan(800);
+  expect(stored.length).toBeLessThan(1_049);
   expect(lines.at(-1)?.msg).toBe("at the end");
 });

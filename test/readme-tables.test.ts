@@ -27,11 +27,11 @@ describe("the README's tables say what the code does:", () => {
 
   it("defaults that the code has", () => {
     const resolved = resolveOptions({ secret: "s", inbox: memoryInbox() });
-    const { limits, gateDeadlineMs, maxUnsubscribesPerHour, ...rest } = resolved;
+    const { limits, gateTimeoutMs, maxUnsubscribesPerHour, ...rest } = resolved;
     const values: Record<string, unknown> = {
       ...rest,
       ...limits,
-      "gate.deadlineMs": gateDeadlineMs,
+      "gate.timeoutMs": gateTimeoutMs,
       "gate.maxUnsubscribesPerHour": maxUnsubscribesPerHour,
     };
     for (const { name, default: byDefault = "" } of options()) {

@@ -34,7 +34,7 @@ describe("a crowd of strangers does not keep the service out:", () => {
     // Each had its answer at once, and none holds its connection for as long as it likes.
     await Promise.all(wires.map(({ closed }) => closed));
     expect(new Set(wires.map((wire) => wire.text().slice(0, 13)))).toEqual(new Set(["HTTP/1.1 401 "]));
-    expect(own.receiver.stats()).toMatchObject({ kept: 5, answered: { 200: 5, 401: 1_000 } });
+    expect(own.receiver.stats()).toMatchObject({ stored: 5, answered: { 200: 5, 401: 1_000 } });
   });
 
   test("a thousand connections with plausible headers and slow bodies", async () => {
@@ -54,7 +54,7 @@ describe("a crowd of strangers does not keep the service out:", () => {
     await clock.advance(10_000);
     await Promise.all(wires.map(({ closed }) => closed));
     expect(new Set(wires.map((wire) => wire.text().slice(0, 13)))).toEqual(new Set(["HTTP/1.1 408 "]));
-    expect(own.receiver.stats()).toMatchObject({ kept: 5, refused: { "body-late": 1_000 } });
+    expect(own.receiver.stats()).toMatchObject({ stored: 5, refused: { "body-late": 1_000 } });
   });
 
   test("connections that fill `maxInFlightBytes` with slow bodies, which is theirs no longer than `bodyTimeoutMs`", async () => {
@@ -201,5 +201,5 @@ test("what is not signed is never acknowledged and never deletes, whatever it sa
   for (const headers of [...hints, plausible(new Date())])
     for (const target of ["/", "/?validationToken=t", "/health", "/?secret=x"])
       for (const body of ["", changes(), "{}"]) expectBare(await send(url + target, { body, headers }), 401);
-  expect(receiver.stats()).toMatchObject({ kept: 0, answered: { 401: 60 } });
+  expect(receiver.stats()).toMatchObject({ stored: 0, answered: { 401: 60 } });
 });

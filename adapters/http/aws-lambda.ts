@@ -2,7 +2,7 @@
 import {
   toAnswering,
   type AfterHandlers,
-  type Keeps,
+  type StorageKind,
   type MountOptions,
   type OutlivesFunction,
 } from "../../src/adapter.ts";
@@ -36,7 +36,7 @@ export type LambdaHandler = (event: any, context: object) => Promise<LambdaResul
  *   own the base path stands before it. Other paths are answered 404.
  * - A look-up of secrets finds `{ event, context }` as `platform`.
  * - After the answer the process freezes: nothing runs then. Give the function more time than the receiver takes to keep
- *   (`keepDeadlineMs`, 5 s; Lambda's default is 3 s). With `answer: "after-handlers"` the handlers get `deadlineMs`, or what the
+ *   (`storeTimeoutMs`, 5 s; Lambda's default is 3 s). With `answer: "after-handlers"` the handlers get `timeoutMs`, or what the
  *   invocation has left but half a second, if that is less.
  * - A REST API hands bodies over as text unless all of its media types are binary (`binaryMediaTypes`): bytes that are no UTF-8
  *   are lost then, and such a delivery is answered 500 where its declared length tells, 401 elsewhere.
@@ -44,9 +44,9 @@ export type LambdaHandler = (event: any, context: object) => Promise<LambdaResul
  *
  * @example
  * export const handler = lambdaReceiver(receiver); // with a forwardInbox, to SQS for example
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
-export function lambdaReceiver<K extends Keeps>(
+export function lambdaReceiver<K extends StorageKind>(
   receiver: Receiver<K> & OutlivesFunction<K>,
   options?: MountOptions<any>,
 ): LambdaHandler;
@@ -79,13 +79,13 @@ interface LambdaContextLike {
 /** For the answer's way back: an invocation that runs out of time has none. */
 const MARGIN_MS = 500;
 
-function inTime({ answer, deadlineMs }: AfterHandlers, context: LambdaContextLike): AfterHandlers {
+function inTime({ answer, timeoutMs }: AfterHandlers, context: LambdaContextLike): AfterHandlers {
   return {
     answer,
     // Asked when the handlers begin: what came before them has taken its time.
-    get deadlineMs() {
+    get timeoutMs() {
       const leftMs = context.getRemainingTimeInMillis?.() ?? Infinity;
-      return Math.max(1, Math.min(deadlineMs, leftMs - MARGIN_MS));
+      return Math.max(1, Math.min(timeoutMs, leftMs - MARGIN_MS));
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, type AnyMountOptions } from "./shared/mount-fetch.ts";
 import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
@@ -36,9 +36,9 @@ export type AzureHandler<Req> = (request: Req, context: object) => Promise<Azure
  *
  * @example
  * app.http("webhooks", { methods: ["POST"], authLevel: "anonymous", handler: azureReceiver(receiver) });
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
-export function azureReceiver<K extends Keeps, Req extends AzureRequestLike = AzureRequestLike>(
+export function azureReceiver<K extends StorageKind, Req extends AzureRequestLike = AzureRequestLike>(
   receiver: Receiver<K> & OutlivesFunction<K>,
   options?: MountOptions<Req>,
 ): AzureHandler<Req>;

@@ -1,4 +1,4 @@
-import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, type AnyMountOptions } from "./shared/mount-fetch.ts";
 import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
@@ -15,8 +15,8 @@ export interface FetchOptions extends MountOptions<Request> {
  * @example
  * Deno.serve(fetchReceiver(receiver, { runtime: "long-lived", path: "/webhooks" }));
  * @example
- * export default { fetch: fetchReceiver(receiver, { answer: "after-handlers", deadlineMs: 20_000 }) };
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * export default { fetch: fetchReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000 }) };
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function fetchReceiver(
   receiver: Receiver,
@@ -30,8 +30,8 @@ export function fetchReceiver(
   receiver: Receiver,
   options: FetchOptions & AfterHandlers,
 ): (request: Request) => Promise<Response>;
-/** Answers as soon as the delivery is kept, in an inbox that outlives the function. */
-export function fetchReceiver<K extends Keeps>(
+/** Answers as soon as the delivery is stored, in an inbox that outlives the function. */
+export function fetchReceiver<K extends StorageKind>(
   receiver: Receiver<K> & OutlivesFunction<K>,
   options?: FetchOptions,
 ): (request: Request) => Promise<Response>;

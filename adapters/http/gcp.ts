@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import type { ExpressRequestLike, ExpressResponseLike } from "./express.ts";
 import type { AnyMountOptions } from "./shared/mount-fetch.ts";
@@ -23,9 +23,9 @@ export type GcpHandler<Req> = (req: Req, res: ExpressResponseLike) => Promise<vo
  *
  * @example
  * http("webhooks", gcpReceiver(receiver)); // with a forwardInbox, to Pub/Sub for example
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
-export function gcpReceiver<K extends Keeps, Req extends GcpRequestLike = GcpRequestLike>(
+export function gcpReceiver<K extends StorageKind, Req extends GcpRequestLike = GcpRequestLike>(
   receiver: Receiver<K> & OutlivesFunction<K>,
   options?: MountOptions<Req>,
 ): GcpHandler<Req>;

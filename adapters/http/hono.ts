@@ -1,4 +1,4 @@
-import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, handOver, type AnyMountOptions } from "./shared/mount-fetch.ts";
 import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
@@ -15,7 +15,7 @@ export interface HonoContextLike {
   env: unknown;
   /** Throws where the runtime gives none. */
   executionCtx: {
-    /** Keeps the function while work goes on after the answer. */
+    /** StorageKind the function while work goes on after the answer. */
     waitUntil(work: Promise<unknown>): void;
   };
 }
@@ -31,8 +31,8 @@ export type HonoHandler = (c: HonoContextLike, next: () => Promise<void>) => Pro
  * @example
  * app.all("/webhooks", honoReceiver(receiver, { runtime: "long-lived" })); // a server of your own
  * @example
- * app.all("/webhooks", honoReceiver(receiver, { answer: "after-handlers", deadlineMs: 20_000 })); // a function
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * app.all("/webhooks", honoReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000 })); // a function
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function honoReceiver(
   receiver: Receiver,
@@ -43,8 +43,8 @@ export function honoReceiver(
 ): HonoHandler;
 /** Answers when the handlers are done. */
 export function honoReceiver(receiver: Receiver, options: MountOptions<HonoContextLike> & AfterHandlers): HonoHandler;
-/** Answers as soon as the delivery is kept, in an inbox that outlives the function. */
-export function honoReceiver<K extends Keeps>(
+/** Answers as soon as the delivery is stored, in an inbox that outlives the function. */
+export function honoReceiver<K extends StorageKind>(
   receiver: Receiver<K> & OutlivesFunction<K>,
   options?: MountOptions<HonoContextLike>,
 ): HonoHandler;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { fetchReceiver } from "./fetch.ts";
 import type { AnyMountOptions } from "./shared/mount-fetch.ts";
@@ -34,7 +34,7 @@ export type NextPagesHandler<Req = NextApiRequestLike> = (req: Req, res: NextApi
  * @example
  * import { after } from "next/server"; // on a function platform, with an inbox that outlives it
  * export const POST = nextReceiver(receiver, { waitUntil: after });
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export const nextReceiver: typeof fetchReceiver = fetchReceiver;
 
@@ -45,7 +45,7 @@ export const nextReceiver: typeof fetchReceiver = fetchReceiver;
  * @example
  * export const config = { api: { bodyParser: false } };
  * export default nextPagesReceiver(receiver, { runtime: "long-lived" }); // `next start` on a server of your own
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function nextPagesReceiver<Req extends NextApiRequestLike = NextApiRequestLike>(
   receiver: Receiver,
@@ -59,8 +59,8 @@ export function nextPagesReceiver<Req extends NextApiRequestLike = NextApiReques
   receiver: Receiver,
   options: MountOptions<Req> & AfterHandlers,
 ): NextPagesHandler<Req>;
-/** Answers as soon as the delivery is kept, in an inbox that outlives the function. */
-export function nextPagesReceiver<K extends Keeps, Req extends NextApiRequestLike = NextApiRequestLike>(
+/** Answers as soon as the delivery is stored, in an inbox that outlives the function. */
+export function nextPagesReceiver<K extends StorageKind, Req extends NextApiRequestLike = NextApiRequestLike>(
   receiver: Receiver<K> & OutlivesFunction<K>,
   options?: MountOptions<Req>,
 ): NextPagesHandler<Req>;

@@ -1,12 +1,12 @@
 // oxlint-disable typescript/no-explicit-any -- each Worker has an `env` of its own, and Cloudflare's types say `any` of what is waited for
-import type { AfterHandlers, Keeps, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, handOver, type AnyMountOptions } from "./shared/mount-fetch.ts";
 import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
 
 /** What is used of a Worker's execution context. */
 export interface WorkersContextLike {
-  /** Keeps the Worker while work goes on after the answer. */
+  /** StorageKind the Worker while work goes on after the answer. */
   waitUntil(work: Promise<any>): void;
 }
 
@@ -19,11 +19,11 @@ export type WorkersHandler = (request: Request, env: any, ctx: WorkersContextLik
  *
  * @example
  * export default { fetch: workersReceiver(receiver) };
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function workersReceiver(receiver: Receiver, options: MountOptions<Request> & AfterHandlers): WorkersHandler;
-/** Answers as soon as the delivery is kept, in an inbox that outlives the Worker. */
-export function workersReceiver<K extends Keeps>(
+/** Answers as soon as the delivery is stored, in an inbox that outlives the Worker. */
+export function workersReceiver<K extends StorageKind>(
   receiver: Receiver<K> & OutlivesFunction<K>,
   options?: MountOptions<Request>,
 ): WorkersHandler;

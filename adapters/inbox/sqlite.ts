@@ -9,14 +9,14 @@ export interface SqliteInboxOptions {
   keepDoneDays?: number | undefined;
   /** Jobs that nobody handles. Dead ones have no limit. @default 7 */
   keepUnhandledDays?: number | undefined;
-  /** With less room on the disk deliveries get 503, and what is kept is still handled. @default 256 MiB */
+  /** With less room on the disk deliveries get 503, and what is stored is still handled. @default 256 MiB */
   minFreeDiskBytes?: number | undefined;
   /** Waiting in memory, some 600 B each; more wait on disk. @default 500_000 */
   maxJobs?: number | undefined;
 }
 
 /**
- * Keeps deliveries in an SQLite file: what is acknowledged survives a crash and a power cut. Any number of processes receive into one file;
+ * StorageKind deliveries in an SQLite file: what is acknowledged survives a crash and a power cut. Any number of processes receive into one file;
  * one of them works, and another takes over within a second when it dies. Opens the file at `start()` or at the first delivery.
  * @param file on a local disk; files of the same name with an ending lie beside it
  * @throws UsageError `option-invalid`

@@ -59,7 +59,7 @@ export function createApp({ file, secret }: AppOptions, say: Say, observer: Obse
   receiver.on("booking", (event) => say(event, `${event.eventId}, by page ${event.bookingId}`));
   receiver.on("lifecycle.error", (event) => say(event, event.error));
   receiver.on("lifecycle.active", (event) => say(event, "it works again"));
-  receiver.on("unknown", (event) => say(event, `kept: ${event.reason} not known`));
+  receiver.on("unknown", (event) => say(event, `stored: ${event.reason} not known`));
 
   const app = express();
   app.post("/webhooks", expressReceiver(receiver)); // above any body parser: the signature is over the raw bytes

@@ -29,8 +29,8 @@ async function handshake({ service, narrator }: Stage): Promise<void> {
 async function oneOfEachKind(stage: Stage): Promise<void> {
   stage.narrator.part(
     "One of each kind",
-    "A delivery is kept and answered 200 at once. Then its handler runs, found by the event's",
-    "name. What nobody has heard of yet is kept as well: its name is unknown.",
+    "A delivery is stored and answered 200 at once. Then its handler runs, found by the event's",
+    "name. What nobody has heard of yet is stored as well: its name is unknown.",
   );
   const deliveries = [
     wire.change(wire.EMAIL, "created", "m-1"),

@@ -7,13 +7,13 @@ const LIMIT_MS = 5_000;
 /**
  * Ends a receiver that has a server of its own, in the order that loses nothing: no more requests, no more events, close.
  *
- * @returns false when events were acknowledged and not handled in time: where they are kept on a disk, only those that were begun count
+ * @returns false when events were acknowledged and not handled in time: where they are stored on a disk, only those that were begun count
  */
 export async function drain(server: Listening, receiver: Receiver): Promise<boolean> {
   await within(LIMIT_MS, server.close());
   server.cut();
-  if (receiver.keeps !== "memory") {
-    // What waits is kept. The signals of handlers would come 5 s before the end: here each has all of the time.
+  if (receiver.storage !== "memory") {
+    // What waits is stored. The signals of handlers would come 5 s before the end: here each has all of the time.
     const { stuck } = await receiver.close({ drainMs: LIMIT_MS });
     return stuck === 0;
   }

@@ -83,9 +83,9 @@ function assertAdmin(adminPort: number | undefined, adminHost: string | undefine
 
 function endedTooEarly(file: string | undefined, log: Logger, io: Pick<Io, "exit">): ExitCode {
   if (file === undefined)
-    log.error({}, "the reader did not take all lines in time: events that were kept in memory are lost");
+    log.error({}, "the reader did not take all lines in time: events that were stored in memory are lost");
   else
-    log.error({ file }, "the reader did not take all lines in time: they are kept, and come again at the next start");
+    log.error({ file }, "the reader did not take all lines in time: they are stored, and come again at the next start");
   // A line that is not taken would hold the process.
   io.exit(EXIT.failed);
   return EXIT.failed;

@@ -29,7 +29,7 @@ export interface Context {
    * grown set a new one. A replay has a new one.
    */
   readonly idempotencyKey: string;
-  /** Reads the kept bytes when asked. */
+  /** Reads the stored bytes when asked. */
   delivery(): Promise<StoredDelivery>;
   /** The receiver's logger; each line carries the job's id. */
   readonly log: Logger;
@@ -37,7 +37,7 @@ export interface Context {
   readonly state: ContextState;
   /**
    * Writes the tombstone at once; it stays even if the handler throws afterwards.
-   * @param reason of which 1,000 characters are kept
+   * @param reason of which 1,000 characters are stored
    * @throws UsageError `option-invalid` for a reason that is no text
    * @throws HooklineError `brake-empty` when too many subscriptions were unsubscribed within the hour
    * @throws UsageError `no-tombstones` on an inbox without them

@@ -3,7 +3,7 @@ import { eventsOf, parseDocument, type Document } from "../protocol/envelope.ts"
 import type { SingleEvent } from "../protocol/events.ts";
 import { unknownEvent } from "../protocol/frozen.ts";
 
-/** The event of a job: as the inbox held it, or read back from the kept bytes. */
+/** The event of a job: as the inbox held it, or read back from the stored bytes. */
 export function eventAt({ event, delivery, entry }: Pick<ClaimedJob, "event" | "delivery" | "entry">): SingleEvent {
   return event ?? eventIn(documentIn(delivery.body), entry);
 }

@@ -26,7 +26,7 @@ export interface Dispatcher {
   fallBehind(): void;
   /** Claims that ended without this process settling them. */
   lost(claims: readonly Claim[]): void;
-  /** From the end of the sweep to `end` or `stop`: what comes before is kept unexpanded, because what waited longer goes first. */
+  /** From the end of the sweep to `end` or `stop`: what comes before is stored unexpanded, because what waited longer goes first. */
   expanding(): boolean;
   /** Nothing due and nothing running. */
   idle(): Promise<void>;

@@ -11,7 +11,7 @@ const PAGE = { least: 100, most: EXPAND_AT_ONCE };
 /** Of bodies that are parsed before the loop gets a turn, so that it never stops for long. */
 const TURN_BYTES = 64 * 1024;
 
-/** What was kept before this process could expand it. */
+/** What was stored before this process could expand it. */
 export interface Backlog {
   /** Gives unhandled jobs to those who handle them now: before anything newer is expanded. */
   reopen(stopped: Stopped): Promise<void>;

@@ -90,7 +90,7 @@ export function createNews({
           if (state === "unhandled") unhandled(event);
         }
       }
-      // What they are told of is kept: it must not be answered 503 for one that throws.
+      // What they are told of is stored: it must not be answered 503 for one that throws.
       for (const listener of listeners)
         observers.call("expanded", () => listener({ id, delivery }, madeOf(events, seen, { id, delivery })));
     },

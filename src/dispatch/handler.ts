@@ -17,7 +17,7 @@ export interface HandlerOptions<E> {
   /** What may not overlap. @default "record"; "resource" for `.changes` */
   lane?: LaneOption<E> | undefined;
   /** Merge waiting changes of one record into one call. @default true */
-  coalesce?: boolean | undefined;
+  merge?: boolean | undefined;
   /** Most attempts that fail. @default no limit but `retryForMs` */
   attempts?: number | undefined;
   /** How long after its first attempt a job is retried, milliseconds. @default 86_400_000 */

@@ -15,7 +15,7 @@ export interface Registration {
   readonly consumer: string;
   readonly handler: Handler;
   readonly lane: LaneOption<AnyEvent>;
-  readonly coalesce: boolean;
+  readonly merge: boolean;
   /** It takes all that waits for a resource in one call. */
   readonly batches: boolean;
   readonly limits: RunLimits;
@@ -111,8 +111,8 @@ function toRegistration(
 ): Registration {
   const where = `on("${names.join('", "')}")`;
   assertOptions(where, options, ALLOWED);
-  const { consumer = "default", lane = batches ? "resource" : "record", coalesce = true } = options;
-  assertBoolean(`${where}'s \`coalesce\``, coalesce);
+  const { consumer = "default", lane = batches ? "resource" : "record", merge = true } = options;
+  assertBoolean(`${where}'s \`merge\``, merge);
   if (typeof lane !== "function" && !LANES.includes(lane)) {
     throw invalid(names, `got lane "${String(lane)}", expected ${LANES.join(", ")} or a function of the event.`);
   }
@@ -128,7 +128,7 @@ function toRegistration(
     consumer,
     handler,
     lane: lane as LaneOption<AnyEvent>,
-    coalesce,
+    merge,
     batches,
     limits: assertLimits(limits, where),
   };
@@ -144,7 +144,7 @@ interface Registering {
 const ALLOWED: Readonly<Record<keyof HandlerOptions<never>, true>> = {
   consumer: true,
   lane: true,
-  coalesce: true,
+  merge: true,
   attempts: true,
   retryForMs: true,
   timeoutMs: true,

@@ -6,7 +6,7 @@ import { mergeEvents } from "./merge.ts";
 
 /**
  * What a job may not overlap with: jobs of one consumer with the same lane run one at a time, in order. Made when the job is
- * made, and kept with it. Two lanes that happen to have one text only wait for each other.
+ * made, and stored with it. Two lanes that happen to have one text only wait for each other.
  */
 export function laneOf(
   event: SingleEvent,
@@ -62,11 +62,11 @@ function recordOf(event: SingleEvent): string {
  */
 export function mergeKeyOf(
   event: SingleEvent,
-  { key, coalesce, batches }: Pick<Registration, "key" | "coalesce" | "batches">,
+  { key, merge, batches }: Pick<Registration, "key" | "merge" | "batches">,
   source: string | undefined,
 ): string | undefined {
   const isChange = "changeType" in event;
-  if (!coalesce || !(isChange || (batches && event.type.endsWith(".signal")))) return undefined;
+  if (!merge || !(isChange || (batches && event.type.endsWith(".signal")))) return undefined;
   const { accountId, resource } = event as Envelope;
   return batches
     ? textOf(key, source ?? "", accountId, resource)

@@ -68,7 +68,7 @@ export function isLastAttempt(
   return job.attempt >= attempts || now - job.firstAttemptAt >= retryForMs;
 }
 
-/** What is kept of whatever was thrown. */
+/** What is stored of whatever was thrown. */
 export function toJobError(error: unknown, now: number): JobError {
   return { ...describeThrown(error), at: now };
 }

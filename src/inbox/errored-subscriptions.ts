@@ -31,7 +31,7 @@ export function noticeOf(event: SingleEvent): LifecycleNotice | undefined {
   return { subscription, accountId, resource: cut(resource), error };
 }
 
-/** @param most kept; beyond it those that work are forgotten first, then the oldest */
+/** @param most stored; beyond it those that work are forgotten first, then the oldest */
 export function createErroredSubscriptions(most = MOST): ErroredSubscriptions {
   /** By source, subscription and resource. Those that work again stay for a while: a late `error` is older than their `active`. */
   const known = new Map<string, ErroredSubscription & { readonly sentAt: number; readonly errored: boolean }>();

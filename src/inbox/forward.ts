@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { assertOptions } from "../assert-options.ts";
 import { StorageError, UsageError } from "../errors.ts";
 import { toStored, type StoredDelivery } from "./port/delivery.ts";
-import type { Inbox, Keeps, WritingInbox } from "./port/inbox.ts";
+import type { Inbox, StorageKind, WritingInbox } from "./port/inbox.ts";
 import type { Tombstones } from "./port/tombstones.ts";
 
 /**
- * Keeps nothing itself: hands deliveries to a queue that the user has. When `store` resolves they are kept and answered 200; when
+ * StorageKind nothing itself: hands deliveries to a queue that the user has. When `store` resolves they are stored and answered 200; when
  * it rejects, all of that call are answered 503 and come again. `receiver.handle` is for that queue's consumer.
  *
  * @param store gets what came in one turn of the loop, at most 500 deliveries or 4 MiB
@@ -14,20 +14,20 @@ import type { Tombstones } from "./port/tombstones.ts";
  * @example
  * const inbox = forwardInbox(async (deliveries) => { await queue.addBulk(deliveries.map((data) => ({ name: "hook", data }))); });
  */
-export function forwardInbox<K extends Keeps = "network">(
+export function forwardInbox<K extends StorageKind = "network">(
   store: (deliveries: readonly StoredDelivery[]) => Promise<void>,
-  options: { keeps?: K | undefined } = {},
+  options: { storage?: K | undefined } = {},
 ): Inbox<K> {
   if (typeof store !== "function")
     throw new UsageError(
       "option-invalid",
       `forwardInbox got ${typeof store}, expected a function that stores deliveries.`,
     );
-  assertOptions("forwardInbox", options, { keeps: true });
+  assertOptions("forwardInbox", options, { storage: true });
   const inbox: WritingInbox<K> = {
-    keeps: options.keeps ?? ("network" as K),
+    storage: options.storage ?? ("network" as K),
     open: async () => {},
-    keep: async (deliveries) => {
+    store: async (deliveries) => {
       const stored = deliveries.map(({ delivery }) => toStored(randomUUID(), delivery));
       try {
         await store(stored);

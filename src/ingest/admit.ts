@@ -6,7 +6,7 @@ import { Refused, type Admitted, type Verified } from "./steps.ts";
 
 type Parts = Pick<
   ReceivingParts,
-  "closing" | "opened" | "tombstones" | "gate" | "gateDeadlineMs" | "brake" | "clock" | "log"
+  "closing" | "opened" | "tombstones" | "gate" | "gateTimeoutMs" | "brake" | "clock" | "log"
 >;
 
 /** Rows 11 and 12 of the table of answers: whether the receiver takes deliveries, and wants this one. */
@@ -24,6 +24,6 @@ export async function admit(verified: Verified, parts: Parts): Promise<Admitted 
   const tombstone = parts.tombstones.find(envelope.subscription, delivery.source);
   if (tombstone !== undefined) return new Decision(tombstone, tombstone.reason);
   const decided = await askGate(envelope, delivery.source, parts);
-  if (decided === undefined && parts.closing()) return new Refused("closing"); // meanwhile: nothing is kept any more
+  if (decided === undefined && parts.closing()) return new Refused("closing"); // meanwhile: nothing is stored any more
   return decided ?? ({ delivery, document } as Admitted);
 }

@@ -18,7 +18,7 @@ export interface HandlingParts {
 export type HandleFirst = (admitted: Admitted, options: AfterHandlers) => Promise<Refused | undefined>;
 
 export function createHandleFirst({ handle, intake, clock }: HandlingParts): HandleFirst {
-  return async ({ delivery }, { deadlineMs }) => {
+  return async ({ delivery }, { timeoutMs }) => {
     const { byteLength } = delivery.body;
     try {
       intake.take(byteLength);
@@ -28,10 +28,10 @@ export function createHandleFirst({ handle, intake, clock }: HandlingParts): Han
     const controller = new AbortController();
     return new Promise((resolve) => {
       const timer = clock.setTimer(() => {
-        const late = new HooklineError("handlers-late", `The handlers took longer than ${deadlineMs} ms.`);
+        const late = new HooklineError("handlers-late", `The handlers took longer than ${timeoutMs} ms.`);
         resolve(new Refused("handlers-late", late));
         controller.abort(late);
-      }, deadlineMs);
+      }, timeoutMs);
       handle({ ...delivery, id: randomUUID() }, controller.signal)
         .then(
           () => resolve(undefined),

@@ -13,7 +13,7 @@ export function bodyCutOff(cause?: unknown): BodyError {
 }
 
 /**
- * A parser read the stream and kept no bytes: 500, because the signature is over the bytes.
+ * A parser read the stream and stored no bytes: 500, because the signature is over the bytes.
  * @param fix what to change in this framework, in one sentence with the code to write
  */
 export function bodyConsumed(fix: string): BodyError {

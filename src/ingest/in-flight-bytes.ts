@@ -1,7 +1,7 @@
 import { BodyError } from "../errors.ts";
 import { ordinaryBytes } from "../ordinary-bytes.ts";
 
-/** Bodies being read, and those that wait to be kept, all requests together. */
+/** Bodies being read, and those that wait to be stored, all requests together. */
 export interface Intake {
   /** Takes room for bytes that arrived. @throws BodyError `intake-full` */
   take(bytes: number): void;

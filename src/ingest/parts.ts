@@ -5,7 +5,7 @@ import type { ResolvedScheme } from "../protocol/signature-scheme.ts";
 import type { Brake } from "./unsubscribe-rate-limit.ts";
 import type { Gate } from "./unsubscribe-gate.ts";
 import type { Intake } from "./in-flight-bytes.ts";
-import type { Keeper } from "./store.ts";
+import type { DeliveryStore } from "./store.ts";
 import type { Reporter } from "./reporter.ts";
 import type { SecretLookup } from "./secret-lookup.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
@@ -28,9 +28,9 @@ export interface ReceivingParts {
   readonly opened: () => Promise<void>;
   readonly tombstones: Tombstones;
   readonly gate: () => Gate | undefined;
-  readonly gateDeadlineMs: number;
+  readonly gateTimeoutMs: number;
   readonly brake: Brake;
-  readonly keeper: Keeper;
+  readonly keeper: DeliveryStore;
   readonly handleFirst: HandleFirst;
   /** A delivery is to be handled after its answer. */
   readonly keeping: () => void;

@@ -1,4 +1,4 @@
-import type { Kept } from "../inbox/port/storing.ts";
+import type { StoreResult } from "../inbox/port/storing.ts";
 import { isGoodToken, tokenOf } from "../protocol/handshake.ts";
 import { admit } from "./admit.ts";
 import type { AfterHandlers } from "./answer-option.ts";
@@ -7,7 +7,7 @@ import { Decision } from "./unsubscribe-decision.ts";
 import type { ReceivingParts } from "./parts.ts";
 import type { RawRequest, Reply } from "./types.ts";
 import { read } from "./read-body.ts";
-import { replyKept, replyRefused, replyToken, replyUnwanted } from "./reply.ts";
+import { replyStored, replyRefused, replyToken, replyUnwanted } from "./reply.ts";
 import { Refused, type Admitted } from "./steps.ts";
 import { verify } from "./verify-signature.ts";
 
@@ -52,10 +52,10 @@ async function decide(
     return replyUnwanted(admitted);
   }
   const safe = await (answering === undefined ? keep(admitted, parts) : parts.handleFirst(admitted, answering));
-  return safe instanceof Refused ? safe : replyKept(token);
+  return safe instanceof Refused ? safe : replyStored(token);
 }
 
-function keep(admitted: Admitted, { keeper, keeping }: ReceivingParts): Promise<Kept | Refused> {
+function keep(admitted: Admitted, { keeper, keeping }: ReceivingParts): Promise<StoreResult | Refused> {
   keeping();
-  return keeper.keep(admitted);
+  return keeper.store(admitted);
 }

@@ -16,8 +16,8 @@ const TOKEN_HEADERS: Reply["headers"] = Object.freeze({
   "X-Content-Type-Options": "nosniff",
 });
 
-/** Row 14 of the table of answers. A good token beside a kept body is answered with the token. */
-export function replyKept(token: string | undefined): Reply {
+/** Row 14 of the table of answers. A good token beside a stored body is answered with the token. */
+export function replyStored(token: string | undefined): Reply {
   return isGoodToken(token) ? replyToken(token) : KEPT;
 }
 

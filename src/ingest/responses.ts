@@ -57,7 +57,7 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
   "intake-full": {
     status: 503,
     level: "error",
-    message: "Bodies being read, or waiting to be kept, hold `maxInFlightBytes`.",
+    message: "Bodies being read, or waiting to be stored, hold `maxInFlightBytes`.",
     fix: "Raise `maxInFlightBytes`, or look for a client that floods or a disk that is slow.",
   },
   "body-late": {
@@ -93,8 +93,8 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
   "secret-lookup-late": {
     status: 503,
     level: "error",
-    message: "The look-up of the secret took longer than `secretDeadlineMs`.",
-    fix: "Make it faster, or raise `secretDeadlineMs`.",
+    message: "The look-up of the secret took longer than `secretTimeoutMs`.",
+    fix: "Make it faster, or raise `secretTimeoutMs`.",
   },
   "secret-unknown": {
     status: 401,
@@ -123,7 +123,7 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
   "storage-late": {
     status: 503,
     level: "error",
-    message: "The inbox took longer than `keepDeadlineMs`.",
+    message: "The inbox took longer than `storeTimeoutMs`.",
     fix: "Look at the disk or the queue behind the inbox.",
   },
   "inbox-full": {
@@ -141,8 +141,8 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
   "handlers-late": {
     status: 503,
     level: "error",
-    message: "The handlers took longer than `deadlineMs`.",
-    fix: "Make them faster, or raise `deadlineMs` as far as the platform allows.",
+    message: "The handlers took longer than `timeoutMs`.",
+    fix: "Make them faster, or raise `timeoutMs` as far as the platform allows.",
   },
   internal: {
     status: 503,

@@ -22,7 +22,7 @@ export interface SecretRequest {
 
 /**
  * One signing secret, several while they are being changed, or a look-up for several applications on one server. What a look-up
- * finds is kept for 60 s per `source` of the mount, that it finds nothing for 2 s, and requests of one source share it while it is
+ * finds is stored for 60 s per `source` of the mount, that it finds nothing for 2 s, and requests of one source share it while it is
  * under way; on a mount without a source it is asked for every request.
  */
 export type SecretSource =
@@ -49,7 +49,7 @@ const MOST_WITH_LATE = 2_000;
 
 interface LookupParts {
   readonly clock: Clock;
-  readonly deadlineMs: number;
+  readonly timeoutMs: number;
   /** A request may not wait for what another one began. */
   readonly apart: boolean;
 }
@@ -91,9 +91,9 @@ function asUsage(cause: unknown): unknown {
 type Find = Extract<SecretSource, (request: SecretRequest) => unknown>;
 type Found = readonly Key[] | Refused;
 
-function lookedUp(find: Find, { clock, deadlineMs, apart }: LookupParts): SecretLookup {
+function lookedUp(find: Find, { clock, timeoutMs, apart }: LookupParts): SecretLookup {
   const cache = createSecretCache(clock);
-  const flights = createSingleFlight<Found>(deadlineMs, clock);
+  const flights = createSingleFlight<Found>(timeoutMs, clock);
 
   /** A late one still fills the cache: the redelivery finds it there. */
   async function lookUp(source: string, request: SecretRequest): Promise<Found> {
@@ -120,7 +120,7 @@ function lookedUp(find: Find, { clock, deadlineMs, apart }: LookupParts): Secret
       const begun = begin(source, request);
       return begun instanceof Refused
         ? begun
-        : within(deadlineMs, begun, { clock, late: new Refused("secret-lookup-late") });
+        : within(timeoutMs, begun, { clock, late: new Refused("secret-lookup-late") });
     },
     assert() {},
   };

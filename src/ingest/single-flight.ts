@@ -18,14 +18,14 @@ export interface SingleFlight<T> {
 /** After that nobody counts on its end, or work that never ends would be counted for ever. */
 const GIVEN_UP_MS = 60_000;
 
-/** @param deadlineMs work that takes longer is joined no more: what hangs must not hold up all that comes after it */
-export function createSingleFlight<T>(deadlineMs: number, clock: Clock): SingleFlight<T> {
+/** @param timeoutMs work that takes longer is joined no more: what hangs must not hold up all that comes after it */
+export function createSingleFlight<T>(timeoutMs: number, clock: Clock): SingleFlight<T> {
   const flights = new Map<string, Promise<T>>();
   const late = new Set<Promise<T>>();
 
   async function watch(key: string, flight: Promise<T>): Promise<void> {
     const ended = await within(
-      deadlineMs,
+      timeoutMs,
       flight.then(() => true),
       { clock, late: false },
     );

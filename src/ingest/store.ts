@@ -1,5 +1,5 @@
 import { createBatcher } from "../inbox/batcher.ts";
-import type { Kept, NewEvent } from "../inbox/port/storing.ts";
+import type { StoreResult, NewEvent } from "../inbox/port/storing.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
 import { StorageError } from "../errors.ts";
 import { isError } from "../thrown.ts";
@@ -9,42 +9,42 @@ import { createOneByOne } from "./unbatched.ts";
 import { REFUSALS, type RefusalCode } from "./responses.ts";
 import { Refused, type Admitted } from "./steps.ts";
 
-/** Keeps deliveries, those of one turn of the loop in one commit. */
-export interface Keeper {
+/** StorageKind deliveries, those of one turn of the loop in one commit. */
+export interface DeliveryStore {
   /** Row 13 of the table of answers: resolves when it is durable, or with why that is not certain. */
-  keep(admitted: Admitted): Promise<Kept | Refused>;
+  store(admitted: Admitted): Promise<StoreResult | Refused>;
   /** Resolves when all that came has its answer. */
   drained(): Promise<void>;
 }
 
-export interface KeeperOptions {
+export interface DeliveryStoreOptions {
   readonly inbox: WritingInbox;
   /** Where the disk is slow, what waits for it is bounded as well. */
   readonly intake: Intake;
-  readonly deadlineMs: number;
+  readonly timeoutMs: number;
   readonly clock: Clock;
   /**
    * The events of the deliveries of one commit, where this process works: undefined for those that are to be expanded later.
    */
   readonly expand: (batch: readonly Admitted[]) => readonly (readonly NewEvent[] | undefined)[];
   /** Durable, and not answered yet. */
-  readonly kept: (admitted: Admitted, kept: Kept, events: readonly NewEvent[] | undefined) => void;
+  readonly stored: (admitted: Admitted, stored: StoreResult, events: readonly NewEvent[] | undefined) => void;
   /** A commit has ended. */
   readonly committed: () => void;
   /** A request may not wait for what another one began. */
   readonly apart: boolean;
 }
 
-export function createKeeper(options: KeeperOptions): Keeper {
-  const { inbox, intake, deadlineMs, clock, expand, kept, committed, apart } = options;
-  const batcher = (apart ? createOneByOne : createBatcher)<Admitted, Kept | Refused>({
+export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStore {
+  const { inbox, intake, timeoutMs, clock, expand, stored, committed, apart } = options;
+  const batcher = (apart ? createOneByOne : createBatcher)<Admitted, StoreResult | Refused>({
     commit: async (batch) => {
       const events = expand(batch);
-      const results = await inbox.keep(batch.map(({ delivery }, index) => ({ delivery, events: events[index] })));
+      const results = await inbox.store(batch.map(({ delivery }, index) => ({ delivery, events: events[index] })));
       const answers = batch.map((admitted, index) => {
         const result = results[index];
-        if (!isKept(result)) return toRefused(result);
-        kept(admitted, result, events[index]);
+        if (!isStored(result)) return toRefused(result);
+        stored(admitted, result, events[index]);
         return result;
       });
       committed();
@@ -52,10 +52,10 @@ export function createKeeper(options: KeeperOptions): Keeper {
     },
     sizeOf: ({ delivery }) => delivery.body.byteLength,
     failed: toRefused,
-    deadline: { ms: deadlineMs, clock, late: () => new Refused("storage-late") },
+    deadline: { ms: timeoutMs, clock, late: () => new Refused("storage-late") },
   });
   return {
-    async keep(admitted) {
+    async store(admitted) {
       const { byteLength } = admitted.delivery.body;
       try {
         intake.take(byteLength);
@@ -70,12 +70,12 @@ export function createKeeper(options: KeeperOptions): Keeper {
   };
 }
 
-/** Anything else is not certain to be kept, such as an error of another copy of this package: no 200 for that. */
-function isKept(result: Kept | StorageError | undefined): result is Kept {
+/** Anything else is not certain to be stored, such as an error of another copy of this package: no 200 for that. */
+function isStored(result: StoreResult | StorageError | undefined): result is StoreResult {
   return typeof result === "object" && result !== null && !isError(result) && typeof result.id === "string";
 }
 
-/** Why something could not be kept. */
+/** Why something could not be stored. */
 export function toRefused(error: unknown): Refused {
   return new Refused(codeOf(error) ?? "storage-failed", error);
 }

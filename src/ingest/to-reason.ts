@@ -1,11 +1,11 @@
 import { UsageError } from "../errors.ts";
 import { kindOf } from "../kind-of.ts";
 
-/** So much of a reason is kept, and logged, in characters. */
+/** So much of a reason is stored, and logged, in characters. */
 const MAX_REASON_CHARACTERS = 1_000;
 
 /**
- * The reason for unsubscribing, which is kept with a tombstone and told with each of its 422.
+ * The reason for unsubscribing, which is stored with a tombstone and told with each of its 422.
  * @throws UsageError `option-invalid` for what is no text
  */
 export function toReason(reason: unknown): string {

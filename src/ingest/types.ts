@@ -41,6 +41,6 @@ export interface Reply {
 export interface MountOptions<Req = unknown> {
   /** Compared with the original URL's path; other paths pass on. @default every request that reaches the mount is for it */
   path?: string | undefined;
-  /** Which of your URLs or applications; kept with the delivery. A function gives a text at once: anything else is answered 503. */
+  /** Which of your URLs or applications; stored with the delivery. A function gives a text at once: anything else is answered 503. */
   source?: string | ((request: Req) => string | undefined) | undefined;
 }

@@ -17,13 +17,13 @@ export type Gate = (
   unsubscribe: (reason: string) => UnsubscribeDecision,
 ) => Decided | Promise<Decided>;
 
-type Parts = Pick<ReceivingParts, "gate" | "gateDeadlineMs" | "brake" | "clock" | "log">;
+type Parts = Pick<ReceivingParts, "gate" | "gateTimeoutMs" | "brake" | "clock" | "log">;
 
 /** Asks the gate. An error, a late answer, a decision that was made for another delivery, or an empty brake: keep. */
 export async function askGate(
   { subscription, accountId, resource }: Envelope,
   source: string | undefined,
-  { gate, gateDeadlineMs, brake, clock, log }: Parts,
+  { gate, gateTimeoutMs, brake, clock, log }: Parts,
 ): Promise<Decision | undefined> {
   const ask = gate();
   if (ask === undefined) return undefined;
@@ -35,31 +35,31 @@ export async function askGate(
       (reason) => new Decision(call, toReason(reason)) as unknown as UnsubscribeDecision,
     );
     // Most say nothing, and say it at once: those are not made to wait for a turn.
-    answer = asked === undefined ? asked : await within(gateDeadlineMs, Promise.resolve(asked), { clock, late: LATE });
+    answer = asked === undefined ? asked : await within(gateTimeoutMs, Promise.resolve(asked), { clock, late: LATE });
   } catch (error) {
     hearRejection(error);
-    log.error({ err: error, code: "gate-failed", subscription }, "the gate threw: the delivery is kept");
+    log.error({ err: error, code: "gate-failed", subscription }, "the gate threw: the delivery is stored");
     return undefined;
   }
   if (answer === undefined) return undefined;
   if (answer === LATE) {
     log.error(
-      { code: "gate-late", subscription, deadlineMs: gateDeadlineMs },
-      "the gate gave no answer in time: the delivery is kept",
+      { code: "gate-late", subscription, timeoutMs: gateTimeoutMs },
+      "the gate gave no answer in time: the delivery is stored",
     );
     return undefined;
   }
   if (!Decision.holds(answer, call)) {
     log.error(
       { code: "gate-answer", subscription, got: typeof answer },
-      "the gate's answer is no decision of this call's unsubscribe(): the delivery is kept",
+      "the gate's answer is no decision of this call's unsubscribe(): the delivery is stored",
     );
     return undefined;
   }
   if (!brake.allows(subscription, source)) {
     log.error(
       { code: "brake-empty", subscription, reason: answer.reason },
-      "the gate unsubscribes more than `maxUnsubscribesPerHour`: it is not believed, the delivery is kept",
+      "the gate unsubscribes more than `maxUnsubscribesPerHour`: it is not believed, the delivery is stored",
     );
     return undefined;
   }

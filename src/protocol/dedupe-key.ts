@@ -21,7 +21,7 @@ export function naturalKeyOf(event: AnyEvent): string | undefined {
   }
 }
 
-/** Keeps the separator out of a part. Half a surrogate pair too: as UTF-8, all halves become the same character. */
+/** StorageKind the separator out of a part. Half a surrogate pair too: as UTF-8, all halves become the same character. */
 function escaped(text: string): string {
   return text.replaceAll(/[%:\p{Surrogate}]/gu, (character) => `%${character.charCodeAt(0).toString(16)}`);
 }

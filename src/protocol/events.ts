@@ -109,7 +109,7 @@ export type EventOf<N extends EventName> = N extends keyof EventMap
     ? EventMap[Exclude<OneAtATime, "unknown">]
     : EventMap[Extract<Exclude<OneAtATime, `${string}.signal`>, `${N}.${string}`>];
 
-/** Signed and kept, but not understood. The bytes are at `ctx.delivery()`. */
+/** Signed and stored, but not understood. The bytes are at `ctx.delivery()`. */
 export interface UnknownEvent extends Partial<Envelope> {
   readonly type: "unknown";
   /** `not-json`: the body is no JSON; `shape`: a field is missing or of another kind; `resource`: of no known resource; `value`: a known field has an unknown value. */

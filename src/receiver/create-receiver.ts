@@ -13,7 +13,7 @@ import { functionPlatform, keepsRequestsApart } from "./serverless/function-plat
 import { createHealth } from "./health/health.ts";
 import { asWorking, asWriting } from "../inbox/port/halves.ts";
 import type { Job } from "../inbox/port/job.ts";
-import type { Keeps } from "../inbox/port/inbox.ts";
+import type { StorageKind } from "../inbox/port/inbox.ts";
 import { throttledLog } from "../logger.ts";
 import { createObservers } from "../observers.ts";
 import { setInternals } from "./internals.ts";
@@ -29,7 +29,7 @@ import { createBrake } from "../ingest/unsubscribe-rate-limit.ts";
 import type { Gate } from "../ingest/unsubscribe-gate.ts";
 import { createIntake } from "../ingest/in-flight-bytes.ts";
 import { createHandleFirst } from "../ingest/after-handlers.ts";
-import { createKeeper } from "../ingest/store.ts";
+import { createDeliveryStore } from "../ingest/store.ts";
 import { receive } from "../ingest/receive.ts";
 import { createReporter } from "../ingest/reporter.ts";
 import { createSecretLookup } from "../ingest/secret-lookup.ts";
@@ -50,7 +50,7 @@ import { createWork } from "./worker.ts";
  * receiver.on("email.created", (event) => console.log(event.id));
  * await receiver.start();
  */
-export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Receiver<K> {
+export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K>): Receiver<K> {
   const resolved = resolveOptions(options);
   const { clock, log, concurrency, graceMs, maxStuck } = resolved;
   const inbox = asWriting(options.inbox);
@@ -74,11 +74,11 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const brake = createBrake(resolved.maxUnsubscribesPerHour, clock);
   const platform = functionPlatform(process.env, navigator.userAgent);
   const apart = keepsRequestsApart(platform);
-  const secrets = createSecretLookup(options.secret, { clock, deadlineMs: resolved.secretDeadlineMs, apart });
+  const secrets = createSecretLookup(options.secret, { clock, timeoutMs: resolved.secretTimeoutMs, apart });
   const host = { name: resolved.name, clock, log: throttled, dedupeWindowMs: resolved.dedupeWindowMs };
   const states = createReceiverStates();
   const closing = (): boolean => states.isClosing;
-  const opening = createOpening(inbox, host, { states, deadlineMs: resolved.keepDeadlineMs, clock });
+  const opening = createOpening(inbox, host, { states, timeoutMs: resolved.storeTimeoutMs, clock });
   const unsubscriber = createUnsubscriber({
     opened: opening.opened,
     assertOpen: () => lifecycle.assertOpen(),
@@ -109,13 +109,13 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   const work = createWork(working, parts, news);
   const direct = createDirectHandling(parts, news, { apart });
   const intake = createIntake(resolved.maxInFlightBytes);
-  const keeper = createKeeper({
+  const keeper = createDeliveryStore({
     inbox,
     intake,
-    deadlineMs: resolved.keepDeadlineMs,
+    timeoutMs: resolved.storeTimeoutMs,
     clock,
     expand: work.expand,
-    kept: work.kept,
+    stored: work.stored,
     committed: work.wake,
     apart,
   });
@@ -127,7 +127,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
     intake,
     clock,
   });
-  const freezing = createFreezing({ keeps: inbox.keeps, platform, log });
+  const freezing = createFreezing({ storage: inbox.storage, platform, log });
   const lifecycle = createLifecycle({ states, inbox, opening, secrets, handlers, work, direct, keeper, clock, log });
   const hands = createJobHands({
     inbox: working,
@@ -172,7 +172,7 @@ export function createReceiver<K extends Keeps>(options: ReceiverOptions<K>): Re
   };
 
   const receiver: Receiver<K> = {
-    keeps: inbox.keeps,
+    storage: inbox.storage,
     on(name, handler, given = {}) {
       handlers.add((Array.isArray(name) ? name : [name]) as readonly EventName[], handler as Handler, given);
       return receiver;

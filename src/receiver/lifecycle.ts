@@ -3,7 +3,7 @@ import type { DirectHandling } from "../dispatch/direct-handling.ts";
 import type { Handlers } from "../dispatch/handlers.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
 import type { Logger } from "../logger.ts";
-import type { Keeper } from "../ingest/store.ts";
+import type { DeliveryStore } from "../ingest/store.ts";
 import type { SecretLookup } from "../ingest/secret-lookup.ts";
 import { within } from "../timeout.ts";
 import type { Closed, Stats } from "./receiver-types.ts";
@@ -30,7 +30,7 @@ export interface LifecycleParts {
   readonly handlers: Handlers;
   readonly work: Work;
   readonly direct: DirectHandling;
-  readonly keeper: Keeper;
+  readonly keeper: DeliveryStore;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -77,8 +77,8 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
   async function close(drainMs: number): Promise<Closed> {
     states.take("close");
     starting?.giveUp();
-    const kept = within(drainMs, keeper.drained(), { clock, late: undefined });
-    const [worked, handled] = await Promise.all([work.stop(drainMs), direct.stop(drainMs), kept]);
+    const stored = within(drainMs, keeper.drained(), { clock, late: undefined });
+    const [worked, handled] = await Promise.all([work.stop(drainMs), direct.stop(drainMs), stored]);
     const closed = closeInbox();
     if (worked.stuck === 0) await within(INBOX_CLOSE_MS, closed, { clock, late: undefined });
     else inbox.unref?.();

@@ -23,14 +23,14 @@ export interface Opening {
 
 export interface OpeningOptions {
   readonly states: ReceiverStates;
-  readonly deadlineMs: number;
+  readonly timeoutMs: number;
   readonly clock: Clock;
 }
 
 export function createOpening(
   inbox: WritingInbox,
   host: InboxHost,
-  { states, deadlineMs, clock }: OpeningOptions,
+  { states, timeoutMs, clock }: OpeningOptions,
 ): Opening {
   let opening: Promise<void> | undefined;
   let isOpen = false;
@@ -70,7 +70,7 @@ export function createOpening(
     async inTime() {
       if (isOpen) return;
       const done = opened().then(() => true);
-      if (await within(deadlineMs, done, { clock, late: false })) return;
+      if (await within(timeoutMs, done, { clock, late: false })) return;
       throw new StorageError("storage-late", "The inbox is still opening.");
     },
     isOpen: () => isOpen,

@@ -5,7 +5,7 @@ import { assertLimits } from "../dispatch/handlers.ts";
 import type { RunLimits } from "../dispatch/handler.ts";
 import { UsageError } from "../errors.ts";
 import { kindOf } from "../kind-of.ts";
-import type { Inbox, Keeps } from "../inbox/port/inbox.ts";
+import type { Inbox, StorageKind } from "../inbox/port/inbox.ts";
 import { toLogger, type Logger } from "../logger.ts";
 import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/signature-headers.ts";
 import {
@@ -18,13 +18,13 @@ import type { SecretSource } from "../ingest/secret-lookup.ts";
 import { wholeNumber } from "../whole-number.ts";
 
 /** What `createReceiver` takes. Only `secret` and `inbox` must be given. */
-export interface ReceiverOptions<K extends Keeps = Keeps> {
+export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   /**
    * `undefined` is allowed in the type (`process.env.X`); a missing or empty value is refused by `start()` and by the first request,
    * not at import.
    */
   secret: SecretSource | undefined;
-  /** Where deliveries and jobs are kept. */
+  /** Where deliveries and jobs are stored. */
   inbox: Inbox<K>;
   /** Namespace in a shared inbox. @default "default" */
   name?: string | undefined;
@@ -38,16 +38,16 @@ export interface ReceiverOptions<K extends Keeps = Keeps> {
   timeoutMs?: number | undefined;
   /** A longer body is answered 413. @default 1 MiB */
   maxBodyBytes?: number | undefined;
-  /** Bodies being read or waiting to be kept, all requests together; beyond it 503. @default 64 MiB */
+  /** Bodies being read or waiting to be stored, all requests together; beyond it 503. @default 64 MiB */
   maxInFlightBytes?: number | undefined;
   /** From the headers to the end of the body, milliseconds. @default 10_000 */
   bodyTimeoutMs?: number | undefined;
   /** How old a signed timestamp may be. @default 604_800 (7 days) */
   maxAgeSeconds?: number | undefined;
   /** Look-up of a secret by function, milliseconds. @default 2_000 */
-  secretDeadlineMs?: number | undefined;
+  secretTimeoutMs?: number | undefined;
   /** Time for keeping before 503, milliseconds. @default 5_000 */
-  keepDeadlineMs?: number | undefined;
+  storeTimeoutMs?: number | undefined;
   /** From the abort of a handler to giving its slot back, milliseconds. @default 30_000 */
   graceMs?: number | undefined;
   /** Handlers past their grace that may run on without a slot. @default `concurrency` */
@@ -55,7 +55,7 @@ export interface ReceiverOptions<K extends Keeps = Keeps> {
   gate?:
     | {
         /** @default 500 */
-        deadlineMs?: number | undefined;
+        timeoutMs?: number | undefined;
         /**
          * Different subscriptions an hour, by the gate and `ctx.unsubscribe` together; beyond it the gate's yes is not believed.
          * @default 10
@@ -88,11 +88,11 @@ export interface ResolvedOptions {
   readonly maxInFlightBytes: number;
   readonly bodyTimeoutMs: number;
   readonly maxAgeSeconds: number;
-  readonly secretDeadlineMs: number;
-  readonly keepDeadlineMs: number;
+  readonly secretTimeoutMs: number;
+  readonly storeTimeoutMs: number;
   readonly graceMs: number;
   readonly maxStuck: number;
-  readonly gateDeadlineMs: number;
+  readonly gateTimeoutMs: number;
   readonly maxUnsubscribesPerHour: number;
   readonly dedupeWindowMs: number;
   readonly scheme: ResolvedScheme;
@@ -128,11 +128,11 @@ export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
     maxInFlightBytes: number("maxInFlightBytes", options.maxInFlightBytes ?? 64 * 1024 * 1024, 1),
     bodyTimeoutMs: time("bodyTimeoutMs", options.bodyTimeoutMs ?? 10_000, 1),
     maxAgeSeconds,
-    secretDeadlineMs: time("secretDeadlineMs", options.secretDeadlineMs ?? 2_000, 1),
-    keepDeadlineMs: time("keepDeadlineMs", options.keepDeadlineMs ?? 5_000, 1),
+    secretTimeoutMs: time("secretTimeoutMs", options.secretTimeoutMs ?? 2_000, 1),
+    storeTimeoutMs: time("storeTimeoutMs", options.storeTimeoutMs ?? 5_000, 1),
     graceMs: time("graceMs", options.graceMs ?? 30_000, 0),
     maxStuck: number("maxStuck", options.maxStuck ?? concurrency, 0),
-    gateDeadlineMs: time("gate.deadlineMs", gate.deadlineMs ?? 500, 1),
+    gateTimeoutMs: time("gate.timeoutMs", gate.timeoutMs ?? 500, 1),
     maxUnsubscribesPerHour: number("gate.maxUnsubscribesPerHour", gate.maxUnsubscribesPerHour ?? 10, 0),
     // A redelivery that is still fresh must meet the key of its first copy.
     dedupeWindowMs: Math.max(windowSeconds, maxAgeSeconds + DAY_SECONDS) * 1_000,
@@ -155,8 +155,8 @@ const ALLOWED: Readonly<Record<keyof ReceiverOptions, true>> = {
   maxInFlightBytes: true,
   bodyTimeoutMs: true,
   maxAgeSeconds: true,
-  secretDeadlineMs: true,
-  keepDeadlineMs: true,
+  secretTimeoutMs: true,
+  storeTimeoutMs: true,
   graceMs: true,
   maxStuck: true,
   gate: true,
@@ -166,7 +166,7 @@ const ALLOWED: Readonly<Record<keyof ReceiverOptions, true>> = {
   logContent: true,
   clock: true,
 };
-const ALLOWED_OF_GATE = { deadlineMs: true, maxUnsubscribesPerHour: true } as const;
+const ALLOWED_OF_GATE = { timeoutMs: true, maxUnsubscribesPerHour: true } as const;
 const ALLOWED_OF_DEDUPE = { windowSeconds: true } as const;
 
 function nameOf(name: unknown): string {

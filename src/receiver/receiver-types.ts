@@ -1,7 +1,7 @@
 import type { Handler, HandlerOptions, Middleware } from "../dispatch/handler.ts";
 import type { StoredDelivery } from "../inbox/port/delivery.ts";
 import type { Job } from "../inbox/port/job.ts";
-import type { Keeps } from "../inbox/port/inbox.ts";
+import type { StorageKind } from "../inbox/port/inbox.ts";
 import type { Observer } from "../observers.ts";
 import type { EventName, EventOf, Id } from "../protocol/events.ts";
 import type { Gate } from "../ingest/unsubscribe-gate.ts";
@@ -17,8 +17,8 @@ export interface Stats {
   readonly answered: Readonly<Record<number, number>>;
   /** Refusals by code. */
   readonly refused: Readonly<Record<string, number>>;
-  /** Deliveries kept. */
-  readonly kept: number;
+  /** Deliveries stored. */
+  readonly stored: number;
   /** Events of tracking and booking that were seen before: no job was made. */
   readonly duplicates: number;
   /** The same key with other content: a job was made. Always told; optional, so that a test's own `Stats` may leave it out. */
@@ -78,8 +78,8 @@ export interface Closed {
 }
 
 /** Receives, keeps, and hands events to handlers. */
-export interface Receiver<out K extends Keeps = Keeps> {
-  readonly keeps: K;
+export interface Receiver<out K extends StorageKind = StorageKind> {
+  readonly storage: K;
   /**
    * Registers a handler for one name or several.
    * @throws UsageError `handler-unknown-name`, `handler-doubled`, `handler-invalid`, `handlers-sealed`
@@ -101,7 +101,7 @@ export interface Receiver<out K extends Keeps = Keeps> {
   /**
    * A tombstone from anywhere; without `source` for every source. Its deliveries are answered 422.
    * @param subscription its number, also as text, as the service gives it
-   * @param reason of which 1,000 characters are kept
+   * @param reason of which 1,000 characters are stored
    * @throws UsageError `subscription-invalid`, `option-invalid`
    */
   unsubscribe(subscription: Id | string, reason: string, options?: { source?: string | undefined }): Promise<void>;
@@ -141,7 +141,7 @@ export interface Receiver<out K extends Keeps = Keeps> {
   readonly jobs: Jobs;
   /**
    * One request in, one answer out: for one's own mount. Never rejects.
-   * @param answering answers after the handlers, instead of as soon as the delivery is kept
+   * @param answering answers after the handlers, instead of as soon as the delivery is stored
    */
   receive(request: RawRequest, answering?: AfterHandlers): Promise<Reply>;
   /**

@@ -7,10 +7,10 @@ import type { Closed } from "./receiver-types.ts";
 import type { NewEvent } from "../inbox/port/storing.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { entryCount, eventsOf } from "../protocol/envelope.ts";
-import type { KeeperOptions } from "../ingest/store.ts";
+import type { DeliveryStoreOptions } from "../ingest/store.ts";
 
 /** The working stage as the receiver sees it: there or not, begun or not. */
-export interface Work extends Pick<KeeperOptions, "expand" | "kept"> {
+export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   /** @throws UsageError `inbox-cannot-work` */
   assertPossible(): void;
   /** Asks for the worker's place. */
@@ -74,16 +74,16 @@ export function createWork(inbox: WorkingInbox | undefined, parts: WorkParts, ne
           : expandEvents(eventsOf(document()), parts.handlers, { source: delivery.source, first: 0 });
       });
     },
-    kept({ delivery }, kept, events) {
-      counters.kept += 1;
-      observers.tell("kept", () => ({
+    stored({ delivery }, stored, events) {
+      counters.stored += 1;
+      observers.tell("stored", () => ({
         delivery: {
-          id: kept.id,
+          id: stored.id,
           receivedAt: new Date(delivery.receivedAt).toISOString(),
           ...(delivery.source === undefined ? {} : { source: delivery.source }),
         },
       }));
-      if (kept.expanded && events !== undefined) news.expanded({ id: kept.id, delivery }, events, kept);
+      if (stored.expanded && events !== undefined) news.expanded({ id: stored.id, delivery }, events, stored);
       else dispatcher?.fallBehind();
     },
     end: () => dispatcher?.end(),

@@ -12,7 +12,7 @@ import type { Sendable } from "./wire.ts";
 export type Delivered = Reply & {
   /**
    * Waits until each of the delivery's jobs is done, skipped, unhandled or dead, and gives them in the order of its
-   * entries; a duplicate is skipped. None where nothing was kept, or another process has to handle it.
+   * entries; a duplicate is skipped. None where nothing was stored, or another process has to handle it.
    *
    * Under a `testClock` what waits for its time is let through at once, whatever the hours. No time passes while a
    * handler runs: one that waits for a real server does not meet its time limit. To let it, advance the clock.

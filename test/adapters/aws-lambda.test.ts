@@ -53,11 +53,11 @@ const UNSEEN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 describe.concurrent("behind", () => {
   describe.each(Object.entries<Gateway>(gateways))("%s", (name, gateway) => {
     const subject: HttpSubject = inProcess(
-      ({ receiver, options: { answer, deadlineMs = 0, ...rest } }) => {
+      ({ receiver, options: { answer, timeoutMs = 0, ...rest } }) => {
         const handler =
           answer === undefined
             ? lambdaReceiver(receiver, rest)
-            : lambdaReceiver(receiver, { ...rest, answer, deadlineMs });
+            : lambdaReceiver(receiver, { ...rest, answer, timeoutMs });
         return listenerOf(gateway, handler);
       },
       { lacks: { streams: "a gateway hands the body over whole" } },
@@ -224,13 +224,13 @@ describe("a handler", () => {
 
   test("asks for a source with the event, and for a secret with the event and the context", async () => {
     const asked: SecretRequest[] = [];
-    const kept: (string | undefined)[] = [];
+    const stored: (string | undefined)[] = [];
     const receiver = createReceiver({
       secret(request) {
         asked.push(request);
         return SECRET;
       },
-      inbox: forwardInbox(async (deliveries) => void kept.push(...deliveries.map(({ source }) => source))),
+      inbox: forwardInbox(async (deliveries) => void stored.push(...deliveries.map(({ source }) => source))),
       log: false,
     });
     const handler = lambdaReceiver(receiver, {
@@ -240,21 +240,21 @@ describe("a handler", () => {
     expect(await handler(event, context)).toEqual(ACKNOWLEDGED);
     expect(asked).toMatchObject([{ path: "/hooks/crm", source: "crm", platform: { event, context } }]);
     expect(asked[0]?.query.get("a")).toBe("1");
-    expect(kept).toEqual(["crm"]);
+    expect(stored).toEqual(["crm"]);
   });
 });
 
 describe("after the handlers", () => {
   const HOUR_MS = 3_600_000;
 
-  async function endOf(deadlineMs: number, leftMs: number | undefined): Promise<number> {
+  async function endOf(timeoutMs: number, leftMs: number | undefined): Promise<number> {
     const clock = fakeClock();
     const receiver = createReceiver({ secret: SECRET, inbox: memoryInbox(), log: false, clock });
     receiver.on("email", async (_event, { signal }) => {
       await once(signal, "abort");
       throw signal.reason;
     });
-    const handler = lambdaReceiver(receiver, { answer: "after-handlers", deadlineMs });
+    const handler = lambdaReceiver(receiver, { answer: "after-handlers", timeoutMs });
     const event = { ...signedEvent(DELIVERY), headers: signedHeaders(DELIVERY, { secret: SECRET, at: clock.date() }) };
     const answer = watch(handler(event, leftMs === undefined ? {} : { getRemainingTimeInMillis: () => leftMs }));
     await turns();
@@ -269,17 +269,17 @@ describe("after the handlers", () => {
   }
 
   test.each([
-    ["as long as `deadlineMs`, where the invocation has longer", 2_000, 20_000, 2_000],
+    ["as long as `timeoutMs`, where the invocation has longer", 2_000, 20_000, 2_000],
     ["half a second less than the invocation has, where that is less", 20_000, 3_000, 2_500],
     ["no time, where the invocation has none", 20_000, 300, 100],
-    ["as long as `deadlineMs`, where nothing tells what is left", 2_000, undefined, 2_000],
-  ])("handlers get %s", async (_, deadlineMs, leftMs, end) => {
-    expect(await endOf(deadlineMs, leftMs)).toBe(end);
+    ["as long as `timeoutMs`, where nothing tells what is left", 2_000, undefined, 2_000],
+  ])("handlers get %s", async (_, timeoutMs, leftMs, end) => {
+    expect(await endOf(timeoutMs, leftMs)).toBe(end);
   });
 
   test("a wrong deadline is refused at once", () => {
-    expect(() => lambdaReceiver(receiving().receiver, { answer: "after-handlers", deadlineMs: 0 })).toThrow(
-      /`deadlineMs`/,
+    expect(() => lambdaReceiver(receiving().receiver, { answer: "after-handlers", timeoutMs: 0 })).toThrow(
+      /`timeoutMs`/,
     );
   });
 });

@@ -31,9 +31,9 @@ function hosted(handler: AzureHandler<AzureRequestLike>): RequestListener {
 }
 
 const subject: HttpSubject = inProcess(
-  ({ receiver, options: { answer, deadlineMs = 0, ...rest } }) =>
+  ({ receiver, options: { answer, timeoutMs = 0, ...rest } }) =>
     hosted(
-      answer === undefined ? azureReceiver(receiver, rest) : azureReceiver(receiver, { ...rest, answer, deadlineMs }),
+      answer === undefined ? azureReceiver(receiver, rest) : azureReceiver(receiver, { ...rest, answer, timeoutMs }),
     ),
   { lacks: { streams: "the host hands the body over whole" } },
 );
@@ -70,11 +70,11 @@ describe("an answer", () => {
   });
 
   test("is 500 where something read the body before, with the fix in the log", async () => {
-    const { receiver, kept, log } = receiving();
+    const { receiver, stored, log } = receiving();
     const request = signedRequest();
     await request.text();
     expect(await azureReceiver(receiver)(request, context)).toEqual({ status: 500, headers: {} });
-    expect(kept).toEqual([]);
+    expect(stored).toEqual([]);
     expect(log.of("body-consumed")).toMatchObject([{ facts: { fix: expect.stringContaining("`request.clone()`") } }]);
   });
 

@@ -71,13 +71,13 @@ for (const [name, express] of versions) {
     });
 
     test("a source function is asked with the route's parameters", async () => {
-      const { receiver, kept } = receiving();
+      const { receiver, stored } = receiving();
       const app = express();
       const router = express.Router({ mergeParams: true });
       router.post("/mail", expressReceiver(receiver, { source: (req) => req.params["tenant"] }));
       app.use("/tenants/:tenant", router);
       await supertest(app).post("/tenants/crm%20eu/mail").set(signed).send(DELIVERY).expect(200);
-      expect(kept).toMatchObject([{ source: "crm eu" }]);
+      expect(stored).toMatchObject([{ source: "crm eu" }]);
     });
   });
 
@@ -168,11 +168,11 @@ for (const [name, express] of versions) {
       ["urlencoded", express.urlencoded({ extended: true }), form],
       ["one that keeps the text of something else", express.json({ strict: false, reviver: () => "x" }), {}],
     ])("and keeps no bytes (%s): 500, and the log says what to change", async (_, parser, headers) => {
-      const { url, log, kept } = await behind(parser);
+      const { url, log, stored } = await behind(parser);
       for (let round = 0; round < 3; round += 1) {
         expect(await deliver(url, DELIVERY, { headers })).toMatchObject({ status: 500, body: "" });
       }
-      expect(kept).toEqual([]);
+      expect(stored).toEqual([]);
       const [line] = log.of("body-consumed");
       expect(line).toMatchObject({ level: "error", facts: { status: 500 } });
       expect(line?.facts["fix"]).toContain(

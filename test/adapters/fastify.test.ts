@@ -65,12 +65,12 @@ describe("in an app", () => {
   });
 
   test("a source function is asked with the request and its route's parameters", async () => {
-    const { receiver, kept } = receiving();
+    const { receiver, stored } = receiving();
     const app = fastify();
     const source = (req: FastifyRequest<{ Params: { app: string } }>) => `${req.params.app} of ${req.routeOptions.url}`;
     await app.register(fastifyReceiver(receiver, { path: "/:app", source }), { prefix: "/hooks" });
     await deliver(await listen(app), DELIVERY, { path: "/hooks/crm" });
-    expect(kept).toMatchObject([{ source: "crm of /hooks/:app" }]);
+    expect(stored).toMatchObject([{ source: "crm of /hooks/:app" }]);
   });
 
   test("other routes keep their parser and their limit", async () => {
@@ -204,7 +204,7 @@ describe("what is around the mount", () => {
     });
     const url = await listen(app);
     expect(await deliver(url, DELIVERY, { headers: { "X-Limited": "yes" } })).toMatchObject({ status: 429 });
-    expect(own.kept).toEqual([]);
+    expect(own.stored).toEqual([]);
     expect(await send(`${url}/other`, { method: "GET" })).toMatchObject({ status: 422 });
     expect(await deliver(url)).toMatchObject(ACKNOWLEDGED);
   });
@@ -221,10 +221,10 @@ describe("what is around the mount", () => {
 
   test("does not end a request that takes its time: a timeout for handlers", async () => {
     let keep = (): void => {};
-    const kept = new Promise<void>((resolve) => (keep = resolve));
+    const stored = new Promise<void>((resolve) => (keep = resolve));
     let timed = 0;
     const app = fastify({ handlerTimeout: 20 });
-    app.get("/slow", () => kept);
+    app.get("/slow", () => stored);
     const { url } = await mounted(
       deciding(async () => {
         // One that begins later is over first.
@@ -248,9 +248,9 @@ describe("a hook that reads before the mount", () => {
   }
 
   test("and keeps no bytes: 500, and the log says what to change", async () => {
-    const { url, log, kept } = await behind(() => ({}));
+    const { url, log, stored } = await behind(() => ({}));
     expect(await deliver(url)).toMatchObject({ status: 500, body: "" });
-    expect(kept).toEqual([]);
+    expect(stored).toEqual([]);
     expect(log.of("body-consumed")).toMatchObject([
       {
         level: "error",

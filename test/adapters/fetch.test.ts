@@ -38,18 +38,18 @@ describe("fetch: a request", () => {
   });
 
   test("for another path is answered 404", async () => {
-    const { receiver, kept } = receiving();
+    const { receiver, stored } = receiving();
     const handle = fetchReceiver(receiver, { runtime: "long-lived", path: "/webhooks" });
     expect((await handle(requestOf(DELIVERY, "https://hooks.example/webhooks/"))).status).toBe(404);
     expect((await handle(requestOf(DELIVERY, `${URL_OF_MOUNT}?a=/other`))).status).toBe(200);
-    expect(kept).toHaveLength(1);
+    expect(stored).toHaveLength(1);
   });
 
   test("is handed to a `source` that is a function", async () => {
-    const { receiver, kept } = receiving();
+    const { receiver, stored } = receiving();
     const handle = fetchReceiver(receiver, { runtime: "long-lived", source: ({ url }) => new URL(url).hostname });
     await handle(requestOf());
-    expect(kept).toMatchObject([{ source: "hooks.example" }]);
+    expect(stored).toMatchObject([{ source: "hooks.example" }]);
   });
 
   test("is 503 where the receiver rejects: nothing was acknowledged", async () => {
@@ -71,12 +71,12 @@ describe("fetch: a body", () => {
     ["is locked", (request) => request.body?.getReader()],
   ];
   test.each(consuming)("that %s by somebody else is 500, and the log says what to change", async (_, consume) => {
-    const { receiver, log, kept } = receiving();
+    const { receiver, log, stored } = receiving();
     const request = requestOf();
     await consume(request);
     expect((await fetchReceiver(receiver, { runtime: "long-lived" })(request)).status).toBe(500);
     expect(log.of("body-consumed")).toMatchObject([{ facts: { fix: expect.stringContaining("request.clone()") } }]);
-    expect(kept).toEqual([]);
+    expect(stored).toEqual([]);
   });
 
   test("that somebody else reads from a clone is whole", async () => {
@@ -115,7 +115,7 @@ describe("fetch: a body", () => {
     expect(cancelled).toHaveBeenCalledOnce();
   });
 
-  test("whose client goes away is not kept, and others go on", async () => {
+  test("whose client goes away is not stored, and others go on", async () => {
     const { receiver, bodies } = receiving();
     const { port, url } = await serve(listenerOf(fetchReceiver(receiver, { runtime: "long-lived" })));
     const wire = await dial(port);
@@ -168,7 +168,7 @@ describe("fetch: work after the answer", () => {
     const refused = new Request(URL_OF_MOUNT, { method: "POST", body: DELIVERY });
     expect((await fetchReceiver(receiver, { runtime: "long-lived", waitUntil })(refused)).status).toBe(401);
     release();
-    const after = fetchReceiver(receiver, { answer: "after-handlers", deadlineMs: 5_000, waitUntil });
+    const after = fetchReceiver(receiver, { answer: "after-handlers", timeoutMs: 5_000, waitUntil });
     expect((await after(requestOf())).status).toBe(200);
     expect(handled).toEqual(["m-1"]);
     expect(waitUntil).not.toHaveBeenCalled();

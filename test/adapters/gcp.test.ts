@@ -21,8 +21,8 @@ function served(handler: Parameters<typeof http>[1]): RequestListener {
 }
 
 const subject: HttpSubject = inProcess(
-  ({ receiver, options: { answer, deadlineMs = 0, ...rest } }) =>
-    served(answer === undefined ? gcpReceiver(receiver, rest) : gcpReceiver(receiver, { ...rest, answer, deadlineMs })),
+  ({ receiver, options: { answer, timeoutMs = 0, ...rest } }) =>
+    served(answer === undefined ? gcpReceiver(receiver, rest) : gcpReceiver(receiver, { ...rest, answer, timeoutMs })),
   { lacks: { streams: "the framework reads the body before the function" } },
 );
 
@@ -31,13 +31,13 @@ const ENCODED = "the framework decodes the body, or fails to";
 /** What the framework answers itself, so that the function never sees it, and why. */
 const ITS_OWN: Readonly<Record<string, string>> = {
   "200: whatever it says, and whatever its content type": NOT_JSON,
-  "body: of white space is kept as it came, with its length declared and in chunks": NOT_JSON,
-  "body: of every byte there is is kept as it came, with its length declared and in chunks": NOT_JSON,
-  "body: that is no UTF-8 is kept as it came, with its length declared and in chunks": NOT_JSON,
+  "body: of white space is stored as it came, with its length declared and in chunks": NOT_JSON,
+  "body: of every byte there is is stored as it came, with its length declared and in chunks": NOT_JSON,
+  "body: that is no UTF-8 is stored as it came, with its length declared and in chunks": NOT_JSON,
   "after-handlers: what nobody handles is 200, and what is not JSON": NOT_JSON,
   "probe: a signed body that is not JSON gets 200": NOT_JSON,
   "415: an encoding is refused, and none is none": ENCODED,
-  "many at once: thirty that are kept, refused, greeted or unwanted": ENCODED,
+  "many at once: thirty that are stored, refused, greeted or unwanted": ENCODED,
 };
 
 describe.concurrent("in the framework", () => {
@@ -58,10 +58,10 @@ describe("a body", () => {
     ["multipart/form-data; boundary=x", "--x\r\n"],
     ["application/cloudevents+json", '{ "a": 1.0 }\n'],
     ["application/json; charset=utf-8", "[1.0]"],
-  ])("of type %s is kept byte for byte, and nothing warns of the framework's parsers", async (type, body) => {
-    const { url, kept, log } = await started();
+  ])("of type %s is stored byte for byte, and nothing warns of the framework's parsers", async (type, body) => {
+    const { url, stored, log } = await started();
     expect(await deliver(url, body, { headers: { "Content-Type": type } })).toMatchObject(ACKNOWLEDGED);
-    expect(kept.map(({ bodyBase64 }) => bodyBase64)).toEqual([Buffer.from(body).toString("base64")]);
+    expect(stored.map(({ bodyBase64 }) => bodyBase64)).toEqual([Buffer.from(body).toString("base64")]);
     expect(log.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });
 
@@ -77,19 +77,19 @@ describe("a body", () => {
     ["has an encoding that it has not", DELIVERY, { "Content-Encoding": "gzip" }, 400],
     ["has an encoding that the framework does not know", DELIVERY, { "Content-Encoding": "compress" }, 415],
     ["has another charset", DELIVERY, { "Content-Type": "application/json; charset=latin9" }, 415],
-  ])("that %s is refused by the framework, and not kept", async (_, body, headers, status) => {
-    const { url, kept } = await started();
+  ])("that %s is refused by the framework, and not stored", async (_, body, headers, status) => {
+    const { url, stored } = await started();
     expect(await deliver(url, body, { headers })).toMatchObject({ status });
-    expect(kept).toEqual([]);
+    expect(stored).toEqual([]);
   });
 
   test("that came compressed is 415, although the framework has decoded it", async () => {
-    const { url, kept } = await started();
+    const { url, stored } = await started();
     const headers = { ...signedHeaders(DELIVERY, { secret: SECRET }), "Content-Type": "application/json" };
     const body = gzipSync(DELIVERY);
     const answer = await send(url, { body, headers: { ...headers, "Content-Encoding": "gzip" } });
     expect(answer).toMatchObject({ status: 415, body: "" });
-    expect(kept).toEqual([]);
+    expect(stored).toEqual([]);
   });
 
   test("whose bytes something took away is 500, with the fix in the log", async () => {
@@ -108,19 +108,19 @@ describe("a body", () => {
 
 describe("a function", () => {
   test("answers other paths than its own 404", async () => {
-    const { receiver, kept } = receiving();
+    const { receiver, stored } = receiving();
     const { url } = await serve(served(gcpReceiver(receiver, { path: "/hooks/mail" })));
     expect(await deliver(`${url}/hooks/mail?a=1`)).toMatchObject(ACKNOWLEDGED);
     expect(await deliver(`${url}/hooks`)).toMatchObject({ status: 404, body: "" });
-    expect(kept).toHaveLength(1);
+    expect(stored).toHaveLength(1);
   });
 
   test("asks for a source with the framework's request", async () => {
-    const { receiver, kept } = receiving();
+    const { receiver, stored } = receiving();
     const source = (req: Request): string | undefined => req.get("x-app");
     const { url } = await serve(served(gcpReceiver<"network", Request>(receiver, { source })));
     await deliver(url, DELIVERY, { headers: { "X-App": "crm" } });
-    expect(kept).toMatchObject([{ source: "crm" }]);
+    expect(stored).toMatchObject([{ source: "crm" }]);
   });
 
   test("answers 503 should the receiver throw, and the framework lives on", async () => {

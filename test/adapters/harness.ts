@@ -20,28 +20,28 @@ export const DELIVERY = JSON.stringify({
   payloads: [{ id: "m-1", changeType: "created" }],
 });
 
-/** The answer to a delivery that was kept, and nothing more. */
+/** The answer to a delivery that was stored, and nothing more. */
 export const ACKNOWLEDGED = { status: 200, body: "", headers: { "content-length": "0" } };
 
 export interface Receiving {
   readonly receiver: Receiver<"network">;
-  readonly kept: readonly StoredDelivery[];
-  /** The bodies of what was kept. */
+  readonly stored: readonly StoredDelivery[];
+  /** The bodies of what was stored. */
   bodies(): readonly string[];
   readonly log: LogBook;
 }
 
 /** A receiver whose queue is an array. */
 export function receiving(options: Partial<Omit<ReceiverOptions, "inbox">> = {}): Receiving {
-  const kept: StoredDelivery[] = [];
+  const stored: StoredDelivery[] = [];
   const log = logBook();
-  const inbox = forwardInbox(async (deliveries) => void kept.push(...deliveries));
+  const inbox = forwardInbox(async (deliveries) => void stored.push(...deliveries));
   const receiver = createReceiver({ secret: SECRET, inbox, log: log.logger, ...options });
   return {
     receiver,
-    kept,
+    stored,
     log,
-    bodies: () => kept.map(({ bodyBase64 }) => Buffer.from(bodyBase64, "base64").toString()),
+    bodies: () => stored.map(({ bodyBase64 }) => Buffer.from(bodyBase64, "base64").toString()),
   };
 }
 

@@ -74,11 +74,11 @@ describe("hono: in an app", () => {
   });
 
   test("a source function is asked with the context, so also with a route's parameters", async () => {
-    const { receiver, kept } = receiving();
+    const { receiver, stored } = receiving();
     const mount = honoReceiver(receiver, { ...LONG_LIVED, source: (c) => c.req.param("tenant") });
     const { url } = await serve(listenerOf(new Hono().post("/hooks/:tenant", mount)));
     await deliver(url, DELIVERY, { path: "/hooks/crm" });
-    expect(kept).toMatchObject([{ source: "crm" }]);
+    expect(stored).toMatchObject([{ source: "crm" }]);
   });
 
   test("a refusal goes out while the body is still to come", async () => {
@@ -140,7 +140,7 @@ describe("hono: what is around the mount", () => {
 });
 
 describe("hono: a body that something reads before", () => {
-  const kept: [string, MiddlewareHandler][] = [
+  const stored: [string, MiddlewareHandler][] = [
     ["as text", async (c, next) => (await c.req.text(), next())],
     ["as JSON", async (c, next) => (await c.req.json(), next())],
     ["as bytes", async (c, next) => (await c.req.bytes(), next())],
@@ -148,14 +148,14 @@ describe("hono: a body that something reads before", () => {
     ["from a clone", async (c, next) => (await c.req.raw.clone().text(), next())],
     ["to count it", bodyLimit({ maxSize: 100_000 })],
   ];
-  test.each(kept)("%s is whole: 200", async (_, middleware) => {
+  test.each(stored)("%s is whole: 200", async (_, middleware) => {
     const { url, bodies } = await behind(middleware);
     expect(await deliver(url)).toMatchObject({ status: 200, body: "" });
     expect(bodies()).toEqual([DELIVERY]);
   });
 
   test("as bytes is whole whatever it is, also where it came in chunks", async () => {
-    const { url, kept: deliveries } = await behind(async (c, next) => (await c.req.arrayBuffer(), next()));
+    const { url, stored: deliveries } = await behind(async (c, next) => (await c.req.arrayBuffer(), next()));
     const body = Buffer.from([0x7b, 0xff, 0xfe, 0x7d]);
     await deliver(url, body);
     await deliver(url, body, { headers: { "Transfer-Encoding": "chunked" } });

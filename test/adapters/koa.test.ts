@@ -53,7 +53,7 @@ for (const [name, Koa] of versions) {
     });
 
     test("a path is that of the URL as it came, whatever middleware made of it; the rest passes on", async () => {
-      const { receiver, kept } = receiving();
+      const { receiver, stored } = receiving();
       const app = quiet()
         .use((ctx, next) => {
           ctx.url = "/";
@@ -65,7 +65,7 @@ for (const [name, Koa] of versions) {
         });
       await supertest(app.callback()).post("/webhooks?a=1").set(signed).send(DELIVERY).expect(200, "");
       await supertest(app.callback()).post("/other").set(signed).send(DELIVERY).expect(200, "passed /other");
-      expect(kept).toHaveLength(1);
+      expect(stored).toHaveLength(1);
     });
 
     test("an error of what it passed on to is passed back", async () => {
@@ -76,14 +76,14 @@ for (const [name, Koa] of versions) {
     });
 
     test("a source function is asked with the context, so also with a router's parameters", async () => {
-      const { receiver, kept } = receiving();
+      const { receiver, stored } = receiving();
       const router = new Router().post(
         "/:tenant/mail",
         koaReceiver(receiver, { source: (ctx) => ctx.params?.["tenant"] }),
       );
       const app = quiet().use(router.routes());
       await supertest(app.callback()).post("/crm/mail").set(signed).send(DELIVERY).expect(200);
-      expect(kept).toMatchObject([{ source: "crm" }]);
+      expect(stored).toMatchObject([{ source: "crm" }]);
     });
 
     test("over HTTP/2 answers and refuses without a word that only HTTP/1 has", async () => {
@@ -217,12 +217,12 @@ for (const [name, Koa] of versions) {
     });
 
     test("and leaves nothing: 500, and the log says what to change", async () => {
-      const { url, log, kept } = await behind(async (ctx, next) => {
+      const { url, log, stored } = await behind(async (ctx, next) => {
         Object.assign(ctx.request, { body: JSON.parse((await buffer(ctx.req)).toString()) as unknown });
         await next();
       });
       expect(await deliver(url)).toMatchObject({ status: 500, body: "" });
-      expect(kept).toEqual([]);
+      expect(stored).toEqual([]);
       const [line] = log.of("body-consumed");
       expect(line?.facts["fix"]).toContain(
         'Move `app.use(koaReceiver(receiver, { path: "/webhooks" }))` above `app.use(bodyParser())`',

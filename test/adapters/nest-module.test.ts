@@ -108,7 +108,7 @@ describe("@OnHook", () => {
     @Module({ providers: providers as [] })
     class Own {}
     const { receiver } = await nestApp({ imports: [Own] });
-    await receiver.handle(stored(delivery));
+    await receiver.handle(storedDelivery(delivery));
   }
 
   class Base {
@@ -279,12 +279,12 @@ describe("HooklineModule", () => {
   });
 
   test("only receives where a queue of one's own keeps: the handlers are for `handle`", async () => {
-    const kept: StoredDelivery[] = [];
-    const inbox = forwardInbox(async (deliveries) => void kept.push(...deliveries));
+    const stored: StoredDelivery[] = [];
+    const inbox = forwardInbox(async (deliveries) => void stored.push(...deliveries));
     const { app, url, receiver } = await listening({ receiver: { inbox }, imports: [MailModule] });
     await deliver(url, DELIVERY, { path });
-    expect(receiver.stats()).toMatchObject({ role: "receiving", kept: 1 });
-    for (const delivery of kept) await receiver.handle(delivery);
+    expect(receiver.stats()).toMatchObject({ role: "receiving", stored: 1 });
+    for (const delivery of stored) await receiver.handle(delivery);
     expect(app.get(Book, { strict: false }).lines).toEqual(["created m-1, attempt 1", "indexed m-1"]);
   });
 
@@ -296,7 +296,7 @@ describe("HooklineModule", () => {
     onTestFinished(() => context.close());
     const { receiver } = context.get(Holder);
     expect(receiver.stats().role).toBe("working");
-    await receiver.handle(stored(MAIL));
+    await receiver.handle(storedDelivery(MAIL));
     expect(context.get(Book, { strict: false }).lines).toHaveLength(2);
   });
 
@@ -357,7 +357,7 @@ async function testingApp(root: new () => object, adapter: AbstractHttpAdapter):
 }
 
 /** A delivery as a queue keeps it. */
-function stored(text: string): StoredDelivery {
+function storedDelivery(text: string): StoredDelivery {
   const headers = Object.entries(signedHeaders(text, { secret: SECRET }));
   const now = new Date().toISOString();
   return {

@@ -52,10 +52,10 @@ export function nestSuite(name: string, makeAdapter: () => AbstractHttpAdapter):
 
   describe(`${name}: the table of answers`, () => {
     const cases = checkHttpAdapter({
-      async serve({ secret, tell, keepDeadlineMs, options }) {
+      async serve({ secret, tell, storeTimeoutMs, options }) {
         const { app, url, receiver } = await listening({
           adapter: makeAdapter(),
-          receiver: { secret, inbox: forwardInbox((kept) => telling(tell, kept)), keepDeadlineMs },
+          receiver: { secret, inbox: forwardInbox((stored) => telling(tell, stored)), storeTimeoutMs },
           path: options.path ?? "/",
           mount: { source: options.source },
         });
@@ -85,7 +85,7 @@ export function nestSuite(name: string, makeAdapter: () => AbstractHttpAdapter):
       expect(await send(`${url}/api/other`, post)).toMatchObject({ status: 201, body: '{"got":{"a":1}}' });
       expect(await send(`${url}/api/other`, { method: "GET" })).toMatchObject({ status: 200, body: "other" });
       expect(await deliver(url, DELIVERY, { path: "/api/webhooks" })).toMatchObject({ status: 404 });
-      expect(receiver.stats().kept).toBe(1);
+      expect(receiver.stats().stored).toBe(1);
     });
 
     test.each([{ bodyParser: false }, { rawBody: true }])("it needs no option of Nest's: %j", async (options) => {
@@ -95,14 +95,14 @@ export function nestSuite(name: string, makeAdapter: () => AbstractHttpAdapter):
     });
 
     test("a source function is asked with the request", async () => {
-      const kept: unknown[] = [];
+      const stored: unknown[] = [];
       const { url } = await listening({
         adapter: makeAdapter(),
-        receiver: { inbox: forwardInbox(async (deliveries) => void kept.push(...deliveries)) },
+        receiver: { inbox: forwardInbox(async (deliveries) => void stored.push(...deliveries)) },
         mount: { source: (request) => String((request as IncomingMessage).headers["x-shop"]) },
       });
       await deliver(url, DELIVERY, { path, headers: { "X-Shop": "crm" } });
-      expect(kept).toMatchObject([{ source: "crm" }]);
+      expect(stored).toMatchObject([{ source: "crm" }]);
     });
   });
 
@@ -164,14 +164,14 @@ export function nestSuite(name: string, makeAdapter: () => AbstractHttpAdapter):
     test("answers the request that is open, and keeps it first", async () => {
       const held = deferred();
       const keeping = deferred();
-      const kept: unknown[] = [];
+      const stored: unknown[] = [];
       const { app, url } = await listening({
         adapter: makeAdapter(),
         receiver: {
           inbox: forwardInbox(async (deliveries) => {
             keeping.resolve();
             await held.promise;
-            kept.push(...deliveries);
+            stored.push(...deliveries);
           }),
         },
         options: { forceCloseConnections: false },
@@ -182,7 +182,7 @@ export function nestSuite(name: string, makeAdapter: () => AbstractHttpAdapter):
       held.resolve();
       expect(await answered).toMatchObject(ACKNOWLEDGED);
       await closed;
-      expect(kept).toHaveLength(1);
+      expect(stored).toHaveLength(1);
     });
   });
 }
@@ -200,7 +200,7 @@ async function started(adapter: AbstractHttpAdapter): Promise<RequestListener> {
   return (req, res) => instance.routing(req, res);
 }
 
-async function telling(tell: string, kept: unknown): Promise<void> {
-  const answer = await fetch(tell, { method: "POST", headers: json, body: JSON.stringify({ kept }) });
+async function telling(tell: string, stored: unknown): Promise<void> {
+  const answer = await fetch(tell, { method: "POST", headers: json, body: JSON.stringify({ stored }) });
   if (!answer.ok) throw new Error(`The suite answered ${answer.status}.`);
 }

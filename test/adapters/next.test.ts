@@ -29,20 +29,20 @@ describe("next", () => {
   });
 
   test("a path that is not the mount's is 404: there is nobody to pass it to", async () => {
-    const { receiver, kept } = receiving();
+    const { receiver, stored } = receiving();
     const { url } = await serve(listenerOf(nextPagesReceiver(receiver, { ...own, path: "/api/webhooks" })));
     expect(await deliver(`${url}/api/other`)).toMatchObject({ status: 404, body: "" });
     expect(await deliver(`${url}/api/webhooks?a=1`)).toMatchObject(ACKNOWLEDGED);
-    expect(kept).toHaveLength(1);
+    expect(stored).toHaveLength(1);
   });
 
   test("a source function is asked with Next's request, so also with the parameters of a dynamic route", async () => {
-    const { receiver, kept } = receiving();
+    const { receiver, stored } = receiving();
     const source = ({ query }: NextApiRequestLike): string | undefined => query?.["tenant"]?.toString();
     const handle = nextPagesReceiver(receiver, { ...own, source });
     const { url } = await serve((req, res) => void handle(Object.assign(req, { query: { tenant: "shop" } }), res));
     expect(await deliver(url)).toMatchObject(ACKNOWLEDGED);
-    expect(kept).toMatchObject([{ source: "shop" }]);
+    expect(stored).toMatchObject([{ source: "shop" }]);
   });
 
   // As Next's body parser leaves it: the value of JSON, any other body as a text.

@@ -24,10 +24,10 @@ describe("node", () => {
   });
 
   test("hands the request to a `source` that is a function", async () => {
-    const { receiver, kept } = receiving();
+    const { receiver, stored } = receiving();
     const { url } = await serve(nodeReceiver(receiver, { source: (req) => req.url?.split("/")[1] }));
     await deliver(url, DELIVERY, { path: "/crm/webhooks" });
-    expect(kept).toMatchObject([{ source: "crm" }]);
+    expect(stored).toMatchObject([{ source: "crm" }]);
   });
 
   test("compares and hands on the original URL where a small router has cut it", async () => {
@@ -192,21 +192,21 @@ describe("node", () => {
       res.setHeader("Transfer-Encoding", "chunked");
       res.setHeader("ETag", '"1"');
       res.setHeader("Content-Type", "text/html");
-      res.setHeader("X-Kept", "yes");
+      res.setHeader("X-Stored", "yes");
       mount(req, res);
     });
     const answer = await deliver(url);
     expect(answer).toMatchObject({
       status: 200,
       body: "token",
-      headers: { "content-length": "5", "content-type": "text/plain", "x-kept": "yes" },
+      headers: { "content-length": "5", "content-type": "text/plain", "x-stored": "yes" },
     });
     for (const name of ["content-encoding", "transfer-encoding", "etag"])
       expect(answer.headers).not.toHaveProperty(name);
   });
 });
 
-/** One connection, kept. */
+/** One connection, stored. */
 function keepingAgent(): Agent {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());

@@ -29,14 +29,14 @@ const mounts: readonly (readonly [name: string, mount: Mount, more: string])[] =
   ["koa", koaReceiver, ""],
   ["fastify", fastifyReceiver, ""],
   ["nest", nest, ""],
-  ["fetch", fetchReceiver, ", answer, deadlineMs, runtime, waitUntil"],
-  ["next", nextReceiver, ", answer, deadlineMs, runtime, waitUntil"],
-  ["next, pages", nextPagesReceiver, ", answer, deadlineMs, runtime"],
-  ["hono", honoReceiver, ", answer, deadlineMs, runtime"],
-  ["workers", workersReceiver, ", answer, deadlineMs"],
-  ["azure", azureReceiver, ", answer, deadlineMs"],
-  ["gcp", gcpReceiver, ", answer, deadlineMs"],
-  ["aws-lambda", lambdaReceiver, ", answer, deadlineMs"],
+  ["fetch", fetchReceiver, ", answer, timeoutMs, runtime, waitUntil"],
+  ["next", nextReceiver, ", answer, timeoutMs, runtime, waitUntil"],
+  ["next, pages", nextPagesReceiver, ", answer, timeoutMs, runtime"],
+  ["hono", honoReceiver, ", answer, timeoutMs, runtime"],
+  ["workers", workersReceiver, ", answer, timeoutMs"],
+  ["azure", azureReceiver, ", answer, timeoutMs"],
+  ["gcp", gcpReceiver, ", answer, timeoutMs"],
+  ["aws-lambda", lambdaReceiver, ", answer, timeoutMs"],
 ];
 
 const PATTERNS = [

@@ -36,17 +36,17 @@ const mounts: Readonly<Record<string, Ask>> = {
 
 describe.each(Object.entries(mounts))("%s: a source that gives", (_mount, ask) => {
   test.each(noSources)("%s is 503, and named in the log", async (got, source) => {
-    const { receiver, kept, log } = receiving();
+    const { receiver, stored, log } = receiving();
     expect(await ask(receiver, { source: source as () => string })).toBe(503);
-    expect(kept).toEqual([]);
+    expect(stored).toEqual([]);
     expect(log.of("internal")).toMatchObject([
       { level: "error", facts: { err: { message: expect.stringContaining(`\`source\` gave ${got}`) } } },
     ]);
   });
 
-  test("a text is kept with the delivery", async () => {
-    const { receiver, kept } = receiving();
+  test("a text is stored with the delivery", async () => {
+    const { receiver, stored } = receiving();
     expect(await ask(receiver, { source: () => "crm" })).toBe(200);
-    expect(kept).toMatchObject([{ source: "crm" }]);
+    expect(stored).toMatchObject([{ source: "crm" }]);
   });
 });

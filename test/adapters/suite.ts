@@ -45,14 +45,14 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
   }
 
   describe(`${name}: an answer`, () => {
-    test("to a signed delivery is exactly 200 with an empty body, and the delivery is kept", async () => {
+    test("to a signed delivery is exactly 200 with an empty body, and the delivery is stored", async () => {
       const { url, bodies } = await started();
       expect(await deliver(url)).toMatchObject(ACKNOWLEDGED);
       expect(bodies()).toEqual([DELIVERY]);
     });
 
     test("to a handshake is the token as plain text, and nothing guesses another type", async () => {
-      const { url, kept } = await started();
+      const { url, stored } = await started();
       const answer = await deliver(url, "", {
         path: "/?validationToken=a%20b%2Bc%3Cb%3E",
         headers: { "Content-Type": "text/plain" },
@@ -66,7 +66,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
           "content-length": "8",
         },
       });
-      expect(kept).toEqual([]);
+      expect(stored).toEqual([]);
     });
 
     test.each(ALL_STATUSES)("%i is sent as it was decided: its status, headers and body", async (status) => {
@@ -225,18 +225,18 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       ["of 64 KiB", "x".repeat(64 * 1024)],
       ["of 64 KiB and one byte", "x".repeat(64 * 1024 + 1)],
       ["of half a MiB", "x".repeat(512 * 1024)],
-    ])("%s is kept as it came, with its length declared and in chunks", async (_, body) => {
+    ])("%s is stored as it came, with its length declared and in chunks", async (_, body) => {
       const { url, bodies } = await started();
       expect(await deliver(url, body)).toMatchObject(ACKNOWLEDGED);
       expect(await deliver(url, body, { headers: { "Transfer-Encoding": "chunked" } })).toMatchObject(ACKNOWLEDGED);
       expect(bodies()).toEqual([body, body]);
     });
 
-    test("that is no text is kept byte for byte", async () => {
-      const { url, kept } = await started();
+    test("that is no text is stored byte for byte", async () => {
+      const { url, stored } = await started();
       const body = Buffer.from(Array.from({ length: 512 }, (_byte, at) => at % 256));
       expect(await deliver(url, body)).toMatchObject(ACKNOWLEDGED);
-      expect(kept.map(({ bodyBase64 }) => bodyBase64)).toEqual([body.toString("base64")]);
+      expect(stored.map(({ bodyBase64 }) => bodyBase64)).toEqual([body.toString("base64")]);
     });
 
     test("of nothing is empty, however it is said", async () => {
@@ -306,8 +306,8 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       }
     });
 
-    test("that was cut off is not kept and not answered, and others go on", async () => {
-      const { port, url, receiver, kept } = await started();
+    test("that was cut off is not stored and not answered, and others go on", async () => {
+      const { port, url, receiver, stored } = await started();
       for (const length of [DELIVERY.length, 100_000]) {
         const wire = await dial(port);
         wire.write(
@@ -319,7 +319,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
         expect(wire.text()).toBe("");
       }
       await eventually(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 2 }));
-      expect(kept).toEqual([]);
+      expect(stored).toEqual([]);
       expect(await deliver(url)).toMatchObject(ACKNOWLEDGED);
     });
 
@@ -334,7 +334,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
 
   describe(`${name}: requests`, () => {
     test("at once are answered each by its own fate", async () => {
-      const { url, kept } = await started();
+      const { url, stored } = await started();
       const bodies = Array.from({ length: 60 }, (_body, at) => JSON.stringify({ at, text: "x".repeat(at * 3_000) }));
       const answers = await Promise.all(
         bodies.map((body, at) =>
@@ -342,7 +342,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
         ),
       );
       expect(answers.map(({ status }) => status)).toEqual(bodies.map((_body, at) => (at % 3 === 0 ? 401 : 200)));
-      expect(kept).toHaveLength(40);
+      expect(stored).toHaveLength(40);
     });
 
     test("one after another share a connection, whatever they were answered", async () => {
@@ -378,7 +378,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
 
   describe(`${name}: options`, () => {
     test("path: other paths pass on, whatever the query says", async () => {
-      const { url, kept } = await started({}, { path: "/webhooks/mail" });
+      const { url, stored } = await started({}, { path: "/webhooks/mail" });
       for (const path of [
         "/",
         "/webhooks",
@@ -389,7 +389,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       ]) {
         expect(await deliver(url, DELIVERY, { path })).toMatchObject({ status: 404 });
       }
-      expect(kept).toEqual([]);
+      expect(stored).toEqual([]);
       for (const path of [
         "/webhooks/mail",
         "/webhooks/mail?a=/b",
@@ -398,7 +398,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       ]) {
         expect(await deliver(url, DELIVERY, { path })).toMatchObject(ACKNOWLEDGED);
       }
-      expect(kept).toHaveLength(4);
+      expect(stored).toHaveLength(4);
     });
 
     test("path: one that no request can have is refused where it stands", () => {
@@ -408,35 +408,35 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       }
     });
 
-    test("source: a text is kept with the delivery", async () => {
-      const { url, kept } = await started({}, { source: "crm" });
+    test("source: a text is stored with the delivery", async () => {
+      const { url, stored } = await started({}, { source: "crm" });
       await deliver(url);
-      expect(kept).toMatchObject([{ source: "crm" }]);
+      expect(stored).toMatchObject([{ source: "crm" }]);
     });
 
     test("source: a function is asked once the headers have passed", async () => {
       const source = vi.fn<() => string>(() => "shop");
-      const { url, kept } = await started({}, { source });
+      const { url, stored } = await started({}, { source });
       await send(url, { body: DELIVERY });
       expect(source).not.toHaveBeenCalled();
       await deliver(url);
-      expect(kept).toMatchObject([{ source: "shop" }]);
+      expect(stored).toMatchObject([{ source: "shop" }]);
     });
 
     test("source: one that throws acknowledges nothing", async () => {
       const source = (): never => {
         throw new Error("no such application");
       };
-      const { url, kept } = await started({}, { source });
+      const { url, stored } = await started({}, { source });
       expect(await deliver(url)).toMatchObject({ status: 503 });
-      expect(kept).toEqual([]);
+      expect(stored).toEqual([]);
     });
 
     test.each(noSources)("source: one that gives %s is 503, and named in the log", async (got, source) => {
-      const { url, kept, log, receiver } = await started({}, { source: source as () => string });
+      const { url, stored, log, receiver } = await started({}, { source: source as () => string });
       expect(await deliver(url)).toMatchObject({ status: 503, body: "" });
       expect(receiver.stats().refused).toEqual({ internal: 1 });
-      expect(kept).toEqual([]);
+      expect(stored).toEqual([]);
       expect(log.of("internal")).toMatchObject([
         { level: "error", facts: { err: { message: expect.stringContaining(`\`source\` gave ${got}`) } } },
       ]);

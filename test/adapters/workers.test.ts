@@ -19,14 +19,14 @@ function contextOf() {
 }
 
 test("a Worker's request is answered, and its URL may be one of several", async () => {
-  const { receiver, kept } = receiving();
+  const { receiver, stored } = receiving();
   const handle = workersReceiver(receiver, {
     path: "/webhooks",
     source: ({ url }) => new URL(url).host,
   });
   expect((await handle(requestOf(), {}, contextOf())).status).toBe(200);
   expect((await handle(requestOf("https://hooks.example/other"), {}, contextOf())).status).toBe(404);
-  expect(kept).toMatchObject([{ source: "hooks.example" }]);
+  expect(stored).toMatchObject([{ source: "hooks.example" }]);
 });
 
 test("a Worker goes on until it is answered, also where the client does not wait for that", async () => {
@@ -59,7 +59,7 @@ test("a body that was read before is 500, and the log says what to change", asyn
   const { receiver, log } = receiving();
   const request = requestOf();
   await request.text();
-  const handle = workersReceiver(receiver, { answer: "after-handlers", deadlineMs: 1_000 });
+  const handle = workersReceiver(receiver, { answer: "after-handlers", timeoutMs: 1_000 });
   expect((await handle(request, {}, contextOf())).status).toBe(500);
   expect(log.of("body-consumed")).toMatchObject([{ facts: { fix: expect.stringContaining("workersReceiver") } }]);
 });

@@ -77,11 +77,11 @@ describe("hookline check", () => {
   });
 
   test("finds a parser that keeps the bytes of some content types", async () => {
-    const keep = express.json({ limit: "2mb", verify: (req, _res, body) => void Object.assign(req, { kept: body }) });
+    const keep = express.json({ limit: "2mb", verify: (req, _res, body) => void Object.assign(req, { stored: body }) });
     const { url } = await serve(
       express().use(
         keep,
-        byHand((req) => (req as { kept?: Buffer }).kept ?? ""),
+        byHand((req) => (req as { stored?: Buffer }).stored ?? ""),
       ),
     );
     const cli = check(url);

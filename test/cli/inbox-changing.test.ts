@@ -161,13 +161,13 @@ describe("beside a receiver in another process", () => {
     const receiver = createReceiver({
       secret: env.SIGNING_SECRET,
       inbox: sqliteInbox(file),
-      keepDeadlineMs: 60_000,
+      storeTimeoutMs: 60_000,
       log: false,
     });
     onTestFinished(() => void receiver.close({ drainMs: 0 }));
     const request = { method: "POST", url: "/", body: Buffer.from(bad) };
-    const kept = await receiver.receive({ ...request, headers: signedHeaders(bad, { secret: env.SIGNING_SECRET }) });
-    expect(kept.status).toBe(200);
+    const stored = await receiver.receive({ ...request, headers: signedHeaders(bad, { secret: env.SIGNING_SECRET }) });
+    expect(stored.status).toBe(200);
     const second = serve();
     await second.says("out", /"id":"bad-1"/);
     second.kill("SIGTERM");

@@ -23,7 +23,7 @@ export function shop(file: string, clock: Clock = still): Receiver<"disk"> {
     inbox: sqliteInbox(file),
     clock,
     log: false,
-    keepDeadlineMs: 60_000,
+    storeTimeoutMs: 60_000,
     attempts: 1,
   });
   receiver.on("email", ({ id }) => {

@@ -51,7 +51,7 @@ describe("help", () => {
 
         Usage: SIGNING_SECRET=<secret> hookline serve [flags]
 
-        Every delivery is verified, kept and answered 200. Then its events are printed
+        Every delivery is verified, stored and answered 200. Then its events are printed
         on stdout:
 
           {"name":"email.created","jobId":"...","attempt":1,"merged":1,"event":{...}}
@@ -76,7 +76,7 @@ describe("help", () => {
           --admin-port <port>
                             Tell how it stands, on a port of its own:
                             GET /livez   200; 503 where a restart can help
-                            GET /readyz  200; 503 where a delivery would not be kept
+                            GET /readyz  200; 503 where a delivery would not be stored
                             GET /stats   counters, and problems with their fixes
                             0 takes a free port. Default: nobody is told.
           --admin-host <address>
@@ -94,8 +94,8 @@ describe("help", () => {
           NO_COLOR          Set it for a log without colours on a terminal.
 
         SIGTERM and Ctrl-C end it well: nothing more is taken in, and what was taken in
-        is printed, or with --inbox kept for the next start. A second one ends it at
-        once; what is not printed by then is lost where it was kept in memory. With
+        is printed, or with --inbox stored for the next start. A second one ends it at
+        once; what is not printed by then is lost where it was stored in memory. With
         --inbox it comes again at the next start, and so does a line that was being
         printed, with its attempt counted.
 

@@ -165,7 +165,7 @@ describe("many", () => {
     expect(rest).toEqual([""]);
   });
 
-  test("go as many at once as the concurrency says, over connections that are kept", async () => {
+  test("go as many at once as the concurrency says, over connections that are stored", async () => {
     const open: (() => void)[] = [];
     let most = 0;
     const { url, connections } = await serve((_, response) => {

@@ -30,7 +30,7 @@ describe("hookline serve --admin-port", () => {
       "x-content-type-options": "nosniff",
     });
     expect(JSON.parse(body)).toMatchObject({
-      stats: { role: "working", kept: 1, answered: { 200: 1 } },
+      stats: { role: "working", stored: 1, answered: { 200: 1 } },
       health: { live: true, ready: true, problems: [], waiting: 0 },
     });
   });

@@ -26,7 +26,7 @@ describe("hookline serve --inbox", () => {
     expect(await second.ended).toBe(0);
   });
 
-  test("what was not printed in time is kept, and that is told", async () => {
+  test("what was not printed in time is stored, and that is told", async () => {
     const file = inboxPath();
     const write = vi.fn<() => void>();
     const first = serve(file, { stdout: new Writable({ write }) });
@@ -47,7 +47,7 @@ describe("hookline serve --inbox", () => {
     expect(first.exit.mock.calls).toEqual([[1]]);
     expect(await first.ended).toBe(1);
     expect(first.err()).toContain(
-      '"msg":"the reader did not take all lines in time: they are kept, and come again at the next start"',
+      '"msg":"the reader did not take all lines in time: they are stored, and come again at the next start"',
     );
   });
 

@@ -136,7 +136,7 @@ describe("in this process", () => {
     expect(cli.exit.mock.calls).toEqual([[1]]);
     expect(await cli.ended).toBe(1);
     expect(cli.err()).toContain(
-      '"msg":"the reader did not take all lines in time: events that were kept in memory are lost"',
+      '"msg":"the reader did not take all lines in time: events that were stored in memory are lost"',
     );
   });
 

@@ -91,7 +91,7 @@ describe("middleware of a receiver", () => {
 });
 
 describe("ctx.delivery()", () => {
-  test("gives the kept request, byte for byte, which can be verified again", async () => {
+  test("gives the stored request, byte for byte, which can be verified again", async () => {
     const { receiver, send, clock } = rig();
     const body = ` ${emails("a", "b")}\n`;
     const given: unknown[] = [];

@@ -68,7 +68,7 @@ describe("a handler that blocks the loop", () => {
         await turns(3);
         running.delete(idOf(event));
       },
-      { coalesce: false },
+      { merge: false },
     );
     await receiver.start();
     await send("a", "blocks", "a", "b", "blocks", "a", "b");

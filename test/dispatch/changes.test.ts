@@ -66,10 +66,10 @@ describe("`.changes`", () => {
     expect(calls).toHaveLength(2);
   });
 
-  test("has each its own call with coalesce: false", async () => {
+  test("has each its own call with merge: false", async () => {
     const { receiver, send } = rig();
     const lists: unknown[] = [];
-    receiver.on("email.changes", (event) => lists.push(event.changes.map(({ id }) => id)), { coalesce: false });
+    receiver.on("email.changes", (event) => lists.push(event.changes.map(({ id }) => id)), { merge: false });
     await send(emails("a", "b"));
     await receiver.start();
     await receiver.idle();

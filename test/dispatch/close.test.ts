@@ -59,12 +59,12 @@ describe("close()", () => {
     expect(await offer()).toMatchObject({ status: 503 });
   });
 
-  test("waits for a delivery that is being kept; it is kept unexpanded", async () => {
+  test("waits for a delivery that is being stored; it is stored unexpanded", async () => {
     const keeping = deferred();
     const inbox = altered((own) => ({
-      keep: async (deliveries) => {
+      store: async (deliveries) => {
         await keeping.promise;
-        return own.keep(deliveries);
+        return own.store(deliveries);
       },
     }));
     const made = rig({ inbox });

@@ -36,7 +36,7 @@ describe("a job that outlives a deploy", () => {
   test("keeps its lane although the function that gave it gives another one now", async () => {
     const deploy = deploys();
     const before = deploy();
-    before.receiver.on("email", failing().handler, { lane: () => "one", coalesce: false });
+    before.receiver.on("email", failing().handler, { lane: () => "one", merge: false });
     await before.receiver.start();
     await before.send(emails("a", "b"));
     await before.receiver.idle();

@@ -25,7 +25,7 @@ describe("tracking and booking", () => {
       await receiver.idle();
     }
     expect(types).toEqual(["tracking.open", "tracking.open", "booking"]);
-    expect(receiver.stats()).toMatchObject({ duplicates: 3, conflicts: 0, succeeded: 3, kept: 4 });
+    expect(receiver.stats()).toMatchObject({ duplicates: 3, conflicts: 0, succeeded: 3, stored: 4 });
     expect(duplicates.map(({ event }) => event.type)).toEqual(["tracking.open", "tracking.open", "booking"]);
   });
 
@@ -71,7 +71,7 @@ describe("tracking and booking", () => {
     expect(types).toHaveLength(2);
   });
 
-  test("kept before the start are deduplicated when they are expanded", async () => {
+  test("stored before the start are deduplicated when they are expanded", async () => {
     const before = rig();
     for (let times = 0; times < 3; times += 1) await before.send(trackingBody(tracked(1)));
     const { receiver, types, duplicates } = await working(before);
@@ -97,7 +97,7 @@ describe("changes and lifecycle notices", () => {
   test("are never dropped, not even byte-identical ones", async () => {
     const { receiver, send } = rig();
     const { seen, handler } = notingHandler();
-    receiver.on(["email", "lifecycle"], handler, { coalesce: false });
+    receiver.on(["email", "lifecycle"], handler, { merge: false });
     await receiver.start();
     for (let times = 0; times < 3; times += 1) {
       await send(emails("a"));

@@ -11,9 +11,9 @@ describe("expansion follows the ids of deliveries:", () => {
   test("one that comes behind a delivery too large for a commit is left unexpanded with it", async () => {
     const given: (number | undefined)[] = [];
     const inbox = altered((own) => ({
-      keep(deliveries) {
+      store(deliveries) {
         given.push(...deliveries.map(({ events }) => events?.length));
-        return own.keep(deliveries);
+        return own.store(deliveries);
       },
     }));
     const { receiver, send } = rig({ inbox });
@@ -43,7 +43,7 @@ describe("expansion follows the ids of deliveries:", () => {
     await send(many("large", 1_001));
     await send(emails("behind"));
     await turns();
-    expect([seen, receiver.stats().kept]).toEqual([[], 2]);
+    expect([seen, receiver.stats().stored]).toEqual([[], 2]);
     expanding.resolve();
     await receiver.idle();
     expect([seen[0], seen.at(-1)]).toEqual(["large-0", "behind"]);
@@ -52,9 +52,9 @@ describe("expansion follows the ids of deliveries:", () => {
   test("a commit expands no more than 5,000 events, so that the loop goes on", async () => {
     const given: (number | undefined)[][] = [];
     const inbox = altered((own) => ({
-      keep(deliveries) {
+      store(deliveries) {
         given.push(deliveries.map(({ events }) => events?.length));
-        return own.keep(deliveries);
+        return own.store(deliveries);
       },
     }));
     const { receiver, send } = rig({ inbox });

@@ -200,10 +200,10 @@ describe("what a handler does not say", () => {
 
   test("is the default: consumer, lane, merging", () => {
     const [one] = handlers("email").routes("email.created");
-    expect(one).toMatchObject({ consumer: "default", lane: "record", coalesce: true, batches: false });
+    expect(one).toMatchObject({ consumer: "default", lane: "record", merge: true, batches: false });
     const [batch] = handlers("email.changes").routes("email.created");
     expect(batch).toMatchObject({ lane: "resource", batches: true });
-    const [other] = handlers(["email.changes", { lane: "account", coalesce: false }]).routes("email.created");
-    expect(other).toMatchObject({ lane: "account", coalesce: false });
+    const [other] = handlers(["email.changes", { lane: "account", merge: false }]).routes("email.created");
+    expect(other).toMatchObject({ lane: "account", merge: false });
   });
 });

@@ -15,7 +15,7 @@ describe("a settle that the inbox rejects", () => {
     }));
     const { receiver, send, pass, log } = rig({ inbox });
     const { calls, handler } = heldHandler();
-    receiver.on("email", handler, { coalesce: false });
+    receiver.on("email", handler, { merge: false });
     await receiver.start();
     await send(emails("a", "a", "b"));
     await turns();
@@ -123,7 +123,7 @@ describe("an inbox that fails to", () => {
   test("keep makes the answer 503, and later ones come before it when it is redelivered", async () => {
     let failures = 1;
     const inbox = altered((own) => ({
-      keep: (deliveries) => (failures-- > 0 ? Promise.reject(new Error("locked")) : own.keep(deliveries)),
+      store: (deliveries) => (failures-- > 0 ? Promise.reject(new Error("locked")) : own.store(deliveries)),
     }));
     const { receiver, send, offer } = rig({ inbox });
     const { seen, handler } = notingHandler();

@@ -158,7 +158,7 @@ test("whatever comes, fails and asks for more time, nothing waits longer for its
       fc.array(fc.nat(HOUR_MS), { minLength: 1, maxLength: 8 }),
       fc.array(outcome, { minLength: 1, maxLength: 20 }),
       fc.boolean(),
-      async (gaps, outcomes, coalesce) => {
+      async (gaps, outcomes, merge) => {
         const on = rig({ retryForMs: HOUR_MS });
         const died: number[] = [];
         let calls = 0;
@@ -168,7 +168,7 @@ test("whatever comes, fails and asks for more time, nothing waits longer for its
             const afterMs = outcomes[(calls += 1) % outcomes.length];
             throw afterMs === undefined ? new Error("no") : new RetryLater({ afterMs });
           },
-          { coalesce },
+          { merge },
         );
         on.receiver.onDead((job) => void died.push(on.clock.now() - job.receivedAt.getTime()));
         await on.receiver.start();

@@ -190,9 +190,9 @@ describe("what merges", () => {
       expect(keyOf(event, all())).toBeUndefined();
   });
 
-  test("is nothing with coalesce: false", () => {
-    expect(keyOf(emailEvent("created"), handler("email", { coalesce: false }))).toBeUndefined();
-    expect(keyOf(emailEvent("created"), handler("email.changes", { coalesce: false }))).toBeUndefined();
+  test("is nothing with merge: false", () => {
+    expect(keyOf(emailEvent("created"), handler("email", { merge: false }))).toBeUndefined();
+    expect(keyOf(emailEvent("created"), handler("email.changes", { merge: false }))).toBeUndefined();
   });
 
   test("does not depend on the lane", () => {

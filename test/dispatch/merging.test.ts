@@ -72,10 +72,10 @@ describe("changes of one record that wait together", () => {
     expect(calls.map(({ ctx }) => ctx.merged)).toEqual([1_000, 500]);
   });
 
-  test("have each its own call with coalesce: false", async () => {
+  test("have each its own call with merge: false", async () => {
     const { receiver, send } = rig();
     const { seen, handler } = notingHandler();
-    receiver.on("email", handler, { coalesce: false });
+    receiver.on("email", handler, { merge: false });
     await send(emails("a", "a", "a"));
     await receiver.start();
     await receiver.idle();
@@ -204,7 +204,7 @@ describe("jobs that were made under other handlers", () => {
     expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 });
   });
 
-  test("merge no more once their handler says coalesce: false", async () => {
+  test("merge no more once their handler says merge: false", async () => {
     const { receiver, send, inbox, clock } = rig();
     receiver.on("email", failing().handler);
     await receiver.start();
@@ -213,7 +213,7 @@ describe("jobs that were made under other handlers", () => {
     await receiver.close();
     const later = rig({ inbox, clock });
     const { seen, handler } = notingHandler();
-    later.receiver.on("email", handler, { coalesce: false });
+    later.receiver.on("email", handler, { merge: false });
     await later.receiver.start();
     await later.pass(10_000);
     expect(seen).toEqual(["a", "a"]);

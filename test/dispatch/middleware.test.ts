@@ -145,7 +145,7 @@ describe("receiver.use", () => {
   ])("does not end the job before its handler where it %s", async (_, middleware) => {
     const { receiver, send, inbox } = rig();
     const { calls, handler } = heldHandler();
-    receiver.use(middleware).on("email", handler, { coalesce: false });
+    receiver.use(middleware).on("email", handler, { merge: false });
     await receiver.start();
     await send(emails("a", "a"));
     await turns();
@@ -164,7 +164,7 @@ describe("receiver.use", () => {
       if (times > 1) return next();
       return void clock.setTimer(() => void next(), 1_000);
     });
-    receiver.on("email", handler, { coalesce: false });
+    receiver.on("email", handler, { merge: false });
     await receiver.start();
     await send(emails("a", "a"));
     await pass(5_000);

@@ -73,15 +73,15 @@ describe("an observer", () => {
   test("is told of a duplicate, with the delivery that brought it", async () => {
     const { receiver, send } = rig();
     const { moments, observer, names } = recorder();
-    const kept: string[] = [];
+    const stored: string[] = [];
     receiver.on("booking", () => {});
-    receiver.observe({ ...observer, kept: ({ delivery }) => kept.push(delivery.id) });
+    receiver.observe({ ...observer, stored: ({ delivery }) => stored.push(delivery.id) });
     await receiver.start();
     await send(bookingBody("e-1"));
     await send(bookingBody("e-1"));
     await receiver.idle();
     expect(names()).toEqual(["started", "succeeded", "duplicate"]);
-    expect(moments[2]?.job).toMatchObject({ state: "skipped", event: { type: "booking" }, deliveryId: kept[1] });
+    expect(moments[2]?.job).toMatchObject({ state: "skipped", event: { type: "booking" }, deliveryId: stored[1] });
   });
 
   test("is told nothing more after its end", async () => {
@@ -135,7 +135,7 @@ describe("a failed handler is logged", () => {
 });
 
 describe("stats()", () => {
-  test("count jobs: done, failed, retried, dead, skipped, merged, and deliveries that were kept", async () => {
+  test("count jobs: done, failed, retried, dead, skipped, merged, and deliveries that were stored", async () => {
     const { receiver, send, pass } = rig({ attempts: 2 });
     receiver.on("email.updated", () => {});
     receiver.on("booking", failing().handler);
@@ -146,7 +146,7 @@ describe("stats()", () => {
     await pass(10_000);
     expect(receiver.stats()).toMatchObject({
       role: "working",
-      kept: 3,
+      stored: 3,
       succeeded: 3,
       merged: 1,
       skipped: 1,

@@ -12,7 +12,7 @@ describe("onDead", () => {
     const { seen, handler } = notingHandler((event) => {
       if (idOf(event) === "a" && seen.length === 1) throw new GiveUp("gone");
     });
-    receiver.on("email", handler, { coalesce: false }).onDead(() => heard.promise);
+    receiver.on("email", handler, { merge: false }).onDead(() => heard.promise);
     await receiver.start();
     await send(emails("a", "a", "b"));
     await turns();

@@ -41,7 +41,7 @@ describe("a lane", () => {
               if (fails > 0) throw new Error("no");
               ended[record]?.push(index);
             },
-            { coalesce: false },
+            { merge: false },
           );
           await receiver.start();
           for (const [index, { record, gap }] of steps.entries()) {
@@ -131,7 +131,7 @@ describe("a lane", () => {
     const { receiver, send } = rig();
     const { calls, handler } = heldHandler();
     receiver.on("email", handler, {
-      coalesce: false,
+      merge: false,
       lane: () => {
         throw new Error("no");
       },
@@ -159,8 +159,8 @@ test("`concurrency` jobs run at once", async () => {
 test("consumers have lanes of their own: one does not wait for the other", async () => {
   const { receiver, send } = rig();
   const [one, other] = [heldHandler(), heldHandler()];
-  receiver.on("email", one.handler, { coalesce: false });
-  receiver.on("email", other.handler, { consumer: "search", coalesce: false });
+  receiver.on("email", one.handler, { merge: false });
+  receiver.on("email", other.handler, { consumer: "search", merge: false });
   await receiver.start();
   await send(emails("a"));
   await send(emails("a"));

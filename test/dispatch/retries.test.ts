@@ -85,7 +85,7 @@ describe("a job that fails", () => {
     const { seen, handler } = notingHandler((event) => {
       if ("id" in event && event.id === "a" && (event as { first?: boolean }).first === true) throw new Error("no");
     });
-    receiver.on("email", handler, { coalesce: false });
+    receiver.on("email", handler, { merge: false });
     await receiver.start();
     const bad = { id: "a", changeType: "updated", first: true };
     const good = (id: string) => ({ id, changeType: "updated" });

@@ -245,7 +245,7 @@ describe("the last attempt", () => {
   });
 });
 
-describe("what is kept of an error", () => {
+describe("what is stored of an error", () => {
   test("is its name and its message", () => {
     expect(toJobError(new RangeError("too far"), now)).toEqual({ name: "RangeError", message: "too far", at: now });
     expect(toJobError(new HooklineError("x", "what. fix"), now)).toMatchObject({

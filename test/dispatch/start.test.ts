@@ -5,7 +5,7 @@ import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../suppo
 import { deferred, turns, until } from "../support/turns.ts";
 import { altered } from "../support/inboxes.ts";
 
-describe("events that are kept before start()", () => {
+describe("events that are stored before start()", () => {
   test("are all handled after it, in order", async () => {
     const { receiver, send } = rig({ concurrency: 1 });
     const { seen, handler } = notingHandler();
@@ -15,10 +15,10 @@ describe("events that are kept before start()", () => {
     await receiver.start();
     await receiver.idle();
     expect(seen).toEqual(["a1", "a2", "b1", "b2", "c1", "c2"]);
-    expect(receiver.stats()).toMatchObject({ role: "working", kept: 3, succeeded: 6 });
+    expect(receiver.stats()).toMatchObject({ role: "working", stored: 3, succeeded: 6 });
   });
 
-  test("come before those that are kept after it", async () => {
+  test("come before those that are stored after it", async () => {
     const { receiver, send } = rig();
     const { seen, handler } = notingHandler();
     receiver.on("email", handler, { lane: "account" });
@@ -60,7 +60,7 @@ describe("events that are kept before start()", () => {
 test("what found no room in the inbox is expanded as soon as jobs are done", async () => {
   const { receiver, send, inbox } = rig({ inbox: memoryInbox({ maxJobs: 500 }) });
   const { calls, handler } = heldHandler();
-  receiver.on("email", handler, { lane: "account", coalesce: false });
+  receiver.on("email", handler, { lane: "account", merge: false });
   const ids = Array.from({ length: 1_000 }, (_, index) => `m-${index}`);
   await send(emails(...ids));
   await send(emails("behind"));
@@ -76,7 +76,7 @@ test("what found no room in the inbox is expanded as soon as jobs are done", asy
 });
 
 describe("a delivery", () => {
-  test("of 3,000 entries is kept unexpanded and expanded 1,000 a commit", async () => {
+  test("of 3,000 entries is stored unexpanded and expanded 1,000 a commit", async () => {
     const parts: number[][] = [];
     const inbox = altered((own) => ({
       expand(expansions) {
@@ -209,12 +209,12 @@ describe("idle()", () => {
     expect(receiver.stats().succeeded).toBe(0);
   });
 
-  test("waits for what is being kept, and for what runs", async () => {
+  test("waits for what is being stored, and for what runs", async () => {
     const keeping = deferred();
     const inbox = altered((own) => ({
-      keep: async (deliveries) => {
+      store: async (deliveries) => {
         await keeping.promise;
-        return own.keep(deliveries);
+        return own.store(deliveries);
       },
     }));
     const { receiver, send } = rig({ inbox });

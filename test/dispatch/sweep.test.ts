@@ -108,7 +108,7 @@ describe("a later start", () => {
     expect(log.of("inbox-failed")).toMatchObject([{ level: "error" }]);
   });
 
-  test("goes before what is kept while it sweeps", async () => {
+  test("goes before what is stored while it sweeps", async () => {
     const clock = fakeClock();
     const before = rig({ inbox: memoryInbox(), clock });
     before.receiver.on("contact", () => {});

@@ -77,7 +77,7 @@ describe("a handler that ignores its signal", () => {
   test("keeps its lane and its claim as long as it runs", async () => {
     const { receiver, send, pass, inbox } = rig(limits);
     const { calls, handler } = heldHandler();
-    receiver.on("email", handler, { coalesce: false });
+    receiver.on("email", handler, { merge: false });
     await receiver.start();
     await send(emails("a", "a"));
     await pass(3_600_000);
@@ -119,7 +119,7 @@ describe("a handler that ignores its signal", () => {
     expect(inbox.stats().running).toBe(before);
   });
 
-  test("goes on as soon as one of them ends: the one that kept its slot", async () => {
+  test("goes on as soon as one of them ends: the one that stored its slot", async () => {
     const { receiver, send, pass } = rig({ ...limits, maxStuck: 1 });
     const { calls, handler } = heldHandler();
     receiver.on("email", handler);

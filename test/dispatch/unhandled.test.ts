@@ -65,9 +65,9 @@ describe("a job whose handler went with a deploy", () => {
 
   test("goes to its own consumer again when that has one, and to no other: those had their own job", async () => {
     const deploy = deploys();
-    const [kept, gone] = [notingHandler(), notingHandler()];
+    const [stored, gone] = [notingHandler(), notingHandler()];
     const first = deploy();
-    first.receiver.on("email", kept.handler);
+    first.receiver.on("email", stored.handler);
     first.receiver.on("email", failing().handler, { consumer: "search" });
     await first.receiver.start();
     await first.send(emails("a"));
@@ -75,31 +75,31 @@ describe("a job whose handler went with a deploy", () => {
     await first.receiver.close();
 
     const second = deploy();
-    second.receiver.on("email", kept.handler);
+    second.receiver.on("email", stored.handler);
     await second.receiver.start();
     await second.pass(10_000);
     expect(second.inbox.stats().unhandled).toBe(1);
     await second.receiver.close();
 
     const third = deploy();
-    third.receiver.on("email", kept.handler);
+    third.receiver.on("email", stored.handler);
     await third.receiver.start();
     await third.receiver.idle();
-    expect([kept.seen, third.inbox.stats().unhandled]).toEqual([["a"], 1]);
+    expect([stored.seen, third.inbox.stats().unhandled]).toEqual([["a"], 1]);
     await third.receiver.close();
 
     const fourth = deploy();
-    fourth.receiver.on("email", kept.handler);
+    fourth.receiver.on("email", stored.handler);
     fourth.receiver.on("email", gone.handler, { consumer: "search" });
     await fourth.receiver.start();
     await fourth.receiver.idle();
-    expect([kept.seen, gone.seen, fourth.inbox.stats().unhandled]).toEqual([["a"], ["a"], 0]);
+    expect([stored.seen, gone.seen, fourth.inbox.stats().unhandled]).toEqual([["a"], ["a"], 0]);
   });
 
   test("keeps its lane: it is looked up by its consumer, not by the handler that it was made for", async () => {
     const deploy = deploys();
     const before = deploy();
-    before.receiver.on("email", failing().handler, { lane: "account", coalesce: false });
+    before.receiver.on("email", failing().handler, { lane: "account", merge: false });
     await before.receiver.start();
     await before.send(emails("a", "b"));
     await before.receiver.idle();

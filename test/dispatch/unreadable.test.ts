@@ -103,7 +103,7 @@ const ALL = 2 * THINGS.length;
 describe.each(ENDINGS)("a handler that %s anything", (_, ending) => {
   test("is tried again, dead or told to wait as it asked, and its lane and its slot go on", async () => {
     const all = rig({ attempts: 2, concurrency: 1 });
-    all.receiver.on("email", firstEnds(ending).handler, { coalesce: false });
+    all.receiver.on("email", firstEnds(ending).handler, { merge: false });
     await all.receiver.start();
     await sendAll(all);
     for (let second = 0; second < 4; second += 1) await all.pass(1_000);
@@ -140,7 +140,7 @@ describe.each(ENDINGS)("a middleware that %s anything", (_, ending) => {
       await first(event, ctx);
       if (!isAfter) await next();
     });
-    all.receiver.on("email", () => {}, { coalesce: false });
+    all.receiver.on("email", () => {}, { merge: false });
     await all.receiver.start();
     await sendAll(all);
     for (let second = 0; second < 4; second += 1) await all.pass(1_000);
@@ -185,7 +185,7 @@ describe.each(ENDINGS)("a listener of onDead that %s anything", (_, ending) => {
   test("does not keep a job from being marked", async () => {
     const all = rig({ attempts: 1, concurrency: 1 });
     const { handler: first } = firstEnds(ending);
-    all.receiver.on("email", failing(new Error("no")).handler, { coalesce: false });
+    all.receiver.on("email", failing(new Error("no")).handler, { merge: false });
     all.receiver.onDead((job) => first(job.event, undefined as never));
     await all.receiver.start();
     await sendAll(all);
@@ -193,7 +193,7 @@ describe.each(ENDINGS)("a listener of onDead that %s anything", (_, ending) => {
   });
 });
 
-const MOMENTS = ["kept", "started", "succeeded", "failed", "retried", "dead", "duplicate"] as const;
+const MOMENTS = ["stored", "started", "succeeded", "failed", "retried", "dead", "duplicate"] as const;
 
 describe.each(ENDINGS)("an observer that %s anything", (_, ending) => {
   test("changes nothing, and is in the log", async () => {
@@ -222,7 +222,7 @@ describe.each(ENDINGS)("an observer that %s anything", (_, ending) => {
       failed: 3,
       retried: 2,
       dead: 1,
-      kept: 3,
+      stored: 3,
     });
     expect(all.log.of("observer-failed").length).toBeGreaterThan(0);
   });
@@ -255,7 +255,7 @@ describe.each(ENDINGS)("a look-up of secrets that %s anything", (_, ending) => {
     let next = 0;
     const { receiver, offer } = rig({ secret: () => ending(THINGS[next++] as Thing) as undefined });
     for (const { name } of THINGS) expect(await offer(emails(name))).toMatchObject({ status: 503 });
-    expect(receiver.stats()).toMatchObject({ kept: 0, answered: { 503: THINGS.length } });
+    expect(receiver.stats()).toMatchObject({ stored: 0, answered: { 503: THINGS.length } });
   });
 });
 
@@ -269,7 +269,7 @@ describe.each([...ENDINGS, ["returns", (thing: Thing) => thing.make()] as const]
       const { handler } = notingHandler();
       const lane = (event: AnyEvent): string =>
         ending(THINGS.find(({ name }) => name === idOf(event)) as Thing) as string;
-      all.receiver.on("email", handler, { lane, coalesce: false });
+      all.receiver.on("email", handler, { lane, merge: false });
       await all.receiver.start();
       await sendAll(all);
       await expectRest(all);
@@ -296,7 +296,7 @@ describe.each([...ENDINGS, ["returns", (thing: Thing) => thing.make()] as const]
         concurrency: 1,
         logContent: true,
       });
-      receiver.on("email", firstEnds(thrown).handler, { coalesce: false });
+      receiver.on("email", firstEnds(thrown).handler, { merge: false });
       await receiver.start();
       for (const { name } of THINGS)
         expect(
@@ -342,7 +342,7 @@ describe.each(ENDINGS)("a handler of a queue's delivery that %s anything", (_, e
     receiver.on("email", firstEnds(ending).handler);
     for (const { name, asks } of THINGS) {
       const request = signedRequest(emails(name), { secret: "a signing secret", at: clock.date() });
-      const reply = await receiver.receive(request, { answer: "after-handlers", deadlineMs: 1_000 });
+      const reply = await receiver.receive(request, { answer: "after-handlers", timeoutMs: 1_000 });
       expect(reply).toMatchObject({ status: asks === "to give up" ? 200 : 503 });
     }
     expect(await receiver.close()).toMatchObject({ stuck: 0 });
@@ -385,7 +385,7 @@ describe("a clock that", () => {
     const inbox = memoryInbox();
     const receiver = createReceiver({ secret: "s", inbox, clock, log: log.logger, attempts: 1, timeoutMs: 60_000 });
     const { seen, handler } = notingHandler(() => Promise.resolve());
-    receiver.on("email", handler, { coalesce: false });
+    receiver.on("email", handler, { merge: false });
     await receiver.start();
     // The second one's line in the log waits for a timer, which is let go.
     for (let time = 0; time < 2; time += 1)

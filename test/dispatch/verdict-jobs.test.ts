@@ -72,7 +72,7 @@ describe("RetryLater", () => {
     const { seen, handler } = notingHandler((event) => {
       if ("id" in event && event.id === "a" && seen.length === 1) throw new RetryLater({ afterSeconds: 10 });
     });
-    receiver.on("email", handler, { coalesce: false });
+    receiver.on("email", handler, { merge: false });
     await receiver.start();
     await send(emails("a", "a", "b"));
     await pass(9_999);

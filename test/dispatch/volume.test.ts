@@ -132,7 +132,7 @@ describe("100,000 jobs", () => {
     const { receiver, send } = rig({ concurrency: 2 });
     const seen: string[] = [];
     receiver.on("email", (event) => seen.push(idOf(event)), {
-      coalesce: false,
+      merge: false,
       lane: (event) => (idOf(event).startsWith("cold") ? idOf(event) : "hot"),
     });
     for (let part = 0; part < 20; part += 1)

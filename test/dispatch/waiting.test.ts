@@ -130,7 +130,7 @@ describe("a jump of the wall clock", () => {
   test.each([-365 * DAY_MS, 365 * DAY_MS])("of %d ms does not free what runs, nor end its time", async (jump) => {
     const { receiver, send, pass, clock, inbox } = rig({ timeoutMs: 1_000 });
     const { calls, handler, last } = heldHandler();
-    receiver.on("email", handler, { coalesce: false });
+    receiver.on("email", handler, { merge: false });
     await receiver.start();
     await send(emails("a", "a"));
     await pass(500);

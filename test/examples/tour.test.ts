@@ -25,7 +25,7 @@ const EXPECTED = [
   "/email/messages | created m-1 | 200 | email.created | fetch m-1",
   "/calendars/primary/events no payloads | 200 | calendarEvent.signal | sync all of primary",
   "/email/messages | error | 200 | lifecycle.error | Active token is missing",
-  "/notes | no payloads | 200 | unknown | kept: resource not known",
+  "/notes | no payloads | 200 | unknown | stored: resource not known",
   "/email/tracking | open | 200 | tracking.open | a duplicate: no call",
   "/email/messages | created m-2 | 401 | refused | signature-wrong",
   "/tasklists/default/tasks | updated t-2 | 200 | task.updated | attempt 1: it is locked",

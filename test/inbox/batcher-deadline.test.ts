@@ -13,7 +13,7 @@ function timed() {
   const batcher = createBatcher<string, string>({
     commit(items) {
       const { promise, resolve } = deferred<readonly string[]>();
-      commits.push({ items, end: () => resolve(items.map((item) => `kept ${item}`)) });
+      commits.push({ items, end: () => resolve(items.map((item) => `stored ${item}`)) });
       return promise;
     },
     sizeOf: () => 0,
@@ -82,7 +82,7 @@ describe("the deadline of a batcher:", () => {
     expect(commits.map(({ items }) => items)).toEqual([["a"], ["c"]]);
     commits[1]?.end();
     await turns();
-    expect(results).toEqual(["late", "late", "kept c"]);
+    expect(results).toEqual(["late", "late", "stored c"]);
   });
 
   test("where all are late before their commit began there is none", async () => {
@@ -102,7 +102,7 @@ describe("the deadline of a batcher:", () => {
     expect(clock.waiting).toBe(1);
     commits[0]?.end();
     await turns();
-    expect([results, clock.waiting]).toEqual([["kept a"], 0]);
+    expect([results, clock.waiting]).toEqual([["stored a"], 0]);
   });
 
   test("one timer serves them all", async () => {

@@ -1,7 +1,7 @@
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { asWorking, asWriting } from "../../src/inbox/port/halves.ts";
-import type { Kept } from "../../src/inbox/port/storing.ts";
+import type { StoreResult } from "../../src/inbox/port/storing.ts";
 import { mail } from "../suites/inbox/deliveries.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 
@@ -11,7 +11,7 @@ describe("an inbox by its halves:", () => {
     expect(asWorking(asWriting(forwardInbox(async () => {})))).toBeUndefined();
   });
 
-  test.each([undefined, null, {}, { keeps: "memory" }, { keep: () => {} }])(
+  test.each([undefined, null, {}, { storage: "memory" }, { store: () => {} }])(
     "%o is none, and createReceiver says so",
     (inbox) => {
       const make = () => createReceiver({ secret: "s", inbox: inbox as never, log: false });
@@ -29,14 +29,14 @@ describe("forwardInbox", () => {
     const calls: (readonly { readonly id: string; readonly bodyBase64: string }[])[] = [];
     const inbox = asWriting(forwardInbox(async (deliveries) => void calls.push(deliveries)));
     const [one, other] = [mail(["a"]), { delivery: makeDelivery("not json"), events: undefined }];
-    const kept = await inbox.keep([one, other]);
+    const stored = await inbox.store([one, other]);
     expect(calls).toHaveLength(1);
-    expect(calls[0]?.map(({ id }) => id)).toEqual(kept.map((each) => (each as Kept).id));
+    expect(calls[0]?.map(({ id }) => id)).toEqual(stored.map((each) => (each as StoreResult).id));
     expect(calls[0]?.map(({ bodyBase64 }) => Buffer.from(bodyBase64, "base64").toString())).toEqual([
       Buffer.from(one.delivery.body).toString(),
       "not json",
     ]);
-    expect(kept).toMatchObject([{ expanded: false }, { expanded: false }]);
+    expect(stored).toMatchObject([{ expanded: false }, { expanded: false }]);
   });
 
   test.each([
@@ -49,9 +49,9 @@ describe("forwardInbox", () => {
     ],
   ])("whose queue %s keeps none of them for certain", async (_, store) => {
     const inbox = asWriting(forwardInbox(store as () => Promise<void>));
-    const kept = await inbox.keep([mail(["a"]), mail(["b"])]);
-    expect(kept).toHaveLength(2);
-    for (const one of kept) expect(one).toMatchObject({ code: "storage-failed", cause: { message: "throttled" } });
+    const stored = await inbox.store([mail(["a"]), mail(["b"])]);
+    expect(stored).toHaveLength(2);
+    for (const one of stored) expect(one).toMatchObject({ code: "storage-failed", cause: { message: "throttled" } });
   });
 
   test("keeps no tombstones: unsubscribing on it rejects, and names `unsubscribeWhen`", async () => {
@@ -63,7 +63,7 @@ describe("forwardInbox", () => {
   });
 
   test("outlives what its queue does: network unless it is told otherwise", () => {
-    expect([forwardInbox(async () => {}).keeps, forwardInbox(async () => {}, { keeps: "disk" }).keeps]).toEqual([
+    expect([forwardInbox(async () => {}).storage, forwardInbox(async () => {}, { storage: "disk" }).storage]).toEqual([
       "network",
       "disk",
     ]);

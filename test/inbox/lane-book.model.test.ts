@@ -157,7 +157,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ pass: fc.integer({ min: -5_000, max: 5_000 }) }) },
 );
 
-test("a lane book is what its plain specification is: one claim a lane, order kept, nothing lost, one merge key a run", () => {
+test("a lane book is what its plain specification is: one claim a lane, order stored, nothing lost, one merge key a run", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const book = createLaneBook<TestRow>();

@@ -4,7 +4,7 @@ import type { NewDelivery } from "../../src/inbox/port/storing.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openBench } from "../suites/inbox/fixture.ts";
 import { mail, raw, told, UNHANDLED } from "../suites/inbox/deliveries.ts";
-import { claimAll, claimOne, dead, done, findAll, keepAll, killAll, settleAll } from "../suites/inbox/verbs.ts";
+import { claimAll, claimOne, dead, done, findAll, storeAll, killAll, settleAll } from "../suites/inbox/verbs.ts";
 import { logBook } from "../support/log-book.ts";
 
 function make(options: MemoryInboxOptions) {
@@ -33,7 +33,7 @@ describe("the memory inbox", () => {
 
   test("keeps in memory, for one process, and says so", async () => {
     const { inbox } = await make({});
-    expect(inbox.keeps).toBe("memory");
+    expect(inbox.storage).toBe("memory");
     expect(inbox.capabilities).toEqual({ durability: "none", order: "strict", shared: false });
   });
 
@@ -44,7 +44,7 @@ describe("the memory inbox", () => {
 
   test("serves one receiver at a time", async () => {
     const { inbox, host } = await make({});
-    await keepAll(inbox, mail(["a"]));
+    await storeAll(inbox, mail(["a"]));
     await inbox.open(host); // again after a failure
     const other = { ...host };
     await expect(inbox.open(other)).rejects.toMatchObject({ code: "inbox-shared", fix: expect.any(String) });
@@ -56,7 +56,7 @@ describe("the memory inbox", () => {
   test("forgets done and skipped jobs at once", async () => {
     const { inbox } = await make({ maxJobs: 1 });
     for (let round = 0; round < 3; round += 1) {
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       await settleAll(inbox, await claimOne(inbox), done);
     }
     expect(await findAll(inbox)).toEqual([]);
@@ -66,7 +66,7 @@ describe("the memory inbox", () => {
 describe("a full memory inbox", () => {
   test("refuses each delivery by itself with inbox-full, and says what it holds", async () => {
     const { inbox } = await make({ maxJobs: 2 });
-    const [first, second, third] = await inbox.keep([mail(["a"]), raw(mail(["b"])), mail(["c"])]);
+    const [first, second, third] = await inbox.store([mail(["a"]), raw(mail(["b"])), mail(["c"])]);
     expect([first, second]).toEqual([
       expect.objectContaining({ expanded: true }),
       expect.objectContaining({ expanded: false }),
@@ -78,10 +78,10 @@ describe("a full memory inbox", () => {
 
   test("takes deliveries again as soon as a job is done", async () => {
     const { inbox } = await make({ maxJobs: 1 });
-    await keepAll(inbox, mail(["a"]));
+    await storeAll(inbox, mail(["a"]));
     await settleAll(inbox, await claimOne(inbox), done);
     expect(inbox.ready()).toEqual({ ready: true });
-    await keepAll(inbox, mail(["b"]));
+    await storeAll(inbox, mail(["b"]));
   });
 
   test("counts the bytes of bodies, each once however many jobs it has, until the last of them is gone", async () => {
@@ -90,25 +90,25 @@ describe("a full memory inbox", () => {
       { consumer: "default", lane: "default" },
       { consumer: "search", lane: "search" },
     ];
-    await keepAll(inbox, mail([{ id: "a", jobs: two }]), raw(mail(["b"])));
-    expect(await inbox.keep([mail(["c"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    await storeAll(inbox, mail([{ id: "a", jobs: two }]), raw(mail(["b"])));
+    expect(await inbox.store([mail(["c"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
     const [first, second] = await claimAll(inbox, { max: 2 });
     if (first === undefined || second === undefined) throw new Error("expected two claims");
     await settleAll(inbox, first, done);
-    expect(await inbox.keep([mail(["c"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    expect(await inbox.store([mail(["c"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
     await settleAll(inbox, second, done);
-    await keepAll(inbox, mail(["c"]));
+    await storeAll(inbox, mail(["c"]));
   });
 
   test("makes room from unhandled jobs first, then from dead ones, oldest first", async () => {
     const bench = await make({ maxJobs: 5 });
     const { inbox } = bench;
     await killAll(bench, "dead 1", "dead 2");
-    await keepAll(inbox, unhandledMail("nobody's 1", "nobody's 2"), mail(["waiting"]));
+    await storeAll(inbox, unhandledMail("nobody's 1", "nobody's 2"), mail(["waiting"]));
     expect(inbox.ready()).toEqual({ ready: true });
     const steps: unknown[][] = [];
     for (const id of ["a", "b", "c", "d"]) {
-      await keepAll(inbox, mail([id]));
+      await storeAll(inbox, mail([id]));
       steps.push(await left(inbox));
     }
     expect(steps).toEqual([
@@ -117,7 +117,7 @@ describe("a full memory inbox", () => {
       ["dead 2", "waiting", "a", "b", "c"],
       ["waiting", "a", "b", "c", "d"],
     ]);
-    expect(await inbox.keep([mail(["e"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    expect(await inbox.store([mail(["e"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
     expect(inbox.ready()).toMatchObject({ ready: false });
   });
 
@@ -127,8 +127,8 @@ describe("a full memory inbox", () => {
     await inbox.close();
     const log = logBook();
     await inbox.open({ ...host, clock, log: log.logger });
-    await keepAll(inbox, unhandledMail("a", "b"));
-    await keepAll(inbox, mail(["c"]));
+    await storeAll(inbox, unhandledMail("a", "b"));
+    await storeAll(inbox, mail(["c"]));
     expect(log.of("memory-dropped")).toMatchObject([{ level: "error", facts: { count: 1 } }]);
   });
 
@@ -136,9 +136,9 @@ describe("a full memory inbox", () => {
     const bench = await make({ maxJobs: 3, maxBytes: 4 * BYTES });
     const { inbox } = bench;
     await killAll(bench, "dead");
-    await keepAll(inbox, unhandledMail("nobody's"), mail(["waiting"]));
+    await storeAll(inbox, unhandledMail("nobody's"), mail(["waiting"]));
     const huge = mail(["a"], { filler: "x".repeat(4 * BYTES) });
-    expect(await inbox.keep([huge])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    expect(await inbox.store([huge])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
     expect(await left(inbox)).toEqual(["dead", "nobody's", "waiting"]);
   });
 
@@ -146,8 +146,8 @@ describe("a full memory inbox", () => {
     const bench = await make({ maxJobs: 2 });
     const { inbox } = bench;
     await killAll(bench, "dead");
-    await keepAll(inbox, mail(["b", "c", "d"]));
-    expect(await inbox.keep([mail(["e"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    await storeAll(inbox, mail(["b", "c", "d"]));
+    expect(await inbox.store([mail(["e"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
     expect(inbox.stats()).toMatchObject({ dead: 1, waiting: 3 });
   });
 
@@ -155,8 +155,8 @@ describe("a full memory inbox", () => {
     const bench = await make({ maxBytes: 5 * BYTES });
     const { inbox } = bench;
     await killAll(bench, "a");
-    await keepAll(inbox, mail(["waiting"], { filler: "x".repeat(2 * BYTES) }));
-    expect(await inbox.keep([mail(["e"], { filler: "x".repeat(BYTES) })])).toEqual([
+    await storeAll(inbox, mail(["waiting"], { filler: "x".repeat(2 * BYTES) }));
+    expect(await inbox.store([mail(["e"], { filler: "x".repeat(BYTES) })])).toEqual([
       expect.objectContaining({ code: "inbox-full" }),
     ]);
     expect(inbox.stats()).toMatchObject({ dead: 1, waiting: 1 });
@@ -166,9 +166,9 @@ describe("a full memory inbox", () => {
     const bench = await make({ maxBytes: 2 * BYTES });
     const { inbox } = bench;
     await killAll(bench, "a");
-    await keepAll(inbox, mail(["b"]));
+    await storeAll(inbox, mail(["b"]));
     expect(inbox.ready()).toEqual({ ready: true });
-    await keepAll(inbox, mail(["c"]));
+    await storeAll(inbox, mail(["c"]));
     expect(await left(inbox)).toEqual(["b", "c"]);
     expect(inbox.ready()).toMatchObject({ ready: false });
   });
@@ -179,12 +179,12 @@ describe("a full memory inbox", () => {
     const [id] = await killAll(bench, "a");
     await inbox.jobs.replay({ ids: [id ?? ""] });
     await settleAll(inbox, await claimOne(inbox), done);
-    await keepAll(inbox, mail(["b"]), raw(mail(["c"])));
+    await storeAll(inbox, mail(["b"]), raw(mail(["c"])));
     await claimOne(inbox);
     expect(await inbox.jobs.erase(2002)).toBe(2);
-    await keepAll(inbox, mail(["d"]));
-    await keepAll(inbox, mail(["e"]));
-    expect(await inbox.keep([mail(["f"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+    await storeAll(inbox, mail(["d"]));
+    await storeAll(inbox, mail(["e"]));
+    expect(await inbox.store([mail(["f"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
   });
 });
 
@@ -192,19 +192,19 @@ describe("expansion", () => {
   test("waits while there is no room for jobs, and so does everything newer", async () => {
     const { inbox } = await make({ maxJobs: 3 });
     const long = mail(["a", "b", "c", "d"]);
-    const [kept] = await keepAll(inbox, raw(long), raw(mail(["e"])));
-    await inbox.expand([{ id: kept?.id ?? "", events: long.events.slice(0, 3), cursor: 3 }]);
+    const [stored] = await storeAll(inbox, raw(long), raw(mail(["e"])));
+    await inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(0, 3), cursor: 3 }]);
     expect(await inbox.unexpanded(10)).toEqual([]);
     expect(inbox.stats().unexpanded).toBe(2);
     await settleAll(inbox, (await claimAll(inbox))[0] ?? (undefined as never), done);
-    expect(await inbox.unexpanded(10)).toMatchObject([{ id: kept?.id, cursor: 3 }, { cursor: 0 }]);
+    expect(await inbox.unexpanded(10)).toMatchObject([{ id: stored?.id, cursor: 3 }, { cursor: 0 }]);
   });
 
   test("does not wait for dead or unhandled jobs: they make room", async () => {
     const bench = await make({ maxJobs: 3 });
     const { inbox } = bench;
     await killAll(bench, "dead");
-    await keepAll(inbox, unhandledMail("nobody's"), raw(mail(["a"])));
+    await storeAll(inbox, unhandledMail("nobody's"), raw(mail(["a"])));
     expect(await inbox.unexpanded(10)).toHaveLength(1);
   });
 });
@@ -214,19 +214,19 @@ describe("the unique keys of a memory inbox", () => {
     const { inbox } = await make({ maxJobs: 10 });
     const event = (id: number) => told({ key: `tracking:1:${id}`, content: "open" });
     for (let id = 0; id < 20; id += 1) {
-      const [kept] = await keepAll(inbox, event(id));
-      expect(kept?.duplicates).toEqual([]);
+      const [stored] = await storeAll(inbox, event(id));
+      expect(stored?.duplicates).toEqual([]);
       await settleAll(inbox, await claimOne(inbox), done);
     }
-    expect((await keepAll(inbox, event(19)))[0]?.duplicates).toEqual([0]);
-    expect((await keepAll(inbox, event(0)))[0]?.duplicates).toEqual([]);
+    expect((await storeAll(inbox, event(19)))[0]?.duplicates).toEqual([0]);
+    expect((await storeAll(inbox, event(0)))[0]?.duplicates).toEqual([]);
   });
 
   test("survive an open that comes again", async () => {
     const { inbox, host } = await make({});
-    await keepAll(inbox, told({ key: "k", content: "c" }));
+    await storeAll(inbox, told({ key: "k", content: "c" }));
     await inbox.open(host);
-    expect((await keepAll(inbox, told({ key: "k", content: "c" })))[0]?.duplicates).toEqual([0]);
+    expect((await storeAll(inbox, told({ key: "k", content: "c" })))[0]?.duplicates).toEqual([0]);
   });
 });
 
@@ -235,8 +235,8 @@ test("a dead job is not dropped for room while it is being replayed", async () =
   const { inbox } = bench;
   await killAll(bench, "a");
   await inbox.jobs.replay({ states: ["dead"] });
-  expect(await inbox.keep([mail(["b"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
+  expect(await inbox.store([mail(["b"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);
   await settleAll(inbox, await claimOne(inbox), dead(bench));
-  await keepAll(inbox, mail(["b"]));
+  await storeAll(inbox, mail(["b"]));
   expect(await left(inbox)).toEqual(["b"]);
 });

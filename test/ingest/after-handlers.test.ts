@@ -5,7 +5,7 @@ import { shutInbox } from "../support/inboxes.ts";
 import { emails, failing, heldHandler, idOf, notingHandler, rig, type RigOptions } from "../support/rig.ts";
 import { turns, watch } from "../support/turns.ts";
 
-const ANSWERING: AfterHandlers = { answer: "after-handlers", deadlineMs: 20_000 };
+const ANSWERING: AfterHandlers = { answer: "after-handlers", timeoutMs: 20_000 };
 const OK: Reply = { status: 200, headers: {}, body: "" };
 const AGAIN: Reply = { status: 503, headers: { "Retry-After": "10" }, body: "" };
 
@@ -39,7 +39,7 @@ describe("an answer after the handlers", () => {
     const { receiver, inbox, ask } = answering();
     receiver.on("email", () => {});
     expect(await ask()).toEqual(OK);
-    expect(receiver.stats()).toMatchObject({ role: "receiving", kept: 0, succeeded: 1, answered: { 200: 1 } });
+    expect(receiver.stats()).toMatchObject({ role: "receiving", stored: 0, succeeded: 1, answered: { 200: 1 } });
     expect(inbox.stats()).toMatchObject({ waiting: 0, unexpanded: 0 });
     expect((await receiver.jobs.list()).jobs).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { dial, headersText, send } from "../support/http.ts";
 import { altered, brokenInbox, hungInbox, shutInbox } from "../support/inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
-describe("a request that is not kept gets a status and nothing else:", () => {
+describe("a request that is not stored gets a status and nothing else:", () => {
   test("another path than the mount's is 404, and the receiver never hears of it", async () => {
     const { url, deliver, receiver } = await mounted({ mount: { path: "/hooks" } });
     expectBare(await deliver(changes(), { target: "/hooks/" }), 404);
@@ -22,14 +22,14 @@ describe("a request that is not kept gets a status and nothing else:", () => {
       const answer = await deliver("", { method });
       expectBare(answer, 405, "allow");
       expect(answer.headers.allow).toBe("POST");
-      expect(receiver.stats()).toMatchObject({ answered: { 405: 1 }, refused: { "method-not-allowed": 1 }, kept: 0 });
+      expect(receiver.stats()).toMatchObject({ answered: { 405: 1 }, refused: { "method-not-allowed": 1 }, stored: 0 });
     },
   );
 
   test("an unsigned one is 401", async () => {
     const { url, receiver } = await mounted();
     expectBare(await send(url, { body: changes() }), 401);
-    expect(receiver.stats()).toMatchObject({ answered: { 401: 1 }, refused: { "signature-missing": 1 }, kept: 0 });
+    expect(receiver.stats()).toMatchObject({ answered: { 401: 1 }, refused: { "signature-missing": 1 }, stored: 0 });
   });
 
   test.each(["gzip", "br", "deflate", "identity, gzip", "GZIP"])("a body in %s is 415", async (encoding) => {
@@ -42,7 +42,7 @@ describe("a request that is not kept gets a status and nothing else:", () => {
   });
 
   test.each(["identity", "Identity", "identity, identity"])(
-    "a body in %s is as it was sent, so it is kept",
+    "a body in %s is as it was sent, so it is stored",
     async (as) => {
       const { deliver } = await mounted();
       expectBare(await deliver(changes(), { headers: { "Content-Encoding": as } }), 200);
@@ -53,7 +53,7 @@ describe("a request that is not kept gets a status and nothing else:", () => {
     const { deliver, receiver, log } = await mounted({ maxBodyBytes: 64 });
     expectBare(await deliver("x".repeat(65)), 413);
     expectBare(await deliver("x".repeat(64)), 200);
-    expect(receiver.stats()).toMatchObject({ refused: { "body-too-large": 1 }, kept: 1 });
+    expect(receiver.stats()).toMatchObject({ refused: { "body-too-large": 1 }, stored: 1 });
     expect(log.of("body-too-large")).toMatchObject([
       { level: "error", facts: { fix: expect.stringMatching(/maxBodyBytes/) } },
     ]);
@@ -76,7 +76,7 @@ describe("a request that is not kept gets a status and nothing else:", () => {
     expect(wire.text()).toBe("");
     await clock.advance(1);
     await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 408 [^]*\r\n\r\n$/));
-    expect(receiver.stats()).toMatchObject({ refused: { "body-late": 1 }, kept: 0 });
+    expect(receiver.stats()).toMatchObject({ refused: { "body-late": 1 }, stored: 0 });
   });
 
   test("a body that a parser took before the mount is 500, and the log says exactly what to change", async () => {
@@ -114,30 +114,30 @@ describe("a request that is not kept gets a status and nothing else:", () => {
     const { deliver, receiver } = await mounted();
     await receiver.close();
     expectTryAgain(await deliver());
-    expect(receiver.stats()).toMatchObject({ refused: { closing: 1 }, kept: 0 });
+    expect(receiver.stats()).toMatchObject({ refused: { closing: 1 }, stored: 0 });
   });
 
   test("one of an unwanted subscription is 422, and is counted and logged", async () => {
     const { deliver, log, receiver } = await mounted();
     await receiver.unsubscribe(1001, "account deleted");
     expectBare(await deliver(), 422);
-    expect(receiver.stats()).toMatchObject({ answered: { 422: 1 }, kept: 0 });
+    expect(receiver.stats()).toMatchObject({ answered: { 422: 1 }, stored: 0 });
     expect(log.of("unwanted")).toMatchObject([{ facts: { subscription: 1001, reason: "account deleted" } }]);
   });
 
   test.each([
     ["storage-failed", brokenInbox()],
     ["storage-failed", shutInbox()],
-    ["inbox-full", altered(() => ({ keep: async (all) => all.map(() => new StorageError("inbox-full", "Full.")) }))],
-  ])("one that could not be kept is 503 (%s)", async (code, inbox) => {
+    ["inbox-full", altered(() => ({ store: async (all) => all.map(() => new StorageError("inbox-full", "Full.")) }))],
+  ])("one that could not be stored is 503 (%s)", async (code, inbox) => {
     const { deliver, receiver } = await mounted({ inbox });
     expectTryAgain(await deliver());
-    expect(receiver.stats()).toMatchObject({ refused: { [code]: 1 }, kept: 0 });
+    expect(receiver.stats()).toMatchObject({ refused: { [code]: 1 }, stored: 0 });
   });
 
-  test("one that was not kept within `keepDeadlineMs` is 503", async () => {
+  test("one that was not stored within `storeTimeoutMs` is 503", async () => {
     const clock = fakeClock();
-    const { deliver, receiver } = await mounted({ clock, inbox: hungInbox(), keepDeadlineMs: 700 });
+    const { deliver, receiver } = await mounted({ clock, inbox: hungInbox(), storeTimeoutMs: 700 });
     const answer = deliver();
     await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
     await eventually(() => expect(clock.waiting).toBe(1));
@@ -147,11 +147,11 @@ describe("a request that is not kept gets a status and nothing else:", () => {
   });
 });
 
-describe("a signed request that is kept", () => {
+describe("a signed request that is stored", () => {
   test("gets 200 and an empty body", async () => {
     const { deliver, receiver } = await mounted();
     expectBare(await deliver(), 200);
-    expect(receiver.stats()).toMatchObject({ answered: { 200: 1 }, refused: {}, kept: 1 });
+    expect(receiver.stats()).toMatchObject({ answered: { 200: 1 }, refused: {}, stored: 1 });
   });
 
   test("gets it whether or not the receiver was started, and is handled after start()", async () => {
@@ -166,10 +166,10 @@ describe("a signed request that is kept", () => {
     expect(seen).toEqual(["m-1"]);
   });
 
-  test("is kept before it is answered", async () => {
+  test("is stored before it is answered", async () => {
     let release = (): void => {};
     const waited = new Promise<void>((resolve) => (release = resolve));
-    const inbox = altered((own) => ({ keep: (all) => waited.then(() => own.keep(all)) }));
+    const inbox = altered((own) => ({ store: (all) => waited.then(() => own.store(all)) }));
     const { deliver, receiver } = await mounted({ inbox });
     let answered = false;
     const answer = deliver().finally(() => (answered = true));

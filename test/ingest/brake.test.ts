@@ -16,11 +16,11 @@ async function braked(setup: Setup = {}) {
 }
 
 describe("the brake on unsubscribing", () => {
-  test("believes ten different subscriptions; the eleventh is kept with 200, and logged as an error", async () => {
+  test("believes ten different subscriptions; the eleventh is stored with 200, and logged as an error", async () => {
     const { statusOf, log, receiver } = await braked();
     for (let subscription = 1; subscription <= 10; subscription += 1) expect(await statusOf(subscription)).toBe(422);
     expect(await statusOf(11)).toBe(200);
-    expect(receiver.stats()).toMatchObject({ kept: 1, answered: { 200: 1, 422: 10 } });
+    expect(receiver.stats()).toMatchObject({ stored: 1, answered: { 200: 1, 422: 10 } });
     expect(log.of("brake-empty")).toMatchObject([
       { level: "error", facts: { subscription: 11, reason: "a bug in the gate" } },
     ]);

@@ -11,12 +11,12 @@ function patientInbox() {
   let release = (): void => {};
   const released = new Promise<void>((resolve) => (release = resolve));
   const inbox = altered((own) => ({
-    keep: async (all) => {
-      asked.push("keep");
+    store: async (all) => {
+      asked.push("store");
       await released;
-      const kept = await own.keep(all);
-      asked.push("kept");
-      return kept;
+      const stored = await own.store(all);
+      asked.push("stored");
+      return stored;
     },
     close: async () => {
       asked.push("close");
@@ -27,7 +27,7 @@ function patientInbox() {
 }
 
 describe("while the receiver closes", () => {
-  test("a delivery that the gate was still asked about gets 503, and nothing is kept of it", async () => {
+  test("a delivery that the gate was still asked about gets 503, and nothing is stored of it", async () => {
     let asked = false;
     let answer = (): void => {};
     const { deliver, receiver } = await mounted({
@@ -45,18 +45,18 @@ describe("while the receiver closes", () => {
     expect(receiver.stats().refused).toEqual({ closing: 1 });
   });
 
-  test("a delivery that is being kept gets its 200, and the inbox is closed only then", async () => {
+  test("a delivery that is being stored gets its 200, and the inbox is closed only then", async () => {
     const { inbox, asked, release } = patientInbox();
     const { deliver, receiver } = await mounted({ inbox });
     const answer = deliver();
-    await eventually(() => expect(asked).toEqual(["keep"]));
+    await eventually(() => expect(asked).toEqual(["store"]));
     const closing = receiver.close();
     expectBare(await deliver(), 503, "retry-after");
     release();
     expectBare(await answer, 200);
     await closing;
-    expect(asked).toEqual(["keep", "kept", "close"]);
-    expect(receiver.stats()).toMatchObject({ kept: 1, refused: { closing: 1 } });
+    expect(asked).toEqual(["store", "stored", "close"]);
+    expect(receiver.stats()).toMatchObject({ stored: 1, refused: { closing: 1 } });
   });
 
   test("a delivery whose body is still coming gets 503", async () => {
@@ -69,7 +69,7 @@ describe("while the receiver closes", () => {
     await receiver.close();
     wire.write(body.slice(-1));
     await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: \d+/i));
-    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { closing: 1 } });
+    expect(receiver.stats()).toMatchObject({ stored: 0, refused: { closing: 1 } });
   });
 
   test("a delivery of an unwanted subscription gets 503: nothing is deleted any more", async () => {

@@ -5,7 +5,7 @@ import { dial, headersText, send } from "../support/http.ts";
 import { brokenInbox } from "../support/inboxes.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
 
-/** One connection, kept. */
+/** One connection, stored. */
 function keepingAgent(): Agent {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
@@ -55,7 +55,7 @@ describe("a connection", () => {
     wire.write(bad + good + bad + good);
     await eventually(() => expect(wire.text().match(/HTTP\/1\.1 \d+/g)).toHaveLength(4));
     expect(wire.text().match(/HTTP\/1\.1 \d+/g)).toEqual([401, 200, 401, 200].map((status) => `HTTP/1.1 ${status}`));
-    expect(receiver.stats()).toMatchObject({ kept: 2, answered: { 200: 2, 401: 2 } });
+    expect(receiver.stats()).toMatchObject({ stored: 2, answered: { 200: 2, 401: 2 } });
   });
 
   test("is closed after a refusal whose body had not come, and says so", async () => {
@@ -85,7 +85,7 @@ describe("a connection", () => {
     await eventually(() => expect(taken()).toBe(half.length));
     wire.socket.destroy();
     await eventually(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
-    expect(receiver.stats()).toMatchObject({ kept: 0, secrets: [] });
+    expect(receiver.stats()).toMatchObject({ stored: 0, secrets: [] });
     expect(log.of("body-cut-off")).toMatchObject([{ level: "warn", facts: { status: 408 } }]);
     expectBare(await deliver(), 200);
   });
@@ -98,7 +98,7 @@ describe("a connection", () => {
     await eventually(() => expect(taken()).toBe(half.length));
     wire.socket.destroy();
     await eventually(() => expect(receiver.stats().refused).toEqual({ "body-cut-off": 1 }));
-    expect(receiver.stats().kept).toBe(0);
+    expect(receiver.stats().stored).toBe(0);
   });
 
   test("whose client stops sending, but still listens, is told nothing that acknowledges", async () => {
@@ -108,7 +108,7 @@ describe("a connection", () => {
     wire.socket.end();
     await wire.closed;
     expect(wire.text()).not.toMatch(/HTTP\/1\.1 (2|422)/);
-    expect(receiver.stats().kept).toBe(0);
+    expect(receiver.stats().stored).toBe(0);
   });
 
   test("may ask before it sends its body (Expect: 100-continue)", async () => {
@@ -119,7 +119,7 @@ describe("a connection", () => {
     await eventually(() => expect(wire.text()).toBe("HTTP/1.1 100 Continue\r\n\r\n"));
     wire.write(body);
     await eventually(() => expect(wire.text()).toMatch(/100 Continue\r\n\r\nHTTP\/1\.1 200 /));
-    expect(receiver.stats().kept).toBe(1);
+    expect(receiver.stats().stored).toBe(1);
   });
 
   test("that asks before it sends is refused without its body when it is not signed", async () => {
@@ -139,21 +139,21 @@ describe("a connection", () => {
       await new Promise((resolve) => setImmediate(resolve));
     }
     await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 200 /));
-    expect(receiver.stats().kept).toBe(1);
+    expect(receiver.stats().stored).toBe(1);
   });
 
   test("in chunks is a body like any other", async () => {
     const { deliver, receiver } = await mounted();
     expectBare(await deliver(changes(), { headers: { "Transfer-Encoding": "chunked" } }), 200);
-    expect(receiver.stats().kept).toBe(1);
+    expect(receiver.stats().stored).toBe(1);
   });
 
-  test("brings a hundred deliveries at once over one server, and each is kept", async () => {
+  test("brings a hundred deliveries at once over one server, and each is stored", async () => {
     const { deliver, receiver, url, signed } = await mounted();
     const bodies = Array.from({ length: 100 }, (_, at) => changes({ subscription: at }));
     const answers = await Promise.all(bodies.map((body) => deliver(body)));
     expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 200));
     expect(await send(url, { body: bodies[0] ?? "", headers: signed(bodies[1] ?? "") })).toMatchObject({ status: 401 });
-    expect(receiver.stats().kept).toBe(100);
+    expect(receiver.stats().stored).toBe(100);
   });
 });

@@ -33,7 +33,7 @@ describe("401 before the body is read, and the cause in the counters alone, for 
   ])("%s", async (_, code, value) => {
     const { deliver, receiver } = await mounted();
     expectBare(await deliver(changes(), { headers: { [SIGNATURE]: value } }), 401);
-    expect(receiver.stats()).toMatchObject({ refused: { [code]: 1 }, kept: 0 });
+    expect(receiver.stats()).toMatchObject({ refused: { [code]: 1 }, stored: 0 });
   });
 
   test("that is not there", async () => {
@@ -75,7 +75,7 @@ describe("401 before the body is read for a timestamp", () => {
   ])("%s", async (_, code, timestamp) => {
     const { deliver, receiver } = await mounted({ clock: fakeClock() });
     expectBare(await deliver(changes(), { headers: signedAt(timestamp) }), 401);
-    expect(receiver.stats()).toMatchObject({ refused: { [code]: 1 }, kept: 0 });
+    expect(receiver.stats()).toMatchObject({ refused: { [code]: 1 }, stored: 0 });
   });
 
   test("that came twice", async () => {
@@ -127,6 +127,6 @@ describe("200 for", () => {
     const headers = signed(changes());
     expectBare(await send(url, { body: changes(), headers }), 200);
     expectBare(await send(url, { body: changes(), headers }), 200);
-    expect(receiver.stats().kept).toBe(2);
+    expect(receiver.stats().stored).toBe(2);
   });
 });

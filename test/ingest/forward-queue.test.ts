@@ -78,7 +78,7 @@ test("a consumer that is killed in the middle loses nothing of what was answered
   expect(written("begun").length).toBeGreaterThanOrEqual(all + KILLED.filter((hangsAt) => hangsAt > 0).length);
 });
 
-/** An inbox whose deliveries are kept when the queue says so. */
+/** An inbox whose deliveries are stored when the queue says so. */
 async function queueAt(port: number): Promise<ReturnType<typeof forwardInbox>> {
   const socket = connect(port, "127.0.0.1");
   onTestFinished(() => void socket.destroy());

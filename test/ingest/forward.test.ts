@@ -102,7 +102,7 @@ describe("forwardInbox", () => {
     const store = vi.fn(async () => {}).mockImplementationOnce(fail);
     const { deliver, receiver, log } = await mounted({ inbox: forwardInbox(store) });
     expectBare(await deliver(), 503, "retry-after");
-    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { "storage-failed": 1 } });
+    expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "storage-failed": 1 } });
     expect(log.of("storage-failed")).toMatchObject([{ level: "error" }]);
     expectBare(await deliver(), 200);
   });
@@ -129,8 +129,8 @@ describe("forwardInbox", () => {
   });
 
   test("is a network inbox unless it is said to be less", () => {
-    expect(forwardInbox(async () => {}).keeps).toBe("network");
-    expect(forwardInbox(async () => {}, { keeps: "memory" }).keeps).toBe("memory");
+    expect(forwardInbox(async () => {}).storage).toBe("network");
+    expect(forwardInbox(async () => {}, { storage: "memory" }).storage).toBe("memory");
     expect(() => forwardInbox(undefined as never)).toThrow(expect.objectContaining({ code: "option-invalid" }));
   });
 });

@@ -73,7 +73,7 @@ describe("whatever else the gate does keeps the delivery and answers 200:", () =
   ])("%s", async (_, gate) => {
     const { deliver, receiver } = await gated(gate);
     expectBare(await deliver(), 200);
-    expect(receiver.stats()).toMatchObject({ answered: { 200: 1 }, kept: 1 });
+    expect(receiver.stats()).toMatchObject({ answered: { 200: 1 }, stored: 1 });
   });
 
   test("a decision of another subscription", async () => {
@@ -110,7 +110,7 @@ describe("whatever else the gate does keeps the delivery and answers 200:", () =
     expectBare(await deliver(changes(), { target: "/b" }), 200);
   });
 
-  test("an answer that is later than `gate.deadlineMs`, whatever it becomes", async () => {
+  test("an answer that is later than `gate.timeoutMs`, whatever it becomes", async () => {
     const clock = fakeClock();
     let decide = (): void => {};
     const asked = vi.fn();
@@ -119,7 +119,7 @@ describe("whatever else the gate does keeps the delivery and answers 200:", () =
         asked();
         return new Promise((resolve) => (decide = () => resolve(unsubscribe("gone"))));
       },
-      { clock, gate: { deadlineMs: 250 } },
+      { clock, gate: { timeoutMs: 250 } },
     );
     const answer = deliver();
     await eventually(() => expect(asked).toHaveBeenCalled());
@@ -128,7 +128,7 @@ describe("whatever else the gate does keeps the delivery and answers 200:", () =
     await clock.advance(1);
     expectBare(await answer, 200);
     decide();
-    expect(log.of("gate-late")).toMatchObject([{ level: "error", facts: { subscription: 1001, deadlineMs: 250 } }]);
+    expect(log.of("gate-late")).toMatchObject([{ level: "error", facts: { subscription: 1001, timeoutMs: 250 } }]);
   });
 
   test("a late answer that rejects", async () => {
@@ -148,7 +148,7 @@ describe("whatever else the gate does keeps the delivery and answers 200:", () =
     expectBare(await answer, 200);
     fail();
     expectBare(await deliver("{}"), 200);
-    expect(receiver.stats().kept).toBe(2);
+    expect(receiver.stats().stored).toBe(2);
   });
 
   test("a throw, which is logged as an error with its cause", async () => {

@@ -23,7 +23,7 @@ describe("the gate's decision", () => {
     expect(log.of("unwanted")).toMatchObject([
       { facts: { status: 422, subscription: 1001, reason: "account deleted" } },
     ]);
-    expect(receiver.stats()).toMatchObject({ answered: { 422: 1 }, kept: 0, refused: {} });
+    expect(receiver.stats()).toMatchObject({ answered: { 422: 1 }, stored: 0, refused: {} });
   });
 
   test("is not remembered: it is asked each time", async () => {
@@ -43,16 +43,16 @@ describe("the gate's decision", () => {
     ]);
   });
 
-  test("is asked for before the delivery is kept, once for all of its entries", async () => {
+  test("is asked for before the delivery is stored, once for all of its entries", async () => {
     const gate = vi.fn<AnyGate>(() => undefined);
     const { deliver, receiver } = await gated((...asked) => {
-      expect(receiver.stats().kept).toBe(0);
+      expect(receiver.stats().stored).toBe(0);
       return gate(...asked);
     });
     const payloads = ["a", "b", "c"].map((id) => ({ id, changeType: "created" }));
     expectBare(await deliver(changes({ payloads })), 200);
     expect(gate).toHaveBeenCalledTimes(1);
-    expect(receiver.stats().kept).toBe(1);
+    expect(receiver.stats().stored).toBe(1);
   });
 
   test("holds while the receiver only receives, and while it works", async () => {
@@ -94,10 +94,10 @@ describe("the gate is not asked", () => {
     ["an id that is no number", '{"subscription":"one","accountId":2,"resource":"/contacts"}'],
     ["an id beyond 2^53", '{"subscription":9007199254740993,"accountId":2,"resource":"/contacts"}'],
     ["no body", ""],
-  ])("about a delivery with %s: it is kept", async (_, body) => {
+  ])("about a delivery with %s: it is stored", async (_, body) => {
     const { deliver, receiver } = await gated(gate);
     expectBare(await deliver(body), 200);
-    expect(receiver.stats().kept).toBe(1);
+    expect(receiver.stats().stored).toBe(1);
   });
 
   test("about a handshake", async () => {

@@ -32,7 +32,7 @@ describe("the verification handshake", () => {
   ])("is answered with exactly the token: %s", async (_, sent, expected) => {
     const { deliver, receiver } = await mounted();
     expectToken(await deliver("", { target: `/?validationToken=${sent}` }), expected);
-    expect(receiver.stats()).toMatchObject({ answered: { 200: 1 }, kept: 0, refused: {} });
+    expect(receiver.stats()).toMatchObject({ answered: { 200: 1 }, stored: 0, refused: {} });
   });
 
   test("is plain text that no browser takes for a page, even where the token is markup", async () => {
@@ -53,7 +53,7 @@ describe("the verification handshake", () => {
   ])("is 400 for a token that is %s", async (_, query) => {
     const { deliver, receiver } = await mounted();
     expectBare(await deliver("", { target: `/?${query}` }), 400);
-    expect(receiver.stats()).toMatchObject({ refused: { "token-bad": 1 }, kept: 0 });
+    expect(receiver.stats()).toMatchObject({ refused: { "token-bad": 1 }, stored: 0 });
   });
 
   test.each([
@@ -76,7 +76,7 @@ describe("the verification handshake", () => {
     expectBare(await deliver("", { target: `/?ValidationToken=${token}` }), 200);
     expectBare(await deliver("", { target: `/validationToken=${token}` }), 200);
     expectBare(await deliver("", { target: `/?x=validationToken=${token}` }), 200);
-    expect(receiver.stats().kept).toBe(3);
+    expect(receiver.stats().stored).toBe(3);
   });
 
   test("is answered in chunks of nothing too: an empty body is an empty body", async () => {
@@ -118,7 +118,7 @@ describe("the verification handshake", () => {
 });
 
 describe("a token beside a body", () => {
-  test("does not swallow the delivery: it is kept, and answered with the token", async () => {
+  test("does not swallow the delivery: it is stored, and answered with the token", async () => {
     const seen: string[] = [];
     const { deliver, receiver } = await mounted({
       prepare: (own) => void own.on("email", (event) => void seen.push(event.id)),
@@ -132,10 +132,10 @@ describe("a token beside a body", () => {
   test.each(["", "x".repeat(1_025)])("is ignored when it is bad", async (bad) => {
     const { deliver, receiver } = await mounted();
     expectBare(await deliver(changes(), { target: `/?validationToken=${bad}` }), 200);
-    expect(receiver.stats()).toMatchObject({ kept: 1, refused: {} });
+    expect(receiver.stats()).toMatchObject({ stored: 1, refused: {} });
   });
 
-  test("changes nothing where the delivery is not kept", async () => {
+  test("changes nothing where the delivery is not stored", async () => {
     const target = `/?validationToken=${token}`;
     const { deliver, receiver } = await mounted({ inbox: brokenInbox() });
     expectBare(await deliver(changes(), { target }), 503, "retry-after");

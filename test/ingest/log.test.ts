@@ -95,7 +95,7 @@ describe("the log", () => {
     expectBare(await deliver(), 422);
   });
 
-  test("is silent about deliveries that are kept and handled", async () => {
+  test("is silent about deliveries that are stored and handled", async () => {
     const { deliver, receiver, log } = await mounted({ prepare: (own) => void own.on("email", () => {}) });
     await receiver.start();
     for (let count = 0; count < 5; count += 1) expectBare(await deliver(), 200);
@@ -117,7 +117,7 @@ describe("the log", () => {
     }
   });
 
-  test("has it also where it was kept before start()", async () => {
+  test("has it also where it was stored before start()", async () => {
     const { deliver, receiver, log } = await mounted();
     expectBare(await deliver(notice("error", "the grant was withdrawn")), 200);
     await receiver.start();
@@ -160,11 +160,11 @@ describe("the log", () => {
 });
 
 describe("observers", () => {
-  test("see what is kept, refused and unsubscribed, until they end it", async () => {
+  test("see what is stored, refused and unsubscribed, until they end it", async () => {
     const seen: unknown[] = [];
     const { deliver, receiver } = await mounted({ mount: { source: "tenant-a" } });
     const end = receiver.observe({
-      kept: ({ delivery }) => void seen.push(["kept", delivery.source, Object.keys(delivery).toSorted()]),
+      stored: ({ delivery }) => void seen.push(["stored", delivery.source, Object.keys(delivery).toSorted()]),
       refused: (moment) => void seen.push(["refused", moment]),
       unsubscribed: (moment) => void seen.push(["unsubscribed", moment]),
     });
@@ -174,7 +174,7 @@ describe("observers", () => {
     end();
     await deliver();
     expect(seen).toEqual([
-      ["kept", "tenant-a", ["id", "receivedAt", "source"]],
+      ["stored", "tenant-a", ["id", "receivedAt", "source"]],
       ["refused", { status: 401, code: "signature-wrong" }],
       ["unsubscribed", { subscription: 1001, reason: "gone" }],
     ]);
@@ -182,7 +182,17 @@ describe("observers", () => {
 
   test("that throw or reject change nothing, for the sender, the handlers or each other", async () => {
     const seen: string[] = [];
-    const names = ["kept", "refused", "unsubscribed", "started", "succeeded", "failed", "retried", "dead", "duplicate"];
+    const names = [
+      "stored",
+      "refused",
+      "unsubscribed",
+      "started",
+      "succeeded",
+      "failed",
+      "retried",
+      "dead",
+      "duplicate",
+    ];
     const bad = (fail: () => unknown): object => Object.fromEntries(names.map((name) => [name, fail]));
     const { deliver, receiver, log } = await mounted({
       attempts: 1,
@@ -199,7 +209,7 @@ describe("observers", () => {
       }),
     );
     receiver.observe(bad(() => Promise.reject(new Error("observer rejects"))));
-    receiver.observe({ kept: () => void seen.push("kept"), succeeded: () => void seen.push("succeeded") });
+    receiver.observe({ stored: () => void seen.push("stored"), succeeded: () => void seen.push("succeeded") });
     await receiver.start();
     expectBare(await deliver(), 200);
     expectBare(await deliver(changes({ resource: "/contacts" })), 200);
@@ -207,8 +217,8 @@ describe("observers", () => {
     await receiver.idle();
     await receiver.unsubscribe(1001, "gone");
     expectBare(await deliver(), 422);
-    expect(seen.toSorted()).toEqual(["kept", "kept", "m-1", "succeeded"]);
-    expect(receiver.stats()).toMatchObject({ succeeded: 1, dead: 1, kept: 2, answered: { 200: 2, 401: 1, 422: 1 } });
+    expect(seen.toSorted()).toEqual(["m-1", "stored", "stored", "succeeded"]);
+    expect(receiver.stats()).toMatchObject({ succeeded: 1, dead: 1, stored: 2, answered: { 200: 2, 401: 1, 422: 1 } });
     // A line a second: which of the two is told of is not.
     expect(String(log.of("observer-failed")[0]?.facts["err"])).toMatch(/^Error: observer (throws|rejects)$/);
   });

@@ -13,7 +13,7 @@ describe("a body of 1 MiB", () => {
   ])("is taken, %s", async (_, headers) => {
     const { deliver, receiver } = await mounted();
     expectBare(await deliver("x".repeat(MIB), { headers }), 200);
-    expect(receiver.stats().kept).toBe(1);
+    expect(receiver.stats().stored).toBe(1);
   });
 
   test("and one byte is refused for the length it declares, before a byte of it came", async () => {
@@ -33,7 +33,7 @@ describe("a body of 1 MiB", () => {
     expect(wire.text()).toBe("");
     wire.write("x");
     await expectAnswer(wire, 413);
-    expect(receiver.stats()).toMatchObject({ refused: { "body-too-large": 1 }, kept: 0 });
+    expect(receiver.stats()).toMatchObject({ refused: { "body-too-large": 1 }, stored: 0 });
   });
 
   test("and more stays refused where a larger limit is not set, whatever the sender says of its length", async () => {

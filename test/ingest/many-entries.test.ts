@@ -20,15 +20,15 @@ describe("a delivery of 30,000 entries", () => {
   const body = manyEntries();
 
   test("gets 200 before any of it is expanded, and each entry is then handled once, in order in its lane", async () => {
-    const events: [kept: number, seen: number][] = [];
+    const events: [stored: number, seen: number][] = [];
     const lanes = new Map<string, number[]>();
     let handled = 0;
     const inbox = altered((own) => ({
-      keep: (all) => {
+      store: (all) => {
         events.push([all.length, handled]);
         // Not expanded in the commit that is waited for by the sender.
         expect(all.map((one) => one.events)).toEqual([undefined]);
-        return own.keep(all);
+        return own.store(all);
       },
     }));
     const { deliver, receiver } = await mounted({
@@ -43,7 +43,7 @@ describe("a delivery of 30,000 entries", () => {
             lanes.set(event.id, lane);
             lane.push((event as unknown as { n: number }).n);
           },
-          { coalesce: false },
+          { merge: false },
         ),
     });
     await receiver.start();
@@ -114,7 +114,7 @@ describe("a delivery of 30,000 entries", () => {
     const { deliver, receiver } = await mounted({ maxBodyBytes: 2 * MIB, inbox: memoryInbox({ maxBytes: MIB / 2 }) });
     await receiver.start();
     expectBare(await deliver(body), 503, "retry-after");
-    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { "inbox-full": 1 } });
+    expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "inbox-full": 1 } });
     expectBare(await deliver(), 200);
   });
 });

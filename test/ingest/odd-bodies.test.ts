@@ -2,7 +2,7 @@ import type { UnknownEvent } from "hookline";
 import { describe, expect, test } from "vitest";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
 
-/** A working receiver that notes what is unknown, with the bytes as they were kept. */
+/** A working receiver that notes what is unknown, with the bytes as they were stored. */
 async function noting(): Promise<Mounted & { readonly unknown: UnknownEvent[]; readonly bytes: Buffer[] }> {
   const unknown: UnknownEvent[] = [];
   const bytes: Buffer[] = [];
@@ -17,7 +17,7 @@ async function noting(): Promise<Mounted & { readonly unknown: UnknownEvent[]; r
   return { ...own, unknown, bytes };
 }
 
-describe("a signed body is kept and answered 200 whatever it is, and is one unknown event:", () => {
+describe("a signed body is stored and answered 200 whatever it is, and is one unknown event:", () => {
   test.each<[string, UnknownEvent["reason"], string | Uint8Array]>([
     ["bytes that are not UTF-8", "not-json", Buffer.from([0x7b, 0xff, 0xfe, 0x00, 0x7d])],
     ["JSON with one byte that is not UTF-8", "not-json", Buffer.from(changes().replace("m-1", "m-\xe9"), "latin1")],
@@ -47,7 +47,7 @@ describe("a signed body is kept and answered 200 whatever it is, and is one unkn
     await receiver.idle();
     expect(unknown).toMatchObject([{ type: "unknown", reason }]);
     expect(bytes).toEqual([Buffer.from(body)]);
-    expect(receiver.stats()).toMatchObject({ kept: 1, refused: {} });
+    expect(receiver.stats()).toMatchObject({ stored: 1, refused: {} });
   });
 
   test("an entry with an id beyond 2^53 is unknown, and its neighbours are not", async () => {

@@ -78,7 +78,7 @@ describe("receiver.receive takes the body", () => {
   ])("and refuses %s with %i", async (_, status, body) => {
     const { receive, receiver } = await asked({ maxBodyBytes: 1_000 });
     expect((await receive(body)).status).toBe(status);
-    expect(receiver.stats().kept).toBe(0);
+    expect(receiver.stats().stored).toBe(0);
   });
 
   test("and waits no longer for one that ignores its signal, nor for a stream that stops", async () => {
@@ -185,7 +185,7 @@ describe("receiver.receive never rejects:", () => {
       Object.defineProperties(request, Object.getOwnPropertyDescriptors(extra(own))),
     );
     expect([401, 503]).toContain(reply.status);
-    expect(own.receiver.stats().kept).toBe(0);
+    expect(own.receiver.stats().stored).toBe(0);
   });
 });
 

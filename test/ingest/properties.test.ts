@@ -106,7 +106,7 @@ async function choosy() {
 }
 
 describe("whatever comes over the wire", () => {
-  test("gets a status of the table; 422 only by a decision; 200 only when signed, and kept or a handshake", async () => {
+  test("gets a status of the table; 422 only by a decision; 200 only when signed, and stored or a handshake", async () => {
     const { url, receiver, deciding } = await choosy();
     const method = fc.oneof(
       { weight: 4, arbitrary: fc.constant("POST") },
@@ -114,7 +114,7 @@ describe("whatever comes over the wire", () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.record({ method, headers, body, query, signing }), async (request) => {
-        const { kept } = receiver.stats();
+        const { stored } = receiver.stats();
         const [answer, decided] = await deciding(() =>
           send(url, {
             method: request.method,
@@ -125,7 +125,7 @@ describe("whatever comes over the wire", () => {
         );
         expect(TABLE).toContain(answer.status);
         expect(decided).toBe(answer.status === 422 ? 1 : 0);
-        expectConsistent(answer, request.signing, receiver.stats().kept - kept);
+        expectConsistent(answer, request.signing, receiver.stats().stored - stored);
       }),
       { numRuns: 400 },
     );
@@ -150,11 +150,11 @@ describe("whatever comes over the wire", () => {
     await fc.assert(
       fc.asyncProperty(wild, async ({ signing: how, ...rest }) => {
         const request: RawRequest = { ...rest, headers: { ...rest.headers, ...signed(rest.body, how) } };
-        const { kept } = receiver.stats();
+        const { stored } = receiver.stats();
         const [answer, decided] = await deciding(() => receiver.receive(request));
         expect(TABLE).toContain(answer.status);
         expect(decided).toBe(answer.status === 422 ? 1 : 0);
-        expectConsistent(answer, how, receiver.stats().kept - kept);
+        expectConsistent(answer, how, receiver.stats().stored - stored);
       }),
       { numRuns: 1_000 },
     );
@@ -162,7 +162,7 @@ describe("whatever comes over the wire", () => {
 });
 
 describe("a signed delivery", () => {
-  test("that is kept is answered exactly 200, and its bytes are kept as they came", async () => {
+  test("that is stored is answered exactly 200, and its bytes are stored as they came", async () => {
     const bytes: string[] = [];
     const { deliver, receiver } = await mounted({
       prepare: (own) =>
@@ -221,7 +221,7 @@ describe("a signed delivery", () => {
       }),
       { numRuns: 300 },
     );
-    expect(receiver.stats()).toMatchObject({ kept: 0, secrets: [] });
+    expect(receiver.stats()).toMatchObject({ stored: 0, secrets: [] });
     expect(await send(url, { body: original, headers: headersOf(timestamp, signature) })).toMatchObject({
       status: 200,
     });
@@ -239,13 +239,13 @@ describe("a signed delivery", () => {
       }),
       { numRuns: 100 },
     );
-    expect(receiver.stats().kept).toBe(0);
+    expect(receiver.stats().stored).toBe(0);
   });
 });
 
-/** A token is only in an answer of 200, and a 200 says: signed, and kept unless it is a handshake. */
-function expectConsistent(answer: Answered | Reply, how: string, kept: number): void {
-  if (answer.status !== 200) expect({ body: answer.body, kept }).toEqual({ body: "", kept: 0 });
+/** A token is only in an answer of 200, and a 200 says: signed, and stored unless it is a handshake. */
+function expectConsistent(answer: Answered | Reply, how: string, stored: number): void {
+  if (answer.status !== 200) expect({ body: answer.body, stored }).toEqual({ body: "", stored: 0 });
   if (how !== "well") expect(answer.status).not.toBe(200);
-  if (answer.status === 200 && answer.body === "") expect(kept).toBe(1);
+  if (answer.status === 200 && answer.body === "") expect(stored).toBe(1);
 }

@@ -20,7 +20,7 @@ function lookedUp({ apart = false } = {}) {
     calls.push({ source, end: (found) => resolve(found), fail: () => reject(new Error("vault is sealed")) });
     return promise;
   });
-  const lookup = createSecretLookup(find, { clock, deadlineMs: DEADLINE_MS, apart });
+  const lookup = createSecretLookup(find, { clock, timeoutMs: DEADLINE_MS, apart });
 
   async function ask(source: string | undefined): Promise<string> {
     const keys = await lookup.keys(source, () => ({ ...(source && { source }) }) as SecretRequest);

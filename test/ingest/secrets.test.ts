@@ -56,7 +56,7 @@ describe("without a secret", () => {
       503,
       "retry-after",
     );
-    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { "secret-missing": 3 }, secrets: [] });
+    expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "secret-missing": 3 }, secrets: [] });
   });
 });
 
@@ -80,7 +80,7 @@ describe("with a list of secrets", () => {
     ]);
   });
 
-  test("the one that matched is kept with the delivery", async () => {
+  test("the one that matched is stored with the delivery", async () => {
     const signers: string[] = [];
     const { deliver, receiver } = await mounted({
       secret: ["first-secret-value", { name: "blue", value: "second-secret-value" }],
@@ -207,7 +207,7 @@ describe("with a look-up", () => {
     const { deliver, receiver, log } = await mounted({ secret, mount: { source: "a" } });
     expectBare(await deliver(), 503, "retry-after");
     expectBare(await deliver(), 503, "retry-after");
-    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { [code]: 2 } });
+    expect(receiver.stats()).toMatchObject({ stored: 0, refused: { [code]: 2 } });
     expect(log.of(code)).toMatchObject([{ level: "error", facts: { fix: expect.any(String) } }]);
   });
 
@@ -215,7 +215,7 @@ describe("with a look-up", () => {
     const clock = fakeClock();
     let found = (_secret: string): void => {};
     const find = vi.fn(() => new Promise<string>((resolve) => (found = resolve)));
-    const { deliver, receiver } = await mounted({ clock, secret: find, secretDeadlineMs: 300, mount: { source: "a" } });
+    const { deliver, receiver } = await mounted({ clock, secret: find, secretTimeoutMs: 300, mount: { source: "a" } });
     const answer = deliver();
     await eventually(() => expect(find).toHaveBeenCalledTimes(1));
     await clock.advance(300);

@@ -12,7 +12,7 @@ function sourceOf(url = ""): string | undefined {
 }
 
 describe("a source that is no text", () => {
-  test("refuses its own request alone: those that come with it are kept in the same file", async () => {
+  test("refuses its own request alone: those that come with it are stored in the same file", async () => {
     const { make, cleanup } = inFolders();
     const inbox = await make();
     const open = vi.spyOn(inbox as unknown as { open(): unknown }, "open");
@@ -28,7 +28,7 @@ describe("a source that is no text", () => {
       ),
     );
     expect(answers.map(({ status }) => status)).toEqual(answers.map((_, index) => (index % 2 === 0 ? 503 : 200)));
-    expect(receiver.stats()).toMatchObject({ kept: 21, refused: { internal: 20 } });
+    expect(receiver.stats()).toMatchObject({ stored: 21, refused: { internal: 20 } });
     expect(open).toHaveBeenCalledTimes(1);
   });
 

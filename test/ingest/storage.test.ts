@@ -17,7 +17,7 @@ function together({ receiver, signed }: Mounted, bodies: readonly string[]): Pro
 
 const textOf = ({ body }: Delivery): string => Buffer.from(body).toString();
 
-describe("what could not be kept is 503 and comes again:", () => {
+describe("what could not be stored is 503 and comes again:", () => {
   test.each<[string, unknown]>([
     ["an error", new Error("the disk is gone")],
     ["an error with a status of 422", Object.assign(new Error("no"), { status: 422, statusCode: 422 })],
@@ -27,13 +27,13 @@ describe("what could not be kept is 503 and comes again:", () => {
   ])("a keep that rejects with %s", async (_, error) => {
     const { deliver, receiver, log } = await mounted({ inbox: brokenInbox(error) });
     expectBare(await deliver(), 503, "retry-after");
-    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { "storage-failed": 1 } });
+    expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "storage-failed": 1 } });
     expect(log.of("storage-failed")).toMatchObject([{ level: "error", facts: { fix: expect.any(String) } }]);
   });
 
   test("a keep that throws before it gives a promise", async () => {
     const inbox = altered(() => ({
-      keep: () => {
+      store: () => {
         throw new Error("the disk is gone");
       },
     }));
@@ -50,17 +50,17 @@ describe("what could not be kept is 503 and comes again:", () => {
     ["something without an id", [{ expanded: false, duplicates: [], conflicts: [] }]],
     ["no list", undefined],
   ])("a keep that breaks its promise, and gives %s", async (_, results) => {
-    const { deliver, receiver } = await mounted({ inbox: altered(() => ({ keep: async () => results as never })) });
+    const { deliver, receiver } = await mounted({ inbox: altered(() => ({ store: async () => results as never })) });
     expectBare(await deliver(), 503, "retry-after");
-    expect(receiver.stats()).toMatchObject({ kept: 0, refused: { "storage-failed": 1 } });
+    expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "storage-failed": 1 } });
   });
 
   test("more than `maxInFlightBytes` waiting for a slow disk, until it has caught up", async () => {
     const disk = deferred();
     const inbox = altered((own) => ({
-      keep: async (all) => {
+      store: async (all) => {
         await disk.promise;
-        return own.keep(all);
+        return own.store(all);
       },
     }));
     const own = await mounted({ inbox, maxInFlightBytes: 100 });
@@ -69,16 +69,16 @@ describe("what could not be kept is 503 and comes again:", () => {
     disk.resolve();
     expect(await first).toEqual([200, 200]);
     expect(await together(own, ["x".repeat(100)])).toEqual([200]);
-    expect(own.receiver.stats()).toMatchObject({ kept: 3, refused: { "intake-full": 1 } });
+    expect(own.receiver.stats()).toMatchObject({ stored: 3, refused: { "intake-full": 1 } });
   });
 
   test("a commit of which one part failed does not sink the others", async () => {
     const inbox = altered((own) => ({
-      keep: async (all) => {
+      store: async (all) => {
         const failed = new StorageError("storage-failed", "A bad page.");
         const good = all.filter(({ delivery }) => !textOf(delivery).includes("poison"));
-        const kept = [...(await own.keep(good))];
-        return all.map((one) => (good.includes(one) ? (kept.shift() ?? failed) : failed));
+        const stored = [...(await own.store(good))];
+        return all.map((one) => (good.includes(one) ? (stored.shift() ?? failed) : failed));
       },
     }));
     const seen: number[] = [];
@@ -93,13 +93,13 @@ describe("what could not be kept is 503 and comes again:", () => {
     expect(await together(own, bodies)).toEqual([200, 503, 200, 200]);
     await own.receiver.idle();
     expect(new Set(seen)).toEqual(new Set([1, 3, 4]));
-    expect(own.receiver.stats()).toMatchObject({ kept: 3, refused: { "storage-failed": 1 } });
+    expect(own.receiver.stats()).toMatchObject({ stored: 3, refused: { "storage-failed": 1 } });
   });
 
   test("a commit that failed as a whole fails all of it, and the next one is as good as ever", async () => {
     let broken = true;
     const inbox = altered((own) => ({
-      keep: (all) => (broken ? Promise.reject(new Error("the disk is gone")) : own.keep(all)),
+      store: (all) => (broken ? Promise.reject(new Error("the disk is gone")) : own.store(all)),
     }));
     const own = await mounted({ inbox });
     expect(await together(own, ["{}", "[]", "null"])).toEqual([503, 503, 503]);
@@ -118,7 +118,7 @@ describe("what could not be kept is 503 and comes again:", () => {
     expectBare(await deliver(changes({ accountId: 1 })), 200);
     expectBare(await deliver(changes({ accountId: 2 })), 200);
     expectBare(await deliver(changes({ accountId: 3 })), 503, "retry-after");
-    expect(receiver.stats()).toMatchObject({ kept: 2, refused: { "inbox-full": 1 } });
+    expect(receiver.stats()).toMatchObject({ stored: 2, refused: { "inbox-full": 1 } });
     expect(log.of("inbox-full")).toMatchObject([{ level: "error", facts: { status: 503 } }]);
     release();
     await eventually(async () => expectBare(await deliver(changes({ accountId: 4 })), 200));
@@ -132,28 +132,28 @@ describe("what could not be kept is 503 and comes again:", () => {
   });
 });
 
-describe("storage that is slower than `keepDeadlineMs`", () => {
+describe("storage that is slower than `storeTimeoutMs`", () => {
   async function slow() {
     const clock = fakeClock();
     const commits: { readonly bodies: readonly string[]; readonly end: () => void }[] = [];
     const inbox = altered((own) => ({
-      keep: async (all) => {
-        const kept = await own.keep(all);
+      store: async (all) => {
+        const stored = await own.store(all);
         await new Promise<void>((end) => commits.push({ bodies: all.map(({ delivery }) => textOf(delivery)), end }));
-        return kept;
+        return stored;
       },
     }));
     const seen: number[] = [];
     const own = await mounted({
       clock,
       inbox,
-      keepDeadlineMs: 1_000,
+      storeTimeoutMs: 1_000,
       prepare: (receiver) => void receiver.on("email", (event) => void seen.push(event.accountId)),
     });
     return { ...own, clock, commits, seen };
   }
 
-  test("is 503, and that it was kept after all is harmless: it is handled, and so is its redelivery", async () => {
+  test("is 503, and that it was stored after all is harmless: it is handled, and so is its redelivery", async () => {
     const { deliver, receiver, clock, commits, seen } = await slow();
     await receiver.start();
     const first = deliver();
@@ -238,15 +238,15 @@ describe("the inbox is opened", () => {
     broken = false;
     expectBare(await deliver(), 200);
     await receiver.start();
-    expect(receiver.stats()).toMatchObject({ role: "working", kept: 1, refused: { "storage-failed": 2 } });
+    expect(receiver.stats()).toMatchObject({ role: "working", stored: 1, refused: { "storage-failed": 2 } });
   });
 
-  test("for no longer than `keepDeadlineMs` while a delivery waits", async () => {
+  test("for no longer than `storeTimeoutMs` while a delivery waits", async () => {
     const clock = fakeClock();
     let open = (): void => {};
     const opening = new Promise<void>((resolve) => (open = resolve));
     const inbox = altered((own) => ({ open: (host) => opening.then(() => own.open(host)) }));
-    const { deliver, receiver } = await mounted({ clock, inbox, keepDeadlineMs: 700 });
+    const { deliver, receiver } = await mounted({ clock, inbox, storeTimeoutMs: 700 });
     const answer = deliver();
     await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
     await eventually(() => expect(clock.waiting).toBe(1));

@@ -16,7 +16,7 @@ describe("receiver.unsubscribe", () => {
     expectBare(await deliver(), 422);
     expectBare(await deliver(changes({ accountId: 7, resource: "/contacts" })), 422);
     expectBare(await deliver(changes({ subscription: 1002 })), 200);
-    expect(receiver.stats()).toMatchObject({ answered: { 200: 2, 422: 2 }, kept: 2 });
+    expect(receiver.stats()).toMatchObject({ answered: { 200: 2, 422: 2 }, stored: 2 });
     expect(log.of("unsubscribed")).toMatchObject([{ facts: { subscription: 1001, reason: "account deleted" } }]);
   });
 
@@ -77,7 +77,7 @@ describe("receiver.unsubscribe", () => {
     expect(told).toEqual([{ subscription: 1001, reason: "account deleted" }]);
   });
 
-  test("does not stop jobs that were kept before", async () => {
+  test("does not stop jobs that were stored before", async () => {
     const seen: string[] = [];
     const { deliver, receiver } = await mounted({
       prepare: (own) => void own.on("email", (event) => void seen.push(event.id)),

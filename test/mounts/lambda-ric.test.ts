@@ -28,7 +28,7 @@ interface Function {
   readonly child: Child;
   /** Where a gateway hands requests to it. */
   readonly url: string;
-  /** What it kept and handled. */
+  /** What it stored and handled. */
   readonly told: readonly object[];
 }
 
@@ -52,7 +52,7 @@ async function started(options: ProbedOptions = {}, { name = "handler", leftMs =
     AWS_LAMBDA_LOG_STREAM_NAME: "stream",
     LAMBDA_TASK_ROOT: root,
     _HANDLER: `index.${name}`,
-    PROBED_APP: JSON.stringify({ secret: SECRET, tell: queue.url, keepDeadlineMs: 30_000, options }),
+    PROBED_APP: JSON.stringify({ secret: SECRET, tell: queue.url, storeTimeoutMs: 30_000, options }),
   });
   onTestFinished(() => child.kill("SIGKILL"));
   const { url } = await serve(
@@ -79,19 +79,19 @@ test("one process keeps one delivery after another, greets and refuses", async (
     status: 401,
   });
   const bodies = ["m-1", "m-日本"].map((id) => Buffer.from(mail(id)).toString("base64"));
-  expect(told).toMatchObject(bodies.map((bodyBase64) => ({ kept: [{ bodyBase64 }] })));
+  expect(told).toMatchObject(bodies.map((bodyBase64) => ({ stored: [{ bodyBase64 }] })));
   expect(child.err()).toBe("");
 });
 
 test("after the handlers: 200 when they are done, 503 when one failed, and then all of it again", async () => {
-  const { url, told } = await started({ answer: "after-handlers", deadlineMs: 20_000 });
+  const { url, told } = await started({ answer: "after-handlers", timeoutMs: 20_000 });
   expect(await deliver(url, mail("m-1"))).toMatchObject({ status: 200 });
   for (const _ of [1, 2]) expect(await deliver(url, mail("fails"))).toMatchObject({ status: 503 });
   expect(told).toEqual([{ handled: "m-1" }]);
 });
 
 test("handlers get what the invocation has left, so that it still answers", async () => {
-  const { url, told } = await started({ answer: "after-handlers", deadlineMs: 600_000 }, { leftMs: 3_000 });
+  const { url, told } = await started({ answer: "after-handlers", timeoutMs: 600_000 }, { leftMs: 3_000 });
   expect(await deliver(url, mail("late"))).toMatchObject({ status: 503, headers: { "retry-after": "10" } });
   expect(told).toEqual([]);
 });

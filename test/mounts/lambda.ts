@@ -5,10 +5,10 @@ import type { ProbedApp } from "../suites/http/http-subject.ts";
 
 const app = JSON.parse(process.env["PROBED_APP"] ?? "") as Omit<ProbedApp, "receiver">;
 const receiver = createProbedReceiver(app);
-const { answer, deadlineMs = 0, ...rest } = app.options;
+const { answer, timeoutMs = 0, ...rest } = app.options;
 
 export const handler =
-  answer === undefined ? lambdaReceiver(receiver, rest) : lambdaReceiver(receiver, { ...rest, answer, deadlineMs });
+  answer === undefined ? lambdaReceiver(receiver, rest) : lambdaReceiver(receiver, { ...rest, answer, timeoutMs });
 
 /** As functions were written for the runtimes before Node 24. */
 export const ofOld = (event: unknown, context: object, _callback: unknown): Promise<LambdaResultLike> =>

@@ -96,7 +96,7 @@ export const POST: (request: NextRequest) => Promise<Response> = nextReceiver(ne
 export const handlers: readonly NextApiHandler[] = [
   nextPagesReceiver(network),
   nextPagesReceiver(own, { runtime: "long-lived", source: (req) => req.query?.["tenant"]?.toString() }),
-  nextPagesReceiver(own, { answer: "after-handlers", deadlineMs: 1, source: (req: NextApiRequest) => req.cookies["tenant"] }),
+  nextPagesReceiver(own, { answer: "after-handlers", timeoutMs: 1, source: (req: NextApiRequest) => req.cookies["tenant"] }),
 ];
 export const config: PageConfig = { api: { bodyParser: false } };
 `;

@@ -37,7 +37,7 @@ const subject: HttpSubject = {
 
 describe("hookline/workers on workerd", () => {
   test(
-    "clients that go away while their delivery is being kept take nothing of the receiver with them",
+    "clients that go away while their delivery is being stored take nothing of the receiver with them",
     { timeout: 120_000 },
     async () => {
       const heard = await listenForTold();
@@ -45,7 +45,7 @@ describe("hookline/workers on workerd", () => {
       const served = await subject.serve({
         secret,
         tell: heard.url,
-        keepDeadlineMs: 30_000,
+        storeTimeoutMs: 30_000,
         options: {},
         receiver: undefined as never,
       });

@@ -54,12 +54,12 @@ describe("changes", () => {
     ["a list", ["t-1"], undefined],
     ["an object with a thread of another kind", { threadId: true, folder: "inbox" }, { folder: "inbox" }],
     ["an object with a thread of null", { threadId: null }, {}],
-  ])("with attributes of %s are known, without what does not fit the type", (_, attributes, kept) => {
+  ])("with attributes of %s are known, without what does not fit the type", (_, attributes, stored) => {
     const [event] = eventsFor(delivery("/email/messages", { id: "m-1", changeType: "created", attributes }));
     expect(event).toStrictEqual({
       id: "m-1",
       changeType: "created",
-      ...(kept && { attributes: kept }),
+      ...(stored && { attributes: stored }),
       ...envelope,
       resource: "/email/messages",
       type: "email.created",
@@ -334,7 +334,7 @@ describe("a hostile body", () => {
     expect(hostile(`{"id":"a","changeType":"created","id":"b"}`)).toMatchObject([{ id: "b" }]);
   });
 
-  test("may hold half a surrogate pair in an escape: the id is kept as it is", () => {
+  test("may hold half a surrogate pair in an escape: the id is stored as it is", () => {
     expect(hostile(String.raw`{"id":"\ud800","changeType":"created"}`)).toMatchObject([{ id: "\u{d800}" }]);
   });
 

@@ -91,7 +91,7 @@ describe("a receiver that gets one", () => {
     const { receiver, send } = rig();
     const seen: string[] = [];
     receiver.on(["lifecycle", "email"], (event) => void seen.push("id" in event ? event.id : event.type), {
-      coalesce: false,
+      merge: false,
       lane: "account",
     });
     const ids = Array.from({ length: 2_000 }, (_, at) => `m-${at}`);

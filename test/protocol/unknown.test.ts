@@ -62,8 +62,8 @@ describe("integers beyond 2^53", () => {
   });
 
   test("keep their digits whatever makes the delivery unknown, and in the envelope too", () => {
-    const kept = { resource: "/notes", more: "9007199254740993" };
-    expect(written('"more":9007199254740993', "/notes")).toMatchObject([{ reason: "resource", json: kept }]);
+    const stored = { resource: "/notes", more: "9007199254740993" };
+    expect(written('"more":9007199254740993', "/notes")).toMatchObject([{ reason: "resource", json: stored }]);
     const body = '{"subscription":9007199254740993,"accountId":2,"resource":"/contacts"}';
     const json = { subscription: "9007199254740993", accountId: 2, resource: "/contacts" };
     expect(eventsOf(parseDocument(Buffer.from(body)))).toEqual([

@@ -58,7 +58,7 @@ describe("a receiver whose process may freeze after the answer", () => {
   });
 
   test("says so of a file, too", async () => {
-    const { receiver, told } = onLambda(forwardInbox(async () => {}, { keeps: "disk" }));
+    const { receiver, told } = onLambda(forwardInbox(async () => {}, { storage: "disk" }));
     await receiver.receive(signed());
     expect((await told())[0]?.message).toContain("keeps in a file");
   });
@@ -68,7 +68,7 @@ describe("a receiver whose process may freeze after the answer", () => {
     await queued.receiver.receive(signed());
     expect(await queued.told()).toEqual([]);
     const waiting = onLambda();
-    const answering = { answer: "after-handlers", deadlineMs: 1_000 } as const;
+    const answering = { answer: "after-handlers", timeoutMs: 1_000 } as const;
     expect(await waiting.receiver.receive(signed(), answering)).toMatchObject({
       status: 200,
     });

@@ -60,7 +60,7 @@ describe("what repeats for ever is a problem while it happened within the last 1
   });
 
   test("a slow look-up of the secret is the same problem as one that fails", async () => {
-    const { receiver, clock, pass } = rig({ secret: () => new Promise(() => {}), secretDeadlineMs: 10 });
+    const { receiver, clock, pass } = rig({ secret: () => new Promise(() => {}), secretTimeoutMs: 10 });
     void receiver.receive(signed(clock.date()));
     await pass(10);
     expect(await codesOf(receiver)).toEqual(["secret-lookup-failing"]);
@@ -82,7 +82,7 @@ describe("what repeats for ever is a problem while it happened within the last 1
   });
 
   test("storage that is late is told like storage that fails", async () => {
-    const { receiver, pass, offer } = rig({ inbox: hungInbox(), keepDeadlineMs: 10 });
+    const { receiver, pass, offer } = rig({ inbox: hungInbox(), storeTimeoutMs: 10 });
     receiver.on("email", () => {});
     await receiver.start();
     void offer();

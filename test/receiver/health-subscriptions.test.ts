@@ -97,7 +97,7 @@ describe("an errored subscription is a problem", () => {
     expect(await codesOf(receiver)).toEqual([]);
   });
 
-  test("in the process that handles what a queue of the user's kept", async () => {
+  test("in the process that handles what a queue of the user's stored", async () => {
     const clock = fakeClock();
     const receiver = createReceiver({ secret: "s", inbox: forwardInbox(async () => {}), clock, log: false });
     receiver.on("lifecycle", () => {});

@@ -11,7 +11,7 @@ import { toStored } from "../../src/inbox/port/delivery.ts";
 
 const MINUTE_MS = 60_000;
 
-describe("kept deliveries that no process works on are a problem", () => {
+describe("stored deliveries that no process works on are a problem", () => {
   test("of a process that only receives, until it starts", async () => {
     const { receiver, send } = rig();
     receiver.on("email", () => {});
@@ -211,9 +211,9 @@ function shared(own: Inbox<"memory">): Inbox<"memory"> {
   const inbox: WorkingInbox<"memory"> = {
     ...verbs,
     capabilities: { ...verbs.capabilities, shared: true },
-    keep: (deliveries) => {
+    store: (deliveries) => {
       oldest ??= deliveries[0]?.delivery.receivedAt;
-      return verbs.keep(deliveries);
+      return verbs.store(deliveries);
     },
     stats: () => ({ ...verbs.stats(), oldestWaitingAt: oldest }),
   };

@@ -202,7 +202,7 @@ describe("a receiver is not ready, but alive,", () => {
     const { receiver, offer, clock, pass } = rig({ maxInFlightBytes: 64 * 300 });
     const { handler, last } = heldHandler();
     receiver.on("email", handler);
-    const answering = { answer: "after-handlers", deadlineMs: 1_000 } as const;
+    const answering = { answer: "after-handlers", timeoutMs: 1_000 } as const;
     const large = signedRequest(sized(64 * 300 - 299), { secret: "a signing secret", at: clock.date() });
     const reply = receiver.receive(large, answering);
     await pass(1_000);
@@ -253,10 +253,10 @@ test("a receiver that has more stuck handlers than it may is not alive: a restar
   expect(await receiver.health()).toMatchObject({ live: true, stuck: 1 });
 });
 
-test("a storage that fails is told until something is kept again: the inbox itself may say that it is ready", async () => {
+test("a storage that fails is told until something is stored again: the inbox itself may say that it is ready", async () => {
   let broken = true;
   const inbox = altered((own) => ({
-    keep: (deliveries) => (broken ? Promise.reject(new Error("EIO")) : own.keep(deliveries)),
+    store: (deliveries) => (broken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
   }));
   const { receiver, offer, send, pass, clock } = rig({ inbox });
   receiver.on("email", () => {});

@@ -179,7 +179,7 @@ describe("erase", () => {
   test("tells running handlers to stop, and what becomes of them does not count", async () => {
     const { receiver, send, inbox } = rig();
     const held = heldHandler();
-    receiver.on("email", held.handler, { coalesce: false });
+    receiver.on("email", held.handler, { merge: false });
     await receiver.start();
     await send(mailOf(7, ["ends", "ends"]));
     await send(mailOf(7, ["fails"]));

@@ -115,7 +115,7 @@ describe("list", () => {
 });
 
 describe("get", () => {
-  test("gives one job with the kept bytes of its delivery", async () => {
+  test("gives one job with the stored bytes of its delivery", async () => {
     const { receiver, send } = rig({ attempts: 1 });
     receiver.on("email", failing().handler);
     await receiver.start();

@@ -16,12 +16,17 @@ describe("a name that is no option is refused, with the one that is meant and al
   test.each<[string, () => unknown, string, string]>([
     ["of a receiver", make({ timeout: 5 }), '"timeout"', 'Did you mean "timeoutMs"?'],
     ["of a receiver, although it is undefined", make({ maxBodySize: undefined }), '"maxBodySize"', '"maxBodyBytes"'],
-    ["of its gate", make({ gate: { timeoutMs: 5 } }), "`gate`", "Allowed are: deadlineMs, maxUnsubscribesPerHour."],
+    ["of its gate", make({ gate: { deadlineMs: 5 } }), "`gate`", "Allowed are: timeoutMs, maxUnsubscribesPerHour."],
     ["of its dedupe", make({ dedupe: { windowMs: 5 } }), "`dedupe`", 'Did you mean "windowSeconds"?'],
     ["of a handler", handling({ Concurrency: 5 }), 'on("email") got "Concurrency"', "Allowed are: consumer, lane"],
     ["of a handler", handling({ retryforms: 5 }), '"retryforms"', 'Did you mean "retryForMs"?'],
     ["of memoryInbox", () => memoryInbox({ maxjobs: 5 } as object), "memoryInbox", 'Did you mean "maxJobs"?'],
-    ["of forwardInbox", () => forwardInbox(async () => {}, { keep: "disk" } as object), '"keep"', '"keeps"?'],
+    [
+      "of forwardInbox",
+      () => forwardInbox(async () => {}, { store: "disk" } as object),
+      '"store"',
+      "Allowed are: storage.",
+    ],
     ["of sqliteInbox", () => sqliteInbox("inbox.db", { keepDoneDay: 5 } as object), '"keepDoneDay"', '"keepDoneDays"?'],
   ])("%s", (_, run, got, allowed) => {
     expectInvalid(run, got, allowed);
@@ -59,7 +64,7 @@ describe("a number that must be whole, or that no timer can wait for, is refused
     ["maxStuck", (maxStuck) => make({ maxStuck })],
     ["gate.maxUnsubscribesPerHour", (maxUnsubscribesPerHour) => make({ gate: { maxUnsubscribesPerHour } })],
     ["dedupe.windowSeconds", (windowSeconds) => make({ dedupe: { windowSeconds } })],
-    ["keepDeadlineMs", (keepDeadlineMs) => make({ keepDeadlineMs })],
+    ["storeTimeoutMs", (storeTimeoutMs) => make({ storeTimeoutMs })],
     ["maxJobs", (maxJobs) => () => memoryInbox({ maxJobs } as object)],
     ["maxJobs", (maxJobs) => () => sqliteInbox("inbox.db", { maxJobs } as object)],
     ["minFreeDiskBytes", (minFreeDiskBytes) => () => sqliteInbox("inbox.db", { minFreeDiskBytes } as object)],
@@ -78,11 +83,11 @@ describe("a number that must be whole, or that no timer can wait for, is refused
 
   test.each<[string, (ms: number) => () => unknown]>([
     ["bodyTimeoutMs", (bodyTimeoutMs) => make({ bodyTimeoutMs })],
-    ["secretDeadlineMs", (secretDeadlineMs) => make({ secretDeadlineMs })],
-    ["keepDeadlineMs", (keepDeadlineMs) => make({ keepDeadlineMs })],
+    ["secretTimeoutMs", (secretTimeoutMs) => make({ secretTimeoutMs })],
+    ["storeTimeoutMs", (storeTimeoutMs) => make({ storeTimeoutMs })],
     ["graceMs", (graceMs) => make({ graceMs })],
     ["timeoutMs", (timeoutMs) => make({ timeoutMs })],
-    ["gate.deadlineMs", (deadlineMs) => make({ gate: { deadlineMs } })],
+    ["gate.timeoutMs", (timeoutMs) => make({ gate: { timeoutMs } })],
   ])("%s, a timer's", (name, given) => {
     expect(given(LONGEST_MS)).not.toThrow();
     for (const ms of [LONGEST_MS + 1, Infinity]) expectInvalid(given(ms), name, "2,147,483,647");
@@ -105,7 +110,7 @@ test("a consumer's name is a text that is not empty", () => {
 
 test.each(["false", 0, null])("what is a yes or a no is a boolean, not %j", (given) => {
   expectInvalid(make({ logContent: given }), "createReceiver's `logContent` got", "expected true or false");
-  expectInvalid(handling({ coalesce: given }), 'on("email")\'s `coalesce` got', "expected true or false");
+  expectInvalid(handling({ merge: given }), 'on("email")\'s `merge` got', "expected true or false");
 });
 
 test("what is to be called is a function, and an observer's names are known", () => {
@@ -114,6 +119,6 @@ test("what is to be called is a function, and an observer's names are known", ()
   expectInvalid(() => receiver.use(wrong), "use() got 5, expected a function");
   expectInvalid(() => receiver.onDead(wrong), "onDead() got 5, expected a function");
   expectInvalid(() => receiver.unsubscribeWhen(wrong), "unsubscribeWhen() got 5, expected a function");
-  expectInvalid(() => receiver.observe({ kept: wrong }), "observe()'s `kept` got 5, expected a function");
-  expectInvalid(() => receiver.observe({ kpt() {} } as never), 'observe() got "kpt"', 'Did you mean "kept"?');
+  expectInvalid(() => receiver.observe({ stored: wrong }), "observe()'s `stored` got 5, expected a function");
+  expectInvalid(() => receiver.observe({ stord() {} } as never), 'observe() got "stord"', 'Did you mean "stored"?');
 });

@@ -16,7 +16,7 @@ const DOUBT_MS = 30_000;
 type Order = "obey" | "fail" | "hold";
 type Step =
   | { readonly do: "start" | "close" | "take" | "give" | "set the secret" | "make room" | "nothing" }
-  | { readonly do: "open" | "work" | "worked" | "keep"; readonly order: Order }
+  | { readonly do: "open" | "work" | "worked" | "store"; readonly order: Order }
   | { readonly do: "pass"; readonly ms: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -27,7 +27,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
-      do: fc.constantFrom("open", "work", "worked", "keep", "keep"),
+      do: fc.constantFrom("open", "work", "worked", "store", "store"),
       order: fc.constantFrom("obey", "obey", "fail", "hold"),
     }),
   },
@@ -84,10 +84,10 @@ function openBench(hasSecret: boolean) {
     receiver,
     async take(taken: Step): Promise<void> {
       if ("order" in taken) {
-        if (taken.do === "keep") keep = taken.order;
+        if (taken.do === "store") keep = taken.order;
         // What waited there is stored now, however late.
-        if (taken.do === "keep" && taken.order === "obey" && isHeld) tried = "obey";
-        if (taken.do === "keep" && taken.order !== "hold") isHeld = false;
+        if (taken.do === "store" && taken.order === "obey" && isHeld) tried = "obey";
+        if (taken.do === "store" && taken.order !== "hold") isHeld = false;
         order[taken.order](taken.do);
       } else if (taken.do === "pass") await clock.advance(taken.ms);
       else if (taken.do === "start") watch(receiver.start());
@@ -113,7 +113,7 @@ function openBench(hasSecret: boolean) {
       return status;
     },
     async end(): Promise<void> {
-      for (const verb of ["open", "work", "worked", "keep"] as const) commands.obey(verb);
+      for (const verb of ["open", "work", "worked", "store"] as const) commands.obey(verb);
       const closed = watch(receiver.close({ drainMs: 0 }));
       await turns();
       if (!closed.ended) await clock.advance(10_000);

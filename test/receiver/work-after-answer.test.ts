@@ -30,7 +30,7 @@ test("there is none where the inbox only takes, or the receiver is made up", () 
   expect(workAfterAnswer(deciding(async () => ({ status: 200, headers: {}, body: "" })))).toBeUndefined();
 });
 
-test("work that cannot begin ends quietly: the delivery is kept, and the next one tries again", async () => {
+test("work that cannot begin ends quietly: the delivery is stored, and the next one tries again", async () => {
   const receiver = createReceiver({ secret: undefined, inbox: memoryInbox(), log: false });
   receiver.on("email", () => {});
   await expect(workAfterAnswer(receiver)).resolves.toBeUndefined();

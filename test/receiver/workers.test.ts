@@ -9,11 +9,11 @@ import { deferred, turns, watch } from "../support/turns.ts";
 const SECRET = "a signing secret";
 
 /** A receiver in a process that looks like a Worker. */
-function onWorkers(kept: Inbox<"network"> | Parameters<typeof forwardInbox>[0], concurrency = 10) {
+function onWorkers(stored: Inbox<"network"> | Parameters<typeof forwardInbox>[0], concurrency = 10) {
   vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
   onTestFinished(() => void vi.unstubAllGlobals());
   const clock = fakeClock();
-  const inbox = typeof kept === "function" ? forwardInbox(kept) : kept;
+  const inbox = typeof stored === "function" ? forwardInbox(stored) : stored;
   const receiver: Receiver = createReceiver({ secret: SECRET, inbox, clock, log: false, concurrency });
   return { receiver, clock };
 }
@@ -23,7 +23,7 @@ function receive({ receiver, clock }: { receiver: Receiver; clock: FakeClock }, 
 }
 
 describe("on Workers, where a request's I/O ends with it", () => {
-  test("each delivery is kept by itself, and all of them that come at once", async () => {
+  test("each delivery is stored by itself, and all of them that come at once", async () => {
     const stored: number[] = [];
     const own = onWorkers(async (deliveries) => void stored.push(deliveries.length));
     const replies = await Promise.all(["a", "b", "c"].map((id) => receive(own, id)));
@@ -49,7 +49,7 @@ describe("on Workers, where a request's I/O ends with it", () => {
     const refusing = forwardInbox(() => Promise.reject(new Error("down")));
     const throwing = Object.assign(
       forwardInbox(async () => {}),
-      { keep: () => Promise.reject(new Error("broken")) },
+      { store: () => Promise.reject(new Error("broken")) },
     );
     for (const inbox of [refusing, throwing]) {
       const own = onWorkers(inbox);
@@ -58,17 +58,17 @@ describe("on Workers, where a request's I/O ends with it", () => {
     }
   });
 
-  test("a close waits for what is being kept", async () => {
+  test("a close waits for what is being stored", async () => {
     const gate = deferred();
     const own = onWorkers(() => gate.promise);
-    const kept = watch(receive(own, "a"));
+    const stored = watch(receive(own, "a"));
     await turns();
     const closed = watch(own.receiver.close());
     await turns();
     expect(closed.ended).toBe(false);
     gate.resolve();
     await turns();
-    expect([kept.value?.status, closed.ended]).toEqual([200, true]);
+    expect([stored.value?.status, closed.ended]).toEqual([200, true]);
   });
 
   test("a handler that never ends holds up no other delivery, neither in its lane nor by its slot", async () => {

@@ -20,7 +20,7 @@ export interface Entry {
   deaths: number;
   /** Of a suspect: it was in a group that died, and is in none with more than half as many. */
   groupMax: number;
-  /** It was kept by a process that died before it was claimed, and may have been marked for it: a death more may be counted, once. */
+  /** It was stored by a process that died before it was claimed, and may have been marked for it: a death more may be counted, once. */
   isDoubtful: boolean;
   /** What was beside it when the process died over it for the third time. */
   company: string | undefined;
@@ -87,14 +87,14 @@ interface Now {
   jumps(): number;
 }
 
-/** A kept delivery that is not wholly expanded. */
+/** A stored delivery that is not wholly expanded. */
 interface Unopened {
   readonly id: string;
   readonly arrival: Arrival;
   cursor: number;
 }
 
-/** All that was kept, and what became of it. */
+/** All that was stored, and what became of it. */
 export interface Books {
   readonly now: Now;
   readonly limits: Limits;
@@ -127,7 +127,7 @@ export interface Limits {
   readonly graceMs: number;
 }
 
-/** Nothing was kept yet. */
+/** Nothing was stored yet. */
 export function createBooks(limits: Limits, rest: Pick<Books, "now" | "broken">): Books {
   return {
     ...rest,

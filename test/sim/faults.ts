@@ -25,7 +25,7 @@ export interface FaultsOptions {
 
 const SLOW_MS = [1, 300, 4_000, 9_000] as const;
 /** These may fail when all is written. */
-const AFTER: ReadonlySet<FaultyVerb> = new Set(["keep", "expand", "settle"]);
+const AFTER: ReadonlySet<FaultyVerb> = new Set(["store", "expand", "settle"]);
 
 export function createFaults({ dice, probability, trace, mono, after }: FaultsOptions): Faults {
   let stopped = false;

@@ -5,10 +5,10 @@ import { leave, show, type Books, type Entry, type LifeFacts } from "./books.ts"
 import { createUniques } from "./uniques.ts";
 import { isSkipped, laneOf, mergeOf, specsFor, type Plan, type Spec } from "./plans.ts";
 
-/** What is kept, and the jobs that must come of it. */
+/** What is stored, and the jobs that must come of it. */
 export interface Keeping {
-  kept(arrival: Arrival, commit: Commit & { readonly id: string; readonly expanded: boolean }): void;
-  /** A part of a delivery that was kept before. */
+  stored(arrival: Arrival, commit: Commit & { readonly id: string; readonly expanded: boolean }): void;
+  /** A part of a delivery that was stored before. */
   expanded(id: string, commit: Commit & { readonly cursor: number | undefined }): void;
   /** An unhandled job was replaced by these. */
   reopened(life: LifeFacts, replacement: Replacement): void;
@@ -21,7 +21,7 @@ export interface Keeping {
 /** Events that became jobs in one write. */
 interface Commit {
   readonly life: LifeFacts;
-  /** Undefined: kept as it is. */
+  /** Undefined: stored as it is. */
   readonly events: readonly NewEvent[] | undefined;
   readonly seen: Expanded;
 }
@@ -126,7 +126,7 @@ export function createKeeping(books: Books): Keeping {
   };
 
   return {
-    kept(arrival, { id, expanded, ...commit }) {
+    stored(arrival, { id, expanded, ...commit }) {
       if (expanded && (books.backlog.length > 0 || commit.events === undefined))
         books.broken("expansion follows delivery ids", { id, before: books.backlog.map((one) => one.id) });
       if (!expanded) books.backlog.push({ id, arrival, cursor: 0 });

@@ -49,9 +49,9 @@ export function createLife({ number, plan, inbox, clock, limits, handle, onDead 
   const own: WorkingInbox = {
     ...verbs,
     // What comes after its end is no longer of this process, though a successor has opened the store again.
-    keep: async (deliveries) => {
+    store: async (deliveries) => {
       if (life.shut) throw new Error("closed");
-      return verbs.keep(deliveries);
+      return verbs.store(deliveries);
     },
     close: async () => {
       await verbs.close();

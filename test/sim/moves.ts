@@ -75,7 +75,7 @@ function send(world: World, sent: Sent, sentBefore: Sent[]): void {
   const { life, trace } = world;
   if (life === undefined) return;
   sentBefore.push(sent);
-  const known = world.sent.get(nameOf(arrival)) ?? { arrival, kept: 0, acknowledged: 0 };
+  const known = world.sent.get(nameOf(arrival)) ?? { arrival, stored: 0, acknowledged: 0 };
   world.sent.set(nameOf(arrival), known);
   const types = arrival.events.length > 5 ? `${arrival.events.length} events` : arrival.events.map(said).join(", ");
   trace.note(`a delivery: ${types}`);
@@ -85,10 +85,10 @@ function send(world: World, sent: Sent, sentBefore: Sent[]): void {
     if (!life.alive) return;
     trace.note(`answered ${status}`);
     if (status === 200) known.acknowledged += 1;
-    if (known.acknowledged > known.kept) world.books.broken("kept before it is acknowledged", arrival.body);
+    if (known.acknowledged > known.stored) world.books.broken("stored before it is acknowledged", arrival.body);
     const mayFail = life.closing || world.temper.faults > 0;
     if (status !== 200 && !(status === 503 && mayFail) && !(status === 401 && isOld))
-      world.books.broken("what is signed is kept", { status, body: arrival.body });
+      world.books.broken("what is signed is stored", { status, body: arrival.body });
   });
 }
 
@@ -107,7 +107,7 @@ export function boot(world: World): Life {
   const life = world.boot();
   const { plan } = life;
   world.trace.note(
-    `process ${life.number}: ${plan.map(({ names, consumer, lane, coalesce, attempts }) => `${names.join("+")}@${consumer}/${lane ?? ""}/${coalesce ? "" : "single"}/${attempts}`).join(", ")}`,
+    `process ${life.number}: ${plan.map(({ names, consumer, lane, merge, attempts }) => `${names.join("+")}@${consumer}/${lane ?? ""}/${merge ? "" : "single"}/${attempts}`).join(", ")}`,
   );
   return life;
 }

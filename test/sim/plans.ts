@@ -6,7 +6,7 @@ export interface Spec {
   readonly names: readonly string[];
   readonly consumer: string;
   readonly lane: Lane | undefined;
-  readonly coalesce: boolean;
+  readonly merge: boolean;
   readonly attempts: number;
   readonly retryForMs: number;
   readonly timeoutMs: number;
@@ -51,7 +51,7 @@ export function makePlan(dice: Dice): Plan {
         names,
         consumer,
         lane: dice.weighted({ "": 5, record: 1, resource: 2, account: 2, none: 1, "by-id": 1, broken: 1 }) || undefined,
-        coalesce: dice.chance(0.8),
+        merge: dice.chance(0.8),
         attempts: dice.pick([1, 2, 3, 5, Infinity, Infinity, Infinity]),
         retryForMs: dice.pick([0, 5_000, 600_000, 86_400_000, 86_400_000, 86_400_000]),
         timeoutMs: dice.pick([0, 1_000, 30_000, 30_000, 1_200_000]),
@@ -128,7 +128,7 @@ export function laneText({ names }: Spec, id: string | undefined): string {
 export function mergeOf(spec: Spec, wire: Wire, source: string | undefined): string | undefined {
   const batch = isBatch(spec.names);
   const isChange = /\.(?:created|updated|deleted)$/.test(wire.type);
-  if (!spec.coalesce || !(isChange || (batch && wire.type.endsWith(".signal")))) return undefined;
+  if (!spec.merge || !(isChange || (batch && wire.type.endsWith(".signal")))) return undefined;
   return key(spec.names.join("+"), source ?? null, wire.account, wire.resource, batch ? null : wire.record);
 }
 

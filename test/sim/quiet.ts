@@ -7,7 +7,7 @@ import type { World } from "./world.ts";
 const WAITS_MS = [0, 1_000, 10_000, 600_000, 3_600_000, 86_400_000] as const;
 const MOST_ROUNDS = 60;
 
-/** No more troubles: time passes, all handlers succeed, and everything that was kept comes to its end. */
+/** No more troubles: time passes, all handlers succeed, and everything that was stored comes to its end. */
 export async function settleDown(world: World): Promise<void> {
   const { trace, books } = world;
   trace.note("no more troubles from here");
@@ -43,10 +43,10 @@ function isQuiet({ store, life, books, faults }: World): boolean {
   return life?.started === true && waiting + running + unexpanded + faults.slow === 0 && books.calls.size === 0;
 }
 
-/** Every delivery that was acknowledged was kept, and every job has an end. */
+/** Every delivery that was acknowledged was stored, and every job has an end. */
 function assertAccounted({ sent, books, life }: World): void {
-  for (const { kept, acknowledged, arrival } of sent.values())
-    if (acknowledged > kept) books.broken("nothing is lost", arrival.body);
+  for (const { stored, acknowledged, arrival } of sent.values())
+    if (acknowledged > stored) books.broken("nothing is lost", arrival.body);
   const unsettled = [...books.entries.values()].filter(({ state }) => state === "waiting" || state === "running");
   const left = [...books.entries.values()].filter(
     ({ state, consumer, wire }) =>

@@ -10,7 +10,7 @@ import type { Keeping } from "./keeping.ts";
 /** What an inbox does wrong with one call of a verb: fails before it or after it, or takes its time. */
 export type Fault = "before" | "after" | { readonly slowMs: number } | undefined;
 
-export type FaultyVerb = "keep" | "expand" | "unexpanded" | "claim" | "settle" | "unhandled" | "reopen";
+export type FaultyVerb = "store" | "expand" | "unexpanded" | "claim" | "settle" | "unhandled" | "reopen";
 
 export interface TapOptions {
   readonly keeping: Keeping;
@@ -51,14 +51,14 @@ export function tap(store: WorkingInbox, options: TapOptions): Inbox {
       wake = worker.wake;
       return store.work(worker);
     },
-    keep: (deliveries) =>
-      faulty("keep", async (own) => {
-        const results = await store.keep(deliveries);
+    store: (deliveries) =>
+      faulty("store", async (own) => {
+        const results = await store.store(deliveries);
         for (const [index, result] of results.entries()) {
           const given = deliveries[index];
           if (given === undefined || result instanceof Error) continue;
           const commit = { life: own, events: given.events, seen: result, id: result.id, expanded: result.expanded };
-          keeping.kept(arrivalOf(given.delivery), commit);
+          keeping.stored(arrivalOf(given.delivery), commit);
         }
         return results;
       }),

@@ -42,7 +42,7 @@ export interface World extends Pick<Pace, "turns" | "alone"> {
   /** No more faults: all handlers succeed. */
   calm: boolean;
   /** What was delivered: see {@link nameOf}. */
-  readonly sent: Map<string, { readonly arrival: Arrival; kept: number; acknowledged: number }>;
+  readonly sent: Map<string, { readonly arrival: Arrival; stored: number; acknowledged: number }>;
   readonly faults: Faults;
   jump(ms: number): void;
   boot(): Life;
@@ -102,10 +102,10 @@ export function createWorld(seed: number, storeName: StoreName = "memory"): Worl
     tap(store.inbox, {
       keeping: {
         ...keeping,
-        kept(arrival, commit) {
+        stored(arrival, commit) {
           const sent = world.sent.get(nameOf(arrival));
-          if (sent !== undefined) sent.kept += 1;
-          keeping.kept(arrival, commit);
+          if (sent !== undefined) sent.stored += 1;
+          keeping.stored(arrival, commit);
         },
       },
       claiming,

@@ -18,7 +18,7 @@ const AT_ONCE = 64;
 /** No more is sent while so much waits: what is not handled cannot go. */
 const MOST_WAITING = 2_000;
 const LOOK_MS = 20;
-/** A minute of the clock is three seconds, and what is done is kept for nine. */
+/** A minute of the clock is three seconds, and what is done is stored for nine. */
 const TIMES = 20;
 const KEEP_MS = 180_000;
 
@@ -26,7 +26,7 @@ const KEEP_MS = 180_000;
 export async function* soak({ file, deliveries, points }: SoakOptions): AsyncGenerator<Point> {
   const clock = fastClock(TIMES);
   const inbox = createSqliteInbox({ file, keepDoneMs: KEEP_MS, keepUnhandledMs: KEEP_MS });
-  const limits = { concurrency: 100, keepDeadlineMs: 60_000 * TIMES, timeoutMs: 0 };
+  const limits = { concurrency: 100, storeTimeoutMs: 60_000 * TIMES, timeoutMs: 0 };
   const receiver = createReceiver({ secret: SECRET, inbox, clock, log: false, ...limits });
   receiver.on("email", () => {}).on("tracking", () => {});
   await receiver.start();

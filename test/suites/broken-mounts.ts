@@ -10,7 +10,7 @@ export interface BrokenMount {
 
 const { read, headersOf, urlOf, receive, answer } = STEPS;
 
-const WHOLE = "200: a delivery is kept before its answer, which has no body and no header of a framework's";
+const WHOLE = "200: a delivery is stored before its answer, which has no body and no header of a framework's";
 const TOKEN = "handshake: the token comes back, decoded once, with its type and nothing that guesses another";
 
 export const brokenMounts: readonly BrokenMount[] = [
@@ -27,17 +27,17 @@ export const brokenMounts: readonly BrokenMount[] = [
       },
     }),
     caught:
-      "body: whose JSON nobody writes again the same way is kept as it came, with its length declared and in chunks",
+      "body: whose JSON nobody writes again the same way is stored as it came, with its length declared and in chunks",
   },
   {
     it: "reads the body as UTF-8 text",
     subject: byHand({ read: async (req) => Buffer.from(Buffer.from(await read(req)).toString()) }),
-    caught: "body: of every byte there is is kept as it came, with its length declared and in chunks",
+    caught: "body: of every byte there is is stored as it came, with its length declared and in chunks",
   },
   {
     it: "takes a byte order mark away",
     subject: byHand({ read: async (req) => Buffer.from(new TextDecoder("utf-8").decode(await read(req))) }),
-    caught: "body: that begins with a byte order mark is kept as it came, with its length declared and in chunks",
+    caught: "body: that begins with a byte order mark is stored as it came, with its length declared and in chunks",
   },
   {
     it: "trims the body",
@@ -49,7 +49,7 @@ export const brokenMounts: readonly BrokenMount[] = [
             .trim(),
         ),
     }),
-    caught: "body: of white space is kept as it came, with its length declared and in chunks",
+    caught: "body: of white space is stored as it came, with its length declared and in chunks",
   },
   {
     it: "lets a framework add a content type and a body",
@@ -60,7 +60,7 @@ export const brokenMounts: readonly BrokenMount[] = [
     caught: WHOLE,
   },
   {
-    it: "answers before it is kept",
+    it: "answers before it is stored",
     subject: byHand({
       receive: async (app, raw) => {
         void receive(app, raw);
@@ -132,12 +132,12 @@ export const brokenMounts: readonly BrokenMount[] = [
   {
     it: "forgets the source",
     subject: byHand({ receive: (app, raw) => receive(app, { ...raw, source: undefined }) }),
-    caught: "source: it is kept",
+    caught: "source: it is stored",
   },
   {
     it: "takes any path below its own",
     subject: byHand({ isFor: (path, options) => path.startsWith(options) }),
-    caught: "path: what goes elsewhere is not kept, and not acknowledged",
+    caught: "path: what goes elsewhere is not stored, and not acknowledged",
   },
   {
     it: "does not wait for the handlers",

@@ -109,9 +109,9 @@ describe("checkHttpAdapter", () => {
       },
     };
     for (const name of [
-      "200: each delivery is kept, also one that came before",
+      "200: each delivery is stored, also one that came before",
       "422: the gate decided so",
-      "source: it is kept",
+      "source: it is stored",
       "shut-down: what comes afterwards is 503, and a handshake is greeted",
     ])
       await caseOf(subject, name).run();

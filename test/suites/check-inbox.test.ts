@@ -57,7 +57,7 @@ describe("checkInbox", () => {
   test("tells so too when a verb throws, and an inbox that cannot be closed hides nothing", async () => {
     const cases = checkInbox(
       brokenSubject(() => ({
-        keep: () => Promise.reject(new Error("the disk is gone")),
+        store: () => Promise.reject(new Error("the disk is gone")),
         close: () => Promise.reject(new Error("and stays so")),
       })),
     );
@@ -88,7 +88,7 @@ describe("without crash, checkInbox", () => {
   test("fails for an inbox that is to outlive its process", async () => {
     const make = (): WorkingInbox => {
       const own = memoryInbox() as WorkingInbox<"memory">;
-      return { ...own, keeps: "disk", capabilities: { ...own.capabilities, durability: "fsync" } };
+      return { ...own, storage: "disk", capabilities: { ...own.capabilities, durability: "fsync" } };
     };
     expect((await failureOf(leftOut({ make })?.run())).message).toMatch(/"fsync" outlives its process.*Give `crash`/);
   });
@@ -103,7 +103,7 @@ describe("checkInboxModel", () => {
     const steps = failure.message.split("\n").filter((line) => /^ {2}\d+\. /.test(line));
     expect(steps.length).toBeGreaterThan(1);
     expect(steps.length).toBeLessThan(6);
-    expect(steps[0]).toMatch(/^ {2}1\. keep \{"deliveries":/);
+    expect(steps[0]).toMatch(/^ {2}1\. store \{"deliveries":/);
     const [, repeat = ""] = /Repeat it: checkInboxModel\(subject, (\{.*\})\)$/.exec(failure.message) ?? [];
     const options = JSON.parse(repeat) as { readonly seed: number; readonly path: string };
     expect(options.seed).toBe(3);

@@ -71,8 +71,8 @@ export const STEPS: Steps = {
   isFor: (path, own) => path === own,
   headersOf: (req) => req.headers,
   receive(app, raw) {
-    const { answer, deadlineMs = 0 } = app.options;
-    return app.receiver.receive(raw, answer && { answer, deadlineMs });
+    const { answer, timeoutMs = 0 } = app.options;
+    return app.receiver.receive(raw, answer && { answer, timeoutMs });
   },
   answer: (res, { status, headers, body }) => void res.writeHead(status, headers).end(body),
 };

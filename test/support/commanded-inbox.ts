@@ -1,11 +1,11 @@
-import type { Inbox, Keeps } from "hookline";
+import type { Inbox, StorageKind } from "hookline";
 import type { Worker, WorkingInbox } from "../../src/inbox/port/inbox.ts";
 
 /** Where an inbox can be held up: `worked` is after the place was asked for, and `work` before. */
-type Verb = "open" | "work" | "worked" | "keep" | "close";
+type Verb = "open" | "work" | "worked" | "store" | "close";
 
 /** An inbox that fails or waits where it is told to, and whose worker's place comes and goes on command. */
-export interface CommandedInbox<K extends Keeps> {
+export interface CommandedInbox<K extends StorageKind> {
   readonly inbox: Inbox<K>;
   /** What waits there goes on. */
   obey(verb: Verb): void;
@@ -18,7 +18,7 @@ export interface CommandedInbox<K extends Keeps> {
 }
 
 /** @param own with the writing half alone, or both */
-export function commandedInbox<K extends Keeps>(own: Inbox<K>): CommandedInbox<K> {
+export function commandedInbox<K extends StorageKind>(own: Inbox<K>): CommandedInbox<K> {
   const verbs = own as WorkingInbox<K>;
   const orders = new Map<Verb, "fail" | "hold">();
   const waiting = new Map<Verb, (error?: Error) => void>();
@@ -60,9 +60,9 @@ export function commandedInbox<K extends Keeps>(own: Inbox<K>): CommandedInbox<K
       await pass("open");
       await verbs.open(host);
     },
-    async keep(deliveries) {
-      await pass("keep");
-      return verbs.keep(deliveries);
+    async store(deliveries) {
+      await pass("store");
+      return verbs.store(deliveries);
     },
     async close() {
       await pass("close");

@@ -12,7 +12,7 @@ export function altered(change: (own: Verbs) => Partial<Verbs>, options?: Memory
 
 /** One whose storage is out of order. */
 export function brokenInbox(error: unknown = new Error("the disk is gone")): Inbox<"memory"> {
-  return altered(() => ({ keep: () => Promise.reject(error) }));
+  return altered(() => ({ store: () => Promise.reject(error) }));
 }
 
 /** One that cannot even be opened. */
@@ -22,5 +22,5 @@ export function shutInbox(error: unknown = new Error("no such volume")): Inbox<"
 
 /** One that never says anything. */
 export function hungInbox(): Inbox<"memory"> {
-  return altered(() => ({ keep: () => new Promise(() => {}) }));
+  return altered(() => ({ store: () => new Promise(() => {}) }));
 }

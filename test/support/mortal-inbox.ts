@@ -1,8 +1,8 @@
-import type { Inbox, Keeps } from "hookline";
+import type { Inbox, StorageKind } from "hookline";
 import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 
 /** An inbox as a process sees it that may die. */
-export interface MortalInbox<K extends Keeps> {
+export interface MortalInbox<K extends StorageKind> {
   /** For that process alone. */
   readonly inbox: Inbox<K>;
   /** Ends the process: nothing it asked for is answered any more, and a memory inbox is free for a successor. */
@@ -10,7 +10,7 @@ export interface MortalInbox<K extends Keeps> {
 }
 
 /** @param store outlives the process */
-export function mortal<K extends Keeps>(store: Inbox<K>): MortalInbox<K> {
+export function mortal<K extends StorageKind>(store: Inbox<K>): MortalInbox<K> {
   let dead = false;
 
   async function whileAlive(result: Promise<unknown>): Promise<unknown> {

@@ -53,7 +53,7 @@ export async function mounted({
     inbox: memoryInbox(),
     log: log.logger,
     // Of this machine's clock nothing hangs, however busy it is.
-    ...(options.clock === undefined && { keepDeadlineMs: 60_000, bodyTimeoutMs: 60_000 }),
+    ...(options.clock === undefined && { storeTimeoutMs: 60_000, bodyTimeoutMs: 60_000 }),
     ...options,
   });
   prepare?.(receiver);

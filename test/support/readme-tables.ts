@@ -45,14 +45,15 @@ export function options(): readonly { readonly name: string; readonly default: s
   );
   const found: { name: string; default: string | undefined }[] = [];
   let group = "";
-  for (const [, comment, name, rest] of body.matchAll(/(?:\/\*\*((?:(?!\*\/)[^])*?)\*\/\s*)?^\s+(\w+)\??:(.*)$/gm)) {
+  for (const [, comment, indent, name, rest] of body.matchAll(
+    /(?:\/\*\*((?:(?!\*\/)[^])*?)\*\/\s*)?^( +)(\w+)\??:(.*)$/gm,
+  )) {
     if (rest?.trim() === "") {
       group = `${name}.`;
       continue;
     }
-    const indented = /^ {8}/.test(body.slice(body.indexOf(`${name}?:`) - 8));
     const text = comment?.replace(/\s*\*\s*/g, " ").match(/@default (.*?)\s*$/)?.[1];
-    found.push({ name: indented ? `${group}${name}` : `${name}`, default: text });
+    found.push({ name: indent?.length === 8 ? `${group}${name}` : `${name}`, default: text });
   }
   return found;
 }

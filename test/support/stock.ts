@@ -51,7 +51,7 @@ export async function stocked(options: RigOptions = {}) {
   const made = rig(options);
   const held = heldHandler();
   made.receiver.on("email.created", failing().handler, { attempts: 1 });
-  made.receiver.on("email.updated", held.handler, { lane: () => "one", coalesce: false });
+  made.receiver.on("email.updated", held.handler, { lane: () => "one", merge: false });
   made.receiver.on("email.deleted", failing().handler);
   await made.receiver.start();
   await made.send(bodyOf({ payloads: [change("dead", "created")] }));

@@ -43,7 +43,7 @@ describe("deliver", () => {
     receiver.on("email.created", (event, ctx) => seen.push([event, ctx.sentAt, ctx.receivedAt]));
     const delivery = await deliver(receiver, sample("email.created"), { secret });
     expect(delivery).toMatchObject({ status: 200, body: "" });
-    expect(receiver.stats()).toMatchObject({ role: "working", kept: 1 });
+    expect(receiver.stats()).toMatchObject({ role: "working", stored: 1 });
     expectTypeOf(delivery.settled).toEqualTypeOf<() => Promise<readonly Job[]>>();
 
     const [job, ...others] = await delivery.settled();
@@ -118,7 +118,7 @@ describe("deliver", () => {
     await expect(deliver(receiver, [sample("booking"), sample("email.created")], { secret })).rejects.toMatchObject({
       code: "events-apart",
     });
-    expect(receiver.stats().kept).toBe(0);
+    expect(receiver.stats().stored).toBe(0);
   });
 });
 
@@ -230,7 +230,7 @@ describe("settled", () => {
         calls.set(ctx.jobId, call);
         if (call === 1) throw new RetryLater({ at: new Date(clock.now() + 3_600_000) });
       },
-      { coalesce: false, lane: "none" },
+      { merge: false, lane: "none" },
     );
     const event = sample("email.created");
     const deliveries = await Promise.all([1, 2, 3].map(() => deliver(receiver, event, { secret })));
@@ -302,7 +302,7 @@ describe("under a test clock", () => {
         calls.push(event.type);
         if (calls.length === 1) throw new RetryLater({ afterMs: DAY_MS });
       },
-      { coalesce: false },
+      { merge: false },
     );
     const earlier = await deliver(receiver, sample("email.created"), { secret });
     await receiver.idle();
@@ -345,7 +345,7 @@ describe("under a test clock", () => {
         if (event.changeType === "created") await fetch(slow.url, { signal: ctx.signal });
         else if (calls.length === 2) throw new RetryLater({ afterMs: DAY_MS });
       },
-      { coalesce: false },
+      { merge: false },
     );
     const deliveries = await Promise.all([
       deliver(receiver, sample("email.created", { id: "m-1" }), { secret }),

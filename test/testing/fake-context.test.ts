@@ -47,7 +47,7 @@ test("it is what a test makes of it", async () => {
   expect(refusing.unsubscribed).toEqual([]);
 });
 
-test("its kept delivery is of the times that it is given", async () => {
+test("its stored delivery is of the times that it is given", async () => {
   const receivedAt = new Date("2026-05-06T07:08:09Z");
   const sentAt = new Date("2026-05-06T07:08:00Z");
   const stored = await fakeContext({ receivedAt, sentAt, source: "shop" }).delivery();

@@ -167,10 +167,10 @@ describe("the body", () => {
 
 describe("over a socket", () => {
   async function receiving() {
-    const kept: StoredDelivery[] = [];
+    const stored: StoredDelivery[] = [];
     const receiver = createReceiver({
       secret: SECRET,
-      inbox: forwardInbox(async (deliveries) => void kept.push(...deliveries)),
+      inbox: forwardInbox(async (deliveries) => void stored.push(...deliveries)),
       log: false,
     });
     onTestFinished(() => void receiver.close());
@@ -180,15 +180,15 @@ describe("over a socket", () => {
       arrived.push(req);
       mount(req, res);
     });
-    return { kept, arrived, options: { secret: SECRET, url: `${url}/webhooks` } };
+    return { stored, arrived, options: { secret: SECRET, url: `${url}/webhooks` } };
   }
 
   test("fetch sends it as it stands", async () => {
-    const { kept, arrived, options } = await receiving();
+    const { stored, arrived, options } = await receiving();
     const delivery = signedDelivery(sample("email.created", { id: "müll" }), options);
     const response = await fetch(delivery.toRequest());
     expect(response.status).toBe(200);
-    expect(kept.map(({ bodyBase64 }) => bodyBase64)).toEqual([Buffer.from(textOf(delivery)).toString("base64")]);
+    expect(stored.map(({ bodyBase64 }) => bodyBase64)).toEqual([Buffer.from(textOf(delivery)).toString("base64")]);
     expect(arrived[0]?.headers).toMatchObject({
       "content-type": "application/json",
       "content-length": String(delivery.body.length),
@@ -196,27 +196,27 @@ describe("over a socket", () => {
   });
 
   test("the same one can be sent again", async () => {
-    const { kept, options } = await receiving();
+    const { stored, options } = await receiving();
     const delivery = signedDelivery(sample("email.created"), options);
     for (let times = 0; times < 2; times += 1) expect((await fetch(delivery.toRequest())).status).toBe(200);
-    expect(kept).toHaveLength(2);
+    expect(stored).toHaveLength(2);
   });
 
   test("the handshake is answered with its token", async () => {
-    const { kept, arrived, options } = await receiving();
+    const { stored, arrived, options } = await receiving();
     const response = await fetch(signedDelivery({ validationToken: "a b/ü" }, options).toRequest());
     expect(response.status).toBe(200);
     expect(await response.text()).toBe("a b/ü");
     expect(arrived[0]?.headers["content-length"]).toBe("0");
-    expect(kept).toEqual([]);
+    expect(stored).toEqual([]);
   });
 
   test("one that another secret signed is refused", async () => {
-    const { kept, options } = await receiving();
+    const { stored, options } = await receiving();
     const response = await fetch(
       signedDelivery(sample("email.created"), { ...options, secret: "another" }).toRequest(),
     );
     expect(response.status).toBe(401);
-    expect(kept).toEqual([]);
+    expect(stored).toEqual([]);
   });
 });

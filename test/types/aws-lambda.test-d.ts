@@ -39,7 +39,7 @@ export const aws: AwsHandler<RestEvent, RestResult> = lambdaReceiver(queue);
 lambdaReceiver(queue, { path: "/webhooks", source: (event: RestEvent) => event.pathParameters?.["app"] });
 lambdaReceiver(queue, { path: undefined, source: undefined });
 for (const receiver of [memory, disk, queue]) {
-  lambdaReceiver(receiver, { answer: "after-handlers", deadlineMs: 20_000, path: "/webhooks", source: "crm" });
+  lambdaReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000, path: "/webhooks", source: "crm" });
 }
 export type Fits = [
   Expect<Equal<Awaited<ReturnType<typeof handler>>, LambdaResultLike>>,

@@ -16,7 +16,7 @@ app.post("webhooks", azureReceiver(queue, { path: undefined, source: undefined }
 app.post("webhooks", azureReceiver(queue, { source: (request: HttpRequest) => request.query.get("app") ?? undefined }));
 export const mounted: HttpHandler = azureReceiver(queue);
 for (const receiver of [memory, disk, queue]) {
-  app.post("webhooks", azureReceiver(receiver, { answer: "after-handlers", deadlineMs: 20_000, source: "crm" }));
+  app.post("webhooks", azureReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000, source: "crm" }));
 }
 export type AzureFits = [
   Expect<Fits<HttpRequest, AzureRequestLike>>,

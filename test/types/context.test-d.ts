@@ -59,7 +59,7 @@ receiver.use((event, _ctx, next) => (event.type === "unknown" ? undefined : next
 receiver.on("booking", async (event, ctx) => {
   await fetch(`https://example.com/${event.bookingId}`, { signal: ctx.signal });
   const { bodyBase64 } = await ctx.delivery();
-  ctx.log.warn({ length: bodyBase64.length }, "kept");
+  ctx.log.warn({ length: bodyBase64.length }, "stored");
   if (ctx.lastAttempt && ctx.attempt > 3) await ctx.unsubscribe("nobody books here");
 });
 

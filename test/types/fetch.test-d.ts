@@ -11,7 +11,7 @@ declare const chance: boolean;
 export const handle: (request: Request) => Promise<Response> = fetchReceiver(network);
 serve({ fetch: fetchReceiver(memory, { runtime: "long-lived", path: chance ? "/webhooks" : undefined }) });
 fetchReceiver(network, { source: ({ headers }) => headers.get("host") ?? undefined, waitUntil: undefined });
-fetchReceiver(memory, { answer: "after-handlers", deadlineMs: 20_000, waitUntil: (work) => void work });
+fetchReceiver(memory, { answer: "after-handlers", timeoutMs: 20_000, waitUntil: (work) => void work });
 
 // @ts-expect-error -- a memory inbox does not outlive the function
 fetchReceiver(memory);

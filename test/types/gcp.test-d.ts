@@ -15,7 +15,7 @@ http("webhooks", gcpReceiver(queue, { path: undefined, source: (request) => Stri
 http("webhooks", gcpReceiver(queue, { source: (request: Request) => request.get("x-app") }));
 export const mounted: HttpFunction = gcpReceiver(queue);
 for (const receiver of [memory, disk, queue]) {
-  http("webhooks", gcpReceiver(receiver, { answer: "after-handlers", deadlineMs: 20_000, path: "/webhooks" }));
+  http("webhooks", gcpReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000, path: "/webhooks" }));
 }
 
 // @ts-expect-error -- an inbox in memory does not outlive the function

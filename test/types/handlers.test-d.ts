@@ -62,7 +62,7 @@ timed(["booking", "lifecycle.error"], (event) => event.type, { lane: (event) => 
 receiver.on("email", ofEmail, {
   consumer: chance ? "search" : undefined,
   lane: chance ? "account" : undefined,
-  coalesce: chance ? false : undefined,
+  merge: chance ? false : undefined,
   attempts: chance ? 3 : undefined,
   retryForMs: chance ? 60_000 : undefined,
   timeoutMs: chance ? 0 : undefined,

@@ -29,9 +29,9 @@ export type HonoFits = [
   Expect<Fits<Context<{ Bindings: { SIGNING_SECRET: string } }, "/webhooks/:tenant">, HonoContextLike>>,
 ];
 
-// What is kept here dies with a function: say that this is none, or answer after the handlers.
+// What is stored here dies with a function: say that this is none, or answer after the handlers.
 honoReceiver(memory, { runtime: "long-lived" });
-honoReceiver(memory, { answer: "after-handlers", deadlineMs: 20_000, path: "/webhooks" });
+honoReceiver(memory, { answer: "after-handlers", timeoutMs: 20_000, path: "/webhooks" });
 // @ts-expect-error -- a memory inbox does not outlive the function
 honoReceiver(memory);
 // @ts-expect-error -- nor does a file
@@ -39,7 +39,7 @@ honoReceiver(createReceiver({ secret: "s", inbox: sqliteInbox("inbox.db") }), { 
 // @ts-expect-error -- a deadline belongs to it
 honoReceiver(memory, { answer: "after-handlers" });
 // @ts-expect-error -- there is no other answer
-honoReceiver(memory, { answer: "at-once", deadlineMs: 1 });
+honoReceiver(memory, { answer: "at-once", timeoutMs: 1 });
 // @ts-expect-error -- a source is a text
 honoReceiver(network, { source: () => 1 });
 // @ts-expect-error -- a misspelt option

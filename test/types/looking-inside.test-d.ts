@@ -42,7 +42,7 @@ export type Jobs = [
 ];
 receiver.onDead((job) => job.lastError?.message).onDead(async ({ event }) => event.type);
 
-// A job is a plain object: it can be copied and kept.
+// A job is a plain object: it can be copied and stored.
 const shelf = new Map<string, Job>();
 receiver.onDead((job) => shelf.set(job.id, { ...job, state: "waiting", replayOf: job.id }));
 
@@ -51,7 +51,7 @@ export const stats: Stats = {
   role: "working",
   answered: { 200: 3 },
   refused: { "signature-wrong": 1 },
-  kept: 3,
+  stored: 3,
   duplicates: 0,
   succeeded: 3,
   failed: 0,
@@ -76,8 +76,8 @@ interface Moment {
 }
 type Told<E extends keyof Observer> = Flat<Parameters<NonNullable<Observer[E]>>[0]>;
 export type Moments = [
-  Expect<Equal<keyof Observer, "kept" | "refused" | JobMoments | "unsubscribed">>,
-  Expect<Equal<Told<"kept">["delivery"], Pick<StoredDelivery, "id" | "source" | "receivedAt">>>,
+  Expect<Equal<keyof Observer, "stored" | "refused" | JobMoments | "unsubscribed">>,
+  Expect<Equal<Told<"stored">["delivery"], Pick<StoredDelivery, "id" | "source" | "receivedAt">>>,
   Expect<Equal<Told<"refused">, { readonly status: number; readonly code: string }>>,
   Expect<Equal<Told<JobMoments>, Flat<Moment>>>,
   Expect<Equal<Told<"unsubscribed">, { readonly subscription: number; readonly reason: string }>>,
@@ -85,7 +85,7 @@ export type Moments = [
 ];
 type JobMoments = "started" | "succeeded" | "failed" | "retried" | "dead" | "duplicate";
 const end: () => void = receiver.observe({
-  kept: ({ delivery }) => `${delivery.id} ${delivery.source ?? ""} ${delivery.receivedAt}`,
+  stored: ({ delivery }) => `${delivery.id} ${delivery.source ?? ""} ${delivery.receivedAt}`,
   refused: ({ status, code }) => `${status} ${code}`,
   started: ({ job }) => job.event.type,
   succeeded: ({ durationMs }) => durationMs?.toFixed(),
@@ -110,10 +110,10 @@ receiver.observe(new Metrics());
 
 // @ts-expect-error -- no such moment
 receiver.observe({ finished: () => {} });
-// @ts-expect-error -- a delivery that is kept has no jobs yet, where nobody works
-receiver.observe({ kept: ({ job }) => job });
+// @ts-expect-error -- a delivery that is stored has no jobs yet, where nobody works
+receiver.observe({ stored: ({ job }) => job });
 // @ts-expect-error -- observers look, they do not read bodies
-receiver.observe({ kept: ({ delivery }) => delivery.bodyBase64 });
+receiver.observe({ stored: ({ delivery }) => delivery.bodyBase64 });
 // @ts-expect-error -- an observer is an object of functions
 receiver.observe(() => {});
 // @ts-expect-error -- a state that no job has
@@ -123,4 +123,4 @@ export const accountOf = (job: Job): number => job.event.accountId;
 // @ts-expect-error -- a job is what it was when it was told
 receiver.onDead((job) => (job.state = "done"));
 // @ts-expect-error -- counters are read
-export const reset = (): number => (receiver.stats().kept = 0);
+export const reset = (): number => (receiver.stats().stored = 0);

@@ -17,7 +17,7 @@ const secret = process.env["SIGNING_SECRET"];
 const memory = createReceiver({ secret, inbox: memoryInbox() });
 const disk = createReceiver({ secret, inbox: sqliteInbox("inbox.db") });
 const queue = createReceiver({ secret, inbox: forwardInbox(async () => {}) });
-const handlers: AfterHandlers = { answer: "after-handlers", deadlineMs: 20_000 };
+const handlers: AfterHandlers = { answer: "after-handlers", timeoutMs: 20_000 };
 declare const chance: boolean;
 
 // App router: the fetch mount by another name.

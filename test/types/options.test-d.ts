@@ -1,5 +1,13 @@
 // Making a receiver: what must be given, and what may be left out or given as undefined.
-import { createReceiver, memoryInbox, type Clock, type Inbox, type Keeps, type Logger, type Receiver } from "hookline";
+import {
+  createReceiver,
+  memoryInbox,
+  type Clock,
+  type Inbox,
+  type StorageKind,
+  type Logger,
+  type Receiver,
+} from "hookline";
 import type { ReceiverOptions, Secret, SecretRequest, SecretSource } from "hookline";
 import { pino } from "pino";
 import type { Equal, Expect, Flat } from "./support.ts";
@@ -24,11 +32,11 @@ export const everything: ReceiverOptions<"memory"> = {
   maxInFlightBytes: chance ? 1_000 : undefined,
   bodyTimeoutMs: chance ? 1_000 : undefined,
   maxAgeSeconds: chance ? 300 : undefined,
-  secretDeadlineMs: chance ? 100 : undefined,
-  keepDeadlineMs: chance ? 100 : undefined,
+  secretTimeoutMs: chance ? 100 : undefined,
+  storeTimeoutMs: chance ? 100 : undefined,
   graceMs: chance ? 100 : undefined,
   maxStuck: chance ? 1 : undefined,
-  gate: chance ? { deadlineMs: undefined, maxUnsubscribesPerHour: chance ? 1 : undefined } : undefined,
+  gate: chance ? { timeoutMs: undefined, maxUnsubscribesPerHour: chance ? 1 : undefined } : undefined,
   dedupe: chance ? { windowSeconds: undefined } : undefined,
   scheme: undefined,
   log: chance ? false : undefined,
@@ -42,8 +50,8 @@ memoryInbox({});
 memoryInbox(undefined);
 
 // What an inbox keeps is what its receiver keeps.
-export const kept: "memory" = createReceiver({ secret: "s", inbox }).keeps;
-export function make<K extends Keeps>(given: Inbox<K>): Receiver<K> {
+export const stored: "memory" = createReceiver({ secret: "s", inbox }).storage;
+export function make<K extends StorageKind>(given: Inbox<K>): Receiver<K> {
   return createReceiver({ secret: "s", inbox: given });
 }
 export const withDefaults = (options: Omit<ReceiverOptions, "secret">): Receiver =>

@@ -8,8 +8,8 @@ const secret = process.env["SIGNING_SECRET"];
 const memory = createReceiver({ secret, inbox: memoryInbox() });
 const disk = createReceiver({ secret, inbox: sqliteInbox("inbox.db") });
 const queue = createReceiver({ secret, inbox: forwardInbox(async () => {}) });
-const slowQueue = createReceiver({ secret, inbox: forwardInbox(async () => {}, { keeps: "disk" }) });
-const handlers: AfterHandlers = { answer: "after-handlers", deadlineMs: 20_000 };
+const slowQueue = createReceiver({ secret, inbox: forwardInbox(async () => {}, { storage: "disk" }) });
+const handlers: AfterHandlers = { answer: "after-handlers", timeoutMs: 20_000 };
 
 export type OfANetwork = Expect<Equal<OutlivesFunction<"network">, unknown>>;
 export const fits: (request: Request) => Promise<Response> = fetchReceiver(queue);
@@ -36,6 +36,6 @@ fetchReceiver(memory, { answer: "after-handlers" });
 // @ts-expect-error -- another runtime is not known
 fetchReceiver(memory, { runtime: "edge" });
 // @ts-expect-error -- there is no such answer
-fetchReceiver(queue, { answer: "at-once", deadlineMs: 1 });
+fetchReceiver(queue, { answer: "at-once", timeoutMs: 1 });
 
 export const options: FetchOptions = { path: undefined, source: undefined, waitUntil: undefined };

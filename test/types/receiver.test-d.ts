@@ -1,16 +1,16 @@
 // A receiver's own verbs, and the inboxes it may stand on.
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
-import type { Inbox, Keeps, MountOptions, RawRequest, Receiver, Reply, StoredDelivery } from "hookline";
+import type { Inbox, StorageKind, MountOptions, RawRequest, Receiver, Reply, StoredDelivery } from "hookline";
 import type { Equal, Expect, Fits } from "./support.ts";
 
 declare const chance: boolean;
 declare const queue: { add(data: unknown): Promise<string>; addAll(data: readonly StoredDelivery[]): Promise<void> };
 
 await using receiver = createReceiver({ secret: "s", inbox: memoryInbox() });
-export type Kept = [
+export type StoreResult = [
   Expect<Equal<typeof receiver, Receiver<"memory">>>,
-  Expect<Equal<typeof receiver.keeps, "memory">>,
-  Expect<Equal<Keeps, "memory" | "disk" | "network">>,
+  Expect<Equal<typeof receiver.storage, "memory">>,
+  Expect<Equal<StorageKind, "memory" | "disk" | "network">>,
 ];
 
 // A receiver that keeps in one place stands for one that keeps anywhere, never the other way round.
@@ -35,7 +35,7 @@ export const chained: Receiver<"memory"> = receiver
 const ofNetwork: Inbox<"network"> = forwardInbox(async (deliveries) => {
   for (const delivery of deliveries) await queue.add(delivery);
 });
-const ofDisk: Inbox<"disk"> = forwardInbox((deliveries) => queue.addAll(deliveries), { keeps: "disk" });
+const ofDisk: Inbox<"disk"> = forwardInbox((deliveries) => queue.addAll(deliveries), { storage: "disk" });
 export const forwarding: Receiver<"network"> = createReceiver({ secret: "s", inbox: ofNetwork });
 export const spooling: Receiver<"disk"> = createReceiver({ secret: "s", inbox: ofDisk });
 export const inboxes: readonly Inbox[] = [memoryInbox(), ofNetwork, ofDisk, forwardInbox(queue.addAll, {})];
@@ -103,10 +103,10 @@ await receiver.handle(delivery, {});
 
 // @ts-expect-error -- what may keep anywhere is not known to keep in the network
 export const assume = (given: Receiver): Receiver<"network"> => given;
-// @ts-expect-error -- `store` promises that they are kept
+// @ts-expect-error -- `store` promises that they are stored
 forwardInbox((deliveries) => void queue.addAll(deliveries));
 // @ts-expect-error -- there is no such place
-forwardInbox(queue.addAll, { keeps: "cloud" });
+forwardInbox(queue.addAll, { storage: "cloud" });
 // @ts-expect-error -- an id is a number or its text
 await receiver.unsubscribe({ id: 1001 }, "left");
 // @ts-expect-error -- unsubscribing wants its reason

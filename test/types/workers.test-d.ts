@@ -26,7 +26,7 @@ export const worker: ExportedHandler<Env> = { fetch: workersReceiver(network) };
 export const after: ExportedHandler<Env> = {
   fetch: workersReceiver(memory, {
     answer: "after-handlers",
-    deadlineMs: 20_000,
+    timeoutMs: 20_000,
     source: ({ url }) => new URL(url).host,
   }),
 };

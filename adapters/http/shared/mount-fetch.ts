@@ -38,7 +38,7 @@ export type AnyMountOptions<Req> = MountOptions<Req> & { [K in keyof AfterHandle
 /**
  * What the mounts over web-standard requests share.
  * @param consumed what to change where something reads the body before the mount, in this framework's words
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function createFetchMount<Req>(
   receiver: Receiver,
@@ -77,7 +77,7 @@ export function handOver(work: Promise<unknown>, waitUntil: Arrival<unknown>["wa
   try {
     waitUntil?.(work);
   } catch {
-    // What was decided stands, and what is kept is handled later.
+    // What was decided stands, and what is stored is handled later.
   }
 }
 

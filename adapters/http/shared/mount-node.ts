@@ -48,7 +48,7 @@ export interface NodeMount<Req> {
 
 /**
  * What the mounts over `node:http` share.
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `deadlineMs`
+ * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function createNodeMount<Req>(
   receiver: Receiver,

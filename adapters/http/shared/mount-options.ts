@@ -2,7 +2,7 @@ import { assertOptions, kindOf, type MountOptions } from "../../../src/adapter.t
 import { UsageError } from "../../../src/index.ts";
 
 /** Beside `path` and `source`, of a mount that can answer after the handlers. */
-export const AFTER_HANDLERS: readonly string[] = ["answer", "deadlineMs"];
+export const AFTER_HANDLERS: readonly string[] = ["answer", "timeoutMs"];
 
 /**
  * Refuses options that a mount would take in silence.

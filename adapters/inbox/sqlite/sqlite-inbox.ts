@@ -1,4 +1,10 @@
-import { StorageError, type InboxHost, type Kept, type NewDelivery, type WorkingInbox } from "../../../src/adapter.ts";
+import {
+  StorageError,
+  type InboxHost,
+  type StoreResult,
+  type NewDelivery,
+  type WorkingInbox,
+} from "../../../src/adapter.ts";
 import { UsageError, type Inbox } from "../../../src/index.ts";
 import { createByHand } from "./admin/admin.ts";
 import { openChannel as openThread } from "./client/thread-client.ts";
@@ -9,11 +15,11 @@ import { createFileSubscriptions } from "./client/subscription-cache.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
 import { createLink, type LinkOptions } from "./client/thread-supervisor.ts";
 import { isLocked } from "./worker/is-locked.ts";
-import type { KeepRecord } from "./client/messages.ts";
+import type { DeliveryRecord } from "./client/messages.ts";
 import { assertOnePlace } from "./disk/single-path-check.ts";
 import { createOwned } from "./worker/worker-state.ts";
 import { realPathOf } from "./disk/real-path.ts";
-import { toKeepRecord } from "./worker/row-encoding.ts";
+import { toDeliveryRecord } from "./worker/row-encoding.ts";
 import { createRetention } from "./retention/retention.ts";
 import { createTenure, toNotBegun } from "./worker/take-over.ts";
 import { createTombstones } from "./client/tombstone-cache.ts";
@@ -131,21 +137,21 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     return host;
   }
 
-  async function keep(deliveries: readonly NewDelivery[]): Promise<(Kept | StorageError)[]> {
+  async function keep(deliveries: readonly NewDelivery[]): Promise<(StoreResult | StorageError)[]> {
     const shortage = disk.shortage();
     if (shortage !== undefined) return deliveries.map(() => shortage);
     const at = now();
-    const records: KeepRecord[] = [];
+    const records: DeliveryRecord[] = [];
     const items = deliveries.map(({ delivery, events }, index) => ({
-      input(): KeepRecord {
+      input(): DeliveryRecord {
         const works = owned.isLoaded && owned.lanes.size < maxJobs;
-        const record = toKeepRecord(delivery, works ? events : undefined, { at, foresee: owned.lanes.foresee });
+        const record = toDeliveryRecord(delivery, works ? events : undefined, { at, foresee: owned.lanes.foresee });
         records[index] = record;
         return record;
       },
       body: delivery.body,
     }));
-    const outcomes = await commits.addAll("keep", items);
+    const outcomes = await commits.addAll("insert", items);
     // What was told is to be seen by whoever asks now.
     if (records.some((record) => record?.[7]?.some((event) => event[6] !== undefined))) subscriptions.errored();
     return outcomes.map((outcome, index) => {
@@ -160,7 +166,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   }
 
   const inbox: WorkingInbox<"disk"> = {
-    keeps: "disk",
+    storage: "disk",
     async open(given) {
       if (user !== undefined && user !== given)
         throw new UsageError("inbox-shared", "This SQLite inbox is in use by another receiver.", {
@@ -176,7 +182,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       }
       await Promise.all([tombstones.refresh(), subscriptions.refresh(), disk.look()]);
     },
-    keep,
+    store: keep,
     tombstones,
     subscriptions,
     ready() {

@@ -34,7 +34,7 @@ export interface CheckOptions {
  * Asks a running app, ours or not, what the table of answers says: a delivery, the handshake, forged and stale ones, odd bodies, long
  * ones, wrong methods and content types. One after another; where nothing listens, the first is the only one.
  *
- * What is signed well is kept, and **the app's handlers see it**: it is about the deletion of a message `hookline-check`, which
+ * What is signed well is stored, and **the app's handlers see it**: it is about the deletion of a message `hookline-check`, which
  * never was, or of a resource `/hookline-check`.
  * @throws UsageError `secret-missing`
  * @example

@@ -12,7 +12,7 @@ import { tallyLines, tallyOf } from "./tally.ts";
 
 const accountFlag: RequiredFlag<number> = { ...NUMBER, required: true };
 
-/** `hookline inbox erase`: all that is kept of one account. */
+/** `hookline inbox erase`: all that is stored of one account. */
 export const eraseCommand = defineCommand({
   name: "inbox erase",
   summary: "Take away all jobs and deliveries of one account.",

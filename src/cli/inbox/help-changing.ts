@@ -56,7 +56,7 @@ ${CHANGE_EXITS}
 `;
 
 /** What `hookline inbox erase --help` prints. */
-export const ERASE_HELP = `Take away all that is kept of one account: every job and every delivery,
+export const ERASE_HELP = `Take away all that is stored of one account: every job and every delivery,
 whatever their state. It does not ask: try --dry-run.
 
 Usage: hookline inbox erase --account <n> --inbox <file> [flags]

@@ -7,7 +7,7 @@ Usage: hookline inbox stats --inbox <file> [--json]
 
   waiting         Jobs that wait for their turn or their next attempt.
   running         Jobs whose handler runs, or is about to.
-  unexpanded      Deliveries that are kept and not made into jobs yet.
+  unexpanded      Deliveries that are stored and not made into jobs yet.
   blocked lanes   Lanes whose first job waits for its next attempt.
   dead            Jobs that failed for good: list --state dead tells why.
   unhandled       Jobs whose event no handler takes.
@@ -48,7 +48,7 @@ ${EXITS}
 `;
 
 /** What `hookline inbox show --help` prints. */
-export const SHOW_HELP = `Show one job, with what is kept of its delivery.
+export const SHOW_HELP = `Show one job, with what is stored of its delivery.
 
 Usage: hookline inbox show <id> --inbox <file> [flags]
 

@@ -18,7 +18,7 @@ ${EXITS}
 `;
 
 /** What `hookline inbox tombstones lift --help` prints. */
-export const LIFT_HELP = `Want a subscription again: its deliveries are kept and handled from now on.
+export const LIFT_HELP = `Want a subscription again: its deliveries are stored and handled from now on.
 
 Usage: hookline inbox tombstones lift <subscription> --inbox <file> [flags]
 

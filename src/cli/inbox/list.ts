@@ -63,7 +63,7 @@ function rowOf(job: Job, showContent: boolean): readonly string[] {
   ];
 }
 
-/** @param hidden its event's content is kept out of the message */
+/** @param hidden its event's content is stored out of the message */
 export function errorText({ name, message }: NonNullable<Job["lastError"]>, hidden: Job | undefined): string {
   return toPlain(`${name}: ${hidden === undefined ? message : hide(message, hidden.event)}`);
 }

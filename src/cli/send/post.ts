@@ -21,7 +21,7 @@ const LIMIT_MS = 10_000;
 
 const MOST_BYTES = 65_536;
 
-/** Sends one request over a connection that is kept for the next. Never rejects. */
+/** Sends one request over a connection that is stored for the next. Never rejects. */
 export async function post({ method, url, headers, body }: SignedDelivery, stop: AbortSignal): Promise<Outcome> {
   const given = new AbortController();
   const giveUp = (): void => given.abort();

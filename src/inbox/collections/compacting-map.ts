@@ -19,7 +19,7 @@ const COPY_AFTER = 1_000;
 
 /**
  * An empty one. Like a `Map`, whose table V8 replaces as entries come and go. A replaced table refers to its successor: once one of them has grown
- * old, all that follow it are kept with what they held, until a full collection. Half of what should die young is then copied twice.
+ * old, all that follow it are stored with what they held, until a full collection. Half of what should die young is then copied twice.
  * A copy of the map has no such predecessor.
  */
 export function createChurnMap<K, V>(): ChurnMap<K, V> {

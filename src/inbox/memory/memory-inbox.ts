@@ -8,7 +8,7 @@ import { createUniqueKeys, type UniqueKeys } from "./memory-dedupe.ts";
 import { memoryJobs } from "./memory-jobs.ts";
 import { createShelf, type Parcel, type Row } from "./memory-store.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
-import type { Expanded, Kept, NewDelivery, NewEvent } from "../port/storing.ts";
+import type { Expanded, StoreResult, NewDelivery, NewEvent } from "../port/storing.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 import { wholeNumber } from "../../whole-number.ts";
 
@@ -16,12 +16,12 @@ import { wholeNumber } from "../../whole-number.ts";
 export interface MemoryInboxOptions {
   /** Jobs and unexpanded deliveries; beyond it deliveries get 503. @default 100_000 */
   maxJobs?: number | undefined;
-  /** Bodies kept, in bytes; with less than 16 KiB left, or a 64th of a smaller limit, it is full. @default 64 MiB */
+  /** Bodies stored, in bytes; with less than 16 KiB left, or a 64th of a smaller limit, it is full. @default 64 MiB */
   maxBytes?: number | undefined;
 }
 
 /**
- * Keeps deliveries in this process: what is not handled when it ends, by a crash or a deploy, is lost although the service
+ * StorageKind deliveries in this process: what is not handled when it ends, by a crash or a deploy, is lost although the service
  * was told 200. Under `cluster` each process has its own. For development, for tests, and where losing is fine.
  *
  * Done and skipped jobs are forgotten at once; dead and unhandled ones make room for new deliveries when it is full.
@@ -75,7 +75,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     return { duplicates, conflicts };
   }
 
-  function keep({ delivery, events }: NewDelivery, time: number): Kept | StorageError {
+  function keep({ delivery, events }: NewDelivery, time: number): StoreResult | StorageError {
     const parcel = shelf.receive(delivery, (count) => {
       dropped += count;
       host().log.error(
@@ -96,7 +96,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   }
 
   const inbox: WorkingInbox<"memory"> = {
-    keeps: "memory",
+    storage: "memory",
     open: async (given) => {
       if (opened !== undefined && opened !== given)
         throw new UsageError("inbox-shared", "This memory inbox is in use by another receiver.", {
@@ -105,7 +105,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       opened = given;
       keys ??= createUniqueKeys({ windowMs: given.dedupeWindowMs, max: limits.maxJobs });
     },
-    keep: async (deliveries) => {
+    store: async (deliveries) => {
       const time = now();
       return deliveries.map((delivery) => keep(delivery, time));
     },

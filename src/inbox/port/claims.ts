@@ -17,7 +17,7 @@ export interface ClaimLimits {
    */
   readonly suspects?: boolean | undefined;
   /**
-   * How many runs more would be claimed, at any time until the next claim, beside those of this one. What is kept until then will be claimed
+   * How many runs more would be claimed, at any time until the next claim, beside those of this one. What is stored until then will be claimed
    * at once, as far as this leaves room: an inbox may mark it as claimed in the commit that keeps it. If the process dies before it claims,
    * that counts as a death, and no more than one.
    */
@@ -95,7 +95,7 @@ export type JobOutcome =
   /** Its handler is gone: it waits for one, holding no lane. */
   | { readonly to: "unhandled" };
 
-/** What is kept of whatever a handler threw; `at` in milliseconds since the epoch. */
+/** What is stored of whatever a handler threw; `at` in milliseconds since the epoch. */
 export interface JobError {
   readonly name: string;
   readonly message: string;

@@ -1,6 +1,6 @@
 import { UsageError } from "../../errors.ts";
 
-/** One kept delivery as plain JSON: fits any queue, and can be verified again. */
+/** One stored delivery as plain JSON: fits any queue, and can be verified again. */
 export interface StoredDelivery {
   /** Given by the inbox, or a UUID where a queue keeps it. */
   readonly id: string;
@@ -32,7 +32,7 @@ export interface Delivery {
   readonly body: Uint8Array;
 }
 
-/** A delivery that was kept somewhere. */
+/** A delivery that was stored somewhere. */
 export type IdentifiedDelivery = Delivery & { readonly id: string };
 
 /** A delivery as plain JSON, of which nothing is shared. */

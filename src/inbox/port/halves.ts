@@ -1,13 +1,13 @@
 import { UsageError } from "../../errors.ts";
-import type { Inbox, Keeps, WorkingInbox, WritingInbox } from "./inbox.ts";
+import type { Inbox, StorageKind, WorkingInbox, WritingInbox } from "./inbox.ts";
 
 /**
  * An inbox by its writing half.
  * @throws UsageError `inbox-invalid` when it is none
  */
-export function asWriting<K extends Keeps>(inbox: Inbox<K>): WritingInbox<K> {
+export function asWriting<K extends StorageKind>(inbox: Inbox<K>): WritingInbox<K> {
   const given = inbox as Partial<WritingInbox<K>> | undefined;
-  if (typeof given?.keep === "function" && typeof given.open === "function") return given as WritingInbox<K>;
+  if (typeof given?.store === "function" && typeof given.open === "function") return given as WritingInbox<K>;
   throw new UsageError(
     "inbox-invalid",
     `createReceiver got ${given === undefined ? "no inbox" : "an inbox without verbs"}.`,
@@ -18,6 +18,6 @@ export function asWriting<K extends Keeps>(inbox: Inbox<K>): WritingInbox<K> {
 }
 
 /** The working half, where the inbox has one. */
-export function asWorking<K extends Keeps>(inbox: WritingInbox<K>): WorkingInbox<K> | undefined {
+export function asWorking<K extends StorageKind>(inbox: WritingInbox<K>): WorkingInbox<K> | undefined {
   return "work" in inbox ? (inbox as WorkingInbox<K>) : undefined;
 }

@@ -1,6 +1,6 @@
 import type { StorageError } from "../../errors.ts";
 
-/** Whether a delivery could be kept now. */
+/** Whether a delivery could be stored now. */
 export type Readiness =
   | { readonly ready: true }
   | {

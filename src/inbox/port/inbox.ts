@@ -4,16 +4,16 @@ import type { Logger } from "../../logger.ts";
 import type { Claim, ClaimLimits, Claimed, Settlement } from "./claims.ts";
 import type { InboxJobs } from "./jobs.ts";
 import type { InboxStats, Readiness } from "./inbox-stats.ts";
-import type { Expanded, Expansion, Kept, NewDelivery, Unexpanded } from "./storing.ts";
+import type { Expanded, Expansion, StoreResult, NewDelivery, Unexpanded } from "./storing.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 import type { Tombstones } from "./tombstones.ts";
 
-/** Where kept deliveries live, hence what they outlive. */
-export type Keeps = "memory" | "disk" | "network";
+/** Where stored deliveries live, hence what they outlive. */
+export type StorageKind = "memory" | "disk" | "network";
 
-/** Where deliveries and jobs are kept. Its verbs are in `hookline/adapter`. */
-export interface Inbox<out K extends Keeps = Keeps> {
-  readonly keeps: K;
+/** Where deliveries and jobs are stored. Its verbs are in `hookline/adapter`. */
+export interface Inbox<out K extends StorageKind = StorageKind> {
+  readonly storage: K;
 }
 
 /** What the receiver gives an inbox to work with. */
@@ -28,26 +28,26 @@ export interface InboxHost {
 }
 
 /** The writing half: all that a receiving process needs. */
-export interface WritingInbox<K extends Keeps = Keeps> extends Inbox<K> {
-  /** Called once before any other verb, and again after a failure; resolves when deliveries can be kept. */
+export interface WritingInbox<K extends StorageKind = StorageKind> extends Inbox<K> {
+  /** Called once before any other verb, and again after a failure; resolves when deliveries can be stored. */
   open(host: InboxHost): Promise<void>;
   /**
-   * Resolves when all are durable, each by itself: a {@link StorageError} in a place says that this one is not certain to be kept.
+   * Resolves when all are durable, each by itself: a {@link StorageError} in a place says that this one is not certain to be stored.
    * A delivery with all its jobs and their unique keys is one atomic record. Ids grow in the order of the array. Events are
-   * taken only where no older delivery is unexpanded; else the delivery is kept unexpanded.
+   * taken only where no older delivery is unexpanded; else the delivery is stored unexpanded.
    */
-  keep(deliveries: readonly NewDelivery[]): Promise<readonly (Kept | StorageError)[]>;
+  store(deliveries: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]>;
   readonly tombstones: Tombstones;
   /** Whether the next `keep` can succeed, with the cause if not. Cheap: asked at every health check. */
   ready(): Readiness;
-  /** Ends what `open` began, also where that or `work` is still under way. Everything kept stays. */
+  /** Ends what `open` began, also where that or `work` is still under way. Everything stored stays. */
   close(): Promise<void>;
   /** Handlers outlive the receiver's close: what is kept open for them is not to keep the process. */
   unref?(): void;
 }
 
 /** The working half: what a process with handlers needs beyond the writing one. */
-export interface WorkingInbox<K extends Keeps = Keeps> extends WritingInbox<K> {
+export interface WorkingInbox<K extends StorageKind = StorageKind> extends WritingInbox<K> {
   /**
    * Asks for the worker's place; resolves when it is had (`begin` was called) or another has it and this process stands by. Where it
    * rejects, nothing of it is left: another process can have the place, and the next call asks anew.
@@ -55,7 +55,7 @@ export interface WorkingInbox<K extends Keeps = Keeps> extends WritingInbox<K> {
   work(worker: Worker): Promise<void>;
   /** The oldest deliveries that are not wholly expanded, in order; none while there is no room for their jobs. */
   unexpanded(max: number): Promise<readonly Unexpanded[]>;
-  /** The same as `keep` for those kept before: jobs, unique keys and the cursor are one atomic record. In the order of `unexpanded`. */
+  /** The same as `keep` for those stored before: jobs, unique keys and the cursor are one atomic record. In the order of `unexpanded`. */
   expand(expansions: readonly Expansion[]): Promise<readonly Expanded[]>;
   /**
    * The heads of free lanes that are due, each with the run behind it that has the same merge key. Never two claims on a lane.

@@ -10,7 +10,7 @@ export interface InboxJobs {
   find(
     query: JobQuery & { readonly after?: string | undefined; readonly limit: number },
   ): Promise<{ readonly jobs: readonly StoredJob[]; readonly next?: string }>;
-  /** One job with the kept bytes of its delivery. */
+  /** One job with the stored bytes of its delivery. */
   get(id: string): Promise<{ readonly job: StoredJob; readonly delivery: StoredDelivery } | undefined>;
   /** A new job at the tail of the lane for each, past the unique keys. Takes settled and unhandled jobs that have a consumer. */
   replay(selection: JobSelection): Promise<number>;

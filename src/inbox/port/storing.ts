@@ -30,7 +30,7 @@ export interface NewJob {
   readonly mergeKey: string | undefined;
 }
 
-export interface Kept extends Expanded {
+export interface StoreResult extends Expanded {
   readonly id: string;
   /** False: it waits for `expand`. */
   readonly expanded: boolean;
@@ -52,7 +52,7 @@ export interface Unexpanded {
   readonly cursor: number;
 }
 
-/** The next events of a delivery that was kept before. */
+/** The next events of a delivery that was stored before. */
 export interface Expansion {
   readonly id: string;
   readonly events: readonly NewEvent[];

@@ -70,12 +70,12 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
     fix: "Handlers are slower than the stream, or blocked: look at the other problems; or take a durable inbox.",
   },
   "disk-low": {
-    meaning: "The disk of the inbox is nearly full: deliveries get 503, what is kept is still handled.",
+    meaning: "The disk of the inbox is nearly full: deliveries get 503, what is stored is still handled.",
     fix: "Make room on it, or lower `minFreeDiskBytes`: deliveries are taken again by themselves.",
   },
   "disk-full": {
     meaning: "The disk of the inbox is full: deliveries get 503, and what handlers did cannot be written down.",
-    fix: "Make room on it: what is kept is not lost, and the inbox goes on by itself.",
+    fix: "Make room on it: what is stored is not lost, and the inbox goes on by itself.",
   },
   "inbox-corrupt": {
     meaning: "The file of the inbox is damaged: deliveries get 503, and the file is left as it is.",
@@ -86,7 +86,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
     fix: "Look at the disk or the server that it stands on.",
   },
   "storage-failing": {
-    meaning: "The last delivery that came could not be kept: it got 503, and comes again.",
+    meaning: "The last delivery that came could not be stored: it got 503, and comes again.",
     fix: "See the cause in the log; nothing was acknowledged.",
   },
   "body-consumed": {
@@ -111,7 +111,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
   },
   "secret-lookup-failing": {
     meaning: "Within the last 10 minutes the look-up of the secret failed or was late: those deliveries got 503.",
-    fix: "See the cause in the log; a slow one needs a longer `secretDeadlineMs`.",
+    fix: "See the cause in the log; a slow one needs a longer `secretTimeoutMs`.",
   },
   internal: {
     meaning: "Within the last 10 minutes something in this receiver's set-up threw: those deliveries got 503.",
@@ -158,15 +158,15 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; 
     fix: "Nobody may remove or replace the files beside the inbox while it is in use, `inbox.db-lock` too; all processes on it run on one machine.",
   },
   "may-freeze": {
-    meaning: "This platform may freeze or end the process after the answer, and what is kept here goes with it.",
-    fix: 'Mount with `{ answer: "after-handlers", deadlineMs }`, or take `forwardInbox` and let its queue\'s consumer call `receiver.handle`.',
+    meaning: "This platform may freeze or end the process after the answer, and what is stored here goes with it.",
+    fix: 'Mount with `{ answer: "after-handlers", timeoutMs }`, or take `forwardInbox` and let its queue\'s consumer call `receiver.handle`.',
   },
   "start-failed": {
     meaning: "This process only receives: its last `start()` rejected.",
-    fix: "See what it rejected with, and call `receiver.start()` again: what is kept until then waits.",
+    fix: "See what it rejected with, and call `receiver.start()` again: what is stored until then waits.",
   },
   "nobody-works": {
-    meaning: "Deliveries are kept, and nobody handles them: this process only receives.",
+    meaning: "Deliveries are stored, and nobody handles them: this process only receives.",
     fix: "Call `receiver.start()` here, or start a process that works on this inbox.",
   },
   lag: {

@@ -9,8 +9,8 @@ export interface RecentRefusals {
   saw(refused: Refused): void;
   /** Those with these codes within the last ten minutes. */
   of(codes: readonly RefusalCode[]): Recent | undefined;
-  /** One with these codes was refused after the last delivery that was kept, however long ago. */
-  sinceKept(codes: readonly RefusalCode[]): boolean;
+  /** One with these codes was refused after the last delivery that was stored, however long ago. */
+  sinceStored(codes: readonly RefusalCode[]): boolean;
 }
 
 /** Refusals that came no more than ten minutes after one another. */
@@ -26,9 +26,9 @@ interface Recent {
 
 const WINDOW_MS = 10 * 60 * 1_000;
 
-/** @param counters of the receiver: what was acknowledged and kept is not counted twice */
+/** @param counters of the receiver: what was acknowledged and stored is not counted twice */
 export function createRecentRefusals(counters: Readonly<Counters>, clock: Clock): RecentRefusals {
-  const seen = new Map<RefusalCode, Recent & { readonly acknowledged: number; readonly kept: number }>();
+  const seen = new Map<RefusalCode, Recent & { readonly acknowledged: number; readonly stored: number }>();
 
   const acknowledged = (): number => (counters.answered[200] ?? 0) + (counters.answered[422] ?? 0);
 
@@ -48,7 +48,7 @@ export function createRecentRefusals(counters: Readonly<Counters>, clock: Clock)
         at: clock.now(),
         fix: fixOf(cause),
         acknowledged: now,
-        kept: counters.kept,
+        stored: counters.stored,
       });
     },
     of(codes) {
@@ -63,6 +63,6 @@ export function createRecentRefusals(counters: Readonly<Counters>, clock: Clock)
         fix: newest.fix,
       };
     },
-    sinceKept: (codes) => codes.some((code) => seen.get(code)?.kept === counters.kept),
+    sinceStored: (codes) => codes.some((code) => seen.get(code)?.stored === counters.stored),
   };
 }

@@ -32,7 +32,7 @@ const SAID_BY: Partial<Record<ProblemCode, ProblemCode>> = {
 /** What requests were refused for lately, where it will not end by itself. @param told that this is so now */
 export function refusedProblems(recent: RecentRefusals, told: ReadonlySet<string>): readonly Problem[] {
   const problems: Problem[] = [];
-  if (recent.sinceKept(["storage-failed", "storage-late"])) problems.push(toProblem("storage-failing"));
+  if (recent.sinceStored(["storage-failed", "storage-late"])) problems.push(toProblem("storage-failing"));
   for (const [problem, refusals] of WATCHED) {
     const found = told.has(SAID_BY[problem] ?? "") ? undefined : recent.of(refusals);
     if (found !== undefined) problems.push(toProblem(problem, { got: seen(found.count, found.at), fix: found.fix }));

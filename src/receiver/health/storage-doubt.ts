@@ -11,15 +11,15 @@ export interface StorageDoubt {
 
 const WHILE_MS = 30_000;
 
-/** @param counters of the receiver: what was kept is not counted twice */
-export function createStorageDoubt(counters: Readonly<Pick<Counters, "kept">>, clock: Clock): StorageDoubt {
-  let last: { readonly at: number; readonly kept: number } | undefined;
+/** @param counters of the receiver: what was stored is not counted twice */
+export function createStorageDoubt(counters: Readonly<Pick<Counters, "stored">>, clock: Clock): StorageDoubt {
+  let last: { readonly at: number; readonly stored: number } | undefined;
   return {
     failed() {
-      last = { at: clock.now(), kept: counters.kept };
+      last = { at: clock.now(), stored: counters.stored };
     },
     get stands() {
-      if (last === undefined || last.kept !== counters.kept) return false;
+      if (last === undefined || last.stored !== counters.stored) return false;
       const age = clock.now() - last.at;
       return age >= 0 && age < WHILE_MS; // below 0 the wall clock was set back: nobody knows how long ago it was
     },

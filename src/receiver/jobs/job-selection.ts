@@ -54,7 +54,7 @@ function toQuery({
   };
 }
 
-/** The events that a handler of this name would get: kept are single ones, never the families and batches that they make up. */
+/** The events that a handler of this name would get: stored are single ones, never the families and batches that they make up. */
 function typesOf(name: EventName): readonly string[] {
   if (name === "*") return SINGLE.filter((type) => type !== "unknown");
   if (isBatch(name)) return SINGLE.filter((type) => familyOf(type) === familyOf(name));

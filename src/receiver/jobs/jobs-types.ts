@@ -45,7 +45,7 @@ export interface Jobs {
     },
   ): Promise<{ readonly jobs: readonly Job[]; readonly next?: string }>;
   /**
-   * One job with the kept bytes of its delivery, as `receiver.handle` and `verify` take them; `undefined` where it is not there.
+   * One job with the stored bytes of its delivery, as `receiver.handle` and `verify` take them; `undefined` where it is not there.
    * @throws UsageError `jobs-invalid`
    */
   get(id: string): Promise<(Job & { readonly delivery: StoredDelivery }) | undefined>;
@@ -70,7 +70,7 @@ export interface Jobs {
    */
   drop(selection: Selection, options?: { dryRun?: boolean | undefined }): Promise<{ readonly count: number }>;
   /**
-   * Takes away every job and every kept delivery of one account, whatever their state. Its running handlers are told to stop, and
+   * Takes away every job and every stored delivery of one account, whatever their state. Its running handlers are told to stop, and
    * what becomes of them does not count.
    * @throws UsageError `jobs-invalid`
    */

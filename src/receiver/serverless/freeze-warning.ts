@@ -1,20 +1,20 @@
-import type { Keeps } from "../../inbox/port/inbox.ts";
+import type { StorageKind } from "../../inbox/port/inbox.ts";
 import type { Logger } from "../../logger.ts";
 import { toProblem, type Problem } from "../health/problem.ts";
 
 /** Watches for work that is meant to go on after the answer, where the platform may freeze the process then. */
 export interface Freezing {
-  /** Deliveries are kept here and handled later: `start()` was called, or a mount answered before the handlers. */
+  /** Deliveries are stored here and handled later: `start()` was called, or a mount answered before the handlers. */
   saw(): void;
   problems(): readonly Problem[];
 }
 
 export function createFreezing({
-  keeps,
+  storage: keeps,
   platform,
   log,
 }: {
-  readonly keeps: Keeps;
+  readonly storage: StorageKind;
   /** The function platform that this process runs on. */
   readonly platform: string | undefined;
   readonly log: Logger;

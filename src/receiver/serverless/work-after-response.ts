@@ -16,6 +16,6 @@ async function work(receiver: Receiver): Promise<void> {
     await receiver.start();
     await receiver.idle();
   } catch {
-    // The delivery is kept; what keeps this process from working is in the log, and meets the next request again.
+    // The delivery is stored; what keeps this process from working is in the log, and meets the next request again.
   }
 }

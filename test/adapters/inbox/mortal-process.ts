@@ -3,7 +3,7 @@ import type { WorkingInbox } from "hookline/adapter";
 import { mail, type FullDelivery } from "../../suites/inbox/deliveries.ts";
 import { workOn } from "./work-on.ts";
 
-// Receives into a file without end, works on it when it may, and says a line for each step: `worker`, `kept <name>`, `handled <name>`.
+// Receives into a file without end, works on it when it may, and says a line for each step: `worker`, `stored <name>`, `handled <name>`.
 // A name is <process>:<lane>:<number>. Without a process it only works, until all is handled. Each line is out before the next step begins.
 const [file = "", me] = process.argv.slice(2);
 const LANES = 7;
@@ -49,8 +49,8 @@ async function receive(lane: number): Promise<never> {
   for (let number = 0; ; number += 1) {
     const name = `${me}:${lane % LANES}:${number * AT_ONCE + lane}`;
     const { delivery, events } = again(name);
-    const [kept] = await inbox.keep([{ delivery, events: works() ? events : undefined }]);
-    if (kept !== undefined && "id" in kept) say(`kept ${name}`);
+    const [stored] = await inbox.store([{ delivery, events: works() ? events : undefined }]);
+    if (stored !== undefined && "id" in stored) say(`stored ${name}`);
     wake();
   }
 }

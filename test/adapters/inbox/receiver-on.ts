@@ -23,7 +23,7 @@ export function receiverOn(
   const own = createSqliteInbox({ file, ...inbox });
   const receiver = createReceiver({
     secret: SECRET,
-    keepDeadlineMs: 30_000,
+    storeTimeoutMs: 30_000,
     ...options,
     inbox: own,
     log: log.logger,

@@ -36,7 +36,7 @@ async function filled(entries: readonly (string | MailEntry)[]) {
     });
   const { inbox, clock, restart, end } = await openBench({ make });
   onTestFinished(end);
-  await inbox.keep([mail(entries)]);
+  await inbox.store([mail(entries)]);
   return { inbox, clock, restart, file, asked };
 }
 

@@ -10,7 +10,7 @@ import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 const SECRET = "a signing secret";
 
 function openOn(file: string) {
-  const receiver = createReceiver({ secret: SECRET, inbox: sqliteInbox(file), keepDeadlineMs: 60_000, log: false });
+  const receiver = createReceiver({ secret: SECRET, inbox: sqliteInbox(file), storeTimeoutMs: 60_000, log: false });
   const handled: string[] = [];
   receiver.on("email", ({ id }) => void handled.push(id));
   onTestFinished(() => void receiver.close());

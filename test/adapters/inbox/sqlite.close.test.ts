@@ -25,7 +25,7 @@ async function standby(file: string) {
 
 test("a closed inbox is one file that stands alone, beside an empty lock", async () => {
   const { inbox, file } = await onDisk();
-  await inbox.keep([mail(["a"])]);
+  await inbox.store([mail(["a"])]);
   expect(existsSync(`${file}-wal`)).toBe(true);
   await inbox.close();
   expect(["", "-wal", "-shm"].map((ending) => existsSync(`${file}${ending}`))).toEqual([true, false, false]);

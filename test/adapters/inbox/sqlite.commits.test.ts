@@ -85,7 +85,7 @@ test("a commit of an owner that was relieved changes nothing", () => {
 test("a settle of an owner that was relieved ends no job", () => {
   const { run } = opened();
   const events = [[0, "email.created", 1, 1, null, [["waiting", "default", "a lane", null]]]];
-  run([TAKE_OVER, { verb: "keep", input: [1, 1, null, "", "", "{}", 1, events], from: 0, to: 0 }], undefined);
+  run([TAKE_OVER, { verb: "insert", input: [1, 1, null, "", "", "{}", 1, events], from: 0, to: 0 }], undefined);
   const jobs = (): unknown => run([{ verb: "jobs", input: { after: 0, limit: 10 } }]);
   const before = jobs();
   expect(before).toMatchObject([{ value: { last: 2 } }]);

@@ -18,7 +18,7 @@ function start(file: string, ...name: readonly string[]): Child {
 }
 
 /** The names that whole lines of this kind give. */
-function namesIn(out: string, kind: "kept" | "handled"): string[] {
+function namesIn(out: string, kind: "stored" | "handled"): string[] {
   return [...out.matchAll(new RegExp(`^${kind} (.+)\\n`, "gm"))].map(([, name]) => name ?? "");
 }
 
@@ -46,20 +46,20 @@ function disorderIn(handled: readonly string[]): string[] {
 }
 
 test(
-  `killed ${ROUNDS} times while two processes receive, it loses nothing that it kept, and keeps the order`,
+  `killed ${ROUNDS} times while two processes receive, it loses nothing that it stored, and keeps the order`,
   { timeout: 60_000 + ROUNDS * 30_000 },
   async () => {
     const file = fileIn();
-    const [kept, handled]: [string[], string[]] = [[], []];
+    const [stored, handled]: [string[], string[]] = [[], []];
     const note = (child: Child): void => {
-      kept.push(...namesIn(child.out(), "kept"));
+      stored.push(...namesIn(child.out(), "stored"));
       handled.push(...namesIn(child.out(), "handled"));
     };
     let working = start(file, "0");
     await working.says("out", /^worker\n/m);
     for (let round = 1; round <= ROUNDS; round += 1) {
       const standby = start(file, String(round));
-      await standby.says("out", new RegExp(`^kept ${round}:.*(?:\\n.*){${Math.floor(Math.random() * 500)}}\\n`, "m"));
+      await standby.says("out", new RegExp(`^stored ${round}:.*(?:\\n.*){${Math.floor(Math.random() * 500)}}\\n`, "m"));
       working.kill("SIGKILL");
       await working.ended;
       note(working);
@@ -74,8 +74,8 @@ test(
     expect(await rest.ended, rest.err()).toBe(0);
     note(rest);
     const done = new Set(handled);
-    expect(kept.length).toBeGreaterThan(0);
-    expect(kept.filter((name) => !done.has(name))).toEqual([]);
+    expect(stored.length).toBeGreaterThan(0);
+    expect(stored.filter((name) => !done.has(name))).toEqual([]);
     expect(disorderIn(handled)).toEqual([]);
     expect(integrityOf(file)).toBe("ok");
   },

@@ -44,11 +44,11 @@ describe("below its low-water mark the inbox", () => {
   test("keeps nothing more, says so, and goes on with what it has", async () => {
     const { inbox, host, file, leave } = await lowOnDisk();
     const receiving = await beside(file, host);
-    await inbox.keep([mail([one("a")]), mail([one("b")])]);
-    await receiving.keep([raw(mail(["c"]))]);
+    await inbox.store([mail([one("a")]), mail([one("b")])]);
+    await receiving.store([raw(mail(["c"]))]);
     const claim = await claimOne(inbox);
     await leave(200 * MIB);
-    expect(await inbox.keep([mail(["d"]), mail(["e"])])).toMatchObject([LOW, LOW]);
+    expect(await inbox.store([mail(["d"]), mail(["e"])])).toMatchObject([LOW, LOW]);
     expect(inbox.ready()).toMatchObject({ ready: false, error: LOW });
     expect(inbox.ready()).toMatchObject({ error: { message: expect.stringMatching(/200 MiB left.*256 MiB/) } });
     expect(inbox.stats().disk).toMatchObject({ freeBytes: 200 * MIB });
@@ -64,16 +64,16 @@ describe("below its low-water mark the inbox", () => {
     const { inbox, leave } = await lowOnDisk();
     await leave(255 * MIB);
     await leave(260 * MIB);
-    expect(await inbox.keep([mail(["a"])])).toMatchObject([LOW]);
+    expect(await inbox.store([mail(["a"])])).toMatchObject([LOW]);
     await leave(300 * MIB);
-    expect(await inbox.keep([mail(["a"])])).toMatchObject([{ expanded: true }]);
+    expect(await inbox.store([mail(["a"])])).toMatchObject([{ expanded: true }]);
     expect(inbox.ready()).toEqual({ ready: true });
   });
 
   test("knows it from the start", async () => {
     const { freeBytesIn } = room(1);
     const { inbox } = await onDisk({ minFreeDiskBytes: 2, freeBytesIn });
-    expect(await inbox.keep([mail(["a"])])).toMatchObject([LOW]);
+    expect(await inbox.store([mail(["a"])])).toMatchObject([LOW]);
   });
 });
 
@@ -139,28 +139,28 @@ describe("a disk that is full in the middle of a commit", () => {
 
   test("keeps nothing of that commit, says so for a while, and loses nothing else", async () => {
     const { inbox, clock, fill, makeRoom } = await fullDisk();
-    await inbox.keep([mail([one("a")])]);
+    await inbox.store([mail([one("a")])]);
     fill();
-    expect(await inbox.keep([big("b"), big("c")])).toMatchObject([{ code: "disk-full" }, { code: "disk-full" }]);
+    expect(await inbox.store([big("b"), big("c")])).toMatchObject([{ code: "disk-full" }, { code: "disk-full" }]);
     expect(inbox.ready()).toMatchObject({ ready: false, error: { code: "disk-full" } });
     expect(inbox.stats()).toMatchObject({ waiting: 1, running: 0, disk: { reopened: undefined } });
     expect(await claimedIds(inbox)).toEqual(["a"]);
     makeRoom();
-    expect(await inbox.keep([big("d")])).toMatchObject([{ expanded: true }]);
+    expect(await inbox.store([big("d")])).toMatchObject([{ expanded: true }]);
     expect(inbox.ready()).toEqual({ ready: true });
     fill();
-    await inbox.keep([big("e")]);
+    await inbox.store([big("e")]);
     clock.jump(30_000);
     expect(inbox.ready()).toEqual({ ready: true });
     makeRoom();
     expect(await claimedIds(inbox)).toEqual([]);
-    await inbox.keep([mail([one("f")])]);
+    await inbox.store([mail([one("f")])]);
     expect(inbox.stats()).toMatchObject({ waiting: 2, running: 1 });
   });
 
   test("leaves a lane closed until the settle of its job holds", async () => {
     const { inbox, fill, makeRoom } = await fullDisk();
-    await inbox.keep([mail([one("a")]), mail([one("b")])]);
+    await inbox.store([mail([one("a")]), mail([one("b")])]);
     const claim = await claimOne(inbox);
     fill();
     const error = { name: "Error", message: "x".repeat(200_000), at: 0 };

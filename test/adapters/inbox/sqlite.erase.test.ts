@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { mail, nobodys, raw } from "../../suites/inbox/deliveries.ts";
-import { claimAll, dead, findAll, keepAll, over, settleAll } from "../../suites/inbox/verbs.ts";
+import { claimAll, dead, findAll, storeAll, over, settleAll } from "../../suites/inbox/verbs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { watch } from "../../support/turns.ts";
 import { onDisk } from "./on-disk.ts";
@@ -20,12 +20,12 @@ test("of what is erased no byte is left in any file of the inbox", async () => {
   const folder = dirname(file);
   const theirs = { accountId: 7, filler: MARKER.repeat(50) };
   for (let delivery = 0; delivery < 60; delivery += 1)
-    await keepAll(inbox, mail([{ id: "x", lane: MARKER }, nobodys("y")], theirs), mail(["z"]));
-  await keepAll(inbox, mail([{ id: "dead", lane: `${MARKER} 2` }], theirs));
+    await storeAll(inbox, mail([{ id: "x", lane: MARKER }, nobodys("y")], theirs), mail(["z"]));
+  await storeAll(inbox, mail([{ id: "dead", lane: `${MARKER} 2` }], theirs));
   const claims = await claimAll(inbox);
   for (const claim of claims.slice(-1)) await settleAll(inbox, claim, dead(opened, MARKER));
   for (const claim of claims.slice(0, 1)) await settleAll(inbox, claim, over(opened)); // others of its lane wait
-  await keepAll(inbox, raw(mail(["u"], theirs)));
+  await storeAll(inbox, raw(mail(["u"], theirs)));
   expect(filesWith(MARKER, folder)).toContain("inbox.db-wal");
   expect(await inbox.jobs.erase(7)).toBe(122);
   expect(filesWith(MARKER, folder)).toEqual([]);
@@ -35,7 +35,7 @@ test("of what is erased no byte is left in any file of the inbox", async () => {
 
 test("while somebody reads the old log an erase is not answered, and others are", async () => {
   const { inbox, file, clock } = await onDisk();
-  await keepAll(inbox, mail(["a"], { accountId: 7, filler: MARKER }), mail(["b"]));
+  await storeAll(inbox, mail(["a"], { accountId: 7, filler: MARKER }), mail(["b"]));
   const reader = new DatabaseSync(file);
   reader.exec("BEGIN");
   reader.prepare("SELECT count(*) FROM job").get();

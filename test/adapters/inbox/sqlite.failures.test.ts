@@ -38,31 +38,31 @@ async function claimedIds(inbox: WorkingInbox): Promise<string[]> {
   return claims.map(({ jobs: [{ delivery }] }) => String(JSON.parse(delivery.body.toString()).payloads[0].id));
 }
 
-test("a commit thread that is killed is replaced, and what was kept is handled", async () => {
+test("a commit thread that is killed is replaced, and what was stored is handled", async () => {
   const threads: Thread[] = [];
   const note = (thread: Thread): unknown => threads.push(thread);
   process.on("worker", note);
   onTestFinished(() => void process.off("worker", note));
   const { inbox, isReady, channels } = await bench();
-  await inbox.keep([mail(["a"])]);
+  await inbox.store([mail(["a"])]);
   const killed = threads.at(-1)?.terminate();
-  const [kept] = await inbox.keep([mail(["b"])]);
+  const [stored] = await inbox.store([mail(["b"])]);
   await killed;
-  expect(kept).toBeInstanceOf(StorageError);
+  expect(stored).toBeInstanceOf(StorageError);
   await isReady();
   expect(channels.opened).toBe(2);
-  await inbox.keep([mail(["c"])]);
+  await inbox.store([mail(["c"])]);
   expect(await claimedIds(inbox)).toEqual(["a", "c"]);
 });
 
-test("what was kept by a thread that died right after its commit is handled once, in its order", async () => {
+test("what was stored by a thread that died right after its commit is handled once, in its order", async () => {
   const { inbox, isReady, channels } = await bench();
-  await inbox.keep([mail([one("a")])]);
+  await inbox.store([mail([one("a")])]);
   channels.next("dies after");
-  expect(await inbox.keep([mail([one("b")])])).toEqual([expect.any(StorageError)]);
+  expect(await inbox.store([mail([one("b")])])).toEqual([expect.any(StorageError)]);
   expect(inbox.ready().ready).toBe(false);
   await isReady();
-  await inbox.keep([mail([one("c")])]);
+  await inbox.store([mail([one("c")])]);
   for (const id of ["a", "b", "c"]) {
     const claim = await claimOne(inbox);
     expect(JSON.parse(claim.jobs[0].delivery.body.toString())).toMatchObject({ payloads: [{ id }] });
@@ -76,7 +76,7 @@ test.each(["dies before", "dies after"] as const)(
   "a settle whose commit thread %s can be told again, and its lane is closed until then",
   async (fault) => {
     const { inbox, isReady, channels } = await bench();
-    await inbox.keep([mail([one("a")]), mail([one("b")])]);
+    await inbox.store([mail([one("a")]), mail([one("b")])]);
     const claim = await claimOne(inbox);
     channels.next(fault);
     await expect(inbox.settle([{ claim, outcomes: [DONE] }])).rejects.toThrow(StorageError);
@@ -91,7 +91,7 @@ test.each(["dies before", "dies after"] as const)(
   "a claim whose commit thread %s counts no attempt and no death",
   async (fault) => {
     const { inbox, isReady, channels } = await bench();
-    await inbox.keep([mail(["a"])]);
+    await inbox.store([mail(["a"])]);
     channels.next(fault);
     await expect(inbox.claim(MANY)).rejects.toThrow(StorageError);
     await isReady();
@@ -103,10 +103,10 @@ test.each(["dies before", "dies after"] as const)(
 
 test("what runs while the commit thread is replaced runs on, and its death would still be counted", async () => {
   const { inbox, isReady, channels } = await bench();
-  await inbox.keep([mail(["a"])]);
+  await inbox.store([mail(["a"])]);
   const claim = await claimOne(inbox);
   channels.next("dies before");
-  await inbox.keep([mail(["b"])]);
+  await inbox.store([mail(["b"])]);
   await isReady();
   const { jobs } = await inbox.jobs.find({ limit: 10 });
   expect(jobs).toMatchObject([{ state: "running", attempts: 1 }]);
@@ -115,7 +115,7 @@ test("what runs while the commit thread is replaced runs on, and its death would
 
 test("jobs that were dropped by a commit of unknown outcome are not handled", async () => {
   const { inbox, isReady, channels } = await bench();
-  await inbox.keep([mail(["a"]), mail(["b"])]);
+  await inbox.store([mail(["a"]), mail(["b"])]);
   const { jobs } = await inbox.jobs.find({ limit: 1 });
   channels.next("dies after");
   await expect(inbox.jobs.drop({ ids: jobs.map(({ id }) => id) })).rejects.toThrow(StorageError);
@@ -126,10 +126,10 @@ test("jobs that were dropped by a commit of unknown outcome are not handled", as
 
 test("a full disk changes nothing in memory: 503, lanes closed until a settle holds", async () => {
   const { inbox, channels } = await bench();
-  await inbox.keep([mail([one("a")]), mail([one("b")])]);
+  await inbox.store([mail([one("a")]), mail([one("b")])]);
   const before = inbox.stats();
   channels.next(FULL);
-  expect(await inbox.keep([mail(["c"])])).toMatchObject([{ code: "disk-full" }]);
+  expect(await inbox.store([mail(["c"])])).toMatchObject([{ code: "disk-full" }]);
   channels.next(FULL);
   await expect(inbox.claim(MANY)).rejects.toThrow(StorageError);
   expect(inbox.stats()).toEqual(before);
@@ -146,14 +146,14 @@ test("a full disk changes nothing in memory: 503, lanes closed until a settle ho
   expect(channels.opened).toBe(1);
 });
 
-test("after a failed fsync the file is opened anew before anything else is kept", async () => {
+test("after a failed fsync the file is opened anew before anything else is stored", async () => {
   const { inbox, clock, isReady, channels } = await bench();
   channels.next(IO_ERROR_IN_FSYNC);
-  expect(await inbox.keep([mail(["a"])])).toEqual([expect.any(StorageError)]);
-  expect(await inbox.keep([mail(["b"])])).toEqual([expect.any(StorageError)]);
+  expect(await inbox.store([mail(["a"])])).toEqual([expect.any(StorageError)]);
+  expect(await inbox.store([mail(["b"])])).toEqual([expect.any(StorageError)]);
   await clock.advance(1_000);
   await isReady();
   expect(channels.opened).toBe(2);
-  expect(await inbox.keep([mail(["c"])])).toMatchObject([{ expanded: true }]);
+  expect(await inbox.store([mail(["c"])])).toMatchObject([{ expanded: true }]);
   expect(await claimedIds(inbox)).toEqual(["c"]);
 });

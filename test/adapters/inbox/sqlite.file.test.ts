@@ -40,7 +40,7 @@ describe("the files of an inbox are for their owner alone", () => {
     const file = join(folderFor(), "inbox.db");
     for (const mode of [0o644, 0o600]) {
       const child = startNode(["test/adapters/inbox/lax-process.ts", file]);
-      await child.says("out", /^kept\n/m);
+      await child.says("out", /^stored\n/m);
       expect(SIDECARS.map((ending) => [ending, modeOf(`${file}${ending}`)])).toEqual(
         SIDECARS.map((ending) => [ending, "600"]),
       );
@@ -153,10 +153,10 @@ describe("a damaged file", () => {
   test("stops all keeping when it is met, is looked at a minute later at the earliest, and again when it was mended", async () => {
     const channels = faultyChannels(openInline);
     const { inbox, clock, file, isReady } = await onDisk({ openChannel: channels.open });
-    await inbox.keep([mail([one("a")])]);
+    await inbox.store([mail([one("a")])]);
     channels.next({ errcode: 11 });
     const damaged = { code: "file-corrupt", fix: expect.stringContaining(".recover") };
-    expect(await inbox.keep([mail(["b"])])).toMatchObject([damaged]);
+    expect(await inbox.store([mail(["b"])])).toMatchObject([damaged]);
     const whole = readFileSync(file);
     const half = Buffer.concat([whole.subarray(0, 8_192), Buffer.alloc(whole.length - 8_192, "no page")]);
     writeFileSync(file, half);
@@ -164,7 +164,7 @@ describe("a damaged file", () => {
     clock.jump(60_000);
     expect(channels.opened).toBe(1);
     await pass(clock, 60_000);
-    expect(await inbox.keep([mail(["b"])])).toMatchObject([damaged]);
+    expect(await inbox.store([mail(["b"])])).toMatchObject([damaged]);
     expect(inbox.ready()).toMatchObject({ ready: false, error: damaged, hopeless: false });
     expect(readFileSync(file)).toEqual(half);
     writeFileSync(file, whole);

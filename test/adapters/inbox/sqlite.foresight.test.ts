@@ -17,7 +17,7 @@ import { folderFor } from "./on-disk.ts";
 import { telling } from "./telling-channel.ts";
 
 /** What an event needs; retention comes when it likes. */
-const ITS: ReadonlySet<Task["verb"]> = new Set(["keep", "deliveries", "settle"]);
+const ITS: ReadonlySet<Task["verb"]> = new Set(["insert", "deliveries", "settle"]);
 const AHEAD = { max: 10, mergeMax: 10, ahead: () => 10 };
 
 /** What the file says may be running: ids. */
@@ -54,7 +54,7 @@ async function mortal() {
 }
 
 async function keep(inbox: WorkingInbox, ...entries: readonly string[]): Promise<void> {
-  for (const kept of await inbox.keep([mail(entries)])) expect(kept).not.toBeInstanceOf(Error);
+  for (const stored of await inbox.store([mail(entries)])) expect(stored).not.toBeInstanceOf(Error);
 }
 
 /** Attempts and deaths of what can be claimed. */
@@ -66,7 +66,7 @@ async function countsAfterDeath({ succeed }: { succeed(): Promise<WorkingInbox> 
 test("an idle receiver needs two commits for an event: one that keeps it, and one that settles it", async () => {
   const { commits, open } = noted(openChannel);
   const inbox = createSqliteInbox({ file: join(folderFor(), "inbox.db"), openChannel: open });
-  const receiver = createReceiver({ secret: "s", inbox, keepDeadlineMs: 60_000, log: false });
+  const receiver = createReceiver({ secret: "s", inbox, storeTimeoutMs: 60_000, log: false });
   onTestFinished(async () => void (await receiver.close()));
   receiver.on("email", () => {});
   await receiver.start();
@@ -78,15 +78,15 @@ test("an idle receiver needs two commits for an event: one that keeps it, and on
     await receiver.idle();
   }
   const its = commits.map((verbs) => verbs.filter((verb) => ITS.has(verb))).filter(({ length }) => length > 0);
-  expect(its).toEqual([["keep"], ["settle"], ["keep"], ["settle"]]);
+  expect(its).toEqual([["insert"], ["settle"], ["insert"], ["settle"]]);
 });
 
 test("what has ended and what is claimed next go with one commit: a backlog needs fewer than two for a claim", async () => {
   const { commits, open } = noted(openInline);
   const inbox = createSqliteInbox({ file: join(folderFor(), "inbox.db"), openChannel: open });
-  const receiver = createReceiver({ secret: "s", inbox, keepDeadlineMs: 60_000, log: false });
+  const receiver = createReceiver({ secret: "s", inbox, storeTimeoutMs: 60_000, log: false });
   onTestFinished(async () => void (await receiver.close()));
-  receiver.on("email", () => {}, { coalesce: false });
+  receiver.on("email", () => {}, { merge: false });
   const payloads = Array.from({ length: 10_000 }, (_, index) => change(`m-${index}`));
   await receiver.receive(signedRequest(bodyOf({ payloads }), { secret: "s", at: new Date() }));
   commits.splice(0);
@@ -98,7 +98,7 @@ test("what has ended and what is claimed next go with one commit: a backlog need
   expect(working).toBeLessThan(claims * 2);
 });
 
-test("what was kept while a claim had room runs without another commit, and its death counts", async () => {
+test("what was stored while a claim had room runs without another commit, and its death counts", async () => {
   const { inbox, succeed, commits } = await mortal();
   await inbox.claim(AHEAD);
   await keep(inbox, "a", "b");
@@ -116,7 +116,7 @@ test("no more are marked than would be claimed at once", async () => {
   const { inbox, succeed } = await mortal();
   let room = 10;
   await inbox.claim({ ...AHEAD, ahead: () => room });
-  room = 2; // when they are kept
+  room = 2; // when they are stored
   await keep(inbox, "a", "b", "c");
   expect(await countsAfterDeath({ succeed })).toEqual([
     [2, 1],
@@ -125,7 +125,7 @@ test("no more are marked than would be claimed at once", async () => {
   ]);
 });
 
-test("what has to wait for its lane is not marked, be the other one running or kept with it", async () => {
+test("what has to wait for its lane is not marked, be the other one running or stored with it", async () => {
   const { inbox, marked } = await mortal();
   await keep(inbox, "a");
   await inbox.claim(AHEAD);
@@ -160,14 +160,14 @@ test("what has run, and is to be tried again, is not marked any more", async () 
   expect(await countsAfterDeath({ succeed })).toEqual([[2, 0]]);
 });
 
-test("what was kept by itself, because something beside it did not fit the tables, is marked when it is claimed", async () => {
+test("what was stored by itself, because something beside it did not fit the tables, is marked when it is claimed", async () => {
   const { inbox, marked } = await mortal();
   await inbox.claim(AHEAD);
   const good = mail(["a"]);
   const bad = mail(["b"]);
   const unfit = { ...bad, delivery: { ...bad.delivery, signature: null as unknown as string } };
-  const [kept, failed] = await inbox.keep([good, unfit]);
-  expect([kept, failed]).toEqual([expect.objectContaining({ expanded: true }), expect.any(StorageError)]);
+  const [stored, failed] = await inbox.store([good, unfit]);
+  expect([stored, failed]).toEqual([expect.objectContaining({ expanded: true }), expect.any(StorageError)]);
   const { claims } = await inbox.claim(AHEAD);
   expect(marked()).toEqual(claims.map(({ jobs: [{ id }] }) => id));
 });
@@ -197,7 +197,7 @@ test("no handler ever begins before the file says that it may be running, whatev
   const file = join(folderFor(), "inbox.db");
   const channels = faultyChannels();
   const inbox = createSqliteInbox({ file, openChannel: channels.open });
-  const receiver = createReceiver({ secret: "s", inbox, keepDeadlineMs: 60_000, log: false });
+  const receiver = createReceiver({ secret: "s", inbox, storeTimeoutMs: 60_000, log: false });
   onTestFinished(async () => void (await receiver.close()));
   let [handled, unmarked] = [0, 0];
   let marked: { read(): string[] } | undefined;

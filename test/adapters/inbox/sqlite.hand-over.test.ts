@@ -88,9 +88,9 @@ function stealLock(file: string): () => void {
 test("what a commit made while the work was taken over again comes behind what waited in its lane before it", async () => {
   const [file, threads] = [join(folderFor(), "inbox.db"), gatedThreads()];
   const { inbox, clock, hears } = await working(file, { openChannel: threads.open });
-  await inbox.keep([mail([one("first")])]);
-  const { stands, goOn } = threads.stopAt("keep");
-  const kept = inbox.keep([mail([one("second")])]);
+  await inbox.store([mail([one("first")])]);
+  const { stands, goOn } = threads.stopAt("insert");
+  const stored = inbox.store([mail([one("second")])]);
   await stands();
   const giveBack = stealLock(file);
   await hears("begin", "end");
@@ -98,7 +98,7 @@ test("what a commit made while the work was taken over again comes behind what w
   await clock.advance(1_000);
   await threads.asks("takeOver");
   goOn();
-  expect(await kept).toMatchObject([{ expanded: true }]);
+  expect(await stored).toMatchObject([{ expanded: true }]);
   await hears("begin", "end", "begin");
   for (const id of ["first", "second"]) {
     const claim = await claimOne(inbox);
@@ -114,7 +114,7 @@ describe("the lane of a handler whose end was being told when its job was remove
   ])("opens again, where what was told %s", async (_, take) => {
     const [file, threads] = [join(folderFor(), "inbox.db"), gatedThreads()];
     const { inbox, clock, hears } = await working(file, { openChannel: threads.open });
-    await inbox.keep([mail([one("first")], { accountId: 7 })]);
+    await inbox.store([mail([one("first")], { accountId: 7 })]);
     const claim = await claimOne(inbox);
     const removal = threads.stopAt("carry");
     const erased = inbox.jobs.erase(7).catch(() => {});
@@ -133,7 +133,7 @@ describe("the lane of a handler whose end was being told when its job was remove
     await clock.advance(1_000);
     await hears("begin", "lost", "end", "begin");
     await erased;
-    await inbox.keep([mail([one("later")], { accountId: 8 })]);
+    await inbox.store([mail([one("later")], { accountId: 8 })]);
     expect(await claimedIds(inbox)).toEqual(["later"]);
   });
 });
@@ -159,7 +159,7 @@ describe("after the file was replaced by another", () => {
 
   test("what a lane had inherited in the former one does not hold", async () => {
     const { inbox, file, clock, heard, isReady } = await onDisk();
-    await inbox.keep([mail(["a", "b", "c"].map((id) => one(id)))]);
+    await inbox.store([mail(["a", "b", "c"].map((id) => one(id)))]);
     const first = await claimOne(inbox);
     const began = clock.now();
     await clock.advance(5_000_000);
@@ -171,7 +171,7 @@ describe("after the file was replaced by another", () => {
     await eventually(() => expect(inbox.ready().ready).toBe(false));
     await clock.advance(1_000);
     await isReady();
-    await inbox.keep([mail([one("new")])]);
+    await inbox.store([mail([one("new")])]);
     expect(heard.lost).toEqual([held]);
     if (held !== undefined) await inbox.settle([{ claim: held, outcomes: [DONE] }]);
     expect((await claimOne(inbox))?.jobs[0].firstAttemptAt).toBe(clock.now());
@@ -212,17 +212,17 @@ describe("a delivery in one commit with what another process has taken over", ()
   test("is not stored again where it held", async () => {
     const { commits, seen } = commitsOn(1, ({ verb }) => (verb === "settle" ? STALE : { value: "held" }));
     const settled = commits.add("settle", {}).catch((error: unknown) => error);
-    expect(await commits.add("keep", {})).toBe("held");
+    expect(await commits.add("insert", {})).toBe("held");
     expect(await settled).toMatchObject({ code: "epoch-stale" });
-    expect(seen).toEqual([["settle", "keep"]]);
+    expect(seen).toEqual([["settle", "insert"]]);
   });
 
   test("is stored with the next one where it did not, also by a process that only receives", async () => {
     const { commits, seen } = commitsOn(undefined, () => STALE);
     const carried = commits.add("carry", {}).catch((error: unknown) => error);
-    expect(await commits.add("keep", {})).toBe("again");
+    expect(await commits.add("insert", {})).toBe("again");
     expect(await carried).toMatchObject({ code: "epoch-stale" });
-    expect(seen).toEqual([["carry", "keep"], ["keep"]]);
+    expect(seen).toEqual([["carry", "insert"], ["insert"]]);
   });
 });
 
@@ -232,8 +232,8 @@ test.each([["its log"], ["its log and the index of that"]])(
     const { inbox, file, clock } = await onDisk();
     const taken: string[] = [];
     async function offer(id: string): Promise<void> {
-      const [kept] = await inbox.keep([mail([id])]);
-      if (!(kept instanceof StorageError)) taken.push(id);
+      const [stored] = await inbox.store([mail([id])]);
+      if (!(stored instanceof StorageError)) taken.push(id);
     }
     await offer("before");
     const shell = new DatabaseSync(file);
@@ -272,8 +272,8 @@ test("nothing acknowledged is lost where another program reads on while the log 
   const { inbox, file, clock } = await onDisk();
   const taken: string[] = [];
   async function offer(id: string): Promise<void> {
-    const [kept] = await inbox.keep([mail([id])]);
-    if (!(kept instanceof StorageError)) taken.push(id);
+    const [stored] = await inbox.store([mail([id])]);
+    if (!(stored instanceof StorageError)) taken.push(id);
   }
   await offer("before");
   const reader = spawn(process.execPath, ["-e", READER, file], { stdio: ["pipe", "pipe", "inherit"] });

@@ -28,7 +28,7 @@ async function bench() {
 test("what is done can be replayed by its id, however its job was made", async () => {
   const { inbox, runAll } = await bench();
   const [first, parts] = [mail(["a", "b"]), mail(["c", "d"])];
-  await inbox.keep([first, raw(parts), raw(mail(["e"]))]);
+  await inbox.store([first, raw(parts), raw(mail(["e"]))]);
   await inbox.expand([{ id: "4", events: parts.events.slice(0, 1), cursor: 1 }]);
   await inbox.expand([
     { id: "4", events: parts.events.slice(1), cursor: undefined },
@@ -50,7 +50,7 @@ test("what is done can be replayed by its id, however its job was made", async (
 test("what was dropped takes no other job of its delivery along", async () => {
   const { inbox, runAll } = await bench();
   const late = mail(["a", "b"]);
-  await inbox.keep([raw(late)]);
+  await inbox.store([raw(late)]);
   await inbox.expand([{ id: "1", events: late.events, cursor: undefined }]);
   expect(await inbox.jobs.drop({ ids: ["2"] })).toBe(1);
   await runAll();
@@ -63,14 +63,14 @@ test("a process that only receives counts what is in the file", async () => {
   const receiving = createSqliteInbox({ file });
   await receiving.open(host);
   onTestFinished(() => receiving.close());
-  await inbox.keep([mail(["a", nobodys("b")])]);
+  await inbox.store([mail(["a", nobodys("b")])]);
   const { claims } = await inbox.claim({ max: 1, mergeMax: 1 });
-  await inbox.keep([mail(["c"])]);
-  await receiving.keep([raw(mail(["d"]))]);
+  await inbox.store([mail(["c"])]);
+  await receiving.store([raw(mail(["d"]))]);
   const { receivedAt } = mail(["a"]).delivery;
   const counts = { unexpanded: 1, waiting: 1, running: 1, dead: 0, unhandled: 1, oldestWaitingAt: receivedAt };
   expect(receiving.stats()).toMatchObject(counts);
   await inbox.settle(claims.map((claim) => ({ claim, outcomes: [{ to: "done" }] })));
-  await receiving.keep([raw(mail(["e"]))]);
+  await receiving.store([raw(mail(["e"]))]);
   expect(receiving.stats()).toMatchObject({ ...counts, unexpanded: 2, running: 0 });
 });

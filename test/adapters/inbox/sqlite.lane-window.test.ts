@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { crashSqliteInbox, createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench, type InboxBench } from "../../suites/inbox/fixture.ts";
 import { mail, one, type MailEntry } from "../../suites/inbox/deliveries.ts";
-import { claimAll, claimOne, done, firstAttempts, keepAll, over, settleAll } from "../../suites/inbox/verbs.ts";
+import { claimAll, claimOne, done, firstAttempts, storeAll, over, settleAll } from "../../suites/inbox/verbs.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { signedRequest, tracked, trackingBody } from "../../support/make-delivery.ts";
 import { idOf } from "../../support/rig.ts";
@@ -41,7 +41,7 @@ async function opened() {
 
 /** Some jobs of which the first has died of its window. */
 async function inherited(bench: InboxBench, entries: readonly MailEntry[]): Promise<void> {
-  await keepAll(bench.inbox, mail(entries));
+  await storeAll(bench.inbox, mail(entries));
   const [claim] = await claimAll(bench.inbox, { max: 1 });
   await settleAll(bench.inbox, claim as Claim, over(bench));
 }
@@ -115,7 +115,7 @@ test("nothing is written of a window that nobody inherits, and nothing stays whe
 test.each(["drop", "erase"] as const)("with all that inherit gone by `%s`, it is gone from the file", async (how) => {
   const { bench, windows } = await opened();
   const { inbox } = bench;
-  await keepAll(inbox, mail([one("a"), one("b"), one("c")]), mail(LANE_OF_9, { accountId: 9 }));
+  await storeAll(inbox, mail([one("a"), one("b"), one("c")]), mail(LANE_OF_9, { accountId: 9 }));
   const outcomes = [over(bench)];
   await inbox.settle((await claimAll(inbox)).map((claim) => ({ claim, outcomes })));
   expect(windows()).toEqual(["nine", "one"]);
@@ -135,7 +135,7 @@ test("whoever takes over clears away what nobody is left to inherit", async () =
   const last = Number(db.prepare("SELECT max(id) AS id FROM job").get()?.["id"]);
   db.prepare("INSERT INTO lane_window VALUES ('of nobody', 1, ?), ('of those before', 1, ?)").run(last, last);
   db.close();
-  await keepAll(bench.inbox, mail([{ id: "c", lane: "of those before" }]));
+  await storeAll(bench.inbox, mail([{ id: "c", lane: "of those before" }]));
   await bench.succeed();
   expect(windows()).toEqual(["one"]);
 });
@@ -152,7 +152,7 @@ test("any text of a lane comes back with what it has inherited, over several pag
     "",
   ];
   const lanes = [...odd, ...Array.from({ length: 1_100 }, (_, index) => `lane ${index}`)];
-  await keepAll(bench.inbox, mail(lanes.flatMap((lane) => ["a", "b"].map((id) => ({ id, lane })))));
+  await storeAll(bench.inbox, mail(lanes.flatMap((lane) => ["a", "b"].map((id) => ({ id, lane })))));
   const first = bench.clock.now();
   const claims = await claimAll(bench.inbox, { max: lanes.length });
   const outcomes: JobOutcome[] = [over(bench)];
@@ -180,7 +180,7 @@ test.each(["dies before", "dies after"] as const)(
       await settleAll(inbox, claim, outcome);
     }
 
-    await keepAll(inbox, mail([one("a"), one("b"), one("c"), one("d")]));
+    await storeAll(inbox, mail([one("a"), one("b"), one("c"), one("d")]));
     const first = clock.now();
     await settle(over(bench));
     expect(windowsIn(file)).toEqual(["one"]);

@@ -55,18 +55,18 @@ test("a file may be named by a URL, need not keep room on the disk, and is made 
   const file = join(folder, "inbox.db");
   const inbox = sqliteInbox(pathToFileURL(file), { minFreeDiskBytes: 0 });
   expect(existsSync(file)).toBe(false);
-  const receiver = createReceiver({ secret: "a secret", inbox, keepDeadlineMs: 60_000, log: false });
+  const receiver = createReceiver({ secret: "a secret", inbox, storeTimeoutMs: 60_000, log: false });
   await receiver.start();
   expect(existsSync(file)).toBe(true);
-  expect(receiver.keeps).toBe("disk");
+  expect(receiver.storage).toBe("disk");
   await receiver.close();
   rmSync(folder, { recursive: true });
 });
 
 test("with maxJobs waiting in memory more deliveries wait unexpanded in the file, until there is room", async () => {
   const { inbox } = await onDisk({ maxJobs: 2 });
-  expect(await inbox.keep([mail(["a", "b"])])).toMatchObject([{ expanded: true }]);
-  expect(await inbox.keep([mail(["c"])])).toMatchObject([{ expanded: false }]);
+  expect(await inbox.store([mail(["a", "b"])])).toMatchObject([{ expanded: true }]);
+  expect(await inbox.store([mail(["c"])])).toMatchObject([{ expanded: false }]);
   expect(inbox.stats()).toMatchObject({ waiting: 2, unexpanded: 1 });
   expect(await inbox.unexpanded(10)).toEqual([]);
   const claim = await claimOne(inbox);

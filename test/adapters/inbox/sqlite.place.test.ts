@@ -51,7 +51,7 @@ describe("a file that is reached through links", () => {
       onTestFinished(() => inbox.close());
       const own = { begin: () => void roles.push(`works by ${path}`), end() {}, wake() {}, lost() {} };
       await inbox.work(own);
-      await inbox.keep([mail([path])]);
+      await inbox.store([mail([path])]);
     }
     expect(roles).toEqual([]);
     // What lies beside it lies beside it, and nowhere else: the link was there before the file.

@@ -52,7 +52,7 @@ test("what another process receives is handled here by itself, without any timer
 
 test("while another process is in the middle of a write deliveries get 503, and are taken once it has ended", async () => {
   const file = join(folderFor(), "inbox.db");
-  const receiver = createReceiver({ secret: SECRET, inbox: sqliteInbox(file), keepDeadlineMs: 100, log: false });
+  const receiver = createReceiver({ secret: SECRET, inbox: sqliteInbox(file), storeTimeoutMs: 100, log: false });
   onTestFinished(() => void receiver.close());
   const statusOf = async (): Promise<number> =>
     (await receiver.receive(signedRequest(bodyOf(), { secret: SECRET, at: new Date() }))).status;

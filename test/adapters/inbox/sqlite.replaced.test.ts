@@ -121,14 +121,14 @@ describe.each(["is deleted", "loses its log", "loses the index of its log", "is 
     test("none is taken but into the file that is there, and soon they are taken again", async () => {
       const { inbox, file, host, clock, heard } = await onDisk();
       const receiving = await beside(file, host);
-      await inbox.keep([mail(["before"])]);
+      await inbox.store([mail(["before"])]);
       const claim = await claimOne(inbox);
       const moved = DEEDS[what]?.(file);
       const taken: string[] = [];
       async function offer(name: string): Promise<unknown[]> {
         const results = await Promise.all([
-          inbox.keep([mail([`${name} here`])]),
-          receiving.keep([raw(mail([`${name} there`]))]),
+          inbox.store([mail([`${name} here`])]),
+          receiving.store([raw(mail([`${name} there`]))]),
         ]);
         const names = [`${name} here`, `${name} there`];
         taken.push(...names.filter((_, index) => !(results[index]?.[0] instanceof StorageError)));
@@ -155,11 +155,11 @@ describe.each(["is deleted", "loses its log", "loses the index of its log", "is 
 describe("what runs of a file is lost when that is replaced, and its end changes nothing in the one that is there now,", () => {
   async function running() {
     const { inbox: former, file: other } = await onDisk({ openChannel: openInline });
-    await former.keep([mail([one("new")])]);
+    await former.store([mail([one("new")])]);
     await former.close();
     const channels = faultyChannels();
     const bench = await onDisk({ openChannel: channels.open });
-    await bench.inbox.keep([mail([one("old")]), mail([one("older")])]);
+    await bench.inbox.store([mail([one("old")]), mail([one("older")])]);
     const claim = (await claimOne(bench.inbox)) as Claim;
     return { ...bench, channels, claim, replace: () => renameSync(other, bench.file) };
   }
@@ -184,7 +184,7 @@ describe("what runs of a file is lost when that is replaced, and its end changes
   test("also where it was not open at that moment", async () => {
     const bench = await running();
     bench.channels.next({ errcode: 1034 });
-    await bench.inbox.keep([mail(["lost"])]);
+    await bench.inbox.store([mail(["lost"])]);
     await eventually(() => expect(existsSync(`${bench.file}-wal`)).toBe(false));
     bench.replace();
     await expectLost(bench);
@@ -200,7 +200,7 @@ test("a file that is replaced by one with several names is not worked on until i
     await clock.advance(500);
     expect(inbox.ready()).toMatchObject({ ready: false, error: { code: "hard-linked" } });
   });
-  expect(await inbox.keep([mail(["refused"])])).toMatchObject([{ code: "hard-linked" }]);
+  expect(await inbox.store([mail(["refused"])])).toMatchObject([{ code: "hard-linked" }]);
   rmSync(`${other}.copy`);
   await clock.advance(60_000);
   await isReady();
@@ -222,11 +222,11 @@ describe("where files have no lasting numbers", () => {
     const ids = ["1", undefined, last];
     const channels = faultyChannels(async (...given) => ({ ...(await openInline(...given)), fileId: ids.shift() }));
     const { inbox, clock, isReady, heard } = await onDisk({ openChannel: channels.open });
-    await inbox.keep([mail([one("runs")])]);
+    await inbox.store([mail([one("runs")])]);
     const claim = await claimOne(inbox);
     for (const left of [1, 0]) {
       channels.next({ errcode: 1034 });
-      await inbox.keep([mail(["lost"])]);
+      await inbox.store([mail(["lost"])]);
       await clock.advance(60_000);
       await isReady();
       expect(ids.length).toBe(left);

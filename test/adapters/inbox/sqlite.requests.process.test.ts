@@ -8,7 +8,7 @@ import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.t
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
-import { keepAll } from "../../suites/inbox/verbs.ts";
+import { storeAll } from "../../suites/inbox/verbs.ts";
 import { startNode, type Child } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
@@ -44,7 +44,7 @@ test("another process that works hears of what is dropped, erased and replayed",
   const { inbox, start } = await asking();
   const child = start();
   await child.says("out", /^worker\n/m);
-  await keepAll(inbox, raw(mail(["held"], { ...fresh, accountId: 7 })), raw(mail(["dropped", "quick"], fresh)));
+  await storeAll(inbox, raw(mail(["held"], { ...fresh, accountId: 7 })), raw(mail(["dropped", "quick"], fresh)));
   await child.says("out", /^claimed held\n/m);
   const [, dropped = "", quick = ""] = await eventually(async () => {
     const ids = await idsOf(inbox);
@@ -68,7 +68,7 @@ test(
     const { inbox, file, start } = await asking(clock);
     const child = start();
     await child.says("out", /^worker\n/m);
-    await keepAll(inbox, raw(mail(["held", "dropped"], fresh)));
+    await storeAll(inbox, raw(mail(["held", "dropped"], fresh)));
     await child.says("out", /^claimed held\n/m);
     const [, dropped = ""] = await idsOf(inbox);
     await stopBetweenWrites(child, file);
@@ -142,6 +142,6 @@ async function fill(file: string, entries: Parameters<typeof mail>[0]): Promise<
   const inbox: WorkingInbox = createSqliteInbox({ file });
   await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 60_000 });
   await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
-  await keepAll(inbox, ...Array.from({ length: JOBS / entries.length }, () => mail(entries, fresh)));
+  await storeAll(inbox, ...Array.from({ length: JOBS / entries.length }, () => mail(entries, fresh)));
   await inbox.close();
 }

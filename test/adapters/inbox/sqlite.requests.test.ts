@@ -11,7 +11,7 @@ import {
 } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, nobodys } from "../../suites/inbox/deliveries.ts";
-import { claimAll, done, findAll, keepAll, recordsOf, settleAll } from "../../suites/inbox/verbs.ts";
+import { claimAll, done, findAll, storeAll, recordsOf, settleAll } from "../../suites/inbox/verbs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { turns, until, watch } from "../../support/turns.ts";
 import { openInline } from "./inline-channel.ts";
@@ -90,7 +90,7 @@ const numbers = (count: number): string[] => Array.from({ length: count }, (_, i
 test("what another drops never runs here, and is gone from the memory of the one who works", async () => {
   const { inbox, asking } = await bench();
   const other = await asking();
-  await keepAll(inbox, mail(["a", "b", "c"]));
+  await storeAll(inbox, mail(["a", "b", "c"]));
   const [, b] = await idsOf(other);
   expect(await other.jobs.drop({ ids: [b ?? ""] })).toBe(1);
   expect(inbox.stats().waiting).toBe(2);
@@ -100,7 +100,7 @@ test("what another drops never runs here, and is gone from the memory of the one
 test("what another replays runs here, and who works is woken", async () => {
   const { inbox, asking, heard } = await bench();
   const other = await asking();
-  await keepAll(inbox, mail(["a"]));
+  await storeAll(inbox, mail(["a"]));
   for (const claim of await claimAll(inbox)) await settleAll(inbox, claim, done);
   heard.woken = 0;
   expect(await other.jobs.replay({ ids: await idsOf(other) })).toBe(1);
@@ -111,7 +111,7 @@ test("what another replays runs here, and who works is woken", async () => {
 test("what runs of an account that another erases is lost here", async () => {
   const { inbox, asking, heard } = await bench();
   const other = await asking();
-  await keepAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"]));
+  await storeAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"]));
   const [claim] = await claimAll(inbox);
   expect(await other.jobs.erase(7)).toBe(1);
   await eventually(() => expect(heard.lost).toEqual([claim]));
@@ -121,7 +121,7 @@ test("what runs of an account that another erases is lost here", async () => {
 test("two who ask at once each hear how many were theirs", async () => {
   const { inbox, asking } = await bench();
   const others = [await asking(), await asking()];
-  await keepAll(inbox, mail(["a", "b", "c"]));
+  await storeAll(inbox, mail(["a", "b", "c"]));
   const [a = "", ...rest] = await idsOf(inbox);
   const counts = await Promise.all([
     others[0]?.jobs.drop({ ids: [a] }),
@@ -133,7 +133,7 @@ test("two who ask at once each hear how many were theirs", async () => {
 
 test("when nobody works the caller does it, and no attempt and no death is counted for it", async () => {
   const { inbox, asking, succeed } = await bench();
-  await keepAll(inbox, mail(["a", "b", "c"]));
+  await storeAll(inbox, mail(["a", "b", "c"]));
   await claimAll(inbox, { max: 2 });
   crashSqliteInbox(inbox);
   const other = await asking();
@@ -150,7 +150,7 @@ test("when nobody works the caller does it, and no attempt and no death is count
 
 test("when nobody works an erased job is not marked as running any more", async () => {
   const { inbox, asking } = await bench({ openChannel: openInline });
-  await keepAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"]));
+  await storeAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"]));
   await claimAll(inbox);
   crashSqliteInbox(inbox);
   const other = await asking();
@@ -160,7 +160,7 @@ test("when nobody works an erased job is not marked as running any more", async 
 
 test("a caller with many pages lets one who wants to work begin, who goes on with the rest", async () => {
   const { inbox, asking, clock, file, succeed } = await bench();
-  await keepAll(inbox, mail(["a"]));
+  await storeAll(inbox, mail(["a"]));
   crashSqliteInbox(inbox);
   const other = await asking();
   const dropping = watch(other.jobs.drop({ ids: [...numbers(3_000).slice(100), "2"] }));
@@ -178,7 +178,7 @@ test("a caller with many pages lets one who wants to work begin, who goes on wit
 test("a stalled worker: after 10 s the caller hears that it stays queued, and it is done later", async () => {
   const { inbox, asking, clock, file } = await bench({ openChannel: openInline });
   const other = await asking();
-  await keepAll(inbox, mail(["a", "b"]));
+  await storeAll(inbox, mail(["a", "b"]));
   const [a = ""] = await idsOf(inbox);
   const dropping = watch(other.jobs.drop({ ids: [a] }));
   await eventually(() => expect(queuedIn(file)).toBe(1));
@@ -197,7 +197,7 @@ test("a stalled worker: after 10 s the caller hears that it stays queued, and it
 test("what was asked for is done when the caller has closed, or died", async () => {
   const { inbox, asking, file } = await bench({ openChannel: openInline });
   const [closing, dying] = [await asking(), await asking()];
-  await keepAll(inbox, mail(["a", "b", "c"]));
+  await storeAll(inbox, mail(["a", "b", "c"]));
   const [a = "", b = ""] = await idsOf(inbox);
   const asked = [watch(closing.jobs.drop({ ids: [a] })), watch(dying.jobs.drop({ ids: [b] }))];
   await eventually(() => expect(queuedIn(file)).toBe(2));
@@ -212,10 +212,10 @@ test("what was asked for is done when the caller has closed, or died", async () 
 test("a query takes what was there when it was asked for, whatever came meanwhile", async () => {
   const { inbox, asking, file } = await bench({ openChannel: openInline });
   const other = await asking();
-  await keepAll(inbox, mail(["a", nobodys("b")]));
+  await storeAll(inbox, mail(["a", nobodys("b")]));
   const dropping = other.jobs.drop({ states: ["waiting", "unhandled"] });
   await eventually(() => expect(queuedIn(file)).toBe(1));
-  await keepAll(inbox, mail(["c"]));
+  await storeAll(inbox, mail(["c"]));
   await inbox.jobs.drop({ ids: [] });
   expect(recordsOf(await claimAll(inbox))).toEqual([["c"]]);
   await inbox.close();
@@ -225,7 +225,7 @@ test("a query takes what was there when it was asked for, whatever came meanwhil
 test("a replay by a query does not take the jobs that it made, over any number of pages", async () => {
   const { inbox } = await bench({ openChannel: openInline });
   const skipped = numbers(60).map((id) => ({ id, state: "skipped" as const }));
-  for (let delivery = 0; delivery < 20; delivery += 1) await keepAll(inbox, mail(skipped));
+  for (let delivery = 0; delivery < 20; delivery += 1) await storeAll(inbox, mail(skipped));
   expect(await inbox.jobs.replay({ states: ["skipped", "done"] })).toBe(1_200);
   expect(inbox.stats().waiting).toBe(1_200);
   expect(await inbox.jobs.drop({ states: ["waiting"] })).toBe(1_200);
@@ -235,7 +235,7 @@ test("a replay by a query does not take the jobs that it made, over any number o
 test("one that works begins with what was asked for before, and a request half done is done once", async () => {
   const { inbox, asking, file, succeed } = await bench({ openChannel: stoppingAfter(3) });
   const skipped = numbers(100).map((id) => ({ id, state: "skipped" as const }));
-  for (let delivery = 0; delivery < 5; delivery += 1) await keepAll(inbox, mail(skipped));
+  for (let delivery = 0; delivery < 5; delivery += 1) await storeAll(inbox, mail(skipped));
   const ids = await idsOf(inbox);
   const other = await asking();
   const replaying = other.jobs.replay({ ids });
@@ -250,7 +250,7 @@ test("one that works begins with what was asked for before, and a request half d
 
 test("one that cannot be carried out is refused, and those behind it are carried out", async () => {
   const { inbox, clock, file } = await bench({ openChannel: openInline });
-  await keepAll(inbox, mail(["a", "b"]));
+  await storeAll(inbox, mail(["a", "b"]));
   const [a = "", b = ""] = await idsOf(inbox);
   change(file, `CREATE TRIGGER no BEFORE DELETE ON job WHEN old.id = ${a} BEGIN SELECT RAISE(ABORT, 'no'); END`);
   const asked = [watch(inbox.jobs.drop({ ids: [a] })), watch(inbox.jobs.drop({ ids: [b] }))];
@@ -265,7 +265,7 @@ test("one that cannot be carried out is refused, and those behind it are carried
 
 test("while even that cannot be written it stays, and is done when it can", async () => {
   const { inbox, clock, file } = await bench({ openChannel: openInline });
-  await keepAll(inbox, mail(["a"]));
+  await storeAll(inbox, mail(["a"]));
   change(file, "CREATE TRIGGER no BEFORE UPDATE ON request BEGIN SELECT RAISE(ABORT, 'no'); END");
   const dropping = watch(inbox.jobs.drop({ ids: await idsOf(inbox) }));
   for (let tries = 0; tries < 5; tries += 1) await clock.advance(250);
@@ -277,7 +277,7 @@ test("while even that cannot be written it stays, and is done when it can", asyn
   });
 });
 
-test("an answer is kept for a day, and does not say what was asked", async () => {
+test("an answer is stored for a day, and does not say what was asked", async () => {
   const { inbox, clock, file } = await bench({ openChannel: openInline });
   await inbox.jobs.drop({ ids: ["4711"] });
   clock.jump(25 * 3_600_000);

@@ -7,7 +7,7 @@ import { KEEP_DONE_MS, KEEP_UNHANDLED_MS, MINUTE_MS, retentionBench } from "./re
 const ERROR = { name: "Error", message: "no", at: 0 };
 
 type Step =
-  | { readonly do: "keep" | "keep raw"; readonly entries: readonly ("waiting" | "skipped" | "unhandled")[] }
+  | { readonly do: "store" | "store raw"; readonly entries: readonly ("waiting" | "skipped" | "unhandled")[] }
   | { readonly do: "expand" }
   | { readonly do: "settle"; readonly to: "done" | "dead" | "unhandled" | "retry"; readonly max: number }
   | { readonly do: "replay" | "drop"; readonly place: number }
@@ -21,7 +21,7 @@ const entries = fc.array(
   },
 );
 const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ do: fc.constantFrom("keep" as const, "keep raw" as const), entries }),
+  fc.record({ do: fc.constantFrom("store" as const, "store raw" as const), entries }),
   fc.constant({ do: "expand" } as const),
   fc.record({
     do: fc.constant("settle" as const),
@@ -49,7 +49,7 @@ test("whatever is done, nothing goes before its time, and everything goes after 
 
 async function openWorld() {
   const { inbox, clock, mailNow, settleDue, pass, all, rows, end } = await retentionBench();
-  const kept = new Map<string, FullDelivery>();
+  const stored = new Map<string, FullDelivery>();
   let count = 0;
 
   function toEntry(state: "waiting" | "skipped" | "unhandled"): MailEntry {
@@ -59,15 +59,15 @@ async function openWorld() {
   }
 
   async function keep(delivery: FullDelivery, isRaw: boolean): Promise<void> {
-    const [result] = await inbox.keep([isRaw ? raw(delivery) : delivery]);
-    if (result === undefined || !("id" in result)) throw new Error("It was not kept.");
-    if (!result.expanded) kept.set(result.id, delivery);
+    const [result] = await inbox.store([isRaw ? raw(delivery) : delivery]);
+    if (result === undefined || !("id" in result)) throw new Error("It was not stored.");
+    if (!result.expanded) stored.set(result.id, delivery);
   }
 
   async function expand(): Promise<void> {
     for (const { id } of await inbox.unexpanded(3)) {
-      await inbox.expand([{ id, events: kept.get(id)?.events ?? [], cursor: undefined }]);
-      kept.delete(id);
+      await inbox.expand([{ id, events: stored.get(id)?.events ?? [], cursor: undefined }]);
+      stored.delete(id);
     }
   }
 
@@ -114,9 +114,9 @@ async function openWorld() {
   return {
     async take(given: Step): Promise<void> {
       switch (given.do) {
-        case "keep":
-        case "keep raw":
-          await keep(mailNow(...given.entries.map(toEntry)), given.do === "keep raw");
+        case "store":
+        case "store raw":
+          await keep(mailNow(...given.entries.map(toEntry)), given.do === "store raw");
           break;
         case "expand":
           await expand();

@@ -16,7 +16,7 @@ async function bench(options?: Parameters<typeof retentionBench>[0]) {
 test("natural keys go after their window, tombstones thirty days after their last hit", async () => {
   const { inbox, clock, begin, mailNow, pass, rows } = await bench();
   await inbox.tombstones.put({ subscription: 1, source: undefined, reason: "gone" });
-  await inbox.keep([told({ key: "k", content: "c" })]);
+  await inbox.store([told({ key: "k", content: "c" })]);
   await pass(29);
   expect(rows("dedupe")).toBe(2);
   await pass(2);
@@ -24,7 +24,7 @@ test("natural keys go after their window, tombstones thirty days after their las
   await inbox.close();
   clock.jump(30 * DAY_MS);
   await begin();
-  await inbox.keep([mailNow("a")]);
+  await inbox.store([mailNow("a")]);
   await inbox.close();
   await begin();
   await pass(1);
@@ -35,7 +35,7 @@ test("natural keys go after their window, tombstones thirty days after their las
 
 test("a wall clock that jumps a year ahead and back removes nothing, not even after a restart in between", async () => {
   const { inbox, clock, begin, mailNow, settleDue, pass, rows } = await bench({ keepDoneMs: 4 * DAY_MS });
-  await inbox.keep([mailNow("a")]);
+  await inbox.store([mailNow("a")]);
   await settleDue();
   clock.jump(YEAR_MS);
   await pass(30);

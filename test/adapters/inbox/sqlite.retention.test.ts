@@ -15,7 +15,7 @@ async function bench(options?: Parameters<typeof retentionBench>[0]) {
 
 test("what is done or skipped goes when its days are over, and not before", async () => {
   const { inbox, mailNow, settleDue, pass, all, rows } = await bench();
-  await inbox.keep([mailNow("a", { id: "b", ...SKIPPED })]);
+  await inbox.store([mailNow("a", { id: "b", ...SKIPPED })]);
   await settleDue();
   await pass(19);
   expect(await all()).toMatchObject([{ state: "done" }, { state: "skipped" }]);
@@ -27,11 +27,11 @@ test("what is done or skipped goes when its days are over, and not before", asyn
 
 test("a job that still waits holds its delivery, and all that came after it", async () => {
   const { inbox, clock, mailNow, settleDue, pass, rows } = await bench();
-  await inbox.keep([mailNow("a"), mailNow("b")]);
+  await inbox.store([mailNow("a"), mailNow("b")]);
   const [at, delayMs] = [clock.now() + HOUR_MS, HOUR_MS];
   await settleDue({ to: "retry", at, delayMs, counted: true, error: DEAD.error }, 1);
   await settleDue();
-  await inbox.keep([mailNow("c")]);
+  await inbox.store([mailNow("c")]);
   await settleDue();
   await pass(59);
   expect(rows("delivery")).toBe(3);
@@ -47,7 +47,7 @@ test("a job that still waits holds its delivery, and all that came after it", as
 test("a delivery that waits to be expanded holds its range, and what is made of it is handled", async () => {
   const { inbox, mailNow, settleDue, pass, all, rows } = await bench();
   const [first, second] = [mailNow("a"), mailNow("b")];
-  await inbox.keep([raw(first), raw(second)]);
+  await inbox.store([raw(first), raw(second)]);
   await pass(60);
   expect(rows("delivery")).toBe(2);
   for (const { id } of await inbox.unexpanded(2))
@@ -63,7 +63,7 @@ test("a delivery that waits to be expanded holds its range, and what is made of 
 
 test("a replay holds the delivery that it is of", async () => {
   const { inbox, mailNow, settleDue, pass, all, rows } = await bench();
-  await inbox.keep([mailNow("a")]);
+  await inbox.store([mailNow("a")]);
   await settleDue();
   await pass(19);
   expect(await inbox.jobs.replay({ ids: ["2"] })).toBe(1);
@@ -76,7 +76,7 @@ test("a replay holds the delivery that it is of", async () => {
 
 test("dead jobs stay, and can be replayed when their delivery has long gone", async () => {
   const { inbox, mailNow, settleDue, pass, all, rows } = await bench();
-  await inbox.keep([mailNow("a"), mailNow("b")]);
+  await inbox.store([mailNow("a"), mailNow("b")]);
   await settleDue(DEAD);
   await pass(200);
   expect(rows("delivery")).toBe(0);
@@ -93,7 +93,7 @@ test("dead jobs stay, and can be replayed when their delivery has long gone", as
 
 test("unhandled jobs go in their own time, and leave no done ones behind", async () => {
   const { inbox, mailNow, settleDue, pass, all, rows } = await bench();
-  await inbox.keep([mailNow("a", nobodys("b")), mailNow("c")]);
+  await inbox.store([mailNow("a", nobodys("b")), mailNow("c")]);
   await settleDue(undefined, 1);
   await pass(9);
   await settleDue({ to: "unhandled" });
@@ -126,11 +126,11 @@ test("much that has had its time goes in small steps, large bodies in smaller on
     },
   });
   const receivedAt = clock.now();
-  await inbox.keep(Array.from({ length: 600 }, (_, n) => mail([`a${n}`], { receivedAt })));
+  await inbox.store(Array.from({ length: 600 }, (_, n) => mail([`a${n}`], { receivedAt })));
   await settleDue({ to: "done" }, 1_000);
-  await inbox.keep(Array.from({ length: 4 }, (_, n) => mail([`b${n}`], { receivedAt, filler: "x".repeat(300_000) })));
+  await inbox.store(Array.from({ length: 4 }, (_, n) => mail([`b${n}`], { receivedAt, filler: "x".repeat(300_000) })));
   await settleDue();
-  await inbox.keep([mail([nobodys("c")], { receivedAt })]);
+  await inbox.store([mail([nobodys("c")], { receivedAt })]);
   steps.length = 0;
   await pass(22);
   expect([...new Set(steps)]).toEqual([605, 349, 93, 4, 3, 2, 0]);
@@ -141,7 +141,7 @@ test("a process that does not work removes nothing", async () => {
   const receiving = make();
   await receiving.open(host);
   onTestFinished(() => receiving.close());
-  await inbox.keep([mailNow("a")]);
+  await inbox.store([mailNow("a")]);
   await settleDue();
   await inbox.close();
   await pass(60);
@@ -173,7 +173,7 @@ test("a step that fails is said, and tried again", async () => {
       };
     },
   });
-  await inbox.keep([mailNow("a")]);
+  await inbox.store([mailNow("a")]);
   await settleDue();
   await pass(30);
   expect(rows("delivery")).toBe(1);
@@ -183,11 +183,11 @@ test("a step that fails is said, and tried again", async () => {
   expect(rows("delivery")).toBe(0);
 });
 
-test("the file does not grow with what it was given: 3,000 deliveries, of which the last 400 are kept", async () => {
+test("the file does not grow with what it was given: 3,000 deliveries, of which the last 400 are stored", async () => {
   const { inbox, mailNow, settleDue, pass, ask } = await bench();
   const pages: number[] = [];
   for (let minute = 0; minute < 150; minute += 1) {
-    await inbox.keep(Array.from({ length: 20 }, (_, n) => mailNow(`${minute} ${n}`)));
+    await inbox.store(Array.from({ length: 20 }, (_, n) => mailNow(`${minute} ${n}`)));
     await settleDue();
     await pass(1);
     if (minute % 25 === 24) pages.push(ask("PRAGMA page_count"));

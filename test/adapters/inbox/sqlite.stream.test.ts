@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { openChannel } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
-import { keepAll } from "../../suites/inbox/verbs.ts";
+import { storeAll } from "../../suites/inbox/verbs.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { turns } from "../../support/turns.ts";
 import { folderFor, onDisk } from "./on-disk.ts";
@@ -45,17 +45,17 @@ test("a stream without a pause is handled while it comes, however much more it i
   const receiver = createReceiver({
     secret: SECRET,
     inbox: sqliteInbox(join(folderFor(), "inbox.db")),
-    keepDeadlineMs: 60_000,
+    storeTimeoutMs: 60_000,
     log: false,
   });
   const sent = await stream(receiver, { enough: 200, atOnce: MOST });
   expect(sent).toBeLessThan(MOST);
   await receiver.idle();
-  expect(receiver.stats()).toMatchObject({ kept: sent, succeeded: sent });
+  expect(receiver.stats()).toMatchObject({ stored: sent, succeeded: sent });
 });
 
 test.each([20, 400])(
-  "what waited unexpanded at the start is caught up with, though %d at once go on: from then on a delivery is kept expanded",
+  "what waited unexpanded at the start is caught up with, though %d at once go on: from then on a delivery is stored expanded",
   async (atOnce) => {
     let expansions = 0;
     const inbox = createSqliteInbox({
@@ -64,7 +64,7 @@ test.each([20, 400])(
         expansions += tasks.filter(({ verb }) => verb === "expand").length;
       }),
     });
-    const receiver = createReceiver({ secret: SECRET, inbox, keepDeadlineMs: 60_000, log: false });
+    const receiver = createReceiver({ secret: SECRET, inbox, storeTimeoutMs: 60_000, log: false });
     const sent = await stream(receiver, { enough: 50 * atOnce, atOnce });
     expect(sent).toBeLessThan(MOST);
     expect(expansions).toBeLessThan(sent / 2);
@@ -74,9 +74,9 @@ test.each([20, 400])(
 test("of long ones that wait unexpanded no more than 16 MiB are read at once, and one at least", async () => {
   const { inbox } = await onDisk();
   const filler = "x".repeat(6 * 1024 * 1024);
-  await keepAll(inbox, raw(mail(["a"], { filler: filler.repeat(3) })));
+  await storeAll(inbox, raw(mail(["a"], { filler: filler.repeat(3) })));
   expect(await inbox.unexpanded(10)).toHaveLength(1);
-  await keepAll(inbox, ...["b", "c", "d"].map((id) => raw(mail([id], { filler }))));
+  await storeAll(inbox, ...["b", "c", "d"].map((id) => raw(mail([id], { filler }))));
   const [first, ...rest] = await inbox.unexpanded(10);
   expect(rest).toEqual([]);
   await inbox.expand([{ id: first?.id ?? "", events: [], cursor: undefined }]);

@@ -128,7 +128,7 @@ describe("a process whose work another has taken over", () => {
     const { inbox, heard, work } = inboxOn(file, { openChannel: open });
     await inbox.open(HOST);
     await work();
-    await inbox.keep([mail(["a"]), mail(["b"]), mail(["c"])]);
+    await inbox.store([mail(["a"]), mail(["b"]), mail(["c"])]);
     const { claims } = await inbox.claim({ max: 3, mergeMax: 1 });
     const settle = (claim = claims[0]): Promise<readonly boolean[]> =>
       claim === undefined ? Promise.resolve([]) : inbox.settle([{ claim, outcomes: [{ to: "done" }] }]);
@@ -154,7 +154,7 @@ describe("a process whose work another has taken over", () => {
     const before = inboxOn(file);
     await before.inbox.open(HOST);
     await before.work();
-    await before.inbox.keep([mail(["a"])]);
+    await before.inbox.store([mail(["a"])]);
     await before.inbox.close();
     const clock = fakeClock();
     const { inbox, heard, work } = inboxOn(file);
@@ -177,7 +177,7 @@ describe("a process whose work another has taken over", () => {
     await work();
     takeOver(file);
     channels.next("dies before");
-    await inbox.keep([mail(["a"])]);
+    await inbox.store([mail(["a"])]);
     await until(() => inbox.ready().ready);
     expect(heard).toEqual(["begin", "end"]);
     await clock.advance(1_000);
@@ -444,7 +444,7 @@ describe("a start during which it is closed", () => {
     await eventually(() => expect([heard, other.heard]).toEqual([[], ["begin"]]));
     await other.inbox.close();
     await inbox.open(HOST);
-    expect(await inbox.keep([mail(["a"])])).toMatchObject([{ expanded: false }]);
+    expect(await inbox.store([mail(["a"])])).toMatchObject([{ expanded: false }]);
     await work();
     expect(heard).toEqual(["begin"]);
   });

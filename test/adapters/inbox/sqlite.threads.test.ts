@@ -35,18 +35,18 @@ async function hanging() {
 describe("a commit thread that hangs", () => {
   test("is replaced, and what it does when the disk lets it go changes nothing", async () => {
     const { inbox, channels, passInSilence, isReady } = await hanging();
-    await inbox.keep([mail([one("a")]), mail([one("b")])]);
+    await inbox.store([mail([one("a")]), mail([one("b")])]);
     const claim = await claimOne(inbox);
     channels.next("hangs");
-    const [kept, settled] = [
-      watch(inbox.keep([mail(["c"])])),
+    const [stored, settled] = [
+      watch(inbox.store([mail(["c"])])),
       watch(inbox.settle(claim === undefined ? [] : [{ claim, outcomes: [DONE] }])),
     ];
     await turns();
-    const behind = watch(inbox.keep([mail(["d"])]));
+    const behind = watch(inbox.store([mail(["d"])]));
     await passInSilence();
-    await until(() => kept.ended && settled.ended && behind.ended);
-    expect(kept.value).toMatchObject([HUNG]);
+    await until(() => stored.ended && settled.ended && behind.ended);
+    expect(stored.value).toMatchObject([HUNG]);
     expect(settled.error).toMatchObject(HUNG);
     expect(behind.value).toMatchObject([HUNG]);
     await isReady();
@@ -54,7 +54,7 @@ describe("a commit thread that hangs", () => {
     const before = inbox.stats();
     const [late] = await channels.letGo();
     expect(late?.map((result) => "error" in result && result.error.code)).toEqual(late?.map(() => "epoch-stale"));
-    await inbox.keep([mail(["e"])]);
+    await inbox.store([mail(["e"])]);
     expect(inbox.stats()).toMatchObject({ waiting: before.waiting + 1, running: 1 });
     expect(await inbox.settle(claim === undefined ? [] : [{ claim, outcomes: [DONE] }])).toEqual([true]);
     expect((await claimedIds(inbox)).toSorted()).toEqual(["b", "e"]);
@@ -66,16 +66,16 @@ describe("a commit thread that hangs", () => {
     const { setTimer, half } = silence();
     const receiving = await beside(file, host, { openChannel: channels.open, setTimer });
     channels.next("hangs");
-    const kept = watch(receiving.keep([raw(mail(["a"]))]));
+    const stored = watch(receiving.store([raw(mail(["a"]))]));
     await turns();
     half();
     half();
-    await until(() => kept.ended);
-    expect(kept.value).toMatchObject([HUNG]);
+    await until(() => stored.ended);
+    expect(stored.value).toMatchObject([HUNG]);
     await eventually(() => expect(receiving.ready().ready).toBe(true));
-    await receiving.keep([raw(mail(["a"]))]);
+    await receiving.store([raw(mail(["a"]))]);
     await channels.letGo();
-    expect(await working.keep([mail(["b"])])).toMatchObject([{ expanded: false }]);
+    expect(await working.store([mail(["b"])])).toMatchObject([{ expanded: false }]);
     const all = await working.unexpanded(10);
     expect(all.map(({ id }) => id)).toEqual(["1", "2", "3"]);
     expect(working.stats()).toMatchObject({ unexpanded: 3, waiting: 0 });
@@ -118,7 +118,7 @@ describe("a commit thread that hangs", () => {
     });
     isSlow = true;
     channels.next("dies after");
-    await inbox.keep([mail(["a"])]);
+    await inbox.store([mail(["a"])]);
     half();
     half();
     await turns();
@@ -139,17 +139,17 @@ describe("a commit thread that hangs", () => {
       openChannel: (options, events) =>
         isReplaced ? openInline(options, events, { timeoutMs: 0 }) : channels.open(options, events),
     });
-    await inbox.keep([mail(["a"])]);
+    await inbox.store([mail(["a"])]);
     const stuck = new DatabaseSync(file);
     onTestFinished(() => void (stuck.isOpen && stuck.close()));
     stuck.exec("BEGIN IMMEDIATE");
     isReplaced = true;
     channels.next("dies before");
-    await inbox.keep([mail(["b"])]);
+    await inbox.store([mail(["b"])]);
     await turns();
     for (const pauseMs of [2_000, 4_000]) {
       expect(inbox.ready()).toMatchObject({ ready: false, error: { code: "file-locked" } });
-      expect(await inbox.keep([mail(["b"])])).toMatchObject([{ code: "file-locked" }]);
+      expect(await inbox.store([mail(["b"])])).toMatchObject([{ code: "file-locked" }]);
       await clock.advance(pauseMs);
     }
     stuck.exec("COMMIT");
@@ -181,7 +181,7 @@ describe("a settle whose commit failed with its thread counts once when it is to
   ] as const)("%s, of one that %s it", async (to, fault, left) => {
     const channels = faultyChannels(openInline);
     const { inbox, clock, file, isReady } = await onDisk({ openChannel: channels.open });
-    await inbox.keep([mail([one("a")]), mail([one("b")])]);
+    await inbox.store([mail([one("a")]), mail([one("b")])]);
     const claim = (await claimOne(inbox)) as Claim;
     const outcomes = [outcomesAt(clock.now())[to]];
     channels.next(fault);
@@ -216,7 +216,7 @@ describe("when commits fail again and again", () => {
     const { inbox, clock, isReady } = await onDisk({ openChannel: channels.open });
     for (const seconds of [1, 2, 4, 8]) {
       channels.next(READ_ERROR);
-      expect(await inbox.keep([mail(["a"])])).toMatchObject([{ code: "disk-failed" }]);
+      expect(await inbox.store([mail(["a"])])).toMatchObject([{ code: "disk-failed" }]);
       const { opened } = channels;
       for (let half = 1; half < seconds * 2; half += 1) await clock.advance(500);
       expect([inbox.ready().ready, channels.opened]).toEqual([false, opened]);
@@ -224,9 +224,9 @@ describe("when commits fail again and again", () => {
       await isReady();
     }
     expect(inbox.stats().disk?.reopened).toEqual({ count: 4, lastAt: expect.any(Number) });
-    expect(await inbox.keep([mail(["b"])])).toMatchObject([{ expanded: true }]);
+    expect(await inbox.store([mail(["b"])])).toMatchObject([{ expanded: true }]);
     channels.next(READ_ERROR);
-    await inbox.keep([mail(["c"])]);
+    await inbox.store([mail(["c"])]);
     await clock.advance(1_000);
     await isReady();
     expect(await claimedIds(inbox)).toEqual(["b"]);
@@ -236,9 +236,9 @@ describe("when commits fail again and again", () => {
     const channels = faultyChannels(openInline);
     const { inbox } = await onDisk({ openChannel: channels.open });
     channels.next(BUSY);
-    expect(await inbox.keep([mail(["a"])])).toMatchObject([{ code: "file-locked", fix: expect.any(String) }]);
+    expect(await inbox.store([mail(["a"])])).toMatchObject([{ code: "file-locked", fix: expect.any(String) }]);
     expect(inbox.ready()).toEqual({ ready: true });
-    expect(await inbox.keep([mail(["a"])])).toMatchObject([{ expanded: true }]);
+    expect(await inbox.store([mail(["a"])])).toMatchObject([{ expanded: true }]);
     expect(channels.opened).toBe(1);
   });
 
@@ -248,7 +248,7 @@ describe("when commits fail again and again", () => {
     for (let thread = 1; thread <= 10; thread += 1) {
       expect(inbox.ready()).toEqual({ ready: true });
       channels.next("dies before");
-      expect(await inbox.keep([mail(["a"])])).toMatchObject([{ code: "thread-lost" }]);
+      expect(await inbox.store([mail(["a"])])).toMatchObject([{ code: "thread-lost" }]);
       if (thread === 10) break;
       for (let second = 0; second < 32 && !inbox.ready().ready; second += 2) await clock.advance(2_000);
       await isReady();
@@ -256,9 +256,9 @@ describe("when commits fail again and again", () => {
     expect(inbox.ready()).toMatchObject({ ready: false, hopeless: true });
     for (let second = 0; second < 600; second += 2) await clock.advance(2_000);
     await isReady();
-    expect(await inbox.keep([mail(["a"])])).toMatchObject([{ expanded: true }]);
+    expect(await inbox.store([mail(["a"])])).toMatchObject([{ expanded: true }]);
     channels.next(READ_ERROR);
-    await inbox.keep([mail(["b"])]);
+    await inbox.store([mail(["b"])]);
     expect(inbox.ready()).toMatchObject({ ready: false, hopeless: false });
   });
 });

@@ -8,7 +8,7 @@ const secret = "a signing secret";
 const receiver = createReceiver({
   secret,
   inbox: sqliteInbox(file, { minFreeDiskBytes: 0 }),
-  keepDeadlineMs: 60_000,
+  storeTimeoutMs: 60_000,
   log: false,
 });
 const begun = Promise.withResolvers<void>();

@@ -22,8 +22,8 @@ if (flags.includes("handler")) {
   await receiver.start();
   let most = 0;
   const look = (): void => {
-    const { kept, succeeded } = receiver.stats();
-    most = Math.max(most, kept - succeeded);
+    const { stored, succeeded } = receiver.stats();
+    most = Math.max(most, stored - succeeded);
   };
   setInterval(look, 50).unref();
   serve(listener, () => {

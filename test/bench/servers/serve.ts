@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 export interface Usage {
   /** Of the process since it began, all threads, in microseconds. */
   readonly cpuUs: number;
-  /** Deliveries kept whose handler has not ended: the most since it was asked last. */
+  /** Deliveries stored whose handler has not ended: the most since it was asked last. */
   readonly backlog?: number;
 }
 

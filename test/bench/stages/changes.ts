@@ -1,4 +1,4 @@
-import { fill, openBench } from "./kept.ts";
+import { fill, openBench } from "./stored.ts";
 import { numbersGiven, tell, watchCpu, type Told } from "./tell.ts";
 
 // A sync that was away: changes of one resource of one account wait, and come in as few calls as may be.

@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { toQuantile } from "../figures.ts";
-import { bodyOf, deliver, fill, openBench, toId } from "./kept.ts";
+import { bodyOf, deliver, fill, openBench, toId } from "./stored.ts";
 import { collect, numbersGiven, tell } from "./tell.ts";
 
 /** Accounts. */
@@ -19,7 +19,7 @@ async function measure(hot: number, cold: number): Promise<readonly number[]> {
       if (accountId === HOT) hotLeft -= 1;
       else waits.push(performance.now() - (receivedAt.get(id) ?? Number.NaN));
     },
-    { coalesce: false },
+    { merge: false },
   );
   await fill(receiver, { jobs: hot, lanes: 1, accountId: HOT });
   await collect();

@@ -1,7 +1,7 @@
-import { fill, openBench, type Filling } from "./kept.ts";
+import { fill, openBench, type Filling } from "./stored.ts";
 import { numbersGiven, tell, watchCpu, type Told } from "./tell.ts";
 
-// Everything is kept before the start, so that receiving is not in the figures: expand, claim, run, settle.
+// Everything is stored before the start, so that receiving is not in the figures: expand, claim, run, settle.
 async function drain(filling: Filling): Promise<Told> {
   const { receiver } = openBench();
   let calls = 0;
@@ -12,7 +12,7 @@ async function drain(filling: Filling): Promise<Told> {
       if (calls === 0) firstAt = performance.now();
       calls += 1;
     },
-    { coalesce: false },
+    { merge: false },
   );
   await fill(receiver, filling);
   const cpuUs = await watchCpu();

@@ -6,7 +6,7 @@ import { createReceiver } from "../../../src/index.ts";
 import { toQuantile } from "../figures.ts";
 import { SECRET } from "../signing.ts";
 import { fileOfStage, openInbox } from "./inbox.ts";
-import { deliver } from "./kept.ts";
+import { deliver } from "./stored.ts";
 import { numbersGiven, tell } from "./tell.ts";
 
 /** Between two deliveries: nothing else is going on. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { createReceiver } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
 import { fileOfStage, openInbox } from "./inbox.ts";
-import { fill } from "./kept.ts";
+import { fill } from "./stored.ts";
 import { numbersGiven, tell, usedBytes } from "./tell.ts";
 
 // A process starts on a file in which a backlog waits, each job a lane: until its first handler runs, and how long the loop stood still.
@@ -25,7 +25,7 @@ function open(file: string) {
     begun.resolve();
     return gate.promise;
   };
-  receiver.on("email", wait, { timeoutMs: 0, coalesce: false });
+  receiver.on("email", wait, { timeoutMs: 0, merge: false });
   return { receiver, inbox, gate, begun: begun.promise };
 }
 

@@ -1,5 +1,5 @@
 import { PQueue } from "../../support/p-queue.ts";
-import { CONCURRENCY } from "./kept.ts";
+import { CONCURRENCY } from "./stored.ts";
 import { numbersGiven, tell, watchCpu, type Told } from "./tell.ts";
 
 const AT_ONCE = 1_000;

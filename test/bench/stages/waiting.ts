@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { CONCURRENCY, fill, openBench } from "./kept.ts";
+import { CONCURRENCY, fill, openBench } from "./stored.ts";
 import { watchQueues } from "./queues.ts";
 import { numbersGiven, tell, usedBytes } from "./tell.ts";
 

@@ -115,7 +115,7 @@ test("row 7: the disk is full: 503 and nothing else, and all goes on when there 
   await conclude(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
 });
 
-test("row 7: the disk is nearly full: 503 before it is full, and what is kept is still handled", async () => {
+test("row 7: the disk is nearly full: 503 before it is full, and what is stored is still handled", async () => {
   const row = "row 7, disk low";
   const folder = smallDisk(row, "64m");
   if (folder === undefined) return;

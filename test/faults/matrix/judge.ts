@@ -8,7 +8,7 @@ export interface FinalJob {
   readonly state: string;
   readonly consumer: string | undefined;
   readonly lane: string | undefined;
-  /** Of the kept bytes. */
+  /** Of the stored bytes. */
   readonly sha: string;
   readonly replayed: boolean;
 }
@@ -30,10 +30,10 @@ export interface Evidence {
  * deaths. I6 byte for byte.
  */
 export function judge(evidence: Evidence): readonly string[] {
-  return [...judgeKept(evidence), ...judgeSendOrder(evidence), ...judgeRuns(evidence)];
+  return [...judgeStored(evidence), ...judgeSendOrder(evidence), ...judgeRuns(evidence)];
 }
 
-function judgeKept({ sent, jobs }: Evidence): string[] {
+function judgeStored({ sent, jobs }: Evidence): string[] {
   const byName = groupBy(jobs, ({ name }) => name);
   return sent.flatMap(({ entries, ackedAt, sha, name: delivery }) =>
     entries.flatMap(({ name, unique, consumers }) => {
@@ -43,8 +43,8 @@ function judgeKept({ sent, jobs }: Evidence): string[] {
         wrong.push(`I1 ${name} was acknowledged, and has ${found.length} jobs instead of ${consumers}`);
       if (unique && found.filter(({ replayed }) => !replayed).length > consumers)
         wrong.push(`I4 ${name} is unique, and has ${found.length} jobs for ${consumers} consumers`);
-      for (const { id, sha: kept } of found)
-        if (kept !== sha) wrong.push(`I6 job ${id} of ${delivery} has other bytes than were sent`);
+      for (const { id, sha: stored } of found)
+        if (stored !== sha) wrong.push(`I6 job ${id} of ${delivery} has other bytes than were sent`);
       return wrong;
     }),
   );

@@ -34,7 +34,7 @@ const receiver = createReceiver({
   concurrency: options.concurrency,
   timeoutMs: options.timeoutMs,
   graceMs: options.graceMs,
-  keepDeadlineMs: keepMs,
+  storeTimeoutMs: keepMs,
   attempts: 4,
   clock,
 });
@@ -106,8 +106,8 @@ async function act(does: string, ctx: Context): Promise<void> {
 receiver
   .on("email", handle)
   .on("contact.changes", handle)
-  .on("calendarEvent", handle, { coalesce: false, lane: "resource" })
-  .on("task", handle, { coalesce: false, lane: "none" })
+  .on("calendarEvent", handle, { merge: false, lane: "resource" })
+  .on("task", handle, { merge: false, lane: "none" })
   .on("tracking", handle)
   .on("booking", handle)
   .on("booking", handle, { consumer: "search" })

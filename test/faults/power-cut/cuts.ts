@@ -44,7 +44,7 @@ export function* cutPower(happenings: readonly Happening[], { rounds, dice, focu
     if (place === undefined) continue;
     const images = [
       ["dropped", disk.after(() => "dropped")],
-      ["log alone", disk.after((path) => (path.endsWith(DATABASE) ? "dropped" : "kept"))],
+      ["log alone", disk.after((path) => (path.endsWith(DATABASE) ? "dropped" : "stored"))],
       ["half", disk.after(() => toFate(dice.next()))],
     ] as const;
     yield { at: index + 1, place, seen: happenings.slice(0, index + 1), unsynced: disk.unsynced(), images };
@@ -55,7 +55,7 @@ export function* cutPower(happenings: readonly Happening[], { rounds, dice, focu
 export function replayAll(happenings: readonly Happening[]): Map<string, Buffer> {
   const disk = createDisk();
   for (const happening of happenings) see(disk, happening);
-  return disk.after(() => "kept");
+  return disk.after(() => "stored");
 }
 
 function see(disk: Disk, happening: Happening): void {
@@ -65,7 +65,7 @@ function see(disk: Disk, happening: Happening): void {
 
 function toFate(random: number): Fate {
   if (random < 0.1) return "torn";
-  return random < 0.55 ? "kept" : "dropped";
+  return random < 0.55 ? "stored" : "dropped";
 }
 
 function placesIn(happenings: readonly Happening[], focus?: (index: number) => boolean): Map<Place, number[]> {

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import type { Happening } from "./trace.ts";
 
 /** What becomes of one change that no sync has covered. `torn`: each of its sectors by itself. */
-export type Fate = "kept" | "dropped" | "torn";
+export type Fate = "stored" | "dropped" | "torn";
 
 /** A disk that has seen a part of a trace. */
 export interface Disk {
@@ -147,8 +147,8 @@ function withUnsynced(file: File, fate: (path: string) => Fate): Buffer {
   for (const change of file.changes) {
     const its = fate(file.path);
     if (its === "dropped") continue;
-    if (its === "kept" || change.type === "cut") bytes.apply(change);
-    else for (const sector of sectorsOf(change)) if (fate(file.path) === "kept") bytes.apply(sector);
+    if (its === "stored" || change.type === "cut") bytes.apply(change);
+    else for (const sector of sectorsOf(change)) if (fate(file.path) === "stored") bytes.apply(sector);
   }
   return bytes.whole();
 }

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { createReceiver, type Change, type Clock } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
-import { look, type Kept } from "./look.ts";
+import { look, type FoundJobs } from "./look.ts";
 import type { Happening, Note } from "./trace.ts";
 import { ERASED_ACCOUNT, fillerOf, SECRET, temperOf, toSending, trackedId, type Sending } from "./traffic.ts";
 
@@ -68,7 +68,7 @@ async function workOff(file: string): Promise<{ readonly handled: ReadonlySet<st
     clock,
   })
     .on("email", (event, ctx) => note([nameIn(event)], `mail ${event.accountId} ${event.id}`, ctx.jobId), {
-      coalesce: false,
+      merge: false,
     })
     .on("contact.changes", ({ accountId, changes }, ctx) =>
       note(changes.map(nameIn), `contacts ${accountId}`, ctx.jobId),
@@ -89,7 +89,7 @@ function nameIn({ attributes }: Pick<Change, "attributes">): string {
   return attributes?.threadId ?? "";
 }
 
-type Scene = Kept & { readonly before: Evidence };
+type Scene = FoundJobs & { readonly before: Evidence };
 
 /** What was acknowledged and is not there; what passes for done and never was. */
 function missing(scene: Scene, { forgets = false }: Expectation): string[] {
@@ -130,7 +130,7 @@ function unreached({ jobs, before }: Scene, handled: ReadonlySet<string>): strin
 }
 
 /** In a lane nothing is done while an earlier one still waits. */
-function overtaken(jobs: Kept["jobs"]): string[] {
+function overtaken(jobs: FoundJobs["jobs"]): string[] {
   const waiting = new Map<string, string>();
   const wrong: string[] = [];
   for (const { id, consumer, lane, state } of jobs.toSorted((a, b) => Number(a.id) - Number(b.id))) {

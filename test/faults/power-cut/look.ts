@@ -7,7 +7,7 @@ import { toLogger } from "../../../src/logger.ts";
 import { toSending, type Sending } from "./traffic.ts";
 
 /** What a file holds after a power cut. */
-export interface Kept {
+export interface FoundJobs {
   readonly wrong: readonly string[];
   /** By name. */
   readonly bodies: ReadonlyMap<string, string>;
@@ -19,7 +19,7 @@ export interface Kept {
 }
 
 /** The first to open the file, as a receiver does that only receives. */
-export async function look(file: string): Promise<Kept> {
+export async function look(file: string): Promise<FoundJobs> {
   const inbox = asWorking(asWriting(sqliteInbox(file)));
   if (inbox === undefined) throw new Error("It has no working half.");
   await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 1_000 });

@@ -53,7 +53,7 @@ async function handle(name: string): Promise<void> {
   notebook.note("handled", name);
 }
 
-receiver.on("email", (event) => handle(event.attributes?.threadId ?? ""), { coalesce: false });
+receiver.on("email", (event) => handle(event.attributes?.threadId ?? ""), { merge: false });
 receiver.on("contact.changes", (event) => {
   for (const { attributes } of event.changes) notebook.note("handled", attributes?.threadId ?? "");
 });

@@ -1,4 +1,4 @@
-import { assertAnswer, assertKept } from "./asserts.ts";
+import { assertAnswer, assertStored } from "./asserts.ts";
 import { longMail, mail } from "./deliveries.ts";
 import type { HttpPart } from "./http-case.ts";
 
@@ -21,18 +21,18 @@ const LONG_BODIES: Readonly<Record<string, string>> = {
 export const accepting: readonly HttpPart[] = [
   {
     about: "200",
-    promise: "What is signed is kept, and then answered with exactly 200 and an empty body.",
+    promise: "What is signed is stored, and then answered with exactly 200 and an empty body.",
     proofs: {
-      "a delivery is kept before its answer, which has no body and no header of a framework's": async (bench) => {
+      "a delivery is stored before its answer, which has no body and no header of a framework's": async (bench) => {
         const body = mail(["m-1"]);
         assertAnswer(bench, await bench.deliver(body), { status: 200 });
-        assertKept(bench, body);
+        assertStored(bench, body);
       },
 
-      "each delivery is kept, also one that came before": async (bench) => {
+      "each delivery is stored, also one that came before": async (bench) => {
         const bodies = [mail(["m-1"]), mail(["m-2"]), mail(["m-1"])];
         for (const body of bodies) assertAnswer(bench, await bench.deliver(body), { status: 200 });
-        assertKept(bench, ...bodies);
+        assertStored(bench, ...bodies);
       },
 
       "whatever it says, and whatever its content type": async (bench) => {
@@ -42,7 +42,7 @@ export const accepting: readonly HttpPart[] = [
           const headers = { "Content-Type": types[at] as string };
           assertAnswer(bench, await bench.deliver(body, { headers }), { status: 200 });
         }
-        assertKept(bench, ...bodies);
+        assertStored(bench, ...bodies);
       },
 
       "without a content type, and with a hundred headers": async (bench) => {
@@ -52,7 +52,7 @@ export const accepting: readonly HttpPart[] = [
         const asked = { method: "POST", body: Buffer.from(body) };
         assertAnswer(bench, await bench.ask({ ...asked, headers }), { status: 200 });
         assertAnswer(bench, await bench.ask({ ...asked, headers: { ...headers, ...many } }), { status: 200 });
-        assertKept(bench, body, body);
+        assertStored(bench, body, body);
       },
     },
   },
@@ -62,13 +62,13 @@ export const accepting: readonly HttpPart[] = [
 
 function whole(about: string, bodies: Readonly<Record<string, string | Uint8Array>>): HttpPart {
   const proofs = Object.entries(bodies).map(([what, body]): [string, HttpPart["proofs"][string]] => [
-    `${what} is kept as it came, with its length declared and in chunks`,
+    `${what} is stored as it came, with its length declared and in chunks`,
     async (bench) => {
       assertAnswer(bench, await bench.deliver(body), { status: 200 });
       assertAnswer(bench, await bench.deliver(body, { headers: { "Transfer-Encoding": "chunked" } }), { status: 200 });
-      assertKept(bench, body, body);
+      assertStored(bench, body, body);
     },
   ]);
-  const promise = "A delivery is kept byte for byte: the signature is over the bytes.";
+  const promise = "A delivery is stored byte for byte: the signature is over the bytes.";
   return { about, promise, proofs: Object.fromEntries(proofs) };
 }

@@ -23,7 +23,7 @@ export function assertAnswer(
   assert.deepEqual({ status: answer.status, headers: told, body: answer.body }, { status, headers, body });
 }
 
-export function assertKept({ heard }: Pick<HttpBench, "heard">, ...bodies: readonly (string | Uint8Array)[]): void {
+export function assertStored({ heard }: Pick<HttpBench, "heard">, ...bodies: readonly (string | Uint8Array)[]): void {
   assert.deepEqual(
     heard.bodies(),
     bodies.map((body) => Buffer.from(body).toString("base64")),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { assertAnswer, assertKept, assertLater } from "./asserts.ts";
+import { assertAnswer, assertStored, assertLater } from "./asserts.ts";
 import { mail } from "./deliveries.ts";
 import { openRequest } from "./open-request.ts";
 import type { HttpPart } from "./http-case.ts";
@@ -7,7 +7,7 @@ import type { HttpPart } from "./http-case.ts";
 export const closing: readonly HttpPart[] = [
   {
     about: "shut-down",
-    promise: "A receiver that closes answers 503, and what it answers 200 is kept.",
+    promise: "A receiver that closes answers 503, and what it answers 200 is stored.",
     needs: "shutDown",
     proofs: {
       "what comes afterwards is 503, and a handshake is greeted": async (bench) => {
@@ -15,7 +15,7 @@ export const closing: readonly HttpPart[] = [
         await bench.shutDown();
         assertLater(bench, await bench.deliver(mail(["m-2"])));
         assert.equal((await bench.deliver("", { query: "?validationToken=abc" })).body, "abc");
-        assertKept(bench, mail(["m-1"]));
+        assertStored(bench, mail(["m-1"]));
       },
 
       "a body that is still coming then": async (bench) => {
@@ -27,10 +27,10 @@ export const closing: readonly HttpPart[] = [
         const { status } = await open.answered;
         await shut;
         assert.ok(status === 503 || status === 200, `got ${status}`);
-        assertKept(bench, ...(status === 200 ? [body] : []));
+        assertStored(bench, ...(status === 200 ? [body] : []));
       },
 
-      "one that is being kept then": async (bench) => {
+      "one that is being stored then": async (bench) => {
         const body = mail(["m-1"]);
         bench.heard.mode = "hold";
         const answered = bench.deliver(body);
@@ -40,7 +40,7 @@ export const closing: readonly HttpPart[] = [
         const { status } = await answered;
         await shut;
         assert.ok(status === 503 || status === 200, `got ${status}`);
-        assertKept(bench, body);
+        assertStored(bench, body);
       },
     },
   },

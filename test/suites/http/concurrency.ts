@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { assertAnswer, assertKept } from "./asserts.ts";
+import { assertAnswer, assertStored } from "./asserts.ts";
 import { longMail, mail } from "./deliveries.ts";
 import { openRequest } from "./open-request.ts";
 import type { HttpBench } from "./fixture.ts";
@@ -13,7 +13,7 @@ export const crowding: readonly HttpPart[] = [
     about: "many at once",
     promise: "Each request is answered by its own fate.",
     proofs: {
-      "thirty that are kept, refused, greeted or unwanted": async (bench) => {
+      "thirty that are stored, refused, greeted or unwanted": async (bench) => {
         const { length } = GOOD;
         const got = await Promise.all(
           GOOD.flatMap((body, at) => [bench.deliver(body).then(({ status }) => status), odd(bench, at)]),
@@ -44,7 +44,7 @@ export const crowding: readonly HttpPart[] = [
   },
   {
     about: "a client that goes away",
-    promise: "Nothing of a body that was cut off is kept, and the others go on.",
+    promise: "Nothing of a body that was cut off is stored, and the others go on.",
     proofs: {
       "in the middle of its body": async (bench) => {
         const body = mail(["m-1"]);
@@ -54,7 +54,7 @@ export const crowding: readonly HttpPart[] = [
           await open.abort();
           assertAnswer(bench, await bench.deliver(mail([`after, chunked: ${chunked}`])), { status: 200 });
         }
-        assertKept(bench, mail(["after, chunked: false"]), mail(["after, chunked: true"]));
+        assertStored(bench, mail(["after, chunked: false"]), mail(["after, chunked: true"]));
       },
     },
   },
@@ -75,7 +75,7 @@ export const crowding: readonly HttpPart[] = [
         for (const at of [0, 7]) await open.write(body.slice(at, at + 7));
         open.end(body.slice(14));
         assertAnswer(bench, await open.answered, { status: 200 });
-        assertKept(bench, body);
+        assertStored(bench, body);
       },
     },
   },

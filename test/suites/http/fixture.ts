@@ -62,16 +62,16 @@ export async function withApp(
   }
 }
 
-type Mounted = Pick<HttpPart, "options" | "keepDeadlineMs">;
+type Mounted = Pick<HttpPart, "options" | "storeTimeoutMs">;
 
 /** The receiver is no part of its JSON, and not made by a look at the rest. */
 function toApp(
   tell: string,
-  { options = {}, keepDeadlineMs = 30_000 }: Mounted,
+  { options = {}, storeTimeoutMs = 30_000 }: Mounted,
 ): { app: ProbedApp; made(): Receiver | undefined } {
   const secret = `secret-${randomUUID()}`;
   let receiver: Receiver<"network"> | undefined;
-  const told = { secret, tell, keepDeadlineMs };
+  const told = { secret, tell, storeTimeoutMs };
   const app = Object.defineProperty({ ...told, options }, "receiver", {
     get: () => (receiver ??= createProbedReceiver(told)),
   });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { assertAnswer, assertKept, assertLater } from "./asserts.ts";
+import { assertAnswer, assertStored, assertLater } from "./asserts.ts";
 import { mail } from "./deliveries.ts";
 import type { HttpPart } from "./http-case.ts";
 import { RECORD, UNWANTED } from "./probed-receiver.ts";
@@ -8,7 +8,7 @@ export const handling: readonly HttpPart[] = [
   {
     about: "after-handlers",
     promise: "200 only when the handlers are done, else 503, and nothing of the delivery is remembered.",
-    options: { answer: "after-handlers", deadlineMs: 20_000 },
+    options: { answer: "after-handlers", timeoutMs: 20_000 },
     needs: "afterHandlers",
     proofs: {
       "the answer waits for the handler": async (bench) => {
@@ -24,10 +24,10 @@ export const handling: readonly HttpPart[] = [
         assert.deepEqual(bench.heard.handled, ["a"]);
       },
 
-      "the entries run in their order, and nothing is kept": async (bench) => {
+      "the entries run in their order, and nothing is stored": async (bench) => {
         assertAnswer(bench, await bench.deliver(mail(["a", "b", "c"])), { status: 200 });
         assert.deepEqual(bench.heard.handled, ["a", "b", "c"]);
-        assertKept(bench);
+        assertStored(bench);
       },
 
       "a handler that fails is 503, whatever status its error has, and all of it runs again": async (bench) => {
@@ -36,7 +36,7 @@ export const handling: readonly HttpPart[] = [
           assertLater(bench, await bench.deliver(body));
           assert.deepEqual(bench.heard.handled, handled);
         }
-        assertKept(bench);
+        assertStored(bench);
       },
 
       "GiveUp counts as done": async (bench) => {
@@ -48,7 +48,7 @@ export const handling: readonly HttpPart[] = [
         for (const body of ['{"resource":"/notes"}', "no JSON"]) {
           assertAnswer(bench, await bench.deliver(body), { status: 200 });
         }
-        assertKept(bench);
+        assertStored(bench);
       },
 
       "all else is as ever: 401, 405, 422, the handshake": async (bench) => {
@@ -63,12 +63,12 @@ export const handling: readonly HttpPart[] = [
   {
     about: "after-handlers in time",
     promise: "What is not done by the deadline is answered 503.",
-    options: { answer: "after-handlers", deadlineMs: 200 },
+    options: { answer: "after-handlers", timeoutMs: 200 },
     needs: "afterHandlers",
     proofs: {
       "a handler that takes too long is told so by its signal": async (bench) => {
         assertLater(bench, await bench.deliver(mail([RECORD.late])));
-        assertKept(bench);
+        assertStored(bench);
       },
     },
   },

@@ -1,4 +1,4 @@
-import { assertAnswer, assertKept, assertLater } from "./asserts.ts";
+import { assertAnswer, assertStored, assertLater } from "./asserts.ts";
 import { mail } from "./deliveries.ts";
 import type { HttpPart } from "./http-case.ts";
 
@@ -13,7 +13,7 @@ export const greeting: readonly HttpPart[] = [
         const query = "?validationToken=a+b%20c%2Bd%2541%3Cb%3E%C3%A9%E6%97%A5&other=1";
         const answer = await bench.deliver("", { query, headers: { "Content-Type": "text/plain" } });
         assertAnswer(bench, answer, { status: 200, headers: AS_TEXT, body: "a b c+d%41<b>é日" });
-        assertKept(bench);
+        assertStored(bench);
       },
 
       "the first of several counts": async (bench) => {
@@ -33,12 +33,12 @@ export const greeting: readonly HttpPart[] = [
         assertAnswer(bench, answer, { status: 401 });
       },
 
-      "beside a body the token is answered, and the body is kept": async (bench) => {
+      "beside a body the token is answered, and the body is stored": async (bench) => {
         const body = mail(["m-1"]);
         const answer = await bench.deliver(body, { query: "?validationToken=abc" });
         assertAnswer(bench, answer, { status: 200, headers: AS_TEXT, body: "abc" });
         assertAnswer(bench, await bench.deliver(body, { query: "?validationToken=" }), { status: 200 });
-        assertKept(bench, body, body);
+        assertStored(bench, body, body);
       },
 
       "it needs no storage, which a delivery does": async (bench) => {

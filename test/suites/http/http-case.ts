@@ -10,7 +10,7 @@ export interface HttpPart {
   /** How it is mounted. */
   readonly options?: ProbedOptions;
   /** Of its receiver, milliseconds. @default 30,000: longer than a busy machine takes */
-  readonly keepDeadlineMs?: number;
+  readonly storeTimeoutMs?: number;
   /** What a mount must be able to do for it. */
   readonly needs?: keyof HttpLacks;
   readonly proofs: Readonly<Record<string, (bench: HttpBench) => Promise<void>>>;

@@ -18,7 +18,7 @@ export interface ProbedApp {
   /** Where the receiver tells the suite what it keeps and handles: a URL of this machine. */
   readonly tell: string;
   /** How long the receiver waits for what keeps the deliveries, milliseconds. */
-  readonly keepDeadlineMs: number;
+  readonly storeTimeoutMs: number;
   /** The mount's options as they are. */
   readonly options: ProbedOptions;
 }
@@ -27,9 +27,9 @@ export interface ProbedApp {
 export interface ProbedOptions {
   readonly path?: string;
   readonly source?: string;
-  /** With `deadlineMs`, milliseconds. */
+  /** With `timeoutMs`, milliseconds. */
   readonly answer?: "after-handlers";
-  readonly deadlineMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** An app that listens. */
@@ -62,6 +62,6 @@ export interface HttpLacks {
   source?: string | undefined;
   /** A receiver that is closed while a request is open. */
   shutDown?: string | undefined;
-  /** The options `answer: "after-handlers"` and `deadlineMs`. */
+  /** The options `answer: "after-handlers"` and `timeoutMs`. */
   afterHandlers?: string | undefined;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { assertAnswer, assertKept } from "./asserts.ts";
+import { assertAnswer, assertStored } from "./asserts.ts";
 import { mail } from "./deliveries.ts";
 import type { HttpPart } from "./http-case.ts";
 
@@ -20,26 +20,26 @@ export const placing: readonly HttpPart[] = [
         assert.deepEqual([greeted.status, greeted.body], [200, "abc"]);
       },
 
-      "what goes elsewhere is not kept, and not acknowledged": async (bench) => {
+      "what goes elsewhere is not stored, and not acknowledged": async (bench) => {
         for (const query of ["/below", "side", "/../other?path=/hooks/in"]) {
           const { status } = await bench.deliver(mail(["m-1"]), { query });
           assert.notEqual(status, 200, `${PATH}${query} was answered 200.`);
           assert.notEqual(status, 422, `${PATH}${query} was answered 422.`);
         }
-        assertKept(bench);
+        assertStored(bench);
       },
     },
   },
   {
     about: "source",
-    promise: "Which URL or application it is, is kept with the delivery.",
+    promise: "Which URL or application it is, is stored with the delivery.",
     options: { source: "shop" },
     needs: "source",
     proofs: {
-      "it is kept": async (bench) => {
+      "it is stored": async (bench) => {
         await bench.deliver(mail(["m-1"]));
         assert.deepEqual(
-          bench.heard.kept.map(({ source }) => source),
+          bench.heard.stored.map(({ source }) => source),
           ["shop"],
         );
       },

@@ -6,7 +6,7 @@ import type { Receiver } from "../../../src/receiver/receiver-types.ts";
 import type { ProbedApp } from "./http-subject.ts";
 
 /** What a receiver under test tells the suite, as the JSON body of a POST. */
-export type Told = { readonly kept: readonly StoredDelivery[] } | { readonly handled: string };
+export type Told = { readonly stored: readonly StoredDelivery[] } | { readonly handled: string };
 
 /** The subscription that the gate of {@link createProbedReceiver} answers 422. */
 export const UNWANTED = 4220;
@@ -24,9 +24,9 @@ export const RECORD = { fails: "fails", givesUp: "gives-up", late: "late" } as c
  * createServer(myReceiver(createProbedReceiver(app), app.options)).listen(0);
  */
 export function createProbedReceiver(app: Omit<ProbedApp, "receiver" | "options">): Receiver<"network"> {
-  const { secret, tell, keepDeadlineMs } = app;
-  const inbox = forwardInbox((kept) => post(tell, { kept }));
-  const receiver = createReceiver({ secret, inbox, log: false, keepDeadlineMs });
+  const { secret, tell, storeTimeoutMs } = app;
+  const inbox = forwardInbox((stored) => post(tell, { stored }));
+  const receiver = createReceiver({ secret, inbox, log: false, storeTimeoutMs });
   receiver.unsubscribeWhen(({ subscription }, unsubscribe) =>
     subscription === UNWANTED ? unsubscribe("The suite asks for it.") : undefined,
   );

@@ -7,8 +7,8 @@ import type { Told } from "./probed-receiver.ts";
 export interface Heard {
   /** Where it tells. */
   readonly url: string;
-  readonly kept: readonly StoredDelivery[];
-  /** The bodies of what was kept, in base64. */
+  readonly stored: readonly StoredDelivery[];
+  /** The bodies of what was stored, in base64. */
   bodies(): readonly string[];
   /** The ids of handled records. */
   readonly handled: readonly string[];
@@ -24,13 +24,13 @@ export interface Heard {
 /** A server of this machine that remembers what it is told. */
 export async function listenForTold(): Promise<Heard> {
   const { createServer } = await import("node:http");
-  const kept: StoredDelivery[] = [];
+  const stored: StoredDelivery[] = [];
   const handled: string[] = [];
   const holding: (() => void)[] = [];
   let noticed: (() => void) | undefined;
 
   function take(told: Told, res: ServerResponse): void {
-    if ("kept" in told) kept.push(...told.kept);
+    if ("stored" in told) stored.push(...told.stored);
     else handled.push(told.handled);
     res.end();
   }
@@ -53,10 +53,10 @@ export async function listenForTold(): Promise<Heard> {
 
   const heard: Heard = {
     url: `http://127.0.0.1:${port}/`,
-    kept,
+    stored,
     handled,
     mode: "take",
-    bodies: () => kept.map(({ bodyBase64 }) => bodyBase64),
+    bodies: () => stored.map(({ bodyBase64 }) => bodyBase64),
     held: () => new Promise((resolve) => (holding.length > 0 ? resolve() : (noticed = resolve))),
     release() {
       heard.mode = "take";

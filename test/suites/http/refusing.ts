@@ -1,5 +1,5 @@
 import type { Asked } from "../../../src/cli/check/ask.ts";
-import { assertAnswer, assertKept } from "./asserts.ts";
+import { assertAnswer, assertStored } from "./asserts.ts";
 import type { HttpBench } from "./fixture.ts";
 import { longMail, mail } from "./deliveries.ts";
 import type { HttpParts } from "./http-case.ts";
@@ -26,7 +26,7 @@ export const refusing: HttpParts = ({ platform }) => [
           const at = new Date(Date.now() + days * DAY_MS);
           assertAnswer(bench, await bench.deliver(mail(["m-1"]), { at }), { status: 401 });
         }
-        assertKept(bench);
+        assertStored(bench);
       },
       "a header that is missing": async (bench) => {
         for (const name of [SIGNATURE, TIMESTAMP]) {
@@ -34,7 +34,7 @@ export const refusing: HttpParts = ({ platform }) => [
           assertAnswer(bench, await post(bench, headers), { status: 401 });
         }
         assertAnswer(bench, await post(bench, {}), { status: 401 });
-        assertKept(bench);
+        assertStored(bench);
       },
       "a header that is malformed": async (bench) => {
         await refused(bench, { [SIGNATURE]: "no signature" });
@@ -71,7 +71,7 @@ export const refusing: HttpParts = ({ platform }) => [
         assertAnswer(bench, await bench.deliver(body), { status: 413 });
         const chunked = await bench.deliver(body, { headers: { "Transfer-Encoding": "chunked" } });
         assertAnswer(bench, chunked, { status: 413 });
-        assertKept(bench);
+        assertStored(bench);
       },
     },
   },
@@ -87,7 +87,7 @@ export const refusing: HttpParts = ({ platform }) => [
         }
         const headers = { "Content-Encoding": "identity" };
         assertAnswer(bench, await bench.deliver(body, { headers }), { status: 200 });
-        assertKept(bench, body);
+        assertStored(bench, body);
       },
     },
   },
@@ -95,7 +95,7 @@ export const refusing: HttpParts = ({ platform }) => [
 
 async function refused(bench: HttpBench, headers: Asked["headers"]): Promise<void> {
   assertAnswer(bench, await bench.deliver(mail(["m-1"]), { headers }), { status: 401 });
-  assertKept(bench);
+  assertStored(bench);
 }
 
 function post(bench: HttpBench, headers: Asked["headers"]): ReturnType<HttpBench["ask"]> {

@@ -1,4 +1,4 @@
-import { assertAnswer, assertKept, assertLater } from "./asserts.ts";
+import { assertAnswer, assertStored, assertLater } from "./asserts.ts";
 import { mail } from "./deliveries.ts";
 import type { HttpPart } from "./http-case.ts";
 import { UNWANTED } from "./probed-receiver.ts";
@@ -11,34 +11,34 @@ export const deciding: readonly HttpPart[] = [
       "the gate decided so": async (bench) => {
         assertAnswer(bench, await bench.deliver(mail(["m-1"], UNWANTED)), { status: 422 });
         assertAnswer(bench, await bench.deliver(mail(["m-1"])), { status: 200 });
-        assertKept(bench, mail(["m-1"]));
+        assertStored(bench, mail(["m-1"]));
       },
     },
   },
   {
     about: "503",
-    promise: "What could not be kept is answered 503 with Retry-After, and comes again.",
+    promise: "What could not be stored is answered 503 with Retry-After, and comes again.",
     proofs: {
       "storage that fails, until it does not": async (bench) => {
         bench.heard.mode = "refuse";
         assertLater(bench, await bench.deliver(mail(["m-1"])));
-        assertKept(bench);
+        assertStored(bench);
         bench.heard.mode = "take";
         assertAnswer(bench, await bench.deliver(mail(["m-2"])), { status: 200 });
-        assertKept(bench, mail(["m-2"]));
+        assertStored(bench, mail(["m-2"]));
       },
     },
   },
   {
     about: "503",
-    promise: "What is not kept in time is answered 503, and comes again.",
-    keepDeadlineMs: 1_000,
+    promise: "What is not stored in time is answered 503, and comes again.",
+    storeTimeoutMs: 1_000,
     proofs: {
       "storage that hangs": async (bench) => {
         bench.heard.mode = "hold";
         const body = mail(["m-1"]);
         assertLater(bench, await bench.deliver(body));
-        assertKept(bench);
+        assertStored(bench);
         bench.heard.release();
         let again = await bench.deliver(body);
         // A machine that stops for as long may make it late once more.

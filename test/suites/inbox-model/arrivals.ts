@@ -1,9 +1,9 @@
 import type { NewEvent, NewJob } from "../../../src/inbox/port/storing.ts";
 import { mail, SKIPPED, UNHANDLED, type FullDelivery } from "../inbox/deliveries.ts";
-import type { DeliveryToKeep, EntryToKeep } from "./steps.ts";
+import type { DeliveryToStore, EntryToStore } from "./steps.ts";
 
 /** A delivery as a step describes it; each was received a second after the one before. */
-export function arrivalOf({ account, entries }: DeliveryToKeep, count: number): FullDelivery {
+export function arrivalOf({ account, entries }: DeliveryToStore, count: number): FullDelivery {
   const receivedAt = FIRST_AT + count * 1_000;
   const { delivery, events } = mail(
     entries.map((_, entry) => `${count}.${entry}`),
@@ -14,8 +14,8 @@ export function arrivalOf({ account, entries }: DeliveryToKeep, count: number): 
 
 /** Jobs for those who handle an event now. */
 export function jobsOf(
-  kind: EntryToKeep["jobs"],
-  { lane, merge }: Pick<EntryToKeep, "lane" | "merge">,
+  kind: EntryToStore["jobs"],
+  { lane, merge }: Pick<EntryToStore, "lane" | "merge">,
   account: number,
 ) {
   const one = (consumer: string): NewJob => ({
@@ -36,7 +36,7 @@ export function jobsOf(
   }
 }
 
-function givenTo(entry: EntryToKeep | undefined, account: number): Pick<NewEvent, "unique" | "jobs"> {
+function givenTo(entry: EntryToStore | undefined, account: number): Pick<NewEvent, "unique" | "jobs"> {
   if (entry === undefined) return { unique: undefined, jobs: [] };
   const [key, content] = entry.unique ?? [];
   return {

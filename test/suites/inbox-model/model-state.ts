@@ -14,7 +14,7 @@ export interface Course {
   /** All that were ever had. */
   readonly held: Held[];
   /** Deliveries. */
-  kept: number;
+  stored: number;
 }
 
 /** A claim, and whether it may still be settled. */

@@ -24,7 +24,7 @@ export function walk(subject: InboxSubject, steps: readonly Step[]): Promise<voi
 
 async function walkOn(bench: InboxBench, steps: readonly Step[]): Promise<void> {
   const [plain, stones] = [createPlainInbox(DEDUPE_WINDOW_MS), createPlainStones()];
-  const at: Course = { bench, plain, stones, inbox: bench.inbox, held: [], kept: 0 };
+  const at: Course = { bench, plain, stones, inbox: bench.inbox, held: [], stored: 0 };
   for (const step of steps) await go(at, step);
   await finish(at);
 }
@@ -43,7 +43,7 @@ async function go(at: Course, step: Step): Promise<void> {
 async function take(at: Course, step: Step): Promise<void> {
   const { bench, plain, stones, held } = at;
   switch (step.do) {
-    case "keep":
+    case "store":
       return keep(at, step);
     case "expand":
       return expand(at, step);

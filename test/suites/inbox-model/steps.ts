@@ -1,7 +1,7 @@
 import fc, { type Arbitrary } from "fast-check";
 
 /** One entry of a delivery to keep. */
-export interface EntryToKeep {
+export interface EntryToStore {
   readonly lane: "a" | "b" | "c" | undefined;
   readonly merge: "x" | "y" | undefined;
   readonly jobs: "one" | "two" | "skipped" | "unhandled";
@@ -14,7 +14,7 @@ export type OutcomeToGive = "done" | "dead" | "over" | "release" | "unhandled" |
 
 /** What is done to an inbox and to its plain specification alike. */
 export type Step =
-  | { readonly do: "keep"; readonly deliveries: readonly DeliveryToKeep[] }
+  | { readonly do: "store"; readonly deliveries: readonly DeliveryToStore[] }
   | { readonly do: "expand"; readonly max: number; readonly part: boolean }
   | {
       readonly do: "claim";
@@ -33,11 +33,11 @@ export type Step =
   | { readonly do: "put" | "lift"; readonly subscription: number; readonly source: string | undefined };
 
 /** A delivery to keep. */
-export interface DeliveryToKeep {
+export interface DeliveryToStore {
   readonly account: number;
   /** By a process that works. */
   readonly expanded: boolean;
-  readonly entries: readonly EntryToKeep[];
+  readonly entries: readonly EntryToStore[];
 }
 
 /** Walks of at most so many steps. */
@@ -46,8 +46,8 @@ export function walksOf(length: number): Arbitrary<readonly Step[]> {
   const few = fc.array(fc.nat(7), { minLength: 1, maxLength: 3 });
   const states = fc.subarray(["dead", "unhandled"] as const, { minLength: 1 });
   const stone = { subscription: fc.constantFrom(5, 55), source: fc.constantFrom(undefined, "crm", "shop") };
-  const unique = fc.constantFrom<EntryToKeep["unique"]>(["k", "1"], ["k", "2"], ["l", "1"]);
-  const entry: Arbitrary<EntryToKeep> = fc.record({
+  const unique = fc.constantFrom<EntryToStore["unique"]>(["k", "1"], ["k", "2"], ["l", "1"]);
+  const entry: Arbitrary<EntryToStore> = fc.record({
     lane: fc.constantFrom("a" as const, "a" as const, "a" as const, "b" as const, "c" as const, undefined),
     merge: fc.constantFrom("x" as const, "x" as const, "x" as const, "x" as const, "y" as const, undefined),
     jobs: fc.constantFrom(
@@ -60,7 +60,7 @@ export function walksOf(length: number): Arbitrary<readonly Step[]> {
     ),
     unique: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: unique }),
   });
-  const delivery: Arbitrary<DeliveryToKeep> = fc.record({
+  const delivery: Arbitrary<DeliveryToStore> = fc.record({
     account,
     expanded: fc.integer({ min: 0, max: 15 }).map((n) => n > 0),
     entries: fc.array(entry, { minLength: 1, maxLength: 4 }),
@@ -79,7 +79,7 @@ export function walksOf(length: number): Arbitrary<readonly Step[]> {
   const limits = { max: fc.integer({ min: 0, max: 4 }), mergeMax: fc.integer({ min: 1, max: 4 }), slots: fc.nat(3) };
 
   const step: Arbitrary<Step> = fc.oneof(
-    weighted(16, { do: fc.constant("keep" as const), deliveries: fc.array(delivery, { minLength: 1, maxLength: 3 }) }),
+    weighted(16, { do: fc.constant("store" as const), deliveries: fc.array(delivery, { minLength: 1, maxLength: 3 }) }),
     weighted(12, { do: fc.constant("expand" as const), max: fc.integer({ min: 1, max: 4 }), part: fc.boolean() }),
     weighted(24, { do: fc.constant("claim" as const), ...limits, suspects: fc.constantFrom(false, false, true) }),
     weighted(24, {

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, one } from "./deliveries.ts";
-import { claimAll, claimOne, dead, done, drain, keepAll, recordsOf, release, retry, settleAll } from "./verbs.ts";
+import { claimAll, claimOne, dead, done, drain, storeAll, recordsOf, release, retry, settleAll } from "./verbs.ts";
 
 export const claiming: InboxPromises = {
   "claim: The heads of free lanes that are due, each with the run behind it that has the same merge key.": {
     "it gives the heads of free lanes, one each": async ({ inbox }) => {
       const free = ["d", "e"].map((id) => ({ id, lane: undefined }));
-      await keepAll(inbox, mail([one("a"), one("b"), { id: "c", lane: "other" }, ...free]));
+      await storeAll(inbox, mail([one("a"), one("b"), { id: "c", lane: "other" }, ...free]));
       assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"], ["c"], ["d"], ["e"]]);
       assert.deepEqual(await claimAll(inbox), []);
     },
 
     "it gives at most max, and the rest next time": async ({ inbox }) => {
-      await keepAll(inbox, mail(["a", "b", "c"]));
+      await storeAll(inbox, mail(["a", "b", "c"]));
       const [some, rest] = [await claimAll(inbox, { max: 2 }), await claimAll(inbox, { max: 2 })];
       assert.deepEqual([some.length, rest.length], [2, 1]);
       assert.deepEqual(
@@ -26,7 +26,7 @@ export const claiming: InboxPromises = {
     },
 
     "the run with the head's merge key comes along, at most mergeMax": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a", "x"), one("b", "x"), one("c", "x"), one("d", "y"), one("e", "x")]));
+      await storeAll(inbox, mail([one("a", "x"), one("b", "x"), one("c", "x"), one("d", "y"), one("e", "x")]));
       const first = await claimOne(inbox, 2);
       assert.deepEqual(recordsOf([first]), [["a", "b"]]);
       await settleAll(inbox, first, done, done);
@@ -40,29 +40,29 @@ export const claiming: InboxPromises = {
   "mergeKey: Undefined: never merged.": {
     "jobs without a merge key, or without a lane, never merge": async ({ inbox }) => {
       const free = ["c", "d"].map((id) => ({ id, lane: undefined, mergeKey: "x" }));
-      await keepAll(inbox, mail([one("a"), one("b"), ...free]));
+      await storeAll(inbox, mail([one("a"), one("b"), ...free]));
       assert.deepEqual(recordsOf(await claimAll(inbox, { mergeMax: 10 })), [["a"], ["c"], ["d"]]);
     },
   },
 
   "claim: Never two claims on a lane.": {
     "what comes while a claim runs waits for its end, also with the same merge key": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a", "x")]));
+      await storeAll(inbox, mail([one("a", "x")]));
       const claim = await claimOne(inbox, 10);
-      await keepAll(inbox, mail([one("b", "x"), one("c")]));
+      await storeAll(inbox, mail([one("b", "x"), one("c")]));
       assert.deepEqual(await claimAll(inbox, { mergeMax: 10 }), []);
       await settleAll(inbox, claim, done);
       assert.deepEqual(recordsOf(await claimAll(inbox, { mergeMax: 10 })), [["b"]]);
     },
 
     "claims that overlap share nothing": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a"), one("b"), "c", "d"]));
+      await storeAll(inbox, mail([one("a"), one("b"), "c", "d"]));
       const claims = await Promise.all([claimAll(inbox, { max: 2 }), claimAll(inbox, { max: 2 }), claimAll(inbox)]);
       assert.deepEqual(recordsOf(claims.flat()).flat().toSorted(), ["a", "c", "d"]);
     },
 
     "a wall clock that jumps neither frees nor loses a claim": async ({ inbox, clock }) => {
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       const claim = await claimOne(inbox);
       for (const jump of [86_400_000, -2 * 86_400_000]) {
         clock.jump(jump);
@@ -72,14 +72,14 @@ export const claiming: InboxPromises = {
     },
 
     "a lane that a consumer's jobs of several deliveries share is one lane": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a")]), mail([one("b")], { accountId: 7 }));
+      await storeAll(inbox, mail([one("a")]), mail([one("b")], { accountId: 7 }));
       assert.deepEqual(recordsOf([await claimOne(inbox)]), [["a"]]);
     },
   },
 
   "claim: The attempt counts from here.": {
     "a job that is claimed has begun its attempt before anybody says so": async ({ inbox }) => {
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       const { jobs } = await claimOne(inbox);
       assert.equal(jobs[0].attempt, 1);
       const found = await inbox.jobs.get(jobs[0].id);
@@ -88,7 +88,7 @@ export const claiming: InboxPromises = {
 
     "attempts are counted from 1, and the first one's time stays": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       const started = clock.now();
       for (const attempt of [1, 2, 3]) {
         const claim = await claimOne(inbox);
@@ -102,11 +102,11 @@ export const claiming: InboxPromises = {
   "Claim: The right to run some jobs, oldest first: one, or a run that merges.": {
     "a claimed job says all that its run needs": async ({ inbox, clock }) => {
       const delivery = mail([one("a", "x")], { source: "crm" });
-      const [kept] = await keepAll(inbox, delivery);
+      const [stored] = await storeAll(inbox, delivery);
       const { jobs } = await claimOne(inbox);
       const { id, event, delivery: given, ...job } = jobs[0];
       assert.deepEqual(job, {
-        deliveryId: kept?.id,
+        deliveryId: stored?.id,
         entry: 0,
         consumer: "default",
         lane: "one",
@@ -125,18 +125,18 @@ export const claiming: InboxPromises = {
     },
 
     "the jobs of a run stand in the order of their ids": async ({ inbox }) => {
-      await keepAll(inbox, mail(["a", "b", "c"].map((id) => one(id, "x"))));
+      await storeAll(inbox, mail(["a", "b", "c"].map((id) => one(id, "x"))));
       await settleAll(inbox, await claimOne(inbox, 2), release, release);
       assert.deepEqual(recordsOf([await claimOne(inbox, 10)]), [["a", "b", "c"]]);
     },
   },
 
-  "ahead: What is kept until then will be claimed at once, as far as this leaves room: an inbox may mark it as claimed in the commit that keeps it.":
+  "ahead: What is stored until then will be claimed at once, as far as this leaves room: an inbox may mark it as claimed in the commit that keeps it.":
     {
-      "what is kept then is claimed as ever, in its lane's order, and counts one attempt": async ({ inbox }) => {
+      "what is stored then is claimed as ever, in its lane's order, and counts one attempt": async ({ inbox }) => {
         const ahead = { max: 10, mergeMax: 10, ahead: () => 10 };
         await inbox.claim(ahead);
-        await keepAll(inbox, mail([one("a"), one("b"), "c"]));
+        await storeAll(inbox, mail([one("a"), one("b"), "c"]));
         const { claims } = await inbox.claim(ahead);
         assert.deepEqual(new Set(recordsOf(claims).flat()), new Set(["a", "c"]));
         assert.deepEqual(
@@ -151,7 +151,7 @@ export const claiming: InboxPromises = {
 
       "what nobody claims after all waits as ever": async ({ inbox }) => {
         await inbox.claim({ max: 10, mergeMax: 10, ahead: () => 10 });
-        await keepAll(inbox, mail(["a"]));
+        await storeAll(inbox, mail(["a"]));
         assert.deepEqual([inbox.stats().waiting, inbox.stats().running], [1, 0]);
         assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);
       },
@@ -160,7 +160,7 @@ export const claiming: InboxPromises = {
   "nextDueAt: Wall-clock time at which the next waiting job is due, if one waits for its time.": {
     "it is the soonest of the retries, and undefined while none waits": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail(["a", "b"]));
+      await storeAll(inbox, mail(["a", "b"]));
       const { claims, nextDueAt } = await inbox.claim({ max: 10, mergeMax: 1 });
       assert.equal(nextDueAt, undefined);
       for (const [index, claim] of claims.entries()) await settleAll(inbox, claim, retry(bench, 5_000 * (index + 1)));
@@ -172,7 +172,7 @@ export const claiming: InboxPromises = {
 
     "a job that fails for good is not waited for": async (bench) => {
       const { inbox } = bench;
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       await settleAll(inbox, await claimOne(inbox), dead(bench));
       assert.equal((await inbox.claim({ max: 10, mergeMax: 1 })).nextDueAt, undefined);
     },

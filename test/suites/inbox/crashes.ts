@@ -8,7 +8,7 @@ import {
   dead,
   die,
   done,
-  keepAll,
+  storeAll,
   recordsOf,
   release,
   retry,
@@ -18,7 +18,7 @@ import {
 export const dying: InboxPromises = {
   "deaths: How often the process died while it was claimed, since it last ended: each counted one attempt, too.": {
     "each claimed job counts one attempt and one death, and is due at once": async (bench) => {
-      await keepAll(bench.inbox, mail([one("a", "x"), one("b", "x"), "c"]));
+      await storeAll(bench.inbox, mail([one("a", "x"), one("b", "x"), "c"]));
       await claimAll(bench.inbox, { mergeMax: 10 });
       const successor = await bench.succeed();
       const claims = await claimAll(successor, { mergeMax: 10 });
@@ -27,7 +27,7 @@ export const dying: InboxPromises = {
     },
 
     "a job that only waited counts nothing": async (bench) => {
-      await keepAll(bench.inbox, mail([one("a"), one("b")]));
+      await storeAll(bench.inbox, mail([one("a"), one("b")]));
       await claimOne(bench.inbox);
       const successor = await bench.succeed();
       await settleAll(successor, await claimOne(successor), done);
@@ -35,7 +35,7 @@ export const dying: InboxPromises = {
     },
 
     "a release takes no death, and no attempt": async (bench) => {
-      await keepAll(bench.inbox, mail(["a"]));
+      await storeAll(bench.inbox, mail(["a"]));
       await settleAll(bench.inbox, await claimOne(bench.inbox), release);
       const successor = await bench.succeed();
       const claim = await claimOne(successor);
@@ -48,14 +48,14 @@ export const dying: InboxPromises = {
     },
 
     "a run that ended, well or badly, forgets them": async (bench) => {
-      await keepAll(bench.inbox, mail(["a"]));
+      await storeAll(bench.inbox, mail(["a"]));
       const successor = await die(bench, 1);
       await settleAll(successor, await claimOne(successor), retry(bench, 0));
       assert.deepEqual(countsOf([await claimOne(successor)]), [[3, 0]]);
     },
 
     "the first attempt's time stays": async (bench) => {
-      await keepAll(bench.inbox, mail(["a"]));
+      await storeAll(bench.inbox, mail(["a"]));
       const started = bench.clock.now();
       await claimOne(bench.inbox);
       await bench.clock.advance(1_000);
@@ -65,9 +65,9 @@ export const dying: InboxPromises = {
   },
 
   "ahead: If the process dies before it claims, that counts as a death, and no more than one.": {
-    "what was kept while a claim had room counts a death or none, and one attempt for it": async (bench) => {
+    "what was stored while a claim had room counts a death or none, and one attempt for it": async (bench) => {
       await bench.inbox.claim({ max: 10, mergeMax: 10, ahead: () => 10 });
-      await keepAll(bench.inbox, mail(["a"]));
+      await storeAll(bench.inbox, mail(["a"]));
       const once = await bench.succeed();
       const [[attempt = 0, deaths = 0] = []] = countsOf([await claimOne(once)]);
       assert.ok(deaths <= 1, `${deaths} deaths after one`);
@@ -77,7 +77,7 @@ export const dying: InboxPromises = {
 
   "deaths: From the third on a claim counts none, because it will not be run.": {
     "a job over which three died is claimed to be buried, with the attempts that it had": async (bench) => {
-      await keepAll(bench.inbox, mail(["a"]));
+      await storeAll(bench.inbox, mail(["a"]));
       const successor = await die(bench, 3);
       const [claim] = await claimAll(successor, { suspects: true });
       assert.ok(claim !== undefined);
@@ -87,7 +87,7 @@ export const dying: InboxPromises = {
     },
 
     "a release of it takes none back": async (bench) => {
-      await keepAll(bench.inbox, mail(["a"]));
+      await storeAll(bench.inbox, mail(["a"]));
       const successor = await die(bench, 3);
       for (let time = 0; time < 2; time += 1) {
         const [claim] = await claimAll(successor, { suspects: true });
@@ -100,7 +100,7 @@ export const dying: InboxPromises = {
 
   "settle: By token: `false` says that the claim was lost, and nothing changed.": {
     "the settle of a process that died says false, and changes nothing": async (bench) => {
-      await keepAll(bench.inbox, mail([one("a"), one("b")]));
+      await storeAll(bench.inbox, mail([one("a"), one("b")]));
       const claim = await claimOne(bench.inbox);
       const successor = await bench.succeed();
       assert.deepEqual(await successor.settle([{ claim, outcomes: [done] }]), [false]);

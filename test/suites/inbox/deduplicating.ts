@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, raw, told } from "./deliveries.ts";
-import { claimAll, findAll, keepAll } from "./verbs.ts";
+import { claimAll, findAll, storeAll } from "./verbs.ts";
 
 const open = { key: "tracking:1:7", content: "open" };
 const other = { ...open, content: "other" };
@@ -9,8 +9,8 @@ const other = { ...open, content: "other" };
 export const deduplicating: InboxPromises = {
   "duplicates: Seen before with the same content: no job was made.": {
     "the second one makes no job, and its delivery is expanded all the same": async ({ inbox }) => {
-      const [first] = await keepAll(inbox, told(open));
-      const [second] = await keepAll(inbox, told(open));
+      const [first] = await storeAll(inbox, told(open));
+      const [second] = await storeAll(inbox, told(open));
       assert.deepEqual([first?.duplicates, second?.duplicates, second?.expanded], [[], [0], true]);
       assert.equal((await findAll(inbox)).length, 1);
     },
@@ -18,36 +18,36 @@ export const deduplicating: InboxPromises = {
 
   "unique: An event with this key that was seen within the window makes no job, unless its content differs.": {
     "two in one delivery are seen too": async ({ inbox }) => {
-      const [kept] = await keepAll(inbox, told(open, { ...open, key: "tracking:1:8" }, open));
-      assert.deepEqual(kept?.duplicates, [2]);
+      const [stored] = await storeAll(inbox, told(open, { ...open, key: "tracking:1:8" }, open));
+      assert.deepEqual(stored?.duplicates, [2]);
       assert.equal((await claimAll(inbox)).length, 2);
     },
 
     "two calls that overlap make one job": async ({ inbox }) => {
-      const kept = await Promise.all([keepAll(inbox, told(open)), keepAll(inbox, told(open))]);
-      assert.equal(kept.flat().flatMap(({ duplicates }) => duplicates).length, 1);
+      const stored = await Promise.all([storeAll(inbox, told(open)), storeAll(inbox, told(open))]);
+      assert.equal(stored.flat().flatMap(({ duplicates }) => duplicates).length, 1);
       assert.equal((await findAll(inbox)).length, 1);
     },
 
     "the window begins with the first one, and ends": async ({ inbox, clock, host }) => {
-      await keepAll(inbox, told(open));
+      await storeAll(inbox, told(open));
       await clock.advance(host.dedupeWindowMs - 1);
-      assert.deepEqual((await keepAll(inbox, told(open)))[0]?.duplicates, [0]);
+      assert.deepEqual((await storeAll(inbox, told(open)))[0]?.duplicates, [0]);
       await clock.advance(1);
-      assert.deepEqual((await keepAll(inbox, told(open)))[0]?.duplicates, []);
+      assert.deepEqual((await storeAll(inbox, told(open)))[0]?.duplicates, []);
     },
 
     "an event without a key is never a duplicate: two equal changes may be two edits": async ({ inbox }) => {
-      const kept = await keepAll(inbox, mail(["a"]), mail(["a"]));
+      const stored = await storeAll(inbox, mail(["a"]), mail(["a"]));
       assert.deepEqual(
-        kept.map(({ duplicates }) => duplicates),
+        stored.map(({ duplicates }) => duplicates),
         [[], []],
       );
       assert.equal((await findAll(inbox)).length, 2);
     },
 
     "what was not expanded yet is not seen: the key is taken with its job": async ({ inbox }) => {
-      const [first] = await keepAll(inbox, raw(told(open)), told(open));
+      const [first] = await storeAll(inbox, raw(told(open)), told(open));
       await inbox.expand([{ id: first?.id ?? "", events: told(open).events, cursor: undefined }]);
       const [second] = await inbox.unexpanded(1);
       const seen = await inbox.expand([{ id: second?.id ?? "", events: told(open).events, cursor: undefined }]);
@@ -57,18 +57,18 @@ export const deduplicating: InboxPromises = {
 
   "Expanded: What became of the events, by their index in the array that was given.": {
     "a duplicate does not hold up the rest of its delivery": async ({ inbox }) => {
-      await keepAll(inbox, told(open));
-      const [kept] = await keepAll(inbox, told({ key: "tracking:1:9", content: "open" }, open));
-      assert.deepEqual(kept?.duplicates, [1]);
+      await storeAll(inbox, told(open));
+      const [stored] = await storeAll(inbox, told({ key: "tracking:1:9", content: "open" }, open));
+      assert.deepEqual(stored?.duplicates, [1]);
       assert.equal((await findAll(inbox)).length, 2);
     },
 
-    "those kept before are told when they are expanded, by the index in their part": async ({ inbox }) => {
+    "those stored before are told when they are expanded, by the index in their part": async ({ inbox }) => {
       const long = told({ key: "tracking:1:1", content: "open" }, { key: "tracking:1:2", content: "open" }, open);
       const deliveries = [told(open), told(open), told(other), long];
-      const kept = await keepAll(inbox, ...deliveries.map(raw));
-      const id = kept[3]?.id ?? "";
-      const whole = kept
+      const stored = await storeAll(inbox, ...deliveries.map(raw));
+      const id = stored[3]?.id ?? "";
+      const whole = stored
         .slice(0, 3)
         .map((each, index) => ({ id: each.id, events: deliveries[index]?.events ?? [], cursor: undefined }));
       const seen = await inbox.expand([...whole, { id, events: long.events.slice(0, 1), cursor: 1 }]);
@@ -85,38 +85,38 @@ export const deduplicating: InboxPromises = {
 
   "conflicts: Seen before with other content: jobs were made.": {
     "the same key with other content makes a job, and is told": async ({ inbox }) => {
-      await keepAll(inbox, told(open));
-      const [kept] = await keepAll(inbox, told(other));
-      assert.deepEqual([kept?.duplicates, kept?.conflicts], [[], [0]]);
+      await storeAll(inbox, told(open));
+      const [stored] = await storeAll(inbox, told(other));
+      assert.deepEqual([stored?.duplicates, stored?.conflicts], [[], [0]]);
       assert.equal((await findAll(inbox)).length, 2);
     },
 
     "afterwards each of the contents is known": async ({ inbox }) => {
-      await keepAll(inbox, told(open), told(other));
-      const kept = await keepAll(inbox, told(open), told(other));
+      await storeAll(inbox, told(open), told(other));
+      const stored = await storeAll(inbox, told(open), told(other));
       assert.deepEqual(
-        kept.map(({ duplicates }) => duplicates),
+        stored.map(({ duplicates }) => duplicates),
         [[0], [0]],
       );
     },
 
     "each content has a window of its own": async ({ inbox, clock, host }) => {
-      await keepAll(inbox, told(open));
+      await storeAll(inbox, told(open));
       await clock.advance(host.dedupeWindowMs / 2);
-      await keepAll(inbox, told(other));
+      await storeAll(inbox, told(other));
       await clock.advance(host.dedupeWindowMs / 2);
-      const [again, first] = await keepAll(inbox, told(other), told(open));
+      const [again, first] = await storeAll(inbox, told(other), told(open));
       assert.deepEqual([again?.duplicates, again?.conflicts], [[0], []]);
       assert.deepEqual([first?.duplicates, first?.conflicts], [[], [0]]);
     },
 
     "a wall clock that was set back meanwhile shortens no window": async ({ inbox, clock, host }) => {
-      await keepAll(inbox, told(open));
+      await storeAll(inbox, told(open));
       clock.jump(-host.dedupeWindowMs / 2);
-      await keepAll(inbox, told(other));
+      await storeAll(inbox, told(other));
       clock.jump(host.dedupeWindowMs);
-      const [kept] = await keepAll(inbox, told({ ...open, content: "a third one" }));
-      assert.deepEqual([kept?.duplicates, kept?.conflicts], [[], [0]]);
+      const [stored] = await storeAll(inbox, told({ ...open, content: "a third one" }));
+      assert.deepEqual([stored?.duplicates, stored?.conflicts], [[], [0]]);
     },
   },
 };

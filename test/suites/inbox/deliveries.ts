@@ -80,7 +80,7 @@ export function notice(
   return { delivery: { ...delivery, sentAt }, events };
 }
 
-/** The same delivery, kept by a process that does not work. */
+/** The same delivery, stored by a process that does not work. */
 export function raw({ delivery }: NewDelivery): NewDelivery {
   return { delivery, events: undefined };
 }
@@ -98,5 +98,5 @@ function newDelivery(
 }
 
 const SENT_AT = Date.parse("2026-01-02T03:04:00Z");
-/** An inbox verifies nothing: it is kept as it is. */
+/** An inbox verifies nothing: it is stored as it is. */
 const SIGNATURE = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, one, raw } from "./deliveries.ts";
-import { claimAll, drain, keepAll } from "./verbs.ts";
+import { claimAll, drain, storeAll } from "./verbs.ts";
 
 const NOTHING = { duplicates: [], conflicts: [] };
 
@@ -9,27 +9,27 @@ export const expanding: InboxPromises = {
   "unexpanded: The oldest deliveries that are not wholly expanded, in order; none while there is no room for their jobs.":
     {
       "it gives the oldest first, at most as many as are asked for": async ({ inbox }) => {
-        const kept = await keepAll(inbox, ...["a", "b", "c"].map((id) => raw(mail([id]))));
+        const stored = await storeAll(inbox, ...["a", "b", "c"].map((id) => raw(mail([id]))));
         assert.deepEqual(
           (await inbox.unexpanded(2)).map(({ id }) => id),
-          kept.slice(0, 2).map(({ id }) => id),
+          stored.slice(0, 2).map(({ id }) => id),
         );
       },
 
       "asking takes nothing away": async ({ inbox }) => {
-        await keepAll(inbox, raw(mail(["a"])));
+        await storeAll(inbox, raw(mail(["a"])));
         assert.deepEqual(await inbox.unexpanded(1), await inbox.unexpanded(1));
         assert.equal(inbox.stats().unexpanded, 1);
       },
     },
 
-  "expand: The same as `keep` for those kept before: jobs, unique keys and the cursor are one atomic record.": {
+  "expand: The same as `keep` for those stored before: jobs, unique keys and the cursor are one atomic record.": {
     "it makes the jobs of several, in order": async ({ inbox }) => {
       const [first, second] = [mail([one("a"), one("b")]), mail([one("c")])];
-      const kept = await keepAll(inbox, raw(first), raw(second));
+      const stored = await storeAll(inbox, raw(first), raw(second));
       const seen = await inbox.expand([
-        { id: kept[0]?.id ?? "", events: first.events, cursor: undefined },
-        { id: kept[1]?.id ?? "", events: second.events, cursor: undefined },
+        { id: stored[0]?.id ?? "", events: first.events, cursor: undefined },
+        { id: stored[1]?.id ?? "", events: second.events, cursor: undefined },
       ]);
       assert.deepEqual(seen, [NOTHING, NOTHING]);
       assert.deepEqual([await inbox.unexpanded(10), inbox.stats().unexpanded], [[], 0]);
@@ -38,8 +38,8 @@ export const expanding: InboxPromises = {
 
     "what is expanded already, or not there, makes nothing": async ({ inbox }) => {
       const delivery = mail(["a"]);
-      const [kept] = await keepAll(inbox, raw(delivery));
-      const expansion = { id: kept?.id ?? "", events: delivery.events, cursor: undefined };
+      const [stored] = await storeAll(inbox, raw(delivery));
+      const expansion = { id: stored?.id ?? "", events: delivery.events, cursor: undefined };
       await inbox.expand([expansion]);
       assert.deepEqual(await inbox.expand([expansion]), [NOTHING]);
       await inbox.expand([{ ...expansion, id: "999999" }]);
@@ -48,13 +48,13 @@ export const expanding: InboxPromises = {
 
     "each of its jobs says which delivery and entry it is of": async ({ inbox }) => {
       const delivery = mail(["a", "b"]);
-      const [kept] = await keepAll(inbox, raw(delivery));
-      await inbox.expand([{ id: kept?.id ?? "", events: delivery.events, cursor: undefined }]);
+      const [stored] = await storeAll(inbox, raw(delivery));
+      await inbox.expand([{ id: stored?.id ?? "", events: delivery.events, cursor: undefined }]);
       assert.deepEqual(
         (await claimAll(inbox)).map(({ jobs: [{ deliveryId, entry }] }) => [deliveryId, entry]),
         [
-          [kept?.id, 0],
-          [kept?.id, 1],
+          [stored?.id, 0],
+          [stored?.id, 1],
         ],
       );
     },
@@ -63,10 +63,10 @@ export const expanding: InboxPromises = {
   "cursor: Where to go on next time; undefined when the delivery is wholly expanded.": {
     "a long delivery is expanded in parts; until the last one nothing newer is": async ({ inbox }) => {
       const long = mail([one("a"), one("b"), one("c")]);
-      const [kept] = await keepAll(inbox, raw(long));
-      const id = kept?.id ?? "";
+      const [stored] = await storeAll(inbox, raw(long));
+      const id = stored?.id ?? "";
       await inbox.expand([{ id, events: long.events.slice(0, 2), cursor: 2 }]);
-      const [next] = await keepAll(inbox, mail([one("d")]));
+      const [next] = await storeAll(inbox, mail([one("d")]));
       assert.equal(next?.expanded, false);
       const waiting = await inbox.unexpanded(10);
       assert.deepEqual(

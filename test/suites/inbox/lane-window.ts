@@ -7,7 +7,7 @@ import {
   done,
   findAll,
   firstAttempts,
-  keepAll,
+  storeAll,
   over,
   release,
   retry,
@@ -20,7 +20,7 @@ export const inheriting: InboxPromises = {
     {
       "what waits is claimed with that time, and counts its own attempts": async (bench) => {
         const { inbox, clock } = bench;
-        await keepAll(inbox, mail([one("a"), one("b")]));
+        await storeAll(inbox, mail([one("a"), one("b")]));
         const first = clock.now();
         await settleAll(inbox, await claimOne(inbox), retry(bench, 5_000));
         await clock.advance(5_000);
@@ -32,10 +32,10 @@ export const inheriting: InboxPromises = {
 
       "what was claimed with it, too": async (bench) => {
         const { inbox, clock } = bench;
-        await keepAll(inbox, mail([one("a", "x")]));
+        await storeAll(inbox, mail([one("a", "x")]));
         const first = clock.now();
         await settleAll(inbox, await claimOne(inbox), retry(bench, 5_000));
-        await keepAll(inbox, mail([one("b", "x")]));
+        await storeAll(inbox, mail([one("b", "x")]));
         await clock.advance(5_000);
         await settleAll(inbox, await claimOne(inbox, 2), over(bench), retry(bench, 1_000));
         await clock.advance(1_000);
@@ -45,7 +45,7 @@ export const inheriting: InboxPromises = {
 
       "one that was tried earlier still keeps its own": async (bench) => {
         const { inbox, clock } = bench;
-        await keepAll(inbox, mail([one("a", "x"), one("b", "x")]));
+        await storeAll(inbox, mail([one("a", "x"), one("b", "x")]));
         const first = clock.now();
         await settleAll(inbox, await claimOne(inbox, 2), release, retry(bench, 0));
         await clock.advance(1_000);
@@ -56,7 +56,7 @@ export const inheriting: InboxPromises = {
 
       "another lane's, or one of none, does not": async (bench) => {
         const { inbox, clock } = bench;
-        await keepAll(inbox, mail([one("a"), { id: "b", lane: "another" }, { id: "c", lane: undefined }]));
+        await storeAll(inbox, mail([one("a"), { id: "b", lane: "another" }, { id: "c", lane: undefined }]));
         const { claims } = await inbox.claim({ max: 1, mergeMax: 1 });
         for (const claim of claims) await settleAll(inbox, claim, over(bench));
         await clock.advance(1_000);
@@ -66,7 +66,7 @@ export const inheriting: InboxPromises = {
 
       "one that is dead of something else leaves nothing": async (bench) => {
         const { inbox, clock } = bench;
-        await keepAll(inbox, mail([one("a"), one("b")]));
+        await storeAll(inbox, mail([one("a"), one("b")]));
         await settleAll(inbox, await claimOne(inbox), dead(bench));
         await clock.advance(1_000);
         assert.deepEqual(await firstAttempts(inbox, done), [["b", clock.now()]]);
@@ -74,7 +74,7 @@ export const inheriting: InboxPromises = {
 
       "nor does anything but an end of its time change it": async (bench) => {
         const { inbox, clock } = bench;
-        await keepAll(inbox, mail(["a", "b", "c", "d", "e", "f"].map((id) => one(id))));
+        await storeAll(inbox, mail(["a", "b", "c", "d", "e", "f"].map((id) => one(id))));
         const first = clock.now();
         await settleAll(inbox, await claimOne(inbox), over(bench));
         await clock.advance(1_000);
@@ -93,10 +93,10 @@ export const inheriting: InboxPromises = {
   "ofWindow: What comes later does not.": {
     "it has a time of its own, also where one that inherits ends while it waits": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       const first = clock.now();
       await settleAll(inbox, await claimOne(inbox), over(bench));
-      await keepAll(inbox, mail([one("c")]));
+      await storeAll(inbox, mail([one("c")]));
       await clock.advance(1_000);
       assert.deepEqual(await firstAttempts(inbox, over(bench)), [
         ["b", first],
@@ -106,7 +106,7 @@ export const inheriting: InboxPromises = {
 
     "a replay of what was dead comes later": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       const first = clock.now();
       await settleAll(inbox, await claimOne(inbox), over(bench));
       await inbox.jobs.replay({ states: ["dead"] });
@@ -121,7 +121,7 @@ export const inheriting: InboxPromises = {
   "ofWindow: It ends when a job of the lane is done.": {
     "what waits behind that one has a time of its own": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail([one("a"), one("b"), one("c")]));
+      await storeAll(inbox, mail([one("a"), one("b"), one("c")]));
       await settleAll(inbox, await claimOne(inbox), over(bench));
       await settleAll(inbox, await claimOne(inbox), done);
       await clock.advance(1_000);

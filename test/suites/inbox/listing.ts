@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { toStored } from "../../../src/inbox/port/delivery.ts";
 import type { InboxBench, InboxPromises } from "./fixture.ts";
 import { mail, nobodys, one } from "./deliveries.ts";
-import { assertGrowing, claimAll, dead, findAll, keepAll, killAll, recordsIn, retry, settleAll } from "./verbs.ts";
+import { assertGrowing, claimAll, dead, findAll, storeAll, killAll, recordsIn, retry, settleAll } from "./verbs.ts";
 
 const at = Date.parse("2026-05-06T00:00:00Z");
 
@@ -10,13 +10,13 @@ const at = Date.parse("2026-05-06T00:00:00Z");
 async function various(bench: InboxBench): Promise<void> {
   const { inbox } = bench;
   const first = { accountId: 1, subscription: 10, receivedAt: at };
-  await keepAll(inbox, mail(["dead", "running", "retried"], first));
+  await storeAll(inbox, mail(["dead", "running", "retried"], first));
   const [one_, , three] = await claimAll(inbox);
   assert.ok(one_ !== undefined && three !== undefined);
   await settleAll(inbox, one_, dead(bench));
   await settleAll(inbox, three, retry(bench, 5_000));
   const deleted = { id: "fresh", changeType: "deleted", consumer: "search" };
-  await keepAll(
+  await storeAll(
     inbox,
     mail([deleted], { accountId: 2, subscription: 20, receivedAt: at + 1 }),
     mail([{ id: "late" }, nobodys("nobody's")], { accountId: 2, subscription: 21, receivedAt: at + 2 }),
@@ -91,13 +91,13 @@ export const looking: InboxPromises = {
   "StoredJob: A job as an inbox knows it.": {
     "it says how the job stands": async (bench) => {
       const { inbox, clock } = bench;
-      const [kept] = await keepAll(inbox, mail([one("a")], { receivedAt: at }));
+      const [stored] = await storeAll(inbox, mail([one("a")], { receivedAt: at }));
       const [fresh] = await findAll(inbox);
       assert.ok(fresh !== undefined);
       const { id, event, ...rest } = fresh;
       assert.ok(event === undefined || event.type === "email.updated");
       assert.deepEqual(rest, {
-        deliveryId: kept?.id,
+        deliveryId: stored?.id,
         entry: 0,
         state: "waiting",
         consumer: "default",
@@ -121,14 +121,14 @@ export const looking: InboxPromises = {
     },
   },
 
-  "get: One job with the kept bytes of its delivery.": {
-    "it gives the job as find does, and its delivery as it was kept": async ({ inbox }) => {
+  "get: One job with the stored bytes of its delivery.": {
+    "it gives the job as find does, and its delivery as it was stored": async ({ inbox }) => {
       const given = mail(["a", "b"], { source: "crm", receivedAt: at });
-      const [kept] = await keepAll(inbox, given);
+      const [stored] = await storeAll(inbox, given);
       const [, second] = await findAll(inbox);
       const got = await inbox.jobs.get(second?.id ?? "");
       assert.deepEqual(got?.job, second);
-      assert.deepEqual(got?.delivery, toStored(kept?.id ?? "", given.delivery));
+      assert.deepEqual(got?.delivery, toStored(stored?.id ?? "", given.delivery));
     },
 
     "a job that is not there is undefined": async ({ inbox }) => {

@@ -1,29 +1,29 @@
 import assert from "node:assert/strict";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, raw, told } from "./deliveries.ts";
-import { claimAll, claimOne, done, keepAll, recordsOf, settleAll } from "./verbs.ts";
+import { claimAll, claimOne, done, storeAll, recordsOf, settleAll } from "./verbs.ts";
 
 const worker = { begin() {}, end() {}, wake() {}, lost() {} };
 
 export const opening: InboxPromises = {
-  "open: Called once before any other verb, and again after a failure; resolves when deliveries can be kept.": {
-    "a delivery can be kept as soon as it resolves": async ({ inbox }) => {
+  "open: Called once before any other verb, and again after a failure; resolves when deliveries can be stored.": {
+    "a delivery can be stored as soon as it resolves": async ({ inbox }) => {
       assert.deepEqual(inbox.ready(), { ready: true });
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
     },
 
-    "a second open by the same host changes nothing that is kept": async ({ inbox, host }) => {
-      await keepAll(inbox, mail(["a"]));
+    "a second open by the same host changes nothing that is stored": async ({ inbox, host }) => {
+      await storeAll(inbox, mail(["a"]));
       await inbox.open(host);
       await inbox.work(worker);
       assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);
     },
   },
 
-  "close: Everything kept stays.": {
+  "close: Everything stored stays.": {
     "jobs and unexpanded deliveries stay over a close and an open": async ({ inbox, host }) => {
-      await keepAll(inbox, mail(["a"]));
-      await keepAll(inbox, raw(mail(["b"])));
+      await storeAll(inbox, mail(["a"]));
+      await storeAll(inbox, raw(mail(["b"])));
       await inbox.close();
       await inbox.open(host);
       await inbox.work(worker);
@@ -32,7 +32,7 @@ export const opening: InboxPromises = {
     },
 
     "what is done does not come back": async ({ inbox, host }) => {
-      await keepAll(inbox, mail(["a", "b"]));
+      await storeAll(inbox, mail(["a", "b"]));
       const [first] = await claimAll(inbox, { max: 1 });
       assert.ok(first !== undefined);
       await settleAll(inbox, first, done);
@@ -44,12 +44,12 @@ export const opening: InboxPromises = {
 
     "tombstones stay, and the unique keys of the window": async ({ inbox, host }) => {
       const open = told({ key: "tracking:1:7", content: "open" });
-      await keepAll(inbox, open);
+      await storeAll(inbox, open);
       await inbox.tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
       await inbox.close();
       await inbox.open(host);
       await inbox.work(worker);
-      assert.deepEqual((await keepAll(inbox, open))[0]?.duplicates, [0]);
+      assert.deepEqual((await storeAll(inbox, open))[0]?.duplicates, [0]);
       assert.equal(inbox.tombstones.find(5, "crm")?.reason, "gone");
     },
   },
@@ -75,8 +75,8 @@ export const opening: InboxPromises = {
       assert.equal(typeof shared, "boolean");
     },
 
-    "what is kept in memory alone is durable to none, and durable is what is not": async ({ inbox }) => {
-      assert.equal(inbox.keeps === "memory", inbox.capabilities.durability === "none");
+    "what is stored in memory alone is durable to none, and durable is what is not": async ({ inbox }) => {
+      assert.equal(inbox.storage === "memory", inbox.capabilities.durability === "none");
     },
   },
 };

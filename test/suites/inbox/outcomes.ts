@@ -7,7 +7,7 @@ import {
   dead,
   done,
   findAll,
-  keepAll,
+  storeAll,
   recordsOf,
   release,
   retry,
@@ -18,7 +18,7 @@ import {
 export const outcomes: InboxPromises = {
   "done: What becomes of one job.": {
     "a job that is done waits, runs and fails no more": async ({ inbox }) => {
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       await settleAll(inbox, await claimOne(inbox), done);
       assert.deepEqual(await findAll(inbox, { states: ["waiting", "running", "dead", "unhandled"] }), []);
     },
@@ -27,7 +27,7 @@ export const outcomes: InboxPromises = {
   "dead: What becomes of one job.": {
     "a dead job stays, with its error and when it was settled": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       await settleAll(inbox, await claimOne(inbox), dead(bench, "broken"));
       const [job] = await findAll(inbox, { states: ["dead"] });
       assert.deepEqual(
@@ -40,7 +40,7 @@ export const outcomes: InboxPromises = {
   "retry: Due at `at`, which is `delayMs` from now.": {
     "it keeps the lane closed until it is due, and counts": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       const started = clock.now();
       await settleAll(inbox, await claimOne(inbox), retry(bench, 5_000));
       const [job] = await findAll(inbox, { states: ["waiting"] });
@@ -56,15 +56,15 @@ export const outcomes: InboxPromises = {
 
     "it holds up its own lane and no other": async (bench) => {
       const { inbox } = bench;
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       await settleAll(inbox, await claimOne(inbox), retry(bench, 5_000));
-      await keepAll(inbox, mail(["c"]));
+      await storeAll(inbox, mail(["c"]));
       assert.deepEqual(recordsOf(await claimAll(inbox)), [["c"]]);
     },
 
     "a wall clock that jumped back does not freeze it": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       await settleAll(inbox, await claimOne(inbox), retry(bench, 5_000));
       clock.jump(-86_400_000);
       assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);
@@ -72,7 +72,7 @@ export const outcomes: InboxPromises = {
 
     "one that jumped back by less leaves its delay": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       await settleAll(inbox, await claimOne(inbox), retry(bench, 5_000));
       await clock.advance(4_000);
       clock.jump(-3_000);
@@ -85,7 +85,7 @@ export const outcomes: InboxPromises = {
   "retry: Not `counted`: this attempt is taken back.": {
     "the next attempt has the same number, and the first one's time stays": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       const started = clock.now();
       await settleAll(inbox, await claimOne(inbox), retry(bench, 5_000, false));
       await clock.advance(5_000);
@@ -96,7 +96,7 @@ export const outcomes: InboxPromises = {
 
   "release: As if it had not been claimed.": {
     "it is due at once, and no attempt is burned": async ({ inbox, clock }) => {
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       await settleAll(inbox, await claimOne(inbox), release);
       await clock.advance(60_000);
       const again = await claimOne(inbox);
@@ -106,7 +106,7 @@ export const outcomes: InboxPromises = {
 
     "attempts before it still count, and their first one's time stays": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       const started = clock.now();
       await settleAll(inbox, await claimOne(inbox), retry(bench, 1_000));
       await clock.advance(1_000);
@@ -120,7 +120,7 @@ export const outcomes: InboxPromises = {
 
   "unhandled: Its handler is gone: it waits for one, holding no lane.": {
     "the lane's next is claimable, and the attempt is taken back": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       await settleAll(inbox, await claimOne(inbox), unhandled);
       assert.deepEqual(recordsOf([await claimOne(inbox)]), [["b"]]);
       const [job] = await findAll(inbox, { states: ["unhandled"] });

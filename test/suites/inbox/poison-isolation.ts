@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, one } from "./deliveries.ts";
-import { claimAll, claimOne, countsOf, dead, die, done, keepAll, recordsOf, retry, settleAll } from "./verbs.ts";
+import { claimAll, claimOne, countsOf, dead, die, done, storeAll, recordsOf, retry, settleAll } from "./verbs.ts";
 
 /** Jobs over which the process died twice, and what keeps others from becoming such. */
 export const suspecting: InboxPromises = {
   "deaths: From the second on only a death with no other of its like is counted.": {
     "two over which it dies together count an attempt each, and no death": async (bench) => {
-      await keepAll(bench.inbox, mail(["a", "b"]));
+      await storeAll(bench.inbox, mail(["a", "b"]));
       const twice = await die(bench, 2);
       await claimAll(twice, { suspects: true });
       const successor = await bench.succeed();
@@ -17,9 +17,9 @@ export const suspecting: InboxPromises = {
     },
 
     "one that was alone counts it, whatever else ran": async (bench) => {
-      await keepAll(bench.inbox, mail(["a"]));
+      await storeAll(bench.inbox, mail(["a"]));
       const twice = await die(bench, 2);
-      await keepAll(twice, mail(["b"]));
+      await storeAll(twice, mail(["b"]));
       const both = [...(await claimAll(twice, { suspects: true })), ...(await claimAll(twice))];
       assert.equal(both.length, 2);
       const successor = await bench.succeed();
@@ -33,7 +33,7 @@ export const suspecting: InboxPromises = {
 
   "suspects: Only jobs over which the process died twice, as many as may run together; else none of them.": {
     "as many come as are asked for": async (bench) => {
-      await keepAll(bench.inbox, mail(["a", "b", "c"]));
+      await storeAll(bench.inbox, mail(["a", "b", "c"]));
       const { claims, suspects } = await (await die(bench, 2)).claim({ max: 2, mergeMax: 10, suspects: true });
       assert.deepEqual([claims.length, suspects], [2, true]);
     },
@@ -42,7 +42,7 @@ export const suspecting: InboxPromises = {
   "suspects: When a process dies over several of them, none counts a death, and half as many may run together with each.":
     {
       "a group is halved, and its halves outlive the process": async (bench) => {
-        await keepAll(bench.inbox, mail(["a", "b", "c", "d", "e"]));
+        await storeAll(bench.inbox, mail(["a", "b", "c", "d", "e"]));
         let inbox = await die(bench, 2);
         for (const size of [5, 3]) {
           assert.equal((await claimAll(inbox, { suspects: true })).length, size);
@@ -51,11 +51,11 @@ export const suspecting: InboxPromises = {
       },
 
       "one that may not be with so many waits for the next group": async (bench) => {
-        await keepAll(bench.inbox, mail(["a", "b"]));
+        await storeAll(bench.inbox, mail(["a", "b"]));
         const twice = await die(bench, 2);
         await claimAll(twice, { suspects: true });
         const halved = await bench.succeed();
-        await keepAll(halved, mail(["c", "d"]));
+        await storeAll(halved, mail(["c", "d"]));
         await claimAll(halved);
         await claimAll(await bench.succeed());
         const successor = await bench.succeed();
@@ -69,7 +69,7 @@ export const suspecting: InboxPromises = {
       },
 
       "a run that ended clears it: it may be with any number again": async (bench) => {
-        await keepAll(bench.inbox, mail(["a", "b"]));
+        await storeAll(bench.inbox, mail(["a", "b"]));
         await claimAll(await die(bench, 2), { suspects: true });
         const halved = await bench.succeed();
         for (let left = 2; left > 0; left -= 1) {
@@ -85,37 +85,37 @@ export const suspecting: InboxPromises = {
   "slots: How many of the runs begin at once, the first ones; undefined: all. A job over which the process died once comes among those, or waits with all that came up after it: so few become suspects if the process dies again.":
     {
       "it comes only where it can begin at once": async (bench) => {
-        await keepAll(bench.inbox, mail(["a", "b"]));
+        await storeAll(bench.inbox, mail(["a", "b"]));
         const successor = await die(bench, 1);
         const few = { max: 10, mergeMax: 10 };
         assert.deepEqual((await successor.claim({ ...few, slots: 0 })).claims, []);
         for (let left = 2; left > 0; left -= 1)
           assert.deepEqual(countsOf((await successor.claim({ ...few, slots: 1 })).claims), [[2, 1]]);
-        await keepAll(successor, mail(["c"]));
+        await storeAll(successor, mail(["c"]));
         assert.deepEqual(recordsOf((await successor.claim({ ...few, slots: 0 })).claims), [["c"]]);
       },
     },
 
   "claim: A job over which the process died twice comes only when asked for, without a run.": {
     "it does not come by itself, and claim says that there is one": async (bench) => {
-      await keepAll(bench.inbox, mail(["a"]));
+      await storeAll(bench.inbox, mail(["a"]));
       const successor = await die(bench, 2);
-      await keepAll(successor, mail(["b"]));
+      await storeAll(successor, mail(["b"]));
       const { claims, suspects } = await successor.claim({ max: 10, mergeMax: 10 });
       assert.deepEqual([recordsOf(claims), suspects], [[["b"]], true]);
     },
 
     "asked for, it comes without the run behind it, and nothing else does": async (bench) => {
-      await keepAll(bench.inbox, mail([one("a", "x"), one("b", "x")]));
+      await storeAll(bench.inbox, mail([one("a", "x"), one("b", "x")]));
       const successor = await die(bench, 2);
-      await keepAll(successor, mail([one("c", "x"), "d"]));
+      await storeAll(successor, mail([one("c", "x"), "d"]));
       const { claims, suspects } = await successor.claim({ max: 10, mergeMax: 10, suspects: true });
       assert.deepEqual([recordsOf(claims), suspects], [[["a"]], false]);
       assert.deepEqual(countsOf(claims), [[3, 2]]);
     },
 
     "it ends the run in front of it": async (bench) => {
-      await keepAll(bench.inbox, mail([one("a", "x"), one("b", "x")]));
+      await storeAll(bench.inbox, mail([one("a", "x"), one("b", "x")]));
       const successor = await die(bench, 2);
       const [claim] = await claimAll(successor, { suspects: true });
       assert.ok(claim !== undefined);
@@ -124,9 +124,9 @@ export const suspecting: InboxPromises = {
     },
 
     "its lane waits behind it": async (bench) => {
-      await keepAll(bench.inbox, mail([one("a")]));
+      await storeAll(bench.inbox, mail([one("a")]));
       const successor = await die(bench, 2);
-      await keepAll(successor, mail([one("b")]));
+      await storeAll(successor, mail([one("b")]));
       assert.deepEqual(await claimAll(successor), []);
       const [claim] = await claimAll(successor, { suspects: true });
       assert.ok(claim !== undefined);

@@ -8,7 +8,7 @@ import {
   done,
   drain,
   findAll,
-  keepAll,
+  storeAll,
   killAll,
   recordsOf,
   retry,
@@ -20,9 +20,9 @@ export const removing: InboxPromises = {
     "whatever the selection says": async (bench) => {
       const { inbox } = bench;
       await killAll(bench, "dead");
-      await keepAll(inbox, mail(["running"]));
+      await storeAll(inbox, mail(["running"]));
       const claim = await claimOne(inbox);
-      await keepAll(inbox, mail(["waiting", nobodys("nobody's")]));
+      await storeAll(inbox, mail(["waiting", nobodys("nobody's")]));
       const states = ["waiting", "dead", "unhandled", "running"] as const;
       assert.equal(await inbox.jobs.drop({ states }), 3);
       const jobs = await findAll(inbox);
@@ -36,7 +36,7 @@ export const removing: InboxPromises = {
 
     "a head that waits for its retry frees its lane, and the worker is woken": async (bench) => {
       const { inbox } = bench;
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       const claim = await claimOne(inbox);
       await settleAll(inbox, claim, retry(bench, 60_000));
       bench.heard.woken = 0;
@@ -46,7 +46,7 @@ export const removing: InboxPromises = {
     },
 
     "what is dropped behind a running head does not come": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a"), one("b"), one("c")]));
+      await storeAll(inbox, mail([one("a"), one("b"), one("c")]));
       const claim = await claimOne(inbox);
       const [, b] = await findAll(inbox);
       assert.equal(await inbox.jobs.drop({ ids: [b?.id ?? ""] }), 1);
@@ -55,7 +55,7 @@ export const removing: InboxPromises = {
     },
 
     "each job is counted once, and what is not there not at all": async ({ inbox }) => {
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       const [job] = await findAll(inbox);
       assert.equal(await inbox.jobs.drop({ ids: [job?.id ?? "", job?.id ?? "", "999999"] }), 1);
       assert.equal(inbox.stats().waiting, 0);
@@ -66,13 +66,13 @@ export const removing: InboxPromises = {
     "it takes all of the account, and none of another's": async (bench) => {
       const { inbox } = bench;
       await killAll(bench, "dead of the other");
-      await keepAll(inbox, mail(["dead"], { accountId: 7 }));
+      await storeAll(inbox, mail(["dead"], { accountId: 7 }));
       await settleAll(inbox, await claimOne(inbox), dead(bench));
-      await keepAll(inbox, mail(["running"], { accountId: 7 }));
+      await storeAll(inbox, mail(["running"], { accountId: 7 }));
       await claimOne(inbox);
-      await keepAll(inbox, mail(["waiting", nobodys("nobody's")], { accountId: 7 }));
-      await keepAll(inbox, mail(["other"]));
-      await keepAll(inbox, raw(mail(["unexpanded"], { accountId: 7 })), raw(mail(["other, unexpanded"])));
+      await storeAll(inbox, mail(["waiting", nobodys("nobody's")], { accountId: 7 }));
+      await storeAll(inbox, mail(["other"]));
+      await storeAll(inbox, raw(mail(["unexpanded"], { accountId: 7 })), raw(mail(["other, unexpanded"])));
       assert.equal(await inbox.jobs.erase(7), 5);
       assert.deepEqual(await findAll(inbox, { accountId: 7 }), []);
       assert.deepEqual(
@@ -82,7 +82,7 @@ export const removing: InboxPromises = {
     },
 
     "a running claim's settle is lost, and another's counts": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a", "x"), one("b", "x")], { accountId: 7 }), mail(["other"]));
+      await storeAll(inbox, mail([one("a", "x"), one("b", "x")], { accountId: 7 }), mail(["other"]));
       const claims = await claimAll(inbox, { mergeMax: 10 });
       assert.equal(await inbox.jobs.erase(7), 2);
       const settlements = claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => done) }));
@@ -92,17 +92,17 @@ export const removing: InboxPromises = {
 
     "half a delivery that is being expanded is expanded no further": async ({ inbox }) => {
       const long = mail(["a", "b"], { accountId: 7 });
-      const [kept] = await keepAll(inbox, raw(long));
-      await inbox.expand([{ id: kept?.id ?? "", events: long.events.slice(0, 1), cursor: 1 }]);
+      const [stored] = await storeAll(inbox, raw(long));
+      await inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(0, 1), cursor: 1 }]);
       assert.equal(await inbox.jobs.erase(7), 2);
-      await inbox.expand([{ id: kept?.id ?? "", events: long.events.slice(1), cursor: undefined }]);
+      await inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(1), cursor: undefined }]);
       assert.deepEqual([await inbox.unexpanded(10), await findAll(inbox)], [[], []]);
-      const [next] = await keepAll(inbox, mail(["c"]));
+      const [next] = await storeAll(inbox, mail(["c"]));
       assert.equal(next?.expanded, true);
     },
 
     "an account that is not there takes nothing": async ({ inbox }) => {
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       assert.equal(await inbox.jobs.erase(999), 0);
       assert.equal(inbox.stats().waiting, 1);
     },
@@ -110,11 +110,11 @@ export const removing: InboxPromises = {
 
   "erase: Their lanes stay closed until they are settled all the same, because a handler may ignore its signal.": {
     "what comes later waits for that settle, and other lanes do not": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a")], { accountId: 7 }));
+      await storeAll(inbox, mail([one("a")], { accountId: 7 }));
       const claim = await claimOne(inbox);
-      await keepAll(inbox, mail(["other"]));
+      await storeAll(inbox, mail(["other"]));
       await inbox.jobs.erase(7);
-      await keepAll(inbox, mail([one("b")], { accountId: 7 }));
+      await storeAll(inbox, mail([one("b")], { accountId: 7 }));
       assert.deepEqual(await drain(inbox), ["other"]);
       assert.deepEqual(await inbox.settle([{ claim, outcomes: [done] }]), [false]);
       assert.deepEqual(await drain(inbox), ["b"]);
@@ -123,14 +123,14 @@ export const removing: InboxPromises = {
 
   "lost: These claims ended without being settled: their handlers are to stop, their outcome will not count.": {
     "erase tells the worker which of its claims are lost": async ({ inbox, heard: { lost } }) => {
-      await keepAll(inbox, mail(["a"], { accountId: 7 }), mail(["other"]));
+      await storeAll(inbox, mail(["a"], { accountId: 7 }), mail(["other"]));
       const [claim] = await claimAll(inbox);
       await inbox.jobs.erase(7);
       assert.deepEqual([lost.length, lost[0] === claim], [1, true]);
     },
 
     "a claim that is settled is not told": async ({ inbox, heard: { lost } }) => {
-      await keepAll(inbox, mail(["a"], { accountId: 7 }));
+      await storeAll(inbox, mail(["a"], { accountId: 7 }));
       await settleAll(inbox, await claimOne(inbox), done);
       await inbox.jobs.erase(7);
       assert.deepEqual(lost, []);

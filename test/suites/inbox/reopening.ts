@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import type { NewJob } from "../../../src/inbox/port/storing.ts";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, nobodys } from "./deliveries.ts";
-import { claimAll, claimOne, drain, findAll, keepAll, killAll, recordsOf, settleAll, unhandled } from "./verbs.ts";
+import { claimAll, claimOne, drain, findAll, storeAll, killAll, recordsOf, settleAll, unhandled } from "./verbs.ts";
 
 const job: NewJob = { state: "waiting", consumer: "default", lane: "one", mergeKey: undefined };
 
 export const reopening: InboxPromises = {
   "unhandled: Unhandled jobs, in the order of ids.": {
     "page by page, with what a handler needs": async ({ inbox }) => {
-      await keepAll(inbox, mail(["handled", nobodys("a"), nobodys("b")], { source: "crm" }));
+      await storeAll(inbox, mail(["handled", nobodys("a"), nobodys("b")], { source: "crm" }));
       await settleAll(inbox, await claimOne(inbox), unhandled);
       const page = await inbox.jobs.unhandled({ limit: 2 });
       assert.deepEqual(
@@ -30,7 +30,7 @@ export const reopening: InboxPromises = {
 
   "reopen: Replaces an unhandled job by jobs for those who handle it now, atomically.": {
     "each of them comes, and the unhandled one is gone": async ({ inbox }) => {
-      await keepAll(inbox, mail([nobodys("a")]));
+      await storeAll(inbox, mail([nobodys("a")]));
       const [waiting] = await inbox.jobs.unhandled({ limit: 10 });
       const jobs = [job, { ...job, consumer: "search", lane: "search one" }];
       await inbox.jobs.reopen([{ id: waiting?.id ?? "", jobs }]);
@@ -47,7 +47,7 @@ export const reopening: InboxPromises = {
     },
 
     "they keep their order": async ({ inbox }) => {
-      await keepAll(inbox, mail(["a", "b", "c"].map(nobodys)));
+      await storeAll(inbox, mail(["a", "b", "c"].map(nobodys)));
       const page = await inbox.jobs.unhandled({ limit: 10 });
       await inbox.jobs.reopen(page.map(({ id }) => ({ id, jobs: [job] })));
       assert.deepEqual(await drain(inbox), ["a", "b", "c"]);
@@ -65,7 +65,7 @@ export const reopening: InboxPromises = {
     },
 
     "a second time makes nothing": async ({ inbox }) => {
-      await keepAll(inbox, mail([nobodys("a")]));
+      await storeAll(inbox, mail([nobodys("a")]));
       const [waiting] = await inbox.jobs.unhandled({ limit: 10 });
       for (let time = 0; time < 2; time += 1) await inbox.jobs.reopen([{ id: waiting?.id ?? "", jobs: [job] }]);
       assert.deepEqual(await drain(inbox), ["a"]);

@@ -7,7 +7,7 @@ import {
   dead,
   done,
   findAll,
-  keepAll,
+  storeAll,
   killAll,
   recordsIn,
   recordsOf,
@@ -20,7 +20,7 @@ export const replaying: InboxPromises = {
     "it comes behind what waits, fresh, and the dead one is gone": async (bench) => {
       const { inbox } = bench;
       const [id] = await killAll(bench, one("a"));
-      await keepAll(inbox, mail([one("b")]));
+      await storeAll(inbox, mail([one("b")]));
       assert.equal(await inbox.jobs.replay({ ids: [id ?? ""] }), 1);
       assert.deepEqual(await findAll(inbox, { states: ["dead"] }), []);
       const first = await claimOne(inbox);
@@ -33,7 +33,7 @@ export const replaying: InboxPromises = {
 
     "an event that was seen before is replayed all the same": async (bench) => {
       const { inbox } = bench;
-      await keepAll(inbox, told({ key: "tracking:1:7", content: "open" }));
+      await storeAll(inbox, told({ key: "tracking:1:7", content: "open" }));
       await settleAll(inbox, await claimOne(inbox), dead(bench));
       assert.equal(await inbox.jobs.replay({ states: ["dead"] }), 1);
       assert.equal((await claimAll(inbox)).length, 1);
@@ -42,9 +42,9 @@ export const replaying: InboxPromises = {
     "replays merge with replays only": async (bench) => {
       const { inbox } = bench;
       const ids = [...(await killAll(bench, one("a", "x"))), ...(await killAll(bench, one("b", "x")))];
-      await keepAll(inbox, mail([one("c", "x")]));
+      await storeAll(inbox, mail([one("c", "x")]));
       assert.equal(await inbox.jobs.replay({ ids }), 2);
-      await keepAll(inbox, mail([one("d", "x")]));
+      await storeAll(inbox, mail([one("d", "x")]));
       const runs: string[][] = [];
       for (let left = 0; left < 3; left += 1) {
         const claim = await claimOne(inbox, 10);
@@ -69,9 +69,9 @@ export const replaying: InboxPromises = {
     "it leaves what is not settled, and counts each job once": async (bench) => {
       const { inbox } = bench;
       const [id] = await killAll(bench, "a");
-      await keepAll(inbox, mail(["running"]));
+      await storeAll(inbox, mail(["running"]));
       await claimAll(inbox);
-      await keepAll(inbox, mail(["waiting"]));
+      await storeAll(inbox, mail(["waiting"]));
       const ids = (await findAll(inbox)).map((job) => job.id);
       assert.equal(await inbox.jobs.replay({ ids: [...ids, id ?? "", "999999"] }), 1);
       const jobs = await findAll(inbox);
@@ -82,7 +82,7 @@ export const replaying: InboxPromises = {
     },
 
     "it takes an unhandled job that has a consumer, not one of nobody": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a"), nobodys("b")]));
+      await storeAll(inbox, mail([one("a"), nobodys("b")]));
       await settleAll(inbox, await claimOne(inbox), unhandled);
       assert.equal(await inbox.jobs.replay({ states: ["unhandled", "dead"] }), 1);
       assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);

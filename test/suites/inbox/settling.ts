@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, one } from "./deliveries.ts";
-import { claimAll, claimOne, dead, done, findAll, keepAll, recordsOf, release, retry, settleAll } from "./verbs.ts";
+import { claimAll, claimOne, dead, done, findAll, storeAll, recordsOf, release, retry, settleAll } from "./verbs.ts";
 
 export const settling: InboxPromises = {
   "settle: By token: `false` says that the claim was lost, and nothing changed.": {
     "a claim settles once; afterwards it is lost, and changes nothing": async (bench) => {
       const { inbox } = bench;
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       const claim = await claimOne(inbox);
       await settleAll(inbox, claim, retry(bench, 0));
       assert.deepEqual(await inbox.settle([{ claim, outcomes: [done] }]), [false]);
@@ -18,7 +18,7 @@ export const settling: InboxPromises = {
     },
 
     "a lost claim does not open the lane of the one that runs": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       const lost = await claimOne(inbox);
       await settleAll(inbox, lost, release);
       await claimOne(inbox);
@@ -28,7 +28,7 @@ export const settling: InboxPromises = {
     },
 
     "a lost claim among others does not keep them from settling": async ({ inbox }) => {
-      await keepAll(inbox, mail(["a", "b", "c"]));
+      await storeAll(inbox, mail(["a", "b", "c"]));
       const [first, second, third] = (await claimAll(inbox)).map((claim) => ({ claim, outcomes: [done] }));
       assert.ok(first !== undefined && second !== undefined && third !== undefined);
       await inbox.settle([second]);
@@ -38,7 +38,7 @@ export const settling: InboxPromises = {
 
     "the same claim twice in one call settles once": async (bench) => {
       const { inbox } = bench;
-      await keepAll(inbox, mail(["a"]));
+      await storeAll(inbox, mail(["a"]));
       const claim = await claimOne(inbox);
       const settlements = [dead(bench), done].map((outcome) => ({ claim, outcomes: [outcome] }));
       assert.deepEqual(await inbox.settle(settlements), [true, false]);
@@ -48,7 +48,7 @@ export const settling: InboxPromises = {
 
   "settle: The lane's next is claimable in the same write.": {
     "done frees the lane": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       await settleAll(inbox, await claimOne(inbox), done);
       assert.deepEqual(recordsOf([await claimOne(inbox)]), [["b"]]);
       assert.equal((await findAll(inbox, { states: ["waiting", "running"] })).length, 1);
@@ -56,13 +56,13 @@ export const settling: InboxPromises = {
 
     "dead frees it too": async (bench) => {
       const { inbox } = bench;
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       await settleAll(inbox, await claimOne(inbox), dead(bench));
       assert.deepEqual(recordsOf([await claimOne(inbox)]), [["b"]]);
     },
 
     "a settle that frees a lane and the claim behind it may be asked for at once": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a"), one("b")]));
+      await storeAll(inbox, mail([one("a"), one("b")]));
       const claim = await claimOne(inbox);
       const [settled, next] = await Promise.all([inbox.settle([{ claim, outcomes: [done] }]), claimAll(inbox)]);
       assert.deepEqual(settled, [true]);
@@ -74,9 +74,9 @@ export const settling: InboxPromises = {
   "Settlement: What becomes of a claim: one outcome for each of its jobs, in their order.": {
     "each job of a run has its own outcome, and what still waits keeps its place": async (bench) => {
       const { inbox } = bench;
-      await keepAll(inbox, mail(["a", "b", "c", "d", "e"].map((id) => one(id, "x"))));
+      await storeAll(inbox, mail(["a", "b", "c", "d", "e"].map((id) => one(id, "x"))));
       const run = await claimOne(inbox, 4);
-      await keepAll(inbox, mail([one("f", "x")]));
+      await storeAll(inbox, mail([one("f", "x")]));
       await settleAll(inbox, run, done, retry(bench, 0), dead(bench), release);
       const next = await claimOne(inbox, 10);
       assert.deepEqual(recordsOf([next]), [["b", "d", "e", "f"]]);
@@ -88,7 +88,7 @@ export const settling: InboxPromises = {
 
     "a retry at the head of a run holds back what was released behind it": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail([one("a", "x"), one("b", "x")]));
+      await storeAll(inbox, mail([one("a", "x"), one("b", "x")]));
       await settleAll(inbox, await claimOne(inbox, 2), retry(bench, 5_000), release);
       assert.deepEqual(await claimAll(inbox), []);
       await clock.advance(5_000);

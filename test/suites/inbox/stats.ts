@@ -3,7 +3,7 @@ import type { InboxStats } from "../../../src/inbox/port/inbox-stats.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, nobodys, one, raw } from "./deliveries.ts";
-import { claimAll, claimOne, dead, done, keepAll, retry, settleAll, unhandled } from "./verbs.ts";
+import { claimAll, claimOne, dead, done, storeAll, retry, settleAll, unhandled } from "./verbs.ts";
 
 const NOTHING = {
   unexpanded: 0,
@@ -24,17 +24,17 @@ export const counting: InboxPromises = {
     "they count what waits, runs, is dead, is unhandled, is unexpanded": async (bench) => {
       const { inbox } = bench;
       const at = Date.parse("2026-05-06T00:00:00Z");
-      await keepAll(inbox, mail(["a"], { receivedAt: at }), mail(["b", "c", "d"], { receivedAt: at + 1 }));
+      await storeAll(inbox, mail(["a"], { receivedAt: at }), mail(["b", "c", "d"], { receivedAt: at + 1 }));
       const [a, b, c, d] = await claimAll(inbox);
       assert.ok(a !== undefined && b !== undefined && c !== undefined && d !== undefined);
-      await keepAll(inbox, mail(["e", nobodys("f")], { receivedAt: at + 2 }));
+      await storeAll(inbox, mail(["e", nobodys("f")], { receivedAt: at + 2 }));
       await settleAll(inbox, a, done);
       await settleAll(inbox, b, dead(bench));
       await settleAll(inbox, c, retry(bench, 5_000));
       const counts = { ...NOTHING, waiting: 2, running: 1, dead: 1, unhandled: 1, blockedLanes: 1 };
       assert.deepEqual(countsOf(inbox), { ...counts, oldestWaitingAt: at + 1 });
       await settleAll(inbox, d, unhandled);
-      await keepAll(inbox, raw(mail(["g", "h"], { receivedAt: at + 3 })));
+      await storeAll(inbox, raw(mail(["g", "h"], { receivedAt: at + 3 })));
       const later = { ...counts, running: 0, unhandled: 2, unexpanded: 1 };
       assert.deepEqual(countsOf(inbox), { ...later, oldestWaitingAt: at + 1 });
     },
@@ -43,7 +43,7 @@ export const counting: InboxPromises = {
   "blockedLanes: Lanes whose head waits for its retry.": {
     "what waits behind a head is not blocked by itself": async (bench) => {
       const { inbox, clock } = bench;
-      await keepAll(inbox, mail([one("a"), one("b"), one("c"), "d"]));
+      await storeAll(inbox, mail([one("a"), one("b"), one("c"), "d"]));
       const [head, other] = await claimAll(inbox);
       assert.ok(head !== undefined && other !== undefined);
       assert.equal(inbox.stats().blockedLanes, 0);
@@ -60,16 +60,16 @@ export const counting: InboxPromises = {
     "a delivery that waits to be expanded waits too": async ({ inbox }) => {
       const at = Date.parse("2026-05-06T00:00:00Z");
       const first = mail(["a"], { receivedAt: at });
-      const [kept] = await keepAll(inbox, raw(first), raw(mail(["b"], { receivedAt: at + 1 })));
+      const [stored] = await storeAll(inbox, raw(first), raw(mail(["b"], { receivedAt: at + 1 })));
       assert.equal(inbox.stats().oldestWaitingAt, at);
-      await inbox.expand([{ id: kept?.id ?? "", events: first.events, cursor: undefined }]);
+      await inbox.expand([{ id: stored?.id ?? "", events: first.events, cursor: undefined }]);
       await settleAll(inbox, await claimOne(inbox), done);
       assert.equal(inbox.stats().oldestWaitingAt, at + 1);
     },
 
     "a job that runs does not wait, and one that is released does again": async ({ inbox }) => {
       const at = Date.parse("2026-05-06T00:00:00Z");
-      await keepAll(inbox, mail([one("a")], { receivedAt: at }), mail([one("b")], { receivedAt: at + 1 }));
+      await storeAll(inbox, mail([one("a")], { receivedAt: at }), mail([one("b")], { receivedAt: at + 1 }));
       assert.equal(inbox.stats().oldestWaitingAt, at);
       const claim = await claimOne(inbox);
       assert.equal(inbox.stats().oldestWaitingAt, at + 1);

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, nobodys, one, raw, SKIPPED } from "./deliveries.ts";
-import { assertGrowing, claimAll, drain, findAll, keepAll, recordsIn, recordsOf, retry, settleAll } from "./verbs.ts";
+import { assertGrowing, claimAll, drain, findAll, storeAll, recordsIn, recordsOf, retry, settleAll } from "./verbs.ts";
 
 export const keeping: InboxPromises = {
-  "keep: Resolves when all are durable, each by itself: a StorageError in a place says that this one is not certain to be kept.":
+  "keep: Resolves when all are durable, each by itself: a StorageError in a place says that this one is not certain to be stored.":
     {
       "it answers each delivery in its place": async ({ inbox }) => {
-        const kept = await keepAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
+        const stored = await storeAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
         const { jobs } = await inbox.jobs.find({ limit: 10 });
         const [waiting] = await inbox.unexpanded(1);
-        assert.deepEqual([jobs[0]?.deliveryId, waiting?.id], [kept[0]?.id, kept[1]?.id]);
+        assert.deepEqual([jobs[0]?.deliveryId, waiting?.id], [stored[0]?.id, stored[1]?.id]);
       },
 
       "nothing to keep is answered with nothing": async ({ inbox }) => {
-        assert.deepEqual(await inbox.keep([]), []);
+        assert.deepEqual(await inbox.store([]), []);
       },
     },
 
@@ -24,21 +24,21 @@ export const keeping: InboxPromises = {
         { consumer: "default", lane: "default a" },
         { consumer: "search", lane: "search a" },
       ];
-      const [kept] = await keepAll(inbox, mail([{ id: "a", jobs: two }, "b", nobodys("c")]));
+      const [stored] = await storeAll(inbox, mail([{ id: "a", jobs: two }, "b", nobodys("c")]));
       const jobs = await findAll(inbox, { states: ["waiting", "unhandled"] });
       assert.deepEqual(
         jobs.map(({ deliveryId, entry, consumer }) => [deliveryId, entry, consumer]),
         [
-          [kept?.id, 0, "default"],
-          [kept?.id, 0, "search"],
-          [kept?.id, 1, "default"],
-          [kept?.id, 2, undefined],
+          [stored?.id, 0, "default"],
+          [stored?.id, 0, "search"],
+          [stored?.id, 1, "default"],
+          [stored?.id, 2, undefined],
         ],
       );
     },
 
     "what is asked before it resolves sees all of a delivery or nothing": async ({ inbox }) => {
-      const answer = inbox.keep([mail(["a", "b", "c"]), mail(["d", "e"])]);
+      const answer = inbox.store([mail(["a", "b", "c"]), mail(["d", "e"])]);
       const [early] = await Promise.all([findAll(inbox), answer]);
       const [late, counts] = [await findAll(inbox), new Map<string, number>()];
       for (const { deliveryId } of early) counts.set(deliveryId, (counts.get(deliveryId) ?? 0) + 1);
@@ -50,17 +50,17 @@ export const keeping: InboxPromises = {
 
   "keep: Ids grow in the order of the array.": {
     "ids of deliveries grow, over several calls too": async ({ inbox }) => {
-      const kept = await keepAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
-      const more = await keepAll(inbox, mail(["d"]));
+      const stored = await storeAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
+      const more = await storeAll(inbox, mail(["d"]));
       assertGrowing(
-        [...kept, ...more].map(({ id }) => id),
+        [...stored, ...more].map(({ id }) => id),
         "ids of deliveries",
       );
     },
 
     "ids of jobs grow in the order in which they were made": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a"), one("b")]), mail([one("c")]));
-      await keepAll(inbox, mail([one("d")]));
+      await storeAll(inbox, mail([one("a"), one("b")]), mail([one("c")]));
+      await storeAll(inbox, mail([one("d")]));
       assertGrowing(
         (await findAll(inbox)).map(({ id }) => id),
         "ids of jobs",
@@ -70,12 +70,12 @@ export const keeping: InboxPromises = {
 
     "calls that overlap keep the order of each array": async ({ inbox }) => {
       const [first, second] = await Promise.all([
-        keepAll(inbox, ...["a", "b", "c"].map((id) => mail([one(id)]))),
-        keepAll(inbox, ...["d", "e"].map((id) => mail([one(id)]))),
+        storeAll(inbox, ...["a", "b", "c"].map((id) => mail([one(id)]))),
+        storeAll(inbox, ...["d", "e"].map((id) => mail([one(id)]))),
       ]);
-      for (const kept of [first, second])
+      for (const stored of [first, second])
         assertGrowing(
-          kept.map(({ id }) => id),
+          stored.map(({ id }) => id),
           "ids of deliveries",
         );
       const order = await drain(inbox);
@@ -84,32 +84,32 @@ export const keeping: InboxPromises = {
     },
 
     "lanes have the order of ids: entries in array order, deliveries in the order of commit": async ({ inbox }) => {
-      await keepAll(inbox, mail([one("a"), one("b")]), mail([one("c")]));
-      await keepAll(inbox, mail([one("d")]));
+      await storeAll(inbox, mail([one("a"), one("b")]), mail([one("c")]));
+      await storeAll(inbox, mail([one("d")]));
       assert.deepEqual(await drain(inbox), ["a", "b", "c", "d"]);
     },
   },
 
-  "keep: Events are taken only where no older delivery is unexpanded; else the delivery is kept unexpanded.": {
+  "keep: Events are taken only where no older delivery is unexpanded; else the delivery is stored unexpanded.": {
     "with its events and nothing older unexpanded, a delivery is expanded at once": async ({ inbox }) => {
-      const [kept] = await keepAll(inbox, mail([one("a"), one("b"), one("c")]));
-      assert.equal(kept?.expanded, true);
+      const [stored] = await storeAll(inbox, mail([one("a"), one("b"), one("c")]));
+      assert.equal(stored?.expanded, true);
       assert.deepEqual(await inbox.unexpanded(10), []);
       assert.deepEqual(await drain(inbox), ["a", "b", "c"]);
     },
 
     "behind an unexpanded one it stays unexpanded, its events given or not": async ({ inbox }) => {
-      await keepAll(inbox, raw(mail(["a"])));
-      const [kept] = await keepAll(inbox, mail(["b"]));
-      assert.equal(kept?.expanded, false);
+      await storeAll(inbox, raw(mail(["a"])));
+      const [stored] = await storeAll(inbox, mail(["b"]));
+      assert.equal(stored?.expanded, false);
       assert.deepEqual(await claimAll(inbox), []);
       assert.equal((await inbox.unexpanded(10)).length, 2);
     },
 
     "that holds within one call too": async ({ inbox }) => {
-      const kept = await keepAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
+      const stored = await storeAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
       assert.deepEqual(
-        kept.map(({ expanded }) => expanded),
+        stored.map(({ expanded }) => expanded),
         [true, false, false],
       );
       assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);
@@ -117,9 +117,9 @@ export const keeping: InboxPromises = {
 
     "once all are expanded, keep expands at once again": async ({ inbox }) => {
       const first = mail(["a"]);
-      const [kept] = await keepAll(inbox, raw(first));
-      await inbox.expand([{ id: kept?.id ?? "", events: first.events, cursor: undefined }]);
-      const [next] = await keepAll(inbox, mail(["b"]));
+      const [stored] = await storeAll(inbox, raw(first));
+      await inbox.expand([{ id: stored?.id ?? "", events: first.events, cursor: undefined }]);
+      const [next] = await storeAll(inbox, mail(["b"]));
       assert.equal(next?.expanded, true);
     },
   },
@@ -127,11 +127,11 @@ export const keeping: InboxPromises = {
   "events: Undefined: keep it unexpanded.": {
     "a delivery without its events makes no job, and waits with its bytes": async ({ inbox }) => {
       const given = mail(["a"], { source: "crm" });
-      const [kept] = await keepAll(inbox, raw(given));
-      assert.deepEqual({ ...kept, id: "" }, { id: "", expanded: false, duplicates: [], conflicts: [] });
+      const [stored] = await storeAll(inbox, raw(given));
+      assert.deepEqual({ ...stored, id: "" }, { id: "", expanded: false, duplicates: [], conflicts: [] });
       assert.deepEqual(await claimAll(inbox), []);
       const [waiting, ...others] = await inbox.unexpanded(10);
-      assert.deepEqual([others, waiting?.id, waiting?.cursor], [[], kept?.id, 0]);
+      assert.deepEqual([others, waiting?.id, waiting?.cursor], [[], stored?.id, 0]);
       assert.equal(Buffer.from(waiting?.delivery.body ?? []).equals(Buffer.from(given.delivery.body)), true);
       assert.deepEqual({ ...waiting?.delivery, body: 0 }, { ...given.delivery, body: 0 });
       assert.equal(inbox.stats().unexpanded, 1);
@@ -141,7 +141,7 @@ export const keeping: InboxPromises = {
   "state: `skipped` and `unhandled` have no consumer and hold no lane.": {
     "a job of nobody is not claimed": async ({ inbox }) => {
       const entries = [nobodys("a"), { id: "b", ...SKIPPED }];
-      await keepAll(inbox, mail(entries));
+      await storeAll(inbox, mail(entries));
       assert.deepEqual(await claimAll(inbox), []);
       assert.deepEqual([inbox.stats().unhandled, inbox.stats().waiting], [1, 0]);
     },
@@ -150,7 +150,7 @@ export const keeping: InboxPromises = {
   "lane: Undefined: nothing keeps it waiting but itself.": {
     "jobs without a lane run side by side, and one that waits holds up no other": async (bench) => {
       const { inbox } = bench;
-      await keepAll(inbox, mail(["a", "b"].map((id) => ({ id, lane: undefined }))));
+      await storeAll(inbox, mail(["a", "b"].map((id) => ({ id, lane: undefined }))));
       const [first] = await claimAll(inbox, { max: 1 });
       assert.ok(first !== undefined);
       await settleAll(inbox, first, retry(bench, 5_000));
@@ -164,7 +164,7 @@ export const keeping: InboxPromises = {
         { consumer: "default", lane: "default a" },
         { consumer: "search", lane: "search a" },
       ];
-      await keepAll(inbox, mail([{ id: "a", jobs }]));
+      await storeAll(inbox, mail([{ id: "a", jobs }]));
       const claims = await claimAll(inbox);
       assert.deepEqual(
         claims.map((claim) => claim.jobs[0].consumer),

@@ -3,33 +3,33 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 import type { InboxPromises } from "./fixture.ts";
 import { notice, raw } from "./deliveries.ts";
-import { keepAll } from "./verbs.ts";
+import { storeAll } from "./verbs.ts";
 
 export const subscriptions: InboxPromises = {
   "subscriptions: What the newest lifecycle notice said of each resource of a subscription, of a thousand of them.": {
     "one in trouble stands until it works": async ({ inbox }) => {
-      await keepAll(inbox, notice("invalid_grant", { source: "crm" }), notice("gone", { resource: "/contacts" }));
+      await storeAll(inbox, notice("invalid_grant", { source: "crm" }), notice("gone", { resource: "/contacts" }));
       await tells(inbox, ["1001 /email/messages crm: invalid_grant", "1001 /contacts: gone"]);
       assert.equal(inbox.subscriptions.errored()[0]?.accountId, 2002);
-      await keepAll(inbox, notice(undefined, { source: "crm" }));
+      await storeAll(inbox, notice(undefined, { source: "crm" }));
       await tells(inbox, ["1001 /contacts: gone"]);
     },
 
     "an older notice does not overwrite a newer one, a newer one comes last": async ({ inbox }) => {
-      await keepAll(inbox, notice(undefined, { sentAt: 2_000 }), notice("old", { sentAt: 1_000 }));
-      await keepAll(inbox, notice("b", { subscription: 2, sentAt: 2_000 }), notice("c", { subscription: 3 }));
-      await keepAll(inbox, notice("d", { subscription: 2, sentAt: 3_000 }));
-      await keepAll(inbox, notice(undefined, { subscription: 2, sentAt: 2_999 }));
+      await storeAll(inbox, notice(undefined, { sentAt: 2_000 }), notice("old", { sentAt: 1_000 }));
+      await storeAll(inbox, notice("b", { subscription: 2, sentAt: 2_000 }), notice("c", { subscription: 3 }));
+      await storeAll(inbox, notice("d", { subscription: 2, sentAt: 3_000 }));
+      await storeAll(inbox, notice(undefined, { subscription: 2, sentAt: 2_999 }));
       await tells(inbox, ["3 /email/messages: c", "2 /email/messages: d"]);
     },
 
     "those that work are forgotten first, then the oldest in trouble": async ({ inbox }) => {
-      await keepAll(inbox, notice("first", { subscription: 1 }), notice(undefined, { subscription: 2 }));
+      await storeAll(inbox, notice("first", { subscription: 1 }), notice(undefined, { subscription: 2 }));
       const many = Array.from({ length: 999 }, (_, index) => notice("", { subscription: index + 3 }));
-      await keepAll(inbox, ...many);
+      await storeAll(inbox, ...many);
       await eventually(() => assert.equal(inbox.subscriptions.errored().length, 1_000));
       assert.equal(inbox.subscriptions.errored()[0]?.error, "first");
-      await keepAll(inbox, notice("last", { subscription: 2_000 }), notice(undefined, { subscription: 2_001 }));
+      await storeAll(inbox, notice("last", { subscription: 2_000 }), notice(undefined, { subscription: 2_001 }));
       await eventually(() => assert.equal(inbox.subscriptions.errored().at(-1)?.error, "last"));
       assert.deepEqual(
         [inbox.subscriptions.errored().length, inbox.subscriptions.errored()[0]?.subscription],
@@ -38,7 +38,7 @@ export const subscriptions: InboxPromises = {
     },
 
     "a text of any length is cut": async ({ inbox }) => {
-      await keepAll(inbox, notice("x".repeat(500_000)));
+      await storeAll(inbox, notice("x".repeat(500_000)));
       await tells(inbox, [`1001 /email/messages: ${"x".repeat(2_000)}… (of 500000 characters)`]);
     },
   },
@@ -46,24 +46,24 @@ export const subscriptions: InboxPromises = {
   "subscriptions: Written in the same record as the jobs of a lifecycle notice.": {
     "one that is not expanded yet is not told, and told when it is": async ({ inbox }) => {
       const late = notice("late", { source: "crm", sentAt: 5_000 });
-      const [kept] = await keepAll(inbox, raw(late));
+      const [stored] = await storeAll(inbox, raw(late));
       assert.deepEqual(inbox.subscriptions.errored(), []);
-      await inbox.expand([{ id: kept?.id ?? "", events: late.events, cursor: undefined }]);
-      await keepAll(inbox, notice(undefined, { source: "crm", sentAt: 4_999 }));
+      await inbox.expand([{ id: stored?.id ?? "", events: late.events, cursor: undefined }]);
+      await storeAll(inbox, notice(undefined, { source: "crm", sentAt: 4_999 }));
       await tells(inbox, ["1001 /email/messages crm: late"]);
     },
 
     "it stays over a close and an open": async ({ inbox, restart }) => {
-      await keepAll(inbox, notice("invalid_grant"), notice(undefined, { subscription: 2, sentAt: 2_000 }));
+      await storeAll(inbox, notice("invalid_grant"), notice(undefined, { subscription: 2, sentAt: 2_000 }));
       await restart();
-      await keepAll(inbox, notice("old", { subscription: 2, sentAt: 1_000 }));
+      await storeAll(inbox, notice("old", { subscription: 2, sentAt: 1_000 }));
       await tells(inbox, ["1001 /email/messages: invalid_grant"]);
     },
   },
 
   "forget: It is unwanted now: no `active` will come. Without a source: of every source.": {
     "with a source it goes of that one alone, without one of all": async ({ inbox }) => {
-      await keepAll(
+      await storeAll(
         inbox,
         notice("a", { source: "a" }),
         notice("b", { source: "b" }),
@@ -79,7 +79,7 @@ export const subscriptions: InboxPromises = {
 
   "put: What a lifecycle notice said of the subscription is forgotten.": {
     "with a source of that one alone, without one of all": async ({ inbox }) => {
-      await keepAll(
+      await storeAll(
         inbox,
         notice("a", { source: "a" }),
         notice("b", { source: "b" }),
@@ -94,7 +94,7 @@ export const subscriptions: InboxPromises = {
 
   "erase: What lifecycle notices said of its subscriptions goes too.": {
     "it goes for that account, and for no other": async ({ inbox }) => {
-      await keepAll(inbox, notice("a", { accountId: 7 }), notice("b", { subscription: 2 }));
+      await storeAll(inbox, notice("a", { accountId: 7 }), notice("b", { subscription: 2 }));
       await inbox.jobs.erase(7);
       await tells(inbox, ["2 /email/messages: b"]);
     },
@@ -104,10 +104,10 @@ export const subscriptions: InboxPromises = {
 export const subscriptionsAfterACrash: InboxPromises = {
   "subscriptions: Those in trouble, in the order in which they were told.": {
     "a successor tells of them until they work": async ({ inbox, succeed }) => {
-      await keepAll(inbox, notice("a"), notice("b", { subscription: 2 }));
+      await storeAll(inbox, notice("a"), notice("b", { subscription: 2 }));
       const successor = await succeed();
       await tells(successor, ["1001 /email/messages: a", "2 /email/messages: b"]);
-      await keepAll(successor, notice(undefined));
+      await storeAll(successor, notice(undefined));
       await tells(successor, ["2 /email/messages: b"]);
     },
   },

@@ -1,14 +1,25 @@
 import assert from "node:assert/strict";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, one, raw, told } from "./deliveries.ts";
-import { claimAll, claimOne, done, drain, firstAttempts, keepAll, over, recordsIn, retry, settleAll } from "./verbs.ts";
+import {
+  claimAll,
+  claimOne,
+  done,
+  drain,
+  firstAttempts,
+  storeAll,
+  over,
+  recordsIn,
+  retry,
+  settleAll,
+} from "./verbs.ts";
 
 export const succeeding: InboxPromises = {
-  "keep: Resolves when all are durable, each by itself: a StorageError in a place says that this one is not certain to be kept.":
+  "keep: Resolves when all are durable, each by itself: a StorageError in a place says that this one is not certain to be stored.":
     {
-      "a successor finds all that was kept, in its order, and nothing that was done": async (bench) => {
+      "a successor finds all that was stored, in its order, and nothing that was done": async (bench) => {
         const { inbox } = bench;
-        await keepAll(inbox, mail([one("a"), one("b"), one("c")]));
+        await storeAll(inbox, mail([one("a"), one("b"), one("c")]));
         await settleAll(inbox, await claimOne(inbox), done);
         const successor = await bench.succeed();
         assert.deepEqual(await drain(successor), ["b", "c"]);
@@ -16,8 +27,8 @@ export const succeeding: InboxPromises = {
 
       "a successor finds unexpanded deliveries, with the cursor of the last part that was expanded": async (bench) => {
         const long = mail(["a", "b", "c"]);
-        const [kept] = await keepAll(bench.inbox, raw(long), raw(mail(["d"])));
-        await bench.inbox.expand([{ id: kept?.id ?? "", events: long.events.slice(0, 2), cursor: 2 }]);
+        const [stored] = await storeAll(bench.inbox, raw(long), raw(mail(["d"])));
+        await bench.inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(0, 2), cursor: 2 }]);
         const successor = await bench.succeed();
         assert.deepEqual(
           (await successor.unexpanded(10)).map(({ cursor }) => cursor),
@@ -28,7 +39,7 @@ export const succeeding: InboxPromises = {
 
       "a successor finds a retry with its time, its attempts and its error": async (bench) => {
         const { inbox, clock } = bench;
-        await keepAll(inbox, mail(["a"]));
+        await storeAll(inbox, mail(["a"]));
         await settleAll(inbox, await claimOne(inbox), retry(bench, 60_000));
         const successor = await bench.succeed();
         assert.deepEqual(await claimAll(successor), []);
@@ -39,10 +50,10 @@ export const succeeding: InboxPromises = {
 
       "a successor finds what a lane has inherited, and for whom": async (bench) => {
         const { inbox, clock } = bench;
-        await keepAll(inbox, mail([one("a"), one("b"), one("c")]));
+        await storeAll(inbox, mail([one("a"), one("b"), one("c")]));
         const first = clock.now();
         await settleAll(inbox, await claimOne(inbox), over(bench));
-        await keepAll(inbox, mail([one("d")]));
+        await storeAll(inbox, mail([one("d")]));
         await clock.advance(1_000);
         const successor = await bench.succeed();
         assert.deepEqual(await firstAttempts(successor, over(bench)), [
@@ -54,7 +65,7 @@ export const succeeding: InboxPromises = {
 
       "a successor finds that a lane inherits no more": async (bench) => {
         const { inbox, clock } = bench;
-        await keepAll(inbox, mail([one("a"), one("b"), one("c")]));
+        await storeAll(inbox, mail([one("a"), one("b"), one("c")]));
         await settleAll(inbox, await claimOne(inbox), over(bench));
         await settleAll(inbox, await claimOne(inbox), done);
         await clock.advance(1_000);
@@ -64,10 +75,10 @@ export const succeeding: InboxPromises = {
 
       "a successor finds the unique keys that were seen, and the tombstones": async (bench) => {
         const open = told({ key: "tracking:1:7", content: "open" });
-        await keepAll(bench.inbox, open);
+        await storeAll(bench.inbox, open);
         await bench.inbox.tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
         const successor = await bench.succeed();
-        assert.deepEqual((await keepAll(successor, open))[0]?.duplicates, [0]);
+        assert.deepEqual((await storeAll(successor, open))[0]?.duplicates, [0]);
         assert.equal(successor.tombstones.find(5, undefined)?.reason, "gone");
       },
     },

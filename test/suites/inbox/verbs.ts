@@ -2,16 +2,19 @@ import assert from "node:assert/strict";
 import { eventAt } from "../../../src/dispatch/decode-event.ts";
 import type { Claim, ClaimedJob, JobOutcome } from "../../../src/inbox/port/claims.ts";
 import type { JobQuery, StoredJob } from "../../../src/inbox/port/jobs.ts";
-import type { Kept, NewDelivery } from "../../../src/inbox/port/storing.ts";
+import type { StoreResult, NewDelivery } from "../../../src/inbox/port/storing.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 import type { InboxBench } from "./fixture.ts";
 import { mail, type MailEntry } from "./deliveries.ts";
 
-/** Keeps deliveries, all of which are taken. */
-export async function keepAll(inbox: WorkingInbox, ...deliveries: readonly NewDelivery[]): Promise<readonly Kept[]> {
-  const kept = await inbox.keep(deliveries);
-  assert.equal(kept.length, deliveries.length, "keep answers each delivery");
-  return kept.map((each) => {
+/** StorageKind deliveries, all of which are taken. */
+export async function storeAll(
+  inbox: WorkingInbox,
+  ...deliveries: readonly NewDelivery[]
+): Promise<readonly StoreResult[]> {
+  const stored = await inbox.store(deliveries);
+  assert.equal(stored.length, deliveries.length, "keep answers each delivery");
+  return stored.map((each) => {
     if (each instanceof Error) throw each;
     return each;
   });
@@ -118,7 +121,7 @@ export async function findAll(inbox: WorkingInbox, query: JobQuery = {}): Promis
 
 /** One dead job of each of these records. */
 export async function killAll(bench: InboxBench, ...entries: readonly (string | MailEntry)[]): Promise<string[]> {
-  await keepAll(bench.inbox, mail(entries));
+  await storeAll(bench.inbox, mail(entries));
   const claims = await claimAll(bench.inbox);
   for (const claim of claims) await settleAll(bench.inbox, claim, dead(bench));
   return claims.map(({ jobs }) => jobs[0].id);

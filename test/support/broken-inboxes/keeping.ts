@@ -3,11 +3,11 @@ import type { Break, Bug } from "./broken.ts";
 
 type Events = NonNullable<NewDelivery["events"]>;
 
-/** Keeps deliveries with something done to their events. */
+/** StorageKind deliveries with something done to their events. */
 function eventsAs(change: (events: Events) => Events): Break {
   const changed = (each: NewDelivery): NewDelivery =>
     each.events === undefined ? each : { ...each, events: change(each.events) };
-  return (own) => ({ keep: (deliveries) => own.keep(deliveries.map((each) => changed(each))) });
+  return (own) => ({ store: (deliveries) => own.store(deliveries.map((each) => changed(each))) });
 }
 
 /** Inboxes that keep and expand wrongly. */
@@ -24,20 +24,20 @@ export const keepingBugs: readonly Bug[] = [
   },
   {
     it: "answers deliveries in another order than they were given",
-    wrong: (own) => ({ keep: async (deliveries) => (await own.keep(deliveries)).toReversed() }),
+    wrong: (own) => ({ store: async (deliveries) => (await own.store(deliveries)).toReversed() }),
     caught: "keep: ids of deliveries grow, over several calls too",
   },
   {
     it: "takes the events of what stands behind an unexpanded delivery",
     wrong: (own) => ({
-      async keep(deliveries) {
+      async store(deliveries) {
         const first = deliveries.filter(({ events }) => events !== undefined);
         const rest = deliveries.filter(({ events }) => events === undefined);
-        const kept = await own.keep([...first, ...rest]);
+        const stored = await own.store([...first, ...rest]);
         return deliveries.map((each) => {
           const place = each.events === undefined ? first.length + rest.indexOf(each) : first.indexOf(each);
-          return kept[place] ?? new Error("lost");
-        }) as Awaited<ReturnType<typeof own.keep>>;
+          return stored[place] ?? new Error("lost");
+        }) as Awaited<ReturnType<typeof own.store>>;
       },
     }),
     caught: "keep: that holds within one call too",

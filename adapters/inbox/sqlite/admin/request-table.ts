@@ -44,7 +44,7 @@ export function createRequestTable(db: DatabaseSync): RequestTable {
       "SELECT id, verb, selection, cursor FROM request WHERE answered_at IS NULL ORDER BY cursor IS NULL, id LIMIT 1",
     ),
     advance: db.prepare("UPDATE request SET count = count + ?, cursor = ? WHERE id = ?"),
-    // What it named is not kept: it may say whose account was erased.
+    // What it named is not stored: it may say whose account was erased.
     answer: db.prepare("UPDATE request SET selection = NULL, answered_at = ?, error = ? WHERE id = ?"),
     forget: db.prepare("DELETE FROM request WHERE answered_at < ?"),
     answered: db.prepare("SELECT count, error FROM request WHERE id = ? AND answered_at IS NOT NULL"),

@@ -57,7 +57,7 @@ interface Group {
 
 /**
  * What ends a job goes first, then what is new, then what is read. What waited unexpanded goes before what is new, and is read after it:
- * else a steady stream would be kept unexpanded for ever, each delivery because of the one before.
+ * else a steady stream would be stored unexpanded for ever, each delivery because of the one before.
  */
 const PHASE: Partial<Record<Verb, number>> = { settle: 1, expand: 1, unexpanded: 3, deliveries: 3 };
 const ANY = 2;

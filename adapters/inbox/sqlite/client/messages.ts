@@ -29,7 +29,7 @@ export interface DeliveryRow {
 // What every delivery brings crosses as tuples: objects cost five times as much on their way between threads.
 
 /** A delivery to keep. Its body is beside it. */
-export type KeepRecord = readonly [
+export type DeliveryRecord = readonly [
   receivedAt: number,
   sentAt: number,
   source: string | null,
@@ -38,7 +38,7 @@ export type KeepRecord = readonly [
   headers: string,
   /** Now. */
   at: number,
-  /** Null: it is kept unexpanded. */
+  /** Null: it is stored unexpanded. */
   events: readonly EventRecord[] | null,
 ];
 
@@ -80,7 +80,7 @@ export interface Made {
 }
 
 /** What became of a delivery: it waits to be expanded where nothing was made. Undefined stands for no numbers. */
-export type KeptRecord = readonly [
+export type StoredRecord = readonly [
   id: number,
   expanded: boolean,
   duplicates?: readonly number[],

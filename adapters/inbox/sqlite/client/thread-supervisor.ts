@@ -16,7 +16,7 @@ export interface Link {
   file(): string;
   /** @throws StorageError while there is none */
   channel(): Channel;
-  /** Why nothing can be kept, or could not a moment ago; undefined while all is well. */
+  /** Why nothing can be stored, or could not a moment ago; undefined while all is well. */
   failure(): StorageError | undefined;
   /** Threads end as soon as they have begun: only another process can help. */
   isHopeless(): boolean;
@@ -196,4 +196,4 @@ export function createLink(options: LinkOptions): Link {
 }
 
 /** That one of them holds says that the next holds; what an inbox does by itself when it is opened says nothing. */
-const WRITES: ReadonlySet<keyof Operations> = new Set(["keep", "expand", "settle"]);
+const WRITES: ReadonlySet<keyof Operations> = new Set(["insert", "expand", "settle"]);

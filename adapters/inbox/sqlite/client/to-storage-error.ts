@@ -46,7 +46,7 @@ function fileCorrupt(told: string): StorageError {
 
 function diskFull(told: string): StorageError {
   return new StorageError("disk-full", `The disk has no room left. ${told}`, {
-    fix: "Make room: what is kept is not lost, what was refused is redelivered, and the inbox goes on by itself.",
+    fix: "Make room: what is stored is not lost, what was refused is redelivered, and the inbox goes on by itself.",
   });
 }
 

@@ -12,14 +12,14 @@ export interface FreeDisk {
   bytes(): number | undefined;
   /** Hard links of the file, itself included; as it was last seen. */
   names(): number | undefined;
-  /** Why nothing more is to be kept. */
+  /** Why nothing more is to be stored. */
   shortage(): StorageError | undefined;
 }
 
 export interface FreeDiskOptions {
   /** Where the file really is. */
   readonly file: () => string;
-  /** With less of it nothing more is kept. */
+  /** With less of it nothing more is stored. */
   readonly leastBytes: number;
   readonly now: () => number;
   /** @default what statfs says is there for this user */
@@ -27,7 +27,7 @@ export interface FreeDiskOptions {
 }
 
 const LOOK_EVERY_MS = 1_000;
-/** What there must be more before anything is kept again: at the mark itself it would go on and off with each delivery. */
+/** What there must be more before anything is stored again: at the mark itself it would go on and off with each delivery. */
 const MORE_TO_RECOVER = 1.1;
 
 export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }: FreeDiskOptions): FreeDisk {
@@ -73,7 +73,7 @@ export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }
         "disk-low",
         `The disk has ${toMiB(bytes)} left, and ${toMiB(leastBytes)} are kept free for what is under way.`,
         {
-          fix: "Make room on it, or lower `minFreeDiskBytes`: what is kept is still handled, and deliveries are taken again by themselves.",
+          fix: "Make room on it, or lower `minFreeDiskBytes`: what is stored is still handled, and deliveries are taken again by themselves.",
         },
       );
     },

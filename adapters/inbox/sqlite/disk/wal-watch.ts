@@ -1,7 +1,7 @@
 import type { Logger } from "../../../../src/adapter.ts";
 import { walBytes } from "./wal.ts";
 
-/** A log this long has been kept from being written back. */
+/** A log this long has been stored from being written back. */
 const TOO_LONG_BYTES = 1024 * 1024 * 1024;
 
 /** Looks how long the write-ahead log of a file is, and says it once when it is too long. */

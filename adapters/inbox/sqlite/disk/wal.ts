@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { cutWal } from "./cut-wal.ts";
 import { CODE, primaryCode } from "./result-codes.ts";
 
-/** Keeps the write-ahead log short, on the thread that owns the file. SQLite itself writes it back into the file within a commit now and then. */
+/** StorageKind the write-ahead log short, on the thread that owns the file. SQLite itself writes it back into the file within a commit now and then. */
 export interface Wal {
   /** Something was committed. @param now milliseconds by a clock that nobody sets */
   committed(now: number): void;

@@ -3,7 +3,7 @@ import type { Counters } from "../thread/counters.ts";
 import type { JobLists } from "../thread/job-lists.ts";
 import type { Listed } from "../thread/job-writer.ts";
 
-/** Until when what is kept has had its time, milliseconds since the epoch; what is stamped at it or before goes. */
+/** Until when what is stored has had its time, milliseconds since the epoch; what is stamped at it or before goes. */
 export interface RetainLimits {
   /** Received: deliveries of which every job is settled. */
   readonly received: number;

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../src/adapter.ts";
 
-/** The time by which things are too old to be kept. */
+/** The time by which things are too old to be stored. */
 export interface TrustedTime {
   now(): number;
   /** So much of it passes by the timers until it is asked again: no setting of the wall clock moves those. */

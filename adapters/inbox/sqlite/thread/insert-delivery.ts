@@ -2,11 +2,11 @@ import type { DatabaseSync } from "node:sqlite";
 import type { JobLists } from "./job-lists.ts";
 import { jobWriter, type JobWriterParts, type Listed } from "./job-writer.ts";
 import type { SubscriptionTable } from "./subscription-table.ts";
-import type { ExpandRecord, KeepRecord, KeptRecord, Made } from "../client/messages.ts";
+import type { ExpandRecord, DeliveryRecord, StoredRecord, Made } from "../client/messages.ts";
 
 /** What comes in, and what is made of it. */
 export interface Intake {
-  keep(record: KeepRecord, body: Uint8Array): KeptRecord;
+  insert(record: DeliveryRecord, body: Uint8Array): StoredRecord;
   /** Undefined where there is nothing to expand any more. */
   expand(record: ExpandRecord): (Made & { readonly receivedAt: number }) | undefined;
 }
@@ -31,7 +31,7 @@ export function createIntake(db: DatabaseSync, { lists, subscriptions, ...parts 
   };
 
   return {
-    keep([receivedAt, sentAt, source, signedBy, signature, headers, at, events], body) {
+    insert([receivedAt, sentAt, source, signedBy, signature, headers, at, events], body) {
       const id = counters.nextId();
       // Expansion follows ids: what comes behind one that waits for it waits as well.
       const made =

@@ -18,7 +18,7 @@ export interface Batch {
   /** Of the process that works; undefined for one that only receives. */
   readonly epoch: number | undefined;
   readonly tasks: readonly Task[];
-  /** The bodies of what is to be kept, one behind the other. */
+  /** The bodies of what is to be stored, one behind the other. */
   readonly bytes: Uint8Array;
 }
 

@@ -23,7 +23,7 @@ export interface ClaimsParts {
 export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
   async function begin({ runs, isMarked }: Taken, lanes: Lanes): Promise<Claim[]> {
     const missing = new Set(runs.flat().flatMap(({ held, delivery }) => (held === undefined ? [delivery] : [])));
-    // Where it is not marked, also if nothing is read: the mark goes with it. And what was just kept is to be answered first.
+    // Where it is not marked, also if nothing is read: the mark goes with it. And what was just stored is to be answered first.
     const rows = isMarked && missing.size === 0 ? await nextTurn([]) : await commits.add("deliveries", [...missing]);
     if (owned.lanes !== lanes) return []; // another process works now
     const found = new Map(rows.map((row) => [row.id, toDelivery(row)]));

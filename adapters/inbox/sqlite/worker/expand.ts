@@ -14,7 +14,7 @@ export interface ExpandingParts {
   readonly noted: () => void;
 }
 
-/** The verbs of the port that make jobs of what was kept without. */
+/** The verbs of the port that make jobs of what was stored without. */
 export function createExpanding({
   commits,
   owned,

@@ -1,15 +1,15 @@
 import { noticeOf, type Delivery, type NewEvent, type NewJob, type Progress } from "../../../../src/adapter.ts";
-import type { DeliveryRow, EventRecord, JobRecord, KeepRecord, OtherRecord } from "../client/messages.ts";
+import type { DeliveryRow, EventRecord, JobRecord, DeliveryRecord, OtherRecord } from "../client/messages.ts";
 
 /** Whether a job may run as soon as it is made: asked once, when the commit that makes it is put together. */
 export type Foresee = (job: NewJob) => boolean;
 
 /** A delivery on its way into the file, without its body. @param events where they are to become jobs at once */
-export function toKeepRecord(
+export function toDeliveryRecord(
   delivery: Delivery,
   events: readonly NewEvent[] | undefined,
   { at, foresee }: { readonly at: number; readonly foresee: Foresee },
-): KeepRecord {
+): DeliveryRecord {
   const { receivedAt, sentAt, source = null, signedBy, signature, headers } = delivery;
   const records = events === undefined ? null : events.map((event) => toEventRecord(event, foresee));
   return [receivedAt, sentAt, source, signedBy, signature, JSON.stringify(headers), at, records];

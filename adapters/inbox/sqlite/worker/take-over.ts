@@ -153,6 +153,6 @@ export function toNotBegun(error: unknown, what: string): unknown {
   if ((error as Partial<StorageError>).code !== "disk-full") return error;
   return new StorageError("disk-full", `The disk has no room left: ${what}.`, {
     cause: error,
-    fix: "Make room, then call `start()` again: nobody works here until then, and what is kept is not lost.",
+    fix: "Make room, then call `start()` again: nobody works here until then, and what is stored is not lost.",
   });
 }

@@ -3,7 +3,7 @@ import { nextReceiver } from "hookline/next";
 import { after } from "next/server";
 
 // Stands for an inbox in the network.
-const inbox = { ...memoryInbox(), keeps: "network" };
+const inbox = { ...memoryInbox(), storage: "network" };
 const receiver = createReceiver({ secret: process.env.SIGNING_SECRET, inbox });
 receiver.on("email.created", (event) => console.log(`after the answer: message ${event.id}`));
 

@@ -12,7 +12,7 @@ export function openBench(): { readonly receiver: Receiver; readonly inbox: Work
   return { receiver: createReceiver({ secret: SECRET, inbox, concurrency: CONCURRENCY, log: false }), inbox };
 }
 
-/** What is to be kept before the start. */
+/** What is to be stored before the start. */
 export interface Filling {
   readonly jobs: number;
   /** Records that take turns. */
