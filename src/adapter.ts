@@ -3,7 +3,7 @@
 // For authors of mounts: how a request goes in, and how a reply comes out.
 export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types.ts";
 export { toAnswering, type AfterHandlers, type OutlivesFunction } from "./ingest/answer-option.ts";
-export { workAfterAnswer } from "./receiver/serverless/work-after-response.ts";
+export { workAfterResponse } from "./receiver/serverless/work-after-response.ts";
 export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/body-errors.ts";
 
 // For authors of inboxes: the port in its two halves.
@@ -52,6 +52,6 @@ export {
   SUSPECT_DEATHS,
   type Progress,
 } from "./inbox/job-state.ts";
-export { createLaneBook, type Lane, type LaneBook, type LaneRow } from "./inbox/lane-queues.ts";
+export { createLaneQueues, type Lane, type LaneQueues, type LaneRow } from "./inbox/lane-queues.ts";
 export { windowAfter, windowStart, type LaneWindow } from "./inbox/lane-window.ts";
-export { createChurnMap, type ChurnMap } from "./inbox/collections/compacting-map.ts";
+export { createCompactingMap, type CompactingMap } from "./inbox/collections/compacting-map.ts";

@@ -46,7 +46,7 @@ const MOMENTS: Readonly<Record<keyof Observer, true>> = {
 export interface Observers {
   add(observer: Observer): () => void;
   /** `make` runs only when somebody listens. Never throws. */
-  tell<E extends keyof Observer>(name: E, make: () => Moments[E]): void;
+  notify<E extends keyof Observer>(name: E, make: () => Moments[E]): void;
   /** Tells somebody else, who may fail as well: that is logged under this name. Never throws. */
   call(name: string, listen: () => unknown): void;
 }
@@ -76,7 +76,7 @@ export function createObservers(log: Logger): Observers {
       observers.add(observer);
       return () => observers.delete(observer);
     },
-    tell(name, make) {
+    notify(name, make) {
       if (observers.size === 0) return;
       for (const observer of observers) {
         call(name, () => {

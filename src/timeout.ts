@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
 export const ABORT_BEFORE_END_MS = 5_000;
 
 /** Resolves with the promise's value, or with `late` when the time is over first. */
-export async function within<T, L = undefined>(
+export async function withTimeout<T, L = undefined>(
   ms: number,
   promise: Promise<T>,
   { clock, late }: { readonly clock: Clock; readonly late: L },

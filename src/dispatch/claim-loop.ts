@@ -1,18 +1,18 @@
 import { createFifo } from "../inbox/collections/fifo.ts";
 import type { Claim, JobOutcome } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
-import { createPace, MOST_AHEAD } from "./prefetch.ts";
-import type { WorkParts } from "./deps.ts";
-import type { Runner } from "./run-job.ts";
+import { createPrefetch, MOST_AHEAD } from "./prefetch.ts";
+import type { DispatchDeps } from "./deps.ts";
+import type { JobRunner } from "./run-job.ts";
 import type { Settle } from "./settle-queue.ts";
 import { createSlots } from "./concurrency.ts";
-import { createSolitude } from "./poison.ts";
+import { createPoisonIsolation } from "./poison.ts";
 
 /** Most jobs that one call may settle. */
 const MERGE_MAX = 1_000;
 
 /** Claims on their way from the inbox to a slot. */
-export interface Claiming {
+export interface ClaimLoop {
   /** Claims as much as there is room for, and begins what has a slot. */
   claim(): Promise<Found>;
   /** They ended without this process settling them. */
@@ -45,8 +45,8 @@ interface Found {
   readonly nextDueAt: number | undefined;
 }
 
-export interface ClaimingOptions {
-  readonly runner: Runner;
+export interface ClaimLoopOptions {
+  readonly runner: JobRunner;
   readonly settle: Settle;
   readonly working: () => boolean;
   /** It is time to claim again. */
@@ -55,13 +55,13 @@ export interface ClaimingOptions {
   readonly rested: () => void;
 }
 
-export function createClaiming(
+export function createClaimLoop(
   inbox: Pick<WorkingInbox, "claim">,
-  { clock, concurrency }: Pick<WorkParts, "clock" | "concurrency">,
-  { runner, settle, working, wake, rested }: ClaimingOptions,
-): Claiming {
-  const pace = createPace(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
-  const solitude = createSolitude(clock, {
+  { clock, concurrency }: Pick<DispatchDeps, "clock" | "concurrency">,
+  { runner, settle, working, wake, rested }: ClaimLoopOptions,
+): ClaimLoop {
+  const pace = createPrefetch(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
+  const solitude = createPoisonIsolation(clock, {
     stuck: () => runner.stuck() > 0,
     over: () => giveBackAhead(() => true),
     wake,

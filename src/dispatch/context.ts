@@ -2,7 +2,7 @@ import type { Delivery, StoredDelivery } from "../inbox/port/delivery.ts";
 import { toStored } from "../inbox/port/delivery.ts";
 import type { Logger } from "../logger.ts";
 import type { SingleEvent } from "../protocol/events.ts";
-import { naturalKeyOf } from "../protocol/dedupe-key.ts";
+import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 
 /** For the user's own middleware: extend it by declaration merging. */
 export interface ContextState {}
@@ -90,7 +90,7 @@ export function createContext(facts: CallFacts, services: ContextServices): Cont
 
 /** A consumer is part of it: two consumers do different work for one event. */
 function idempotencyKey({ consumer, event, delivery, entry, replayOf, jobId }: CallFacts): string {
-  const natural = naturalKeyOf(event);
+  const natural = dedupeKeyOf(event);
   const key =
     natural === undefined
       ? `${delivery.signature}:${entry}`

@@ -2,10 +2,10 @@ import type { Job } from "../inbox/port/job.ts";
 import type { JobOutcome } from "../inbox/port/claims.ts";
 import { startCall } from "./run-handler.ts";
 import { toJobOf } from "./job-view.ts";
-import type { WorkParts } from "./deps.ts";
+import type { DispatchDeps } from "./deps.ts";
 import type { CallJobs } from "./run-reporter.ts";
 
-type Parts = Pick<WorkParts, "onDead" | "log" | "clock"> & {
+type Parts = Pick<DispatchDeps, "onDead" | "log" | "clock"> & {
   /** The handler's; where that has no limit, a listener has {@link LISTENER_MS} all the same: the job waits for it. */
   readonly timeoutMs: number;
 };
@@ -16,7 +16,7 @@ const LISTENER_MS = 30_000;
  * Tells the listeners of each job of a call that is about to be marked dead, one after another. One that throws, or takes longer than
  * `timeoutMs`, does not keep the jobs from being marked.
  */
-export async function announceDead(
+export async function callDeadLetterListeners(
   { jobs, events }: CallJobs,
   outcomes: readonly JobOutcome[],
   parts: Parts,
@@ -30,7 +30,7 @@ export async function announceDead(
   }
 }
 
-type Listener = WorkParts["onDead"][number];
+type Listener = DispatchDeps["onDead"][number];
 
 /**
  * @param view of the job, another one for each listener

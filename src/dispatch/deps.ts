@@ -8,7 +8,7 @@ import type { Middleware } from "./handler.ts";
 import type { Handlers } from "./handlers.ts";
 
 /** What everything that runs handlers works with. */
-export interface WorkParts {
+export interface DispatchDeps {
   readonly handlers: Handlers;
   readonly middleware: readonly Middleware[];
   readonly onDead: readonly ((job: Job) => unknown)[];

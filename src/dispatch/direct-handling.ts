@@ -10,9 +10,9 @@ import { fixOfFrozenWrite } from "./frozen-write.ts";
 import { createInLanes } from "./in-lanes.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./merge.ts";
-import type { News } from "./expansion-reporter.ts";
-import type { WorkParts } from "./deps.ts";
-import { ABORT_BEFORE_END_MS, within } from "../timeout.ts";
+import type { ExpansionReporter } from "./expansion-reporter.ts";
+import type { DispatchDeps } from "./deps.ts";
+import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 
 /** Runs deliveries that a queue of the user keeps: each event once, one after another, without merging. */
 export interface DirectHandling {
@@ -33,8 +33,8 @@ interface Direct {
 
 /** @param apart a delivery may not wait for what another one began: they share neither lanes nor `concurrency` */
 export function createDirectHandling(
-  parts: WorkParts,
-  news: Pick<News, "arrived" | "unhandled">,
+  parts: DispatchDeps,
+  news: Pick<ExpansionReporter, "arrived" | "unhandled">,
   { apart }: { readonly apart: boolean },
 ): DirectHandling {
   const { handlers, middleware, services, clock, counters, concurrency, graceMs } = parts;
@@ -124,9 +124,9 @@ export function createDirectHandling(
     async stop(drainMs) {
       const before = succeeded;
       const rest = Promise.allSettled(handling);
-      await within(drainMs - ABORT_BEFORE_END_MS, rest, { clock, late: undefined });
+      await withTimeout(drainMs - ABORT_BEFORE_END_MS, rest, { clock, late: undefined });
       for (const running of calls) running.abort(new ClosedError("closed", "The receiver is closing."));
-      await within(Math.min(drainMs, ABORT_BEFORE_END_MS), rest, { clock, late: undefined });
+      await withTimeout(Math.min(drainMs, ABORT_BEFORE_END_MS), rest, { clock, late: undefined });
       return { done: succeeded - before, stuck: calls.size };
     },
   };

@@ -2,12 +2,12 @@ import { ClosedError } from "../errors.ts";
 import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { createBacklog, type BacklogOptions } from "./expand-backlog.ts";
-import { createClaiming } from "./claim-loop.ts";
-import type { WorkParts } from "./deps.ts";
-import { createRests } from "./idle-waiters.ts";
-import { createRunner } from "./run-job.ts";
-import { createSettler } from "./settle-queue.ts";
-import { ABORT_BEFORE_END_MS, within } from "../timeout.ts";
+import { createClaimLoop } from "./claim-loop.ts";
+import type { DispatchDeps } from "./deps.ts";
+import { createIdleWaiters } from "./idle-waiters.ts";
+import { createJobRunner } from "./run-job.ts";
+import { createSettleQueue } from "./settle-queue.ts";
+import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 
 /** Then the loop gets a turn: more would serve a hot lane faster, and let all others wait for it. */
 const CLAIMS_A_TURN = 4;
@@ -41,12 +41,12 @@ export interface Dispatcher {
 
 export function createDispatcher(
   inbox: WorkingInbox,
-  parts: WorkParts,
+  parts: DispatchDeps,
   expanded: BacklogOptions["expanded"],
 ): Dispatcher {
   const { clock, log, faultLog } = parts;
-  const rests = createRests();
-  const settle = createSettler(inbox, {
+  const rests = createIdleWaiters();
+  const settle = createSettleQueue(inbox, {
     clock,
     log: faultLog,
     tryAgainMs: TRY_AGAIN_MS,
@@ -57,12 +57,12 @@ export function createDispatcher(
     },
     settled: (claim) => claiming.settled(claim),
   });
-  const runner = createRunner(parts, {
+  const runner = createJobRunner(parts, {
     settle,
     rested: rests.tell,
     overdue: (claim) => claiming.overdue(claim),
   });
-  const claiming = createClaiming(inbox, parts, { runner, settle, working: () => working, wake, rested: rests.tell });
+  const claiming = createClaimLoop(inbox, parts, { runner, settle, working: () => working, wake, rested: rests.tell });
   const backlog = createBacklog(parts, { inbox, expanded, wake });
   let working = false;
   let stopped = false;
@@ -190,9 +190,9 @@ export function createDispatcher(
       const [doneBefore, releasedBefore] = [runner.done(), released()];
       stopped = true;
       rest();
-      await within(drainMs - ABORT_BEFORE_END_MS, rests.when(ended), { clock, late: undefined });
+      await withTimeout(drainMs - ABORT_BEFORE_END_MS, rests.when(ended), { clock, late: undefined });
       if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
-      await within(Math.min(drainMs, ABORT_BEFORE_END_MS), rests.when(ended), { clock, late: undefined });
+      await withTimeout(Math.min(drainMs, ABORT_BEFORE_END_MS), rests.when(ended), { clock, late: undefined });
       rests.tell();
       return {
         done: runner.done() - doneBefore,

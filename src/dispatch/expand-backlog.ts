@@ -3,7 +3,7 @@ import type { Expanded, Expansion, NewEvent, NewJob, Unexpanded } from "../inbox
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import { EXPAND_AT_ONCE, expandEvents, jobsOf } from "./expand.ts";
-import type { WorkParts } from "./deps.ts";
+import type { DispatchDeps } from "./deps.ts";
 import { eventAt } from "./decode-event.ts";
 
 /** So many are read at a time. While there is more, pages grow: what comes while one is expanded waits behind it, and must be fewer. */
@@ -31,7 +31,7 @@ export interface BacklogOptions {
 }
 
 export function createBacklog(
-  { handlers }: Pick<WorkParts, "handlers">,
+  { handlers }: Pick<DispatchDeps, "handlers">,
   { inbox, expanded, wake }: BacklogOptions,
 ): Backlog {
   let pageSize = PAGE.least;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { NewEvent, NewJob } from "../inbox/port/storing.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
-import { naturalKeyOf } from "../protocol/dedupe-key.ts";
+import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import type { Handlers } from "./handlers.ts";
 import { laneOf, mergeKeyOf } from "./lane-key.ts";
 
@@ -47,7 +47,7 @@ const UNHANDLED: readonly NewJob[] = [
 
 /** Tracking and booking are told once. The subscription is left out of the content: two of them tell of one and the same event. */
 function uniqueOf(event: SingleEvent, source: string | undefined): NewEvent["unique"] {
-  const key = naturalKeyOf(event);
+  const key = dedupeKeyOf(event);
   if (key === undefined) return undefined;
   const content = createHash("sha256")
     .update(JSON.stringify({ ...event, subscription: undefined }))

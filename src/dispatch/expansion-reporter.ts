@@ -2,10 +2,10 @@ import type { Job, JobState } from "../inbox/port/job.ts";
 import type { Delivery } from "../inbox/port/delivery.ts";
 import type { Expanded, NewEvent } from "../inbox/port/storing.ts";
 import type { SingleEvent } from "../protocol/events.ts";
-import type { WorkParts } from "./deps.ts";
+import type { DispatchDeps } from "./deps.ts";
 
 /** Says what came: once an event, when it is expanded. */
-export interface News {
+export interface ExpansionReporter {
   /** Of a delivery: duplicates made no job. */
   expanded(
     origin: { readonly id: string; readonly delivery: Delivery },
@@ -26,7 +26,7 @@ export type ExpandedListener = (
   jobs: readonly Job[],
 ) => void;
 
-export interface NewsOptions {
+export interface ExpansionReporterOptions {
   /** Log events' content at level debug. */
   readonly logContent: boolean;
   /** What `receiver.observe` does not tell. */
@@ -35,14 +35,14 @@ export interface NewsOptions {
   readonly direct: (event: SingleEvent, delivery: Delivery) => void;
 }
 
-export function createNews({
+export function createExpansionReporter({
   counters,
   observers,
   log,
   logContent,
   listeners,
   direct,
-}: Pick<WorkParts, "counters" | "observers" | "log"> & NewsOptions): News {
+}: Pick<DispatchDeps, "counters" | "observers" | "log"> & ExpansionReporterOptions): ExpansionReporter {
   const unhandledNames = new Map<string, number>();
 
   function tell(event: SingleEvent): void {
@@ -81,7 +81,7 @@ export function createNews({
       const seen = new Set(duplicates);
       for (const [index, { event, entry, jobs }] of events.entries()) {
         if (seen.has(index)) {
-          observers.tell("duplicate", () => ({ job: toUnmade("skipped", { id, delivery, entry, event }) }));
+          observers.notify("duplicate", () => ({ job: toUnmade("skipped", { id, delivery, entry, event }) }));
           continue;
         }
         tell(event);

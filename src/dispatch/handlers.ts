@@ -38,10 +38,10 @@ export interface Handlers {
   some(): boolean;
 }
 
-type Shelf = Map<string, Registration>;
+type MemoryStore = Map<string, Registration>;
 
 export function createHandlers(defaults: RunLimits): Handlers {
-  const consumers = new Map<string, Shelf>();
+  const consumers = new Map<string, MemoryStore>();
   const routes = new Map<string, readonly Registration[]>();
   let sealed = false;
 
@@ -61,7 +61,7 @@ export function createHandlers(defaults: RunLimits): Handlers {
       const single = toRegistration(options, { names, handler, batches: false, defaults });
       const batch = toRegistration(options, { names, handler, batches: true, defaults });
       const { consumer } = single;
-      const shelf: Shelf = new Map(consumers.get(consumer));
+      const shelf: MemoryStore = new Map(consumers.get(consumer));
       for (const name of names) {
         assertName(name);
         assertFree(shelf, name, consumer);
@@ -95,7 +95,7 @@ export function createHandlers(defaults: RunLimits): Handlers {
 }
 
 /** `email.created` before `email` before `*`; `.changes` has its family to itself; `unknown` is never part of `*`. */
-function mostSpecific(shelf: Shelf, type: string): Registration | undefined {
+function mostSpecific(shelf: MemoryStore, type: string): Registration | undefined {
   if (type === "unknown") return shelf.get(type);
   const family = familyOf(type);
   const named = shelf.get(type) ?? shelf.get(`${family}.changes`);
@@ -168,7 +168,7 @@ function assertName(name: string): void {
   });
 }
 
-function assertFree(shelf: Shelf, name: string, consumer: string): void {
+function assertFree(shelf: MemoryStore, name: string, consumer: string): void {
   if (shelf.has(name)) throw doubled(name, consumer);
   const family = familyOf(name);
   if (!isChangeFamily(family)) return;

@@ -1,5 +1,5 @@
 /** Handlers past their grace. So many of them may run on without a slot; the others keep theirs until there is a place for them. */
-export interface Stuck {
+export interface HungHandlers {
   /**
    * One more.
    * @param free gives its slot to another; called once
@@ -12,7 +12,7 @@ export interface Stuck {
   readonly jammed: boolean;
 }
 
-export function createStuck(max: number): Stuck {
+export function createHungHandlers(max: number): HungHandlers {
   /** Those that keep their slots, in order: each call gives one up. */
   const jammed = new Set<() => void>();
   let slotless = 0;

@@ -1,12 +1,12 @@
 /** Those who wait for a moment of rest, each for its own kind. */
-export interface Rests {
+export interface IdleWaiters {
   /** Resolves when it holds: now, or when a later `tell` finds that it does. */
   when(holds: () => boolean): Promise<void>;
   /** Something ended. */
   tell(): void;
 }
 
-export function createRests(): Rests {
+export function createIdleWaiters(): IdleWaiters {
   let waiting: { readonly holds: () => boolean; readonly resolve: () => void }[] = [];
 
   return {

@@ -7,7 +7,7 @@ import { eventAt } from "./decode-event.ts";
 import { isLastAttempt } from "./retry-policy.ts";
 
 /** One call of a handler: the jobs of a claim that go together, oldest first. */
-export interface ClaimedCall {
+export interface MergedCall {
   readonly claim: Claim;
   readonly jobs: readonly ClaimedJob[];
   readonly events: readonly [SingleEvent, ...SingleEvent[]];
@@ -15,7 +15,7 @@ export interface ClaimedCall {
 }
 
 /** Those of a claim that go together today: handlers may have changed since its jobs were made. */
-export function toCall(claim: Claim, handlers: Handlers): ClaimedCall {
+export function toMergedCall(claim: Claim, handlers: Handlers): MergedCall {
   const { consumer, delivery } = claim.jobs[0];
   const events = claim.jobs.map(eventAt) as [SingleEvent, ...SingleEvent[]]; // as many as jobs: at least one
   const registration = handlers.find(consumer, events[0].type);
@@ -38,7 +38,7 @@ export function toCall(claim: Claim, handlers: Handlers): ClaimedCall {
 
 /** The back-off is the oldest job's, what names the call is the newest's. */
 export function toFacts(
-  { jobs, events }: ClaimedCall,
+  { jobs, events }: MergedCall,
   { limits, consumer }: Registration,
   { signal, now }: { readonly signal: AbortSignal; readonly now: number },
 ): CallFacts {

@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../clock.ts";
  * Sees to it that jobs over which the process died twice have nothing but their like beside them, and that neither they nor the others starve:
  * they take turns by time, half and half. All by timers: a wall clock that jumps changes nothing.
  */
-export interface Solitude {
+export interface PoisonIsolation {
   /** What to claim now: the others, a group of suspects, or nothing while the others end or a group runs. */
   turn(busy: boolean): Turn;
   /** What a claim found. @returns true where something else may be claimed than it was told */
@@ -27,7 +27,7 @@ interface FoundInTurn {
   readonly nothingElse: boolean;
 }
 
-export interface SolitudeOptions {
+export interface PoisonIsolationOptions {
   /** A handler runs past its grace: beside it no suspect is alone, and that may be for ever. */
   readonly stuck: () => boolean;
   /** The turn of the others is over: what has not begun is to be given back. */
@@ -42,7 +42,7 @@ export const SUSPECT_MS = 300_000;
 export const TURN_MS = 30_000;
 const MOST_PATIENCE = SUSPECT_MS / TURN_MS;
 
-export function createSolitude(clock: Clock, { stuck, over, wake }: SolitudeOptions): Solitude {
+export function createPoisonIsolation(clock: Clock, { stuck, over, wake }: PoisonIsolationOptions): PoisonIsolation {
   let phase: "others" | "ending" | "suspects" = "others";
   /** Suspects that run. */
   let running = 0;

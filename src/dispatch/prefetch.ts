@@ -1,5 +1,5 @@
 /** How far ahead to claim: what would start within the next moment, judged by what started in the last one. */
-export interface Pace {
+export interface Prefetch {
   started(now: number): void;
   /** Handlers have nothing to do, though a claim found all that it had room for: claims take longer than they do. */
   starved(): void;
@@ -14,7 +14,7 @@ const MOMENT_MS = 50;
 export const MOST_AHEAD = 512;
 
 /** @param least claimed however slow the handlers are */
-export function createPace(least: number): Pace {
+export function createPrefetch(least: number): Prefetch {
   let since = 0;
   let current = 0;
   let last = 0;

@@ -48,7 +48,7 @@ export function isBroughtForward(error: unknown, outcome: JobOutcome): boolean {
 }
 
 /** What a handler asks for, whatever else happens: `GiveUp` and `RetryLater`. */
-export function isVerdict(error: unknown): boolean {
+export function isRetryError(error: unknown): boolean {
   return isHooklineError(error, "give-up") || isRetryLater(error);
 }
 

@@ -1,23 +1,23 @@
 import { ClosedError, HooklineError } from "../errors.ts";
-import { createChurnMap } from "../inbox/collections/compacting-map.ts";
+import { createCompactingMap } from "../inbox/collections/compacting-map.ts";
 import type { Claim, JobOutcome } from "../inbox/port/claims.ts";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../inbox/job-state.ts";
 import { compose, startCall, type RunningCall } from "./run-handler.ts";
-import { toCall, toFacts, type ClaimedCall } from "./merged-call.ts";
+import { toMergedCall, toFacts, type MergedCall } from "./merged-call.ts";
 import { createContext } from "./context.ts";
 import type { Handler, RunLimits } from "./handler.ts";
 import type { Registration } from "./handlers.ts";
 import { mergeEvents } from "./merge.ts";
-import { announceDead } from "./dead-letter-listeners.ts";
-import type { WorkParts } from "./deps.ts";
+import { callDeadLetterListeners } from "./dead-letter-listeners.ts";
+import type { DispatchDeps } from "./deps.ts";
 import { reportEnd, reportStart } from "./run-reporter.ts";
-import { isVerdict, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
+import { isRetryError, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
 import type { Settle } from "./settle-queue.ts";
 import { SUSPECT_MS } from "./poison.ts";
-import { createStuck } from "./hung-handlers.ts";
+import { createHungHandlers } from "./hung-handlers.ts";
 
 /** Claims on their way: called, ended, settled. */
-export interface Runner {
+export interface JobRunner {
   /**
    * Begins a claim.
    * @param free its slot can be given to another; called once
@@ -50,7 +50,7 @@ interface Outcomes {
   readonly outcomes: readonly JobOutcome[];
 }
 
-export interface RunnerOptions {
+export interface JobRunnerOptions {
   /** Tells when the inbox has it: false when the claim was lost. A callback, because a promise for each job costs more than its settle. */
   readonly settle: Settle;
   /** A handler runs on past its grace; its slot was given back, unless too many are stuck. */
@@ -59,15 +59,15 @@ export interface RunnerOptions {
   readonly rested: () => void;
 }
 
-export function createRunner(parts: WorkParts, { settle, overdue, rested }: RunnerOptions): Runner {
+export function createJobRunner(parts: DispatchDeps, { settle, overdue, rested }: JobRunnerOptions): JobRunner {
   const { handlers, middleware, services, log, clock, random, graceMs, maxStuck } = parts;
-  const calls = createChurnMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
+  const calls = createCompactingMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
   const composed = new WeakMap<Registration, Handler>();
   /** Warned of: once for each consumer and type, because a whole backlog may be of them. */
   const missed = new Set<string>();
   /** Nothing is told of how they end. */
   const lost = new WeakSet<Claim>();
-  const stuck = createStuck(maxStuck);
+  const stuck = createHungHandlers(maxStuck);
   let settling = 0;
   let succeeded = 0;
   let released = 0;
@@ -80,19 +80,19 @@ export function createRunner(parts: WorkParts, { settle, overdue, rested }: Runn
     return handler;
   }
 
-  function finish(call: ClaimedCall, limits: RunLimits, ended: Ended): void {
+  function finish(call: MergedCall, limits: RunLimits, ended: Ended): void {
     const { jobs } = call;
     const { result } = ended;
     const rules = { ...limits, now: clock.now(), random: random() };
     // What fails while closing may fail because of it; what the handler asks for counts all the same.
-    const givenBack = closing && !result.ok && !isVerdict(result.error);
+    const givenBack = closing && !result.ok && !isRetryError(result.error);
     const outcomes = givenBack ? jobs.map(release) : outcomesOf(jobs, result, rules);
     const announced = lost.has(call.claim) || outcomes.every(({ to }) => to !== "dead");
     conclude(call, { ...ended, outcomes }, announced ? undefined : limits);
   }
 
   /** The process died over it, and it was alone. A listener over which it dies as often is not asked again: a death may be any other's. */
-  function bury(call: ClaimedCall, limits: RunLimits): void {
+  function bury(call: MergedCall, limits: RunLimits): void {
     const { jobs } = call;
     const error = new HooklineError("process-died", "The process died each time that this job ran.");
     const outcomes = jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, clock.now()) }));
@@ -101,14 +101,14 @@ export function createRunner(parts: WorkParts, { settle, overdue, rested }: Runn
   }
 
   /** @param announce of those that die: the limits of their handler */
-  function conclude(call: ClaimedCall, ended: Ended & Outcomes, announce: RunLimits | undefined): void {
+  function conclude(call: MergedCall, ended: Ended & Outcomes, announce: RunLimits | undefined): void {
     settling += call.jobs.length;
     const settleIt = (): void => settleCall(call, ended);
     if (announce === undefined) settleIt();
-    else void announceDead(call, ended.outcomes, { timeoutMs: announce.timeoutMs, ...parts }).then(settleIt);
+    else void callDeadLetterListeners(call, ended.outcomes, { timeoutMs: announce.timeoutMs, ...parts }).then(settleIt);
   }
 
-  function settleCall(call: ClaimedCall, { result, durationMs, outcomes }: Ended & Outcomes): void {
+  function settleCall(call: MergedCall, { result, durationMs, outcomes }: Ended & Outcomes): void {
     const { claim, jobs, events } = call;
     const all = withRest(outcomes, claim);
     settle({ claim, outcomes: all }, (settled) => {
@@ -125,7 +125,7 @@ export function createRunner(parts: WorkParts, { settle, overdue, rested }: Runn
   }
 
   /** Its handler went with a deploy: the jobs wait for one, and free their lane. */
-  function strand({ claim, jobs, events }: ClaimedCall): void {
+  function strand({ claim, jobs, events }: MergedCall): void {
     const { type } = events[0];
     const { consumer } = claim.jobs[0];
     if (!missed.has(`${consumer} ${type}`)) {
@@ -141,7 +141,7 @@ export function createRunner(parts: WorkParts, { settle, overdue, rested }: Runn
   }
 
   function start(claim: Claim, free: () => void): void {
-    const call = toCall(claim, handlers);
+    const call = toMergedCall(claim, handlers);
     const { registration, jobs, events } = call;
     if (registration === undefined || isFatal(claim)) {
       if (registration === undefined) strand(call);

@@ -2,7 +2,7 @@ import type { ClaimedJob, JobOutcome } from "../inbox/port/claims.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 import { fixOfFrozenWrite } from "./frozen-write.ts";
 import { toJobOf } from "./job-view.ts";
-import type { WorkParts } from "./deps.ts";
+import type { DispatchDeps } from "./deps.ts";
 import { isBroughtForward, toJobError, type CallResult } from "./retry-policy.ts";
 
 /** The jobs of a call with their events, oldest first. */
@@ -18,14 +18,14 @@ export interface CallReport extends CallJobs {
   readonly durationMs: number;
 }
 
-export function reportStart({ jobs, events }: CallJobs, { observers }: Pick<WorkParts, "observers">): void {
-  eachOf(jobs, events, (job, event) => observers.tell("started", () => ({ job: toJobOf(job, event) })));
+export function reportStart({ jobs, events }: CallJobs, { observers }: Pick<DispatchDeps, "observers">): void {
+  eachOf(jobs, events, (job, event) => observers.notify("started", () => ({ job: toJobOf(job, event) })));
 }
 
 /** Counts, logs and tells what was settled: never what a lost claim tried to settle. */
 export function reportEnd(
   { jobs, events, result, outcomes, durationMs }: CallReport,
-  { observers, counters, clock, log }: Pick<WorkParts, "observers" | "counters" | "clock" | "log">,
+  { observers, counters, clock, log }: Pick<DispatchDeps, "observers" | "counters" | "clock" | "log">,
 ): void {
   if (outcomes.every(({ to }) => to === "release")) return;
   const settledAt = clock.now();
@@ -33,7 +33,7 @@ export function reportEnd(
   if (result.ok) {
     counters.succeeded += jobs.length;
     eachOf(jobs, events, (job, event) =>
-      observers.tell("succeeded", () => ({ job: toJobOf(job, event, { state: "done", settledAt }), durationMs })),
+      observers.notify("succeeded", () => ({ job: toJobOf(job, event, { state: "done", settledAt }), durationMs })),
     );
     return;
   }
@@ -62,16 +62,19 @@ export function reportEnd(
   }
   eachOf(jobs, events, (job, event, index) => {
     const outcome = outcomes[index];
-    if (!asked) observers.tell("failed", () => ({ job: toJobOf(job, event, { error }), error: thrown, durationMs }));
+    if (!asked) observers.notify("failed", () => ({ job: toJobOf(job, event, { error }), error: thrown, durationMs }));
     if (outcome?.to === "retry") {
       counters.retried += 1;
-      observers.tell("retried", () => ({
+      observers.notify("retried", () => ({
         job: toJobOf(job, event, { state: "waiting", error, runAt: outcome.at }),
         error: thrown,
       }));
     } else if (outcome?.to === "dead") {
       counters.dead += 1;
-      observers.tell("dead", () => ({ job: toJobOf(job, event, { state: "dead", error, settledAt }), error: thrown }));
+      observers.notify("dead", () => ({
+        job: toJobOf(job, event, { state: "dead", error, settledAt }),
+        error: thrown,
+      }));
     }
   });
 }

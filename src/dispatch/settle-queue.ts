@@ -8,7 +8,7 @@ import { describeThrown, isError } from "../thrown.ts";
 /** Says what became of a claim, until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */
 export type Settle = (settlement: Settlement, then: (settled: boolean) => void) => void;
 
-export interface SettlerOptions {
+export interface SettleQueueOptions {
   readonly clock: Clock;
   /** Throttled: each job of a storage that fails is tried again each second. */
   readonly log: Logger;
@@ -21,9 +21,9 @@ export interface SettlerOptions {
 }
 
 /** Those of one turn of the loop share a commit, where a commit costs anything. */
-export function createSettler(
+export function createSettleQueue(
   inbox: Pick<WorkingInbox, "settle" | "capabilities">,
-  { clock, log, tryAgainMs, answered, settled }: SettlerOptions,
+  { clock, log, tryAgainMs, answered, settled }: SettleQueueOptions,
 ): Settle {
   const batcher = createBatcher<Settlement, boolean | Error>({
     commit: (settlements) => inbox.settle(settlements),

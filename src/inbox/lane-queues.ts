@@ -1,4 +1,4 @@
-import { createChurnMap } from "./collections/compacting-map.ts";
+import { createCompactingMap } from "./collections/compacting-map.ts";
 import { createDueQueue } from "./collections/due-queue.ts";
 import { createFifo } from "./collections/fifo.ts";
 import type { LaneWindow } from "./lane-window.ts";
@@ -31,7 +31,7 @@ export interface Lane {
 }
 
 /** Lanes in memory: who is next, who may run now, who waits for a time. Any number of lanes at the same cost a job. */
-export interface LaneBook<R> {
+export interface LaneQueues<R> {
   /** To the tail of its lane. */
   append(row: R, now: number): void;
   /** Nothing is in it. */
@@ -55,8 +55,8 @@ export interface LaneBook<R> {
 }
 
 /** An empty one. */
-export function createLaneBook<R extends LaneRow>(): LaneBook<R> {
-  const lanes = createChurnMap<string, Lane>();
+export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
+  const lanes = createCompactingMap<string, Lane>();
   const ready = createFifo<Lane>();
   const suspects = createFifo<Lane>();
   const later = createDueQueue<Lane>((lane) => (lane.listed === "due" ? lane.head?.progress : undefined));

@@ -3,14 +3,14 @@ import type { Clock } from "../clock.ts";
 import { HooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import type { AfterHandlers } from "./answer-option.ts";
-import type { Intake } from "./in-flight-bytes.ts";
+import type { InFlightBytes } from "./in-flight-bytes.ts";
 import { Refused, type Admitted } from "./steps.ts";
 
 export interface HandlingParts {
   /** Runs each event once; rejects when a handler failed. */
   readonly handle: (delivery: IdentifiedDelivery, signal: AbortSignal) => Promise<void>;
   /** What is being handled holds its bytes. */
-  readonly intake: Intake;
+  readonly intake: InFlightBytes;
   readonly clock: Clock;
 }
 

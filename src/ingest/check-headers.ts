@@ -5,7 +5,7 @@ import { headerOf } from "./header-of.ts";
 import type { ReceivingParts } from "./parts.ts";
 
 /** Rows 2 to 4 of the table of answers: what can be told before the body is read. */
-export function check(
+export function checkHeaders(
   request: RawRequest,
   { scheme, clock, maxAgeSeconds }: Pick<ReceivingParts, "scheme" | "clock" | "maxAgeSeconds">,
 ): Checked | Refused {

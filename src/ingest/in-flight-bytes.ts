@@ -2,7 +2,7 @@ import { BodyError } from "../errors.ts";
 import { ordinaryBytes } from "../ordinary-bytes.ts";
 
 /** Bodies being read, and those that wait to be stored, all requests together. */
-export interface Intake {
+export interface InFlightBytes {
   /** Takes room for bytes that arrived. @throws BodyError `intake-full` */
   take(bytes: number): void;
   /** Gives it back. */
@@ -11,7 +11,7 @@ export interface Intake {
   readonly isFull: boolean;
 }
 
-export function createIntake(maxInFlightBytes: number): Intake {
+export function createInFlightBytes(maxInFlightBytes: number): InFlightBytes {
   const ordinary = ordinaryBytes(maxInFlightBytes);
   let inFlight = 0;
   return {

@@ -2,9 +2,9 @@ import type { Clock } from "../clock.ts";
 import type { HandleFirst } from "./after-handlers.ts";
 import type { Logger } from "../logger.ts";
 import type { ResolvedScheme } from "../protocol/signature-scheme.ts";
-import type { Brake } from "./unsubscribe-rate-limit.ts";
+import type { UnsubscribeRateLimit } from "./unsubscribe-rate-limit.ts";
 import type { Gate } from "./unsubscribe-gate.ts";
-import type { Intake } from "./in-flight-bytes.ts";
+import type { InFlightBytes } from "./in-flight-bytes.ts";
 import type { DeliveryStore } from "./store.ts";
 import type { Reporter } from "./reporter.ts";
 import type { SecretLookup } from "./secret-lookup.ts";
@@ -20,7 +20,7 @@ export interface ReceivingParts {
   readonly maxAgeSeconds: number;
   readonly maxBodyBytes: number;
   readonly bodyTimeoutMs: number;
-  readonly intake: Intake;
+  readonly intake: InFlightBytes;
   readonly secrets: SecretLookup;
   /** No new deliveries: `receiver.close` was called. */
   readonly closing: () => boolean;
@@ -29,7 +29,7 @@ export interface ReceivingParts {
   readonly tombstones: Tombstones;
   readonly gate: () => Gate | undefined;
   readonly gateTimeoutMs: number;
-  readonly brake: Brake;
+  readonly brake: UnsubscribeRateLimit;
   readonly keeper: DeliveryStore;
   readonly handleFirst: HandleFirst;
   /** A delivery is to be handled after its answer. */

@@ -10,7 +10,7 @@ import { Refused, type Checked, type Read } from "./steps.ts";
 type Parts = Pick<ReceivingParts, "clock" | "maxBodyBytes" | "bodyTimeoutMs" | "intake">;
 
 /** Rows 5 to 7 of the table of answers: the body as bytes, within its limits. */
-export async function read(checked: Checked, parts: Parts): Promise<Read | Refused> {
+export async function readBody(checked: Checked, parts: Parts): Promise<Read | Refused> {
   const { request } = checked;
   const { clock, maxBodyBytes } = parts;
   // Said before a byte of it is asked for.

@@ -2,14 +2,14 @@ import type { StoreResult } from "../inbox/port/storing.ts";
 import { isGoodToken, tokenOf } from "../protocol/handshake.ts";
 import { admit } from "./admit.ts";
 import type { AfterHandlers } from "./answer-option.ts";
-import { check } from "./check-headers.ts";
+import { checkHeaders } from "./check-headers.ts";
 import { Decision } from "./unsubscribe-decision.ts";
 import type { ReceivingParts } from "./parts.ts";
 import type { RawRequest, Reply } from "./types.ts";
-import { read } from "./read-body.ts";
+import { readBody } from "./read-body.ts";
 import { replyStored, replyRefused, replyToken, replyUnwanted } from "./reply.ts";
 import { Refused, type Admitted } from "./steps.ts";
-import { verify } from "./verify-signature.ts";
+import { verifySignature } from "./verify-signature.ts";
 
 /**
  * The way of a request, in the order of the table of answers. Never rejects: whatever throws on the way, nothing was acknowledged.
@@ -35,11 +35,11 @@ async function decide(
   answering: AfterHandlers | undefined,
 ): Promise<Reply | Refused> {
   if (request.parsedBefore !== undefined) parts.reporter.parsedBefore(request.parsedBefore);
-  const checked = check(request, parts);
+  const checked = checkHeaders(request, parts);
   if (checked instanceof Refused) return checked;
-  const bytes = await read(checked, parts);
+  const bytes = await readBody(checked, parts);
   if (bytes instanceof Refused) return bytes;
-  const verified = await verify(bytes, parts);
+  const verified = await verifySignature(bytes, parts);
   if (verified instanceof Refused) return verified;
   const token = tokenOf(verified.url);
   // The query is not signed: beside a body it must not swallow the delivery.

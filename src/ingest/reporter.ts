@@ -39,7 +39,7 @@ export function createReporter({
       const { level, message, fix } = REFUSALS[code];
       tally(counters.answered, status);
       tally(counters.refused, code);
-      observers.tell("refused", () => ({ status, code }));
+      observers.notify("refused", () => ({ status, code }));
       // An error's own fix is the exact one, such as the change for this framework.
       const exact = fixOf(cause) ?? fix;
       log[level]({ code, status, fix: exact, ...(cause === undefined ? {} : { err: cause }) }, message);
@@ -57,7 +57,7 @@ export function createReporter({
       const subscription = document().envelope?.subscription;
       const facts = { code: "unwanted", status: 422, subscription, source: delivery.source, reason };
       log.warn(facts, "a subscription is unwanted: 422 deletes it");
-      if (subscription !== undefined) observers.tell("unsubscribed", () => ({ subscription, reason }));
+      if (subscription !== undefined) observers.notify("unsubscribed", () => ({ subscription, reason }));
     },
     parsedBefore(fix) {
       if (warned.has(fix)) return;

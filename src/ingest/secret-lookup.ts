@@ -3,7 +3,7 @@ import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
 import { hearRejection } from "../hear-rejection.ts";
 import { toKeys, type Secret } from "../protocol/secrets.ts";
 import type { Key } from "../protocol/signature.ts";
-import { within } from "../timeout.ts";
+import { withTimeout } from "../timeout.ts";
 import { createSecretCache } from "./secret-cache.ts";
 import { createSingleFlight } from "./single-flight.ts";
 import { Refused } from "./steps.ts";
@@ -120,7 +120,7 @@ function lookedUp(find: Find, { clock, timeoutMs, apart }: LookupParts): SecretL
       const begun = begin(source, request);
       return begun instanceof Refused
         ? begun
-        : within(timeoutMs, begun, { clock, late: new Refused("secret-lookup-late") });
+        : withTimeout(timeoutMs, begun, { clock, late: new Refused("secret-lookup-late") });
     },
     assert() {},
   };

@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import { within } from "../timeout.ts";
+import { withTimeout } from "../timeout.ts";
 
 /** One piece of work for each key at a time: who asks meanwhile gets the same result. */
 export interface SingleFlight<T> {
@@ -24,7 +24,7 @@ export function createSingleFlight<T>(timeoutMs: number, clock: Clock): SingleFl
   const late = new Set<Promise<T>>();
 
   async function watch(key: string, flight: Promise<T>): Promise<void> {
-    const ended = await within(
+    const ended = await withTimeout(
       timeoutMs,
       flight.then(() => true),
       { clock, late: false },

@@ -4,7 +4,7 @@ import type { WritingInbox } from "../inbox/port/inbox.ts";
 import { StorageError } from "../errors.ts";
 import { isError } from "../thrown.ts";
 import type { Clock } from "../clock.ts";
-import type { Intake } from "./in-flight-bytes.ts";
+import type { InFlightBytes } from "./in-flight-bytes.ts";
 import { createOneByOne } from "./unbatched.ts";
 import { REFUSALS, type RefusalCode } from "./responses.ts";
 import { Refused, type Admitted } from "./steps.ts";
@@ -20,7 +20,7 @@ export interface DeliveryStore {
 export interface DeliveryStoreOptions {
   readonly inbox: WritingInbox;
   /** Where the disk is slow, what waits for it is bounded as well. */
-  readonly intake: Intake;
+  readonly intake: InFlightBytes;
   readonly timeoutMs: number;
   readonly clock: Clock;
   /**

@@ -1,5 +1,5 @@
 import type { Batcher, BatcherOptions } from "../inbox/batcher.ts";
-import { within } from "../timeout.ts";
+import { withTimeout } from "../timeout.ts";
 
 export interface OneByOneOptions<T, R> extends Pick<BatcherOptions<T, R>, "commit" | "failed"> {
   readonly deadline: NonNullable<BatcherOptions<T, R>["deadline"]>;
@@ -27,7 +27,7 @@ export function createOneByOne<T, R>(options: OneByOneOptions<T, R>): Pick<Batch
       const result = run(item);
       running.add(result);
       void result.then(() => running.delete(result));
-      return within(deadline.ms, result, { clock: deadline.clock, late: deadline.late() });
+      return withTimeout(deadline.ms, result, { clock: deadline.clock, late: deadline.late() });
     },
     async drained() {
       await Promise.all(running);

@@ -1,6 +1,6 @@
 import { hearRejection } from "../hear-rejection.ts";
 import type { Envelope } from "../protocol/events.ts";
-import { within } from "../timeout.ts";
+import { withTimeout } from "../timeout.ts";
 import { Decision, type UnsubscribeDecision } from "./unsubscribe-decision.ts";
 import type { ReceivingParts } from "./parts.ts";
 import { toReason } from "./to-reason.ts";
@@ -35,7 +35,8 @@ export async function askGate(
       (reason) => new Decision(call, toReason(reason)) as unknown as UnsubscribeDecision,
     );
     // Most say nothing, and say it at once: those are not made to wait for a turn.
-    answer = asked === undefined ? asked : await within(gateTimeoutMs, Promise.resolve(asked), { clock, late: LATE });
+    answer =
+      asked === undefined ? asked : await withTimeout(gateTimeoutMs, Promise.resolve(asked), { clock, late: LATE });
   } catch (error) {
     hearRejection(error);
     log.error({ err: error, code: "gate-failed", subscription }, "the gate threw: the delivery is stored");

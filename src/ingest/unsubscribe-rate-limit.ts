@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 
 /** A bucket of different subscriptions an hour: a bug in a gate must not delete all of them, not even slowly. */
-export interface Brake {
+export interface UnsubscribeRateLimit {
   /** Whether this subscription may be unsubscribed. One that may stays so for an hour, at no cost. */
   allows(subscription: number, source: string | undefined): boolean;
   /** It said no within the last hour. */
@@ -10,7 +10,7 @@ export interface Brake {
 
 const HOUR_MS = 60 * 60 * 1_000;
 
-export function createBrake(maxPerHour: number, clock: Clock): Brake {
+export function createUnsubscribeRateLimit(maxPerHour: number, clock: Clock): UnsubscribeRateLimit {
   const allowed = new Map<string, number>();
   let tokens = maxPerHour;
   let filledAt = clock.now();

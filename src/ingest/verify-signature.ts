@@ -9,7 +9,7 @@ import { Refused, type Read, type Verified } from "./steps.ts";
 type Parts = Pick<ReceivingParts, "scheme" | "secrets" | "reporter">;
 
 /** Rows 8 and 9 of the table of answers: the signature over the bytes as they arrived. */
-export async function verify(
+export async function verifySignature(
   { checked, body, source, receivedAt }: Read,
   { scheme, secrets, reporter }: Parts,
 ): Promise<Verified | Refused> {

@@ -6,7 +6,7 @@ import type { AnyEvent } from "./events.ts";
  *
  * @see protocol 6.2
  */
-export function naturalKeyOf(event: AnyEvent): string | undefined {
+export function dedupeKeyOf(event: AnyEvent): string | undefined {
   switch (event.type) {
     case "tracking.open":
     case "tracking.click":

@@ -3,12 +3,12 @@ import { createCounters } from "../stats.ts";
 import type { Handler, Middleware } from "../dispatch/handler.ts";
 import { createHandlers } from "../dispatch/handlers.ts";
 import { createDirectHandling } from "../dispatch/direct-handling.ts";
-import { createNews, type ExpandedListener } from "../dispatch/expansion-reporter.ts";
+import { createExpansionReporter, type ExpandedListener } from "../dispatch/expansion-reporter.ts";
 import { UsageError } from "../errors.ts";
 import type { Receiver } from "./receiver-types.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
 import { toDrainMs } from "./drain-ms.ts";
-import { createFreezing } from "./serverless/freeze-warning.ts";
+import { createFreezeWarning } from "./serverless/freeze-warning.ts";
 import { functionPlatform, keepsRequestsApart } from "./serverless/function-platform.ts";
 import { createHealth } from "./health/health.ts";
 import { asWorking, asWriting } from "../inbox/port/halves.ts";
@@ -17,7 +17,7 @@ import type { StorageKind } from "../inbox/port/inbox.ts";
 import { throttledLog } from "../logger.ts";
 import { createObservers } from "../observers.ts";
 import { setInternals } from "./internals.ts";
-import { createJobHands } from "./jobs/create-jobs.ts";
+import { createJobs } from "./jobs/create-jobs.ts";
 import { createKnownSubscriptions } from "./health/known-subscriptions.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import { createOpening } from "./open-inbox.ts";
@@ -25,9 +25,9 @@ import { createReceiverStates } from "./receiver-states.ts";
 import { whyNotReady } from "./health/receiving-problems.ts";
 import { resolveOptions, type ReceiverOptions } from "./options.ts";
 import type { EventName } from "../protocol/events.ts";
-import { createBrake } from "../ingest/unsubscribe-rate-limit.ts";
+import { createUnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import type { Gate } from "../ingest/unsubscribe-gate.ts";
-import { createIntake } from "../ingest/in-flight-bytes.ts";
+import { createInFlightBytes } from "../ingest/in-flight-bytes.ts";
 import { createHandleFirst } from "../ingest/after-handlers.ts";
 import { createDeliveryStore } from "../ingest/store.ts";
 import { receive } from "../ingest/receive.ts";
@@ -71,7 +71,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       if (whyNotReady({ states, secrets, opening, inbox, intake }).length === 0) doubt.failed();
     },
   });
-  const brake = createBrake(resolved.maxUnsubscribesPerHour, clock);
+  const brake = createUnsubscribeRateLimit(resolved.maxUnsubscribesPerHour, clock);
   const platform = functionPlatform(process.env, navigator.userAgent);
   const apart = keepsRequestsApart(platform);
   const secrets = createSecretLookup(options.secret, { clock, timeoutMs: resolved.secretTimeoutMs, apart });
@@ -105,10 +105,17 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   };
   const listeners = new Set<ExpandedListener>();
   const { logContent } = resolved;
-  const news = createNews({ counters, observers, log, logContent, listeners, direct: subscriptions.arrived });
+  const news = createExpansionReporter({
+    counters,
+    observers,
+    log,
+    logContent,
+    listeners,
+    direct: subscriptions.arrived,
+  });
   const work = createWork(working, parts, news);
   const direct = createDirectHandling(parts, news, { apart });
-  const intake = createIntake(resolved.maxInFlightBytes);
+  const intake = createInFlightBytes(resolved.maxInFlightBytes);
   const keeper = createDeliveryStore({
     inbox,
     intake,
@@ -127,9 +134,9 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     intake,
     clock,
   });
-  const freezing = createFreezing({ storage: inbox.storage, platform, log });
+  const freezing = createFreezeWarning({ storage: inbox.storage, platform, log });
   const lifecycle = createLifecycle({ states, inbox, opening, secrets, handlers, work, direct, keeper, clock, log });
-  const hands = createJobHands({
+  const hands = createJobs({
     inbox: working,
     opened: opening.opened,
     assertOpen: lifecycle.assertOpen,

@@ -5,7 +5,7 @@ import type { WritingInbox } from "../inbox/port/inbox.ts";
 import type { Logger } from "../logger.ts";
 import type { DeliveryStore } from "../ingest/store.ts";
 import type { SecretLookup } from "../ingest/secret-lookup.ts";
-import { within } from "../timeout.ts";
+import { withTimeout } from "../timeout.ts";
 import type { Closed, Stats } from "./receiver-types.ts";
 import { toClosed, type Opening } from "./open-inbox.ts";
 import type { ReceiverStates } from "./receiver-states.ts";
@@ -77,10 +77,10 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
   async function close(drainMs: number): Promise<Closed> {
     states.take("close");
     starting?.giveUp();
-    const stored = within(drainMs, keeper.drained(), { clock, late: undefined });
+    const stored = withTimeout(drainMs, keeper.drained(), { clock, late: undefined });
     const [worked, handled] = await Promise.all([work.stop(drainMs), direct.stop(drainMs), stored]);
     const closed = closeInbox();
-    if (worked.stuck === 0) await within(INBOX_CLOSE_MS, closed, { clock, late: undefined });
+    if (worked.stuck === 0) await withTimeout(INBOX_CLOSE_MS, closed, { clock, late: undefined });
     else inbox.unref?.();
     return { done: worked.done + handled.done, released: worked.released, stuck: worked.stuck + handled.stuck };
   }

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { ClosedError, StorageError } from "../errors.ts";
 import type { InboxHost, WritingInbox } from "../inbox/port/inbox.ts";
-import { within } from "../timeout.ts";
+import { withTimeout } from "../timeout.ts";
 import type { ReceiverStates } from "./receiver-states.ts";
 
 /** Opens the inbox when it is first needed, never at import; and lets it go. */
@@ -70,7 +70,7 @@ export function createOpening(
     async inTime() {
       if (isOpen) return;
       const done = opened().then(() => true);
-      if (await within(timeoutMs, done, { clock, late: false })) return;
+      if (await withTimeout(timeoutMs, done, { clock, late: false })) return;
       throw new StorageError("storage-late", "The inbox is still opening.");
     },
     isOpen: () => isOpen,

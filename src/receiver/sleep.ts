@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 
 /** Waits between the parts of long work, until the receiver closes. */
-export interface Pauses {
+export interface Sleeper {
   /** Resolves after `ms` milliseconds, at the earliest in the next turn of the loop; at once when it is stopped. */
   pause(ms: number): Promise<void>;
   /** Nobody waits any more. */
@@ -9,7 +9,7 @@ export interface Pauses {
   readonly stopped: boolean;
 }
 
-export function createPauses(clock: Clock): Pauses {
+export function createSleeper(clock: Clock): Sleeper {
   const waiting = new Set<() => void>();
   let stopped = false;
 

@@ -4,7 +4,7 @@ import type { Tombstones } from "../inbox/port/tombstones.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
 import type { Id } from "../protocol/events.ts";
-import type { Brake } from "../ingest/unsubscribe-rate-limit.ts";
+import type { UnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import { toReason } from "../ingest/to-reason.ts";
 
 /** Puts tombstones, and lifts them. */
@@ -26,7 +26,7 @@ export interface UnsubscriberParts {
   /** For the user's own calls: handlers may go on while the receiver closes. @throws ClosedError `closed` */
   readonly assertOpen: () => void;
   readonly tombstones: Tombstones;
-  readonly brake: Brake;
+  readonly brake: UnsubscribeRateLimit;
   readonly log: Logger;
   readonly observers: Observers;
   /** A tombstone was put. */
@@ -44,7 +44,7 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
       { code: "unsubscribed", subscription, source, reason },
       "a subscription is unwanted: its deliveries are answered 422 from now on",
     );
-    observers.tell("unsubscribed", () => ({ subscription, reason }));
+    observers.notify("unsubscribed", () => ({ subscription, reason }));
   };
 
   return {

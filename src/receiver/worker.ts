@@ -1,7 +1,7 @@
 import { createDispatcher } from "../dispatch/dispatcher.ts";
 import { EXPAND_AT_ONCE, expandEvents } from "../dispatch/expand.ts";
-import type { News } from "../dispatch/expansion-reporter.ts";
-import type { WorkParts } from "../dispatch/deps.ts";
+import type { ExpansionReporter } from "../dispatch/expansion-reporter.ts";
+import type { DispatchDeps } from "../dispatch/deps.ts";
 import { UsageError } from "../errors.ts";
 import type { Closed } from "./receiver-types.ts";
 import type { NewEvent } from "../inbox/port/storing.ts";
@@ -37,7 +37,7 @@ interface PlaceListener {
 const EVENTS_A_COMMIT = 5 * EXPAND_AT_ONCE;
 
 /** @param inbox undefined where it has no working half */
-export function createWork(inbox: WorkingInbox | undefined, parts: WorkParts, news: News): Work {
+export function createWork(inbox: WorkingInbox | undefined, parts: DispatchDeps, news: ExpansionReporter): Work {
   const dispatcher = inbox && createDispatcher(inbox, parts, news.expanded);
   const { counters, observers } = parts;
 
@@ -76,7 +76,7 @@ export function createWork(inbox: WorkingInbox | undefined, parts: WorkParts, ne
     },
     stored({ delivery }, stored, events) {
       counters.stored += 1;
-      observers.tell("stored", () => ({
+      observers.notify("stored", () => ({
         delivery: {
           id: stored.id,
           receivedAt: new Date(delivery.receivedAt).toISOString(),

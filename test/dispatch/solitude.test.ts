@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createSolitude, SUSPECT_MS, TURN_MS, type Solitude } from "../../src/dispatch/poison.ts";
+import { createPoisonIsolation, SUSPECT_MS, TURN_MS, type PoisonIsolation } from "../../src/dispatch/poison.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 
 const WAITING = { suspects: true, nothingElse: false };
@@ -10,12 +10,12 @@ let clock: FakeClock;
 let wakes: number;
 let overs: number;
 let stuck: boolean;
-let solitude: Solitude;
+let solitude: PoisonIsolation;
 
 beforeEach(() => {
   clock = fakeClock();
   [wakes, overs, stuck] = [0, 0, false];
-  solitude = createSolitude(clock, {
+  solitude = createPoisonIsolation(clock, {
     stuck: () => stuck,
     over: () => void (overs += 1),
     wake: () => void (wakes += 1),

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createChurnMap } from "../../src/inbox/collections/compacting-map.ts";
+import { createCompactingMap } from "../../src/inbox/collections/compacting-map.ts";
 
 describe("a map for entries that come and go", () => {
   test("holds what a Map would hold, in the same order, however many came and went", () => {
-    const map = createChurnMap<number, string>();
+    const map = createCompactingMap<number, string>();
     const model = new Map<number, string>();
     for (let key = 0; key < 10_000; key += 1) {
       map.set(key, `${key}`);
@@ -20,7 +20,7 @@ describe("a map for entries that come and go", () => {
   });
 
   test("says whether there was something to delete", () => {
-    const map = createChurnMap<string, number>();
+    const map = createCompactingMap<string, number>();
     map.set("a", 1);
     expect([map.delete("a"), map.delete("a"), map.size]).toEqual([true, false, 0]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createLaneBook, type LaneRow } from "../../src/inbox/lane-queues.ts";
+import { createLaneQueues, type LaneRow } from "../../src/inbox/lane-queues.ts";
 import { windowAfter } from "../../src/inbox/lane-window.ts";
 import { FRESH, type Progress } from "../../src/inbox/job-state.ts";
 
@@ -40,7 +40,7 @@ class CountedRow implements LaneRow {
 }
 
 function filled(laneOf: (index: number) => string) {
-  const book = createLaneBook<CountedRow>();
+  const book = createLaneQueues<CountedRow>();
   const rows = Array.from({ length: ROWS }, (_, index) => new CountedRow(laneOf(index)));
   CountedRow.steps = 0;
   for (const row of rows) book.append(row, T);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createLaneBook } from "../../src/inbox/lane-queues.ts";
+import { createLaneQueues } from "../../src/inbox/lane-queues.ts";
 import type { ClaimLimits, JobOutcome } from "../../src/inbox/port/claims.ts";
 import { isDue, SUSPECT_DEATHS, type Progress } from "../../src/inbox/job-state.ts";
 import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";
@@ -160,7 +160,7 @@ const step = fc.oneof(
 test("a lane book is what its plain specification is: one claim a lane, order stored, nothing lost, one merge key a run", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-      const book = createLaneBook<TestRow>();
+      const book = createLaneQueues<TestRow>();
       const plain = new Plain();
       const taken: TestRow[][] = [];
       let waiting: TestRow[] = [];

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createLaneBook, type LaneBook } from "../../src/inbox/lane-queues.ts";
+import { createLaneQueues, type LaneQueues } from "../../src/inbox/lane-queues.ts";
 import type { JobOutcome } from "../../src/inbox/port/claims.ts";
 import type { Progress } from "../../src/inbox/job-state.ts";
 import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";
@@ -13,10 +13,10 @@ function retry(delayMs: number, now = T): JobOutcome {
   return { to: "retry", at: now + delayMs, delayMs, counted: true, error };
 }
 
-let book: LaneBook<TestRow>;
+let book: LaneQueues<TestRow>;
 
 beforeEach(() => {
-  book = createLaneBook<TestRow>();
+  book = createLaneQueues<TestRow>();
 });
 
 function add(lane: string | undefined, mergeKey?: string, died?: Partial<Progress>): TestRow {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createRowPages } from "../../src/inbox/collections/ordered-pages.ts";
+import { createOrderedPages } from "../../src/inbox/collections/ordered-pages.ts";
 
 describe("rows in pages", () => {
   test("are what a sorted list of them would be, whatever came and went", () => {
@@ -11,7 +11,7 @@ describe("rows in pages", () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const rows = createRowPages<{ readonly id: number }>();
+        const rows = createOrderedPages<{ readonly id: number }>();
         let plain: { readonly id: number }[] = [];
         let last = 0;
         for (const one of steps) {
@@ -35,7 +35,7 @@ describe("rows in pages", () => {
   });
 
   test("may leave while they are looked through", () => {
-    const rows = createRowPages<{ readonly id: number }>();
+    const rows = createOrderedPages<{ readonly id: number }>();
     for (let id = 1; id <= 3_000; id += 1) rows.add({ id });
     const seen: number[] = [];
     for (const { id } of rows.after(1_000)) {

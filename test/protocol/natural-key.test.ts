@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AnyEvent, EventMap } from "../../src/protocol/events.ts";
-import { naturalKeyOf } from "../../src/protocol/dedupe-key.ts";
+import { dedupeKeyOf } from "../../src/protocol/dedupe-key.ts";
 
 const envelope = { subscription: 1, accountId: 2002, resource: "/booking/935" };
 
@@ -16,13 +16,13 @@ function opened(fields: Partial<EventMap["tracking.open"]>): AnyEvent {
 
 describe("the natural key", () => {
   test("of a tracking event is its id, per account", () => {
-    expect(naturalKeyOf(opened({}))).toBe("tracking:2002:77");
-    expect(naturalKeyOf(opened({ accountId: 2003 }))).toBe("tracking:2003:77");
+    expect(dedupeKeyOf(opened({}))).toBe("tracking:2002:77");
+    expect(dedupeKeyOf(opened({ accountId: 2003 }))).toBe("tracking:2003:77");
   });
 
   test("of a booking is its page and its event, per account", () => {
-    expect(naturalKeyOf(booking({}))).toBe("booking:2002:935:e-1");
-    expect(naturalKeyOf(booking({ calendarId: "c-2" }))).toBe("booking:2002:935:e-1");
+    expect(dedupeKeyOf(booking({}))).toBe("booking:2002:935:e-1");
+    expect(dedupeKeyOf(booking({ calendarId: "c-2" }))).toBe("booking:2002:935:e-1");
   });
 
   test("does not exist for a change, a signal, a lifecycle notice or an unknown event", () => {
@@ -32,15 +32,15 @@ describe("the natural key", () => {
       { ...envelope, type: "lifecycle.error", error: "gone" },
       { ...envelope, type: "unknown", reason: "value" },
     ];
-    expect(none.map(naturalKeyOf)).toEqual([undefined, undefined, undefined, undefined]);
+    expect(none.map(dedupeKeyOf)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
   test("keeps its separator out of its parts, so that more can be put around it", () => {
-    expect(naturalKeyOf(booking({ eventId: "a:b%3a" }))).toBe("booking:2002:935:a%3ab%253a");
+    expect(dedupeKeyOf(booking({ eventId: "a:b%3a" }))).toBe("booking:2002:935:a%3ab%253a");
   });
 
   test("tells halves of surrogate pairs apart, which are the same character as UTF-8", () => {
-    const keys = ["\u{d800}", "\u{dfff}", "%d800", "\u{fffd}"].map((eventId) => naturalKeyOf(booking({ eventId })));
+    const keys = ["\u{d800}", "\u{dfff}", "%d800", "\u{fffd}"].map((eventId) => dedupeKeyOf(booking({ eventId })));
     expect(new Set(keys.map((key) => Buffer.from(key ?? "").toString("utf8"))).size).toBe(4);
   });
 
@@ -48,7 +48,7 @@ describe("the natural key", () => {
     const part = fc.string({ unit: fc.constantFrom(":", "%", "a", "3", "e-1", "\u{d800}", "\u{dfff}", "\u{1f4c5}") });
     fc.assert(
       fc.property(part, part, (one, other) => {
-        const keys = [one, other].map((eventId) => Buffer.from(naturalKeyOf(booking({ eventId })) ?? ""));
+        const keys = [one, other].map((eventId) => Buffer.from(dedupeKeyOf(booking({ eventId })) ?? ""));
         expect(keys[0]?.equals(keys[1] ?? Buffer.of())).toBe(one === other);
       }),
     );

@@ -1,5 +1,5 @@
 import { forwardInbox, memoryInbox, createReceiver } from "hookline";
-import { workAfterAnswer } from "hookline/adapter";
+import { workAfterResponse } from "hookline/adapter";
 import { expect, test } from "vitest";
 import { shutInbox } from "../support/inboxes.ts";
 import { deciding } from "../adapters/harness.ts";
@@ -11,7 +11,7 @@ test("work after the answer begins the receiver, and ends when nothing is left t
   const { calls, handler } = heldHandler();
   receiver.on("email", handler);
   await send();
-  const work = watch(workAfterAnswer(receiver) ?? Promise.reject(new Error("there is work")));
+  const work = watch(workAfterResponse(receiver) ?? Promise.reject(new Error("there is work")));
   await turns();
   expect([receiver.stats().role, calls.length, work.ended]).toEqual(["working", 1, false]);
   calls[0]?.end();
@@ -20,21 +20,21 @@ test("work after the answer begins the receiver, and ends when nothing is left t
 });
 
 test("there is none without handlers: a worker elsewhere has them, and here all would be unhandled", () => {
-  expect(workAfterAnswer(rig().receiver)).toBeUndefined();
+  expect(workAfterResponse(rig().receiver)).toBeUndefined();
 });
 
 test("there is none where the inbox only takes, or the receiver is made up", () => {
   const receiver = createReceiver({ secret: "s", inbox: forwardInbox(async () => {}), log: false });
   receiver.on("email", () => {});
-  expect(workAfterAnswer(receiver)).toBeUndefined();
-  expect(workAfterAnswer(deciding(async () => ({ status: 200, headers: {}, body: "" })))).toBeUndefined();
+  expect(workAfterResponse(receiver)).toBeUndefined();
+  expect(workAfterResponse(deciding(async () => ({ status: 200, headers: {}, body: "" })))).toBeUndefined();
 });
 
 test("work that cannot begin ends quietly: the delivery is stored, and the next one tries again", async () => {
   const receiver = createReceiver({ secret: undefined, inbox: memoryInbox(), log: false });
   receiver.on("email", () => {});
-  await expect(workAfterAnswer(receiver)).resolves.toBeUndefined();
+  await expect(workAfterResponse(receiver)).resolves.toBeUndefined();
   const shut = createReceiver({ secret: "s", inbox: shutInbox(), log: false });
   shut.on("email", () => {});
-  await expect(workAfterAnswer(shut) ?? Promise.resolve()).resolves.toBeUndefined();
+  await expect(workAfterResponse(shut) ?? Promise.resolve()).resolves.toBeUndefined();
 });

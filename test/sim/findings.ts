@@ -19,7 +19,7 @@ export interface FoundJob extends StoredJob {
 }
 
 export async function findIn(file: string): Promise<Findings> {
-  const inbox = createSqliteInbox({ file, openChannel: openInline });
+  const inbox = createSqliteInbox({ file, openThread: openInline });
   await inbox.open({ name: "default", clock: fakeClock(), log: toLogger(false), dedupeWindowMs: 60_000 });
   const jobs: FoundJob[] = [];
   for (let after: string | undefined = "0"; after !== undefined;) {

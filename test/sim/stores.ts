@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { memoryInbox } from "hookline";
 import { crashSqliteInbox, createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openChannel } from "../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread } from "../../adapters/inbox/sqlite/client/thread-client.ts";
 import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openInline } from "../adapters/inbox/inline-channel.ts";
@@ -49,9 +49,9 @@ function inFile(isApart: boolean): Store {
   const folder = mkdtempSync(join(quickFolder(), "hookline-"));
   const file = join(folder, "inbox.db");
   // No world loses a job by its age: that would be another story.
-  const openOwn = isApart ? openChannel : openInline;
+  const openOwn = isApart ? openThread : openInline;
   // Nor does the system say how much room there is: its answer takes as many turns of the loop as it likes.
-  const make = () => createSqliteInbox({ file, openChannel: openOwn, freeBytesIn: async () => Infinity });
+  const make = () => createSqliteInbox({ file, openThread: openOwn, freeBytesIn: async () => Infinity });
   let bare = make();
   let own = watched(bare);
 

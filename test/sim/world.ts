@@ -6,7 +6,7 @@ import { turns } from "../support/turns.ts";
 import { nameOf, type Arrival } from "./arrivals.ts";
 import { createBooks, type Books } from "./books.ts";
 import { createCalling } from "./calling.ts";
-import { createClaiming } from "./claiming.ts";
+import { createClaimLoop } from "./claiming.ts";
 import { perform, type Deed, type Performance } from "./deeds.ts";
 import { createDice, type Dice } from "./dice.ts";
 import { createFaults, type Faults } from "./faults.ts";
@@ -86,7 +86,7 @@ export function createWorld(seed: number, storeName: StoreName = "memory"): Worl
     },
   });
   const keeping = createKeeping(books);
-  const claiming = createClaiming(books);
+  const claiming = createClaimLoop(books);
   const calling = createCalling(books);
   const after = (ms: number, run: () => void): void => void clock.setTimer(run, ms);
   const faults = createFaults({ dice, probability: temper.faults, trace, mono, after });

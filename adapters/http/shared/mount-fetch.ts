@@ -1,7 +1,7 @@
 import {
   bodyConsumed,
   toAnswering,
-  workAfterAnswer,
+  workAfterResponse,
   type AfterHandlers,
   type MountOptions,
   type RawRequest,
@@ -105,7 +105,7 @@ function bytesOf(thing: unknown): Uint8Array | undefined {
 }
 
 function drain(receiver: Receiver, waitUntil: Arrival<unknown>["waitUntil"]): void {
-  const work = waitUntil && workAfterAnswer(receiver);
+  const work = waitUntil && workAfterResponse(receiver);
   if (work !== undefined) handOver(work, waitUntil);
 }
 

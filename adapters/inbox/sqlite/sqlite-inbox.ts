@@ -6,22 +6,22 @@ import {
   type WorkingInbox,
 } from "../../../src/adapter.ts";
 import { UsageError, type Inbox } from "../../../src/index.ts";
-import { createByHand } from "./admin/admin.ts";
-import { openChannel as openThread } from "./client/thread-client.ts";
+import { createSqliteAdmin } from "./admin/admin.ts";
+import { openThread } from "./client/thread-client.ts";
 import { createClaims } from "./worker/claims.ts";
-import { createCommits } from "./client/commit-queue.ts";
+import { createCommitQueue } from "./client/commit-queue.ts";
 import { createExpanding } from "./worker/expand.ts";
 import { createFileSubscriptions } from "./client/subscription-cache.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
-import { createLink, type LinkOptions } from "./client/thread-supervisor.ts";
+import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";
 import { isLocked } from "./worker/is-locked.ts";
 import type { DeliveryRecord } from "./client/messages.ts";
-import { assertOnePlace } from "./disk/single-path-check.ts";
-import { createOwned } from "./worker/worker-state.ts";
+import { assertSinglePath } from "./disk/single-path-check.ts";
+import { createWorkerState } from "./worker/worker-state.ts";
 import { realPathOf } from "./disk/real-path.ts";
 import { toDeliveryRecord } from "./worker/row-encoding.ts";
 import { createRetention } from "./retention/retention.ts";
-import { createTenure, toNotBegun } from "./worker/take-over.ts";
+import { createTakeOver, toNotBegun } from "./worker/take-over.ts";
 import { createTombstones } from "./client/tombstone-cache.ts";
 import { createWalWatch } from "./disk/wal-watch.ts";
 
@@ -39,27 +39,27 @@ export interface SqliteOptions {
   /** Waiting in memory; beyond it deliveries wait unexpanded in the file. @default all */
   readonly maxJobs?: number | undefined;
   /** @default a thread that owns the file */
-  readonly openChannel?: LinkOptions["openChannel"] | undefined;
+  readonly openThread?: ThreadSupervisorOptions["openThread"] | undefined;
   /** By which a thread that hangs is known. @default the machine's */
-  readonly setTimer?: LinkOptions["setTimer"];
+  readonly setTimer?: ThreadSupervisorOptions["setTimer"];
   /** @default what statfs says */
   readonly freeBytesIn?: FreeDiskOptions["freeBytesIn"];
 }
 
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
-  const { file, isReadOnly = false, openChannel = openThread, setTimer, freeBytesIn } = options;
+  const { file, isReadOnly = false, openThread: open = openThread, setTimer, freeBytesIn } = options;
   const { keepDoneMs = Infinity, keepUnhandledMs = Infinity, minFreeDiskBytes = 0, maxJobs = Infinity } = options;
   let host: InboxHost | undefined;
   /** As long as it is open. */
   let user: InboxHost | undefined;
   const now = (): number => theHost().clock.now();
   let hasMoved = false;
-  const owned = createOwned(now);
-  const link = createLink({
+  const owned = createWorkerState(now);
+  const link = createThreadSupervisor({
     locate: () => realPathOf(file),
-    assertPlace: async (path) => (isReadOnly ? undefined : assertOnePlace(path)),
-    openChannel,
+    assertPlace: async (path) => (isReadOnly ? undefined : assertSinglePath(path)),
+    openThread: open,
     setTimer,
     async resume(channel) {
       try {
@@ -88,7 +88,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         .then(() => tenure.worker?.wake());
     },
   });
-  const commits = createCommits({
+  const commits = createCommitQueue({
     channel: link.channel,
     epoch: () => owned.epoch,
     begin: () => owned.lanes.turn(),
@@ -101,7 +101,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   const subscriptions = createFileSubscriptions(commits);
   const tombstones = createTombstones(commits, now);
   const disk = createFreeDisk({ file: link.file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
-  const byHand = createByHand({ file: link.file, commits, host: theHost, owned, worker: () => tenure.worker });
+  const byHand = createSqliteAdmin({ file: link.file, commits, host: theHost, owned, worker: () => tenure.worker });
   const retention = createRetention({
     commits,
     host: theHost,
@@ -111,7 +111,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     keepUnhandledMs,
   });
 
-  const tenure = createTenure({
+  const tenure = createTakeOver({
     file: link.file,
     host: theHost,
     async takeOver() {

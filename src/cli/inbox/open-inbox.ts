@@ -43,7 +43,7 @@ export function withInbox(
     const inbox =
       use === "change"
         ? sqliteInbox(path)
-        : createSqliteInbox({ file: path, isReadOnly: true, openChannel: openToRead });
+        : createSqliteInbox({ file: path, isReadOnly: true, openThread: openToRead });
     const receiver = createReceiver({ secret: undefined, inbox, name: facts.name, log: false });
     try {
       return await run({ receiver, facts, printer, stdout: io.stdout, tombstones: () => stonesOf(inbox, receiver) });

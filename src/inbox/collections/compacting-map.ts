@@ -1,5 +1,5 @@
 /** A map for entries that come and go by the thousands. Look through it before it is changed, never meanwhile. */
-export interface ChurnMap<K, V> {
+export interface CompactingMap<K, V> {
   /** As a `Map` does. */
   get(key: K): V | undefined;
   /** To the end of the map, where it is new. */
@@ -22,7 +22,7 @@ const COPY_AFTER = 1_000;
  * old, all that follow it are stored with what they held, until a full collection. Half of what should die young is then copied twice.
  * A copy of the map has no such predecessor.
  */
-export function createChurnMap<K, V>(): ChurnMap<K, V> {
+export function createCompactingMap<K, V>(): CompactingMap<K, V> {
   let map = new Map<K, V>();
   let deleted = 0;
   return {

@@ -1,5 +1,5 @@
 /** Rows by their ids, in order, and from any id on, at the same cost however many there are. */
-export interface RowPages<R> {
+export interface OrderedPages<R> {
   /** With a greater id than all before it. */
   add(row: R): void;
   get(id: number): R | undefined;
@@ -17,7 +17,7 @@ const PAGE = 1_024;
  * A map for each thousand ids. One map of a million rows that come and go pays for deletes with a new table of its whole size now and
  * then, which keeps alive what has gone; and it finds a row in the middle only from its beginning.
  */
-export function createRowPages<R extends { readonly id: number }>(): RowPages<R> {
+export function createOrderedPages<R extends { readonly id: number }>(): OrderedPages<R> {
   const pages = new Map<number, Map<number, R>>();
   let size = 0;
 

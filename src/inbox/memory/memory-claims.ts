@@ -1,7 +1,7 @@
-import { createChurnMap } from "../collections/compacting-map.ts";
-import type { LaneBook } from "../lane-queues.ts";
+import { createCompactingMap } from "../collections/compacting-map.ts";
+import type { LaneQueues } from "../lane-queues.ts";
 import { windowAfter } from "../lane-window.ts";
-import type { Row, Shelf } from "./memory-store.ts";
+import type { Row, MemoryStore } from "./memory-store.ts";
 import type { Claim, Settlement } from "../port/claims.ts";
 import { claimed, orphaned, settled, type Progress } from "../job-state.ts";
 
@@ -16,8 +16,8 @@ export interface MemoryClaims {
   orphan(now: number): void;
 }
 
-export function createMemoryClaims(shelf: Shelf, book: LaneBook<Row>): MemoryClaims {
-  const running = createChurnMap<Claim, readonly Row[]>();
+export function createMemoryClaims(shelf: MemoryStore, book: LaneQueues<Row>): MemoryClaims {
+  const running = createCompactingMap<Claim, readonly Row[]>();
   /** Their handlers may run on: their lanes wait for them. */
   const lost = new Map<Claim, readonly Row[]>();
 

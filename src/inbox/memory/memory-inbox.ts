@@ -2,11 +2,11 @@ import { assertOptions } from "../../assert-options.ts";
 import { StorageError, UsageError } from "../../errors.ts";
 import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
 import { createFifo } from "../collections/fifo.ts";
-import { createLaneBook } from "../lane-queues.ts";
+import { createLaneQueues } from "../lane-queues.ts";
 import { createMemoryClaims } from "./memory-claims.ts";
 import { createUniqueKeys, type UniqueKeys } from "./memory-dedupe.ts";
 import { memoryJobs } from "./memory-jobs.ts";
-import { createShelf, type Parcel, type Row } from "./memory-store.ts";
+import { createMemoryStore, type Parcel, type Row } from "./memory-store.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
 import type { Expanded, StoreResult, NewDelivery, NewEvent } from "../port/storing.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
@@ -38,8 +38,8 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox<"memory"> {
 }
 
 function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes: number }): WorkingInbox<"memory"> {
-  const shelf = createShelf(limits);
-  const book = createLaneBook<Row>();
+  const shelf = createMemoryStore(limits);
+  const book = createLaneQueues<Row>();
   const backlog = createFifo<Parcel>();
   const subscriptions = createErroredSubscriptions();
   const claims = createMemoryClaims(shelf, book);

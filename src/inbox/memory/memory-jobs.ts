@@ -1,15 +1,15 @@
 import { parseDocument } from "../../protocol/envelope.ts";
 import { toStored } from "../port/delivery.ts";
 import type { Fifo } from "../collections/fifo.ts";
-import type { LaneBook } from "../lane-queues.ts";
+import type { LaneQueues } from "../lane-queues.ts";
 import type { MemoryClaims } from "./memory-claims.ts";
-import type { Parcel, Row, Shelf } from "./memory-store.ts";
+import type { Parcel, Row, MemoryStore } from "./memory-store.ts";
 import type { Claim } from "../port/claims.ts";
 import type { InboxJobs, JobQuery, JobSelection } from "../port/jobs.ts";
 
 export interface MemoryJobsParts {
-  readonly shelf: Shelf;
-  readonly book: LaneBook<Row>;
+  readonly shelf: MemoryStore;
+  readonly book: LaneQueues<Row>;
   readonly backlog: Fifo<Parcel>;
   readonly claims: MemoryClaims;
   readonly now: () => number;

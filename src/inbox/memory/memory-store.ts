@@ -7,7 +7,7 @@ import type { StoredJob } from "../port/jobs.ts";
 import type { InboxStats } from "../port/inbox-stats.ts";
 import type { NewEvent, NewJob } from "../port/storing.ts";
 import { windowStart } from "../lane-window.ts";
-import { createRowPages } from "../collections/ordered-pages.ts";
+import { createOrderedPages } from "../collections/ordered-pages.ts";
 import { FRESH } from "../job-state.ts";
 
 /** A delivery in memory. */
@@ -32,7 +32,7 @@ export interface Row extends LaneRow {
 }
 
 /** Where parcels and rows stand, and how much room is left. */
-export interface Shelf {
+export interface MemoryStore {
   /** A place for a delivery; undefined when there is none. What makes room, dead and unhandled jobs, is told by its count. */
   receive(delivery: Delivery, dropped: (count: number) => void): Parcel | undefined;
   /** A row for a job; none for a skipped one, which is kept like done: not at all. */
@@ -58,8 +58,8 @@ export interface Shelf {
   toStored(row: Row): StoredJob;
 }
 
-export function createShelf(limits: { readonly maxJobs: number; readonly maxBytes: number }): Shelf {
-  const rows = createRowPages<Row>();
+export function createMemoryStore(limits: { readonly maxJobs: number; readonly maxBytes: number }): MemoryStore {
+  const rows = createOrderedPages<Row>();
   /** Settled but kept, oldest first. */
   const kept = { dead: new Set<Row>(), unhandled: new Set<Row>() };
   let lastId = 0;

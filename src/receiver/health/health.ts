@@ -2,10 +2,10 @@ import type { Clock } from "../../clock.ts";
 import type { InboxStats } from "../../inbox/port/inbox-stats.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { Logger } from "../../logger.ts";
-import type { Brake } from "../../ingest/unsubscribe-rate-limit.ts";
+import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
 import type { KnownSubscriptions } from "./known-subscriptions.ts";
 import type { Health } from "../receiver-types.ts";
-import type { Freezing } from "../serverless/freeze-warning.ts";
+import type { FreezeWarning } from "../serverless/freeze-warning.ts";
 import type { Opening } from "../open-inbox.ts";
 import { diskProblems } from "./disk-problems.ts";
 import { countOf, toProblem, type Problem } from "./problem.ts";
@@ -25,12 +25,12 @@ export interface HealthParts extends ReceivingState {
   readonly work: Pick<Work, "stuck" | "jammed">;
   readonly states: Pick<ReceiverStates, "current" | "isClosing">;
   readonly startFailure: () => { readonly error: unknown } | undefined;
-  readonly brake: Pick<Brake, "held">;
+  readonly brake: Pick<UnsubscribeRateLimit, "held">;
   readonly recent: RecentRefusals;
   readonly doubt: Pick<StorageDoubt, "stands">;
   readonly subscriptions: Pick<KnownSubscriptions, "list">;
   readonly unhandledNames: ReadonlyMap<string, number>;
-  readonly freezing: Pick<Freezing, "problems">;
+  readonly freezing: Pick<FreezeWarning, "problems">;
   readonly clock: Clock;
   /** Throttled: a probe asks every few seconds. */
   readonly log: Logger;

@@ -1,6 +1,6 @@
 import type { Readiness } from "../../inbox/port/inbox-stats.ts";
 import type { WritingInbox } from "../../inbox/port/inbox.ts";
-import type { Intake } from "../../ingest/in-flight-bytes.ts";
+import type { InFlightBytes } from "../../ingest/in-flight-bytes.ts";
 import type { SecretLookup } from "../../ingest/secret-lookup.ts";
 import type { Opening } from "../open-inbox.ts";
 import type { ReceiverStates } from "../receiver-states.ts";
@@ -12,7 +12,7 @@ export interface ReceivingState {
   readonly secrets: Pick<SecretLookup, "assert">;
   readonly opening: Pick<Opening, "isOpen" | "failure">;
   readonly inbox: Pick<WritingInbox, "ready">;
-  readonly intake: Pick<Intake, "isFull">;
+  readonly intake: Pick<InFlightBytes, "isFull">;
 }
 
 /** Why the next delivery would get 503; empty where nothing says so. */

@@ -12,17 +12,17 @@ import { assertAccount, assertFields, assertId, DRY_CHECKS, PACE_CHECKS } from "
 import { createJobPages } from "./job-pages.ts";
 import { toPage, toSelection } from "./job-selection.ts";
 import type { Jobs } from "./jobs-types.ts";
-import { createPauses } from "../sleep.ts";
+import { createSleeper } from "../sleep.ts";
 import { readEvents } from "./read-events.ts";
 
 /** The hands to look inside, and their end. */
-export interface JobHands {
+export interface ReceiverJobs {
   readonly jobs: Jobs;
   /** The receiver closes: what goes on page by page ends at the next one. */
   stop(): void;
 }
 
-export interface JobHandsParts {
+export interface ReceiverJobsParts {
   /** Undefined where it has no working half. */
   readonly inbox: WorkingInbox | undefined;
   /** Resolves when the inbox is open. */
@@ -33,8 +33,8 @@ export interface JobHandsParts {
   readonly log: Logger;
 }
 
-export function createJobHands({ inbox, opened, assertOpen, clock, log }: JobHandsParts): JobHands {
-  const pauses = createPauses(clock);
+export function createJobs({ inbox, opened, assertOpen, clock, log }: ReceiverJobsParts): ReceiverJobs {
+  const pauses = createSleeper(clock);
   const pages = createJobPages(pauses);
 
   async function open(): Promise<InboxJobs> {

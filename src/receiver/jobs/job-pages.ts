@@ -1,6 +1,6 @@
 import { ClosedError } from "../../errors.ts";
 import type { InboxJobs, JobSelection, StoredJob } from "../../inbox/port/jobs.ts";
-import type { Pauses } from "../sleep.ts";
+import type { Sleeper } from "../sleep.ts";
 
 /** Changes many jobs by hand, page by page: the loop turns between two of them, and the receiver may close there. */
 export interface JobPages {
@@ -20,7 +20,7 @@ const PAGE = 500;
 /** How often a replay with a rate goes on, where the rate is not lower than that. */
 const PARTS_A_SECOND = 10;
 
-export function createJobPages(pauses: Pauses): JobPages {
+export function createJobPages(pauses: Sleeper): JobPages {
   return {
     async replay(jobs, selection, perSecond) {
       const run: Run = { takes: TAKES.replay, done: "replayed", count: 0 };

@@ -3,13 +3,13 @@ import type { Logger } from "../../logger.ts";
 import { toProblem, type Problem } from "../health/problem.ts";
 
 /** Watches for work that is meant to go on after the answer, where the platform may freeze the process then. */
-export interface Freezing {
+export interface FreezeWarning {
   /** Deliveries are stored here and handled later: `start()` was called, or a mount answered before the handlers. */
   saw(): void;
   problems(): readonly Problem[];
 }
 
-export function createFreezing({
+export function createFreezeWarning({
   storage: keeps,
   platform,
   log,
@@ -18,7 +18,7 @@ export function createFreezing({
   /** The function platform that this process runs on. */
   readonly platform: string | undefined;
   readonly log: Logger;
-}): Freezing {
+}): FreezeWarning {
   if (platform === undefined || keeps === "network") return { saw() {}, problems: () => [] };
   let seen = false;
   const problem = toProblem("may-freeze", {

@@ -6,7 +6,7 @@ import { insideOf } from "../internals.ts";
  * safety: what is cut off stays in the inbox. Undefined where there is nothing to do: an inbox that only takes, or no handlers.
  * Never rejects.
  */
-export function workAfterAnswer(receiver: Receiver): Promise<void> | undefined {
+export function workAfterResponse(receiver: Receiver): Promise<void> | undefined {
   const inside = insideOf(receiver);
   return inside?.works === true && inside.handles() ? work(receiver) : undefined;
 }

@@ -1,8 +1,8 @@
 import { StorageError } from "hookline/adapter";
 import {
-  openChannel as openThread,
-  type Channel,
-  type ChannelEvents,
+  openThread,
+  type ThreadClient,
+  type ThreadEvents,
 } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import type { TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/messages.ts";
@@ -14,14 +14,14 @@ import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/messag
 export type Fault = "dies before" | "dies after" | "hangs" | { readonly errcode: number };
 
 /** Real commit threads, unless others are given, of which one batch can go wrong. */
-export function faultyChannels(openChannel: typeof openThread = openThread) {
+export function faultyChannels(openReal: typeof openThread = openThread) {
   let fault: Fault | undefined;
   let opened = 0;
   const hanging: (() => Promise<readonly TaskResult[]>)[] = [];
 
-  async function open(options: ThreadOptions, events: ChannelEvents): Promise<Channel> {
+  async function open(options: ThreadOptions, events: ThreadEvents): Promise<ThreadClient> {
     let hangs = false;
-    const channel = await openChannel(options, events);
+    const channel = await openReal(options, events);
     opened += 1;
     let givenUp: (() => void) | undefined;
     return {

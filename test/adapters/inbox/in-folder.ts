@@ -13,10 +13,10 @@ import { quickFolder } from "../../support/quick-folder.ts";
  * SQLite inboxes, each in a new folder of its own; a crash leaves the folder to the successor. What is settled stays: the port says nothing of
  * its end.
  */
-export function inFolders(openChannel?: SqliteOptions["openChannel"]): Required<InboxSubject> {
+export function inFolders(openThread?: SqliteOptions["openThread"]): Required<InboxSubject> {
   const folders = new WeakMap<Inbox, string>();
   const inboxIn = (folder: string): Inbox => {
-    const inbox = createSqliteInbox({ file: join(folder, "inbox.db"), openChannel });
+    const inbox = createSqliteInbox({ file: join(folder, "inbox.db"), openThread });
     folders.set(inbox, folder);
     return inbox;
   };

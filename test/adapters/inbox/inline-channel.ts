@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import { createBatchRunner, toTaskError } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
-import type { Channel, ChannelEvents } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import type { ThreadClient, ThreadEvents } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
 import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/messages.ts";
 import { openFile, type OpenOptions } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
-import { createScrub } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
+import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
 import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
 
 export interface InlineOptions extends OpenOptions {
@@ -16,13 +16,13 @@ export interface InlineOptions extends OpenOptions {
 /** What a commit thread does, on the test's own thread: quicker, and seen by coverage. Other processes are not looked for. */
 export async function openInline(
   { file, name, dedupeWindowMs, isSuspect }: ThreadOptions,
-  events: ChannelEvents,
+  events: ThreadEvents,
   { opened, ...how }: InlineOptions = {},
-): Promise<Channel> {
+): Promise<ThreadClient> {
   const db = openOrTell(() => openFile(file, name, { isSuspect, ...how }));
   opened?.(db);
   const counters = createCounters(db);
-  const scrub = createScrub(db);
+  const scrub = createSecureErase(db);
   const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, scrub }), counters);
   events.counted(counters.counts());
   const close = (): void => {

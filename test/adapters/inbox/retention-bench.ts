@@ -27,7 +27,7 @@ export async function retentionBench(options: Partial<SqliteOptions> = {}) {
       file,
       keepDoneMs: KEEP_DONE_MS,
       keepUnhandledMs: KEEP_UNHANDLED_MS,
-      openChannel: openInline,
+      openThread: openInline,
       ...options,
     });
   const inbox = make();

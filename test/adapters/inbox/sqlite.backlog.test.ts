@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import type { ClaimedJob, WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
-import { createOwned } from "../../../adapters/inbox/sqlite/worker/worker-state.ts";
+import { createWorkerState } from "../../../adapters/inbox/sqlite/worker/worker-state.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, one, type MailEntry } from "../../suites/inbox/deliveries.ts";
@@ -32,7 +32,7 @@ async function filled(entries: readonly (string | MailEntry)[]) {
     createSqliteInbox({
       file,
       maxJobs: 2 * JOBS,
-      openChannel: telling(openInline, ({ tasks }) => asked.push(...tasks.map(({ verb }) => ({ verb, turn })))),
+      openThread: telling(openInline, ({ tasks }) => asked.push(...tasks.map(({ verb }) => ({ verb, turn })))),
     });
   const { inbox, clock, restart, end } = await openBench({ make });
   onTestFinished(end);
@@ -110,7 +110,7 @@ test("after its thread was replaced, memory has what the file has: from any page
     { counted() {}, changed() {}, ended() {} },
   );
   onTestFinished(() => channel.close());
-  const owned = createOwned(() => T);
+  const owned = createWorkerState(() => T);
   await owned.takeOver(channel);
   const ids = idsIn(file);
   expect(owned.lanes.unclaimed(0, Infinity)).toEqual(ids);

@@ -35,7 +35,7 @@ test("an inbox that is closed while it opens leaves no thread behind", async () 
   const seen = { closed: false };
   const inbox = createSqliteInbox({
     file: join(folderFor(), "inbox.db"),
-    async openChannel(options, events) {
+    async openThread(options, events) {
       const channel = await openInline(options, events);
       const close = async (): Promise<void> => {
         seen.closed = true;
@@ -58,7 +58,7 @@ test("a close whose thread hangs ends all the same", async () => {
   const inbox = createSqliteInbox({
     file,
     setTimer,
-    async openChannel(options, events) {
+    async openThread(options, events) {
       const channel = await openInline(options, events);
       const abandon = (): void => void (seen.abandoned = true);
       onTestFinished(() => channel.close());

@@ -8,7 +8,7 @@ import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.t
 import type { FromThread, SettleRecord, ToThread } from "../../../adapters/inbox/sqlite/client/messages.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
-import { createScrub } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
+import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
 import { serveCommits } from "../../../adapters/inbox/sqlite/thread/serve-commits.ts";
 import { quickFolder } from "../../support/quick-folder.ts";
 import { until } from "../../support/turns.ts";
@@ -28,7 +28,11 @@ function opened() {
   const db = openFile(fileIn(), OPTIONS.name);
   onTestFinished(() => db.close());
   const counters = createCounters(db);
-  const operations = createOperations(db, { counters, scrub: createScrub(db), dedupeWindowMs: OPTIONS.dedupeWindowMs });
+  const operations = createOperations(db, {
+    counters,
+    scrub: createSecureErase(db),
+    dedupeWindowMs: OPTIONS.dedupeWindowMs,
+  });
   const run = createBatchRunner(db, operations, counters);
   return {
     run: (tasks: readonly Task[], epoch?: number) => run({ epoch, tasks, bytes: BYTES }),

@@ -24,7 +24,7 @@ function room(bytes: number) {
 
 async function lowOnDisk() {
   const { state, freeBytesIn } = room(300 * MIB);
-  const made = await onDisk({ minFreeDiskBytes: 256 * MIB, freeBytesIn, openChannel: openInline });
+  const made = await onDisk({ minFreeDiskBytes: 256 * MIB, freeBytesIn, openThread: openInline });
   const { clock, inbox } = made;
   return {
     ...made,
@@ -125,7 +125,7 @@ describe("a disk that is full in the middle of a commit", () => {
   async function fullDisk() {
     let db: DatabaseSync | undefined;
     const made = await onDisk({
-      openChannel: (options, events) => openInline(options, events, { opened: (given) => (db = given) }),
+      openThread: (options, events) => openInline(options, events, { opened: (given) => (db = given) }),
     });
     const pages = (): number => Number(db?.prepare("PRAGMA page_count").get()?.["page_count"]);
     return {

@@ -20,7 +20,7 @@ async function bench() {
   const channels = faultyChannels();
   const file = join(folder, "inbox.db");
   const opened = await openBench({
-    make: () => createSqliteInbox({ file, openChannel: channels.open }),
+    make: () => createSqliteInbox({ file, openThread: channels.open }),
     cleanup: () => rmSync(folder, { recursive: true }),
   });
   onTestFinished(() => opened.end());

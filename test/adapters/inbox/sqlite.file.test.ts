@@ -28,7 +28,7 @@ function open(file: string, options?: Parameters<typeof openFile>[2]): DatabaseS
 /** What an inbox says when it cannot be opened. */
 async function refusal(file: string): Promise<unknown> {
   const host = { name: "default", clock: wallClock(), log: logBook().logger, dedupeWindowMs: 1 };
-  const inbox = createSqliteInbox({ file, openChannel: openInline });
+  const inbox = createSqliteInbox({ file, openThread: openInline });
   return inbox.open(host).catch((error: unknown) => error);
 }
 
@@ -152,7 +152,7 @@ describe("a damaged file", () => {
 
   test("stops all keeping when it is met, is looked at a minute later at the earliest, and again when it was mended", async () => {
     const channels = faultyChannels(openInline);
-    const { inbox, clock, file, isReady } = await onDisk({ openChannel: channels.open });
+    const { inbox, clock, file, isReady } = await onDisk({ openThread: channels.open });
     await inbox.store([mail([one("a")])]);
     channels.next({ errcode: 11 });
     const damaged = { code: "file-corrupt", fix: expect.stringContaining(".recover") };

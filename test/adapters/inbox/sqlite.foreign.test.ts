@@ -43,7 +43,7 @@ function stateOf(file: string): unknown {
 }
 
 async function refusalOf(file: string): Promise<unknown> {
-  const inbox = createSqliteInbox({ file, openChannel: openInline });
+  const inbox = createSqliteInbox({ file, openThread: openInline });
   const host = { name: "default", clock: wallClock(), log: logBook().logger, dedupeWindowMs: 1 };
   const refused = await inbox.open(host).catch((error: unknown) => error);
   await inbox.close();

@@ -6,8 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "hookline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Task, TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
-import { openChannel, type Channel } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
-import { createCommits } from "../../../adapters/inbox/sqlite/client/commit-queue.ts";
+import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { createCommitQueue } from "../../../adapters/inbox/sqlite/client/commit-queue.ts";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
@@ -27,8 +27,8 @@ function gatedThreads() {
   let last: Promise<unknown> = Promise.resolve();
   const asked: string[] = [];
 
-  async function open(...given: Parameters<typeof openChannel>): Promise<Channel> {
-    const channel = await openChannel(...given);
+  async function open(...given: Parameters<typeof openThread>): Promise<ThreadClient> {
+    const channel = await openThread(...given);
     return {
       ...channel,
       run(batch) {
@@ -87,7 +87,7 @@ function stealLock(file: string): () => void {
 
 test("what a commit made while the work was taken over again comes behind what waited in its lane before it", async () => {
   const [file, threads] = [join(folderFor(), "inbox.db"), gatedThreads()];
-  const { inbox, clock, hears } = await working(file, { openChannel: threads.open });
+  const { inbox, clock, hears } = await working(file, { openThread: threads.open });
   await inbox.store([mail([one("first")])]);
   const { stands, goOn } = threads.stopAt("insert");
   const stored = inbox.store([mail([one("second")])]);
@@ -113,7 +113,7 @@ describe("the lane of a handler whose end was being told when its job was remove
     ["holds", stealLock],
   ])("opens again, where what was told %s", async (_, take) => {
     const [file, threads] = [join(folderFor(), "inbox.db"), gatedThreads()];
-    const { inbox, clock, hears } = await working(file, { openChannel: threads.open });
+    const { inbox, clock, hears } = await working(file, { openThread: threads.open });
     await inbox.store([mail([one("first")], { accountId: 7 })]);
     const claim = await claimOne(inbox);
     const removal = threads.stopAt("carry");
@@ -196,7 +196,7 @@ describe("a delivery in one commit with what another process has taken over", ()
         return tasks.map(answer);
       },
     };
-    const commits = createCommits({
+    const commits = createCommitQueue({
       channel: () => channel,
       epoch: () => current,
       begin() {},

@@ -29,7 +29,7 @@ function windowsIn(file: string): unknown[] {
 
 async function opened() {
   const file = join(folderFor(), "inbox.db");
-  const make = (): WorkingInbox => createSqliteInbox({ file, openChannel: openInline });
+  const make = (): WorkingInbox => createSqliteInbox({ file, openThread: openInline });
   const crash = (inbox: WorkingInbox): WorkingInbox => {
     crashSqliteInbox(inbox);
     return make();
@@ -53,7 +53,7 @@ test("20 events of one mail die within one window though the process dies meanwh
   let hangs = true;
 
   async function begin() {
-    const inbox = createSqliteInbox({ file, openChannel: openInline });
+    const inbox = createSqliteInbox({ file, openThread: openInline });
     const receiver = createReceiver({ secret: "s", inbox, clock, retryForMs: RETRY_FOR_MS, log: false });
     receiver.on(
       "tracking",
@@ -168,7 +168,7 @@ test.each(["dies before", "dies after"] as const)(
   "where the commit thread %s a settle's commit, what is inherited is as the repetition says",
   async (fault) => {
     const channels = faultyChannels(openInline);
-    const bench = await onDisk({ openChannel: channels.open });
+    const bench = await onDisk({ openThread: channels.open });
     const { inbox, clock, file, isReady } = bench;
 
     /** The lane's next, told twice. */

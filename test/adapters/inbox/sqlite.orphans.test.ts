@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
-import { createOwnership } from "../../../adapters/inbox/sqlite/thread/owner-epoch.ts";
+import { createOwnerEpoch } from "../../../adapters/inbox/sqlite/thread/owner-epoch.ts";
 import { migrate } from "../../../adapters/inbox/sqlite/thread/schema.ts";
 import { claimed, FRESH, orphaned, type Progress } from "../../../src/inbox/job-state.ts";
 
@@ -21,7 +21,7 @@ test("a take-over makes of what was marked what the rules make of it, and nothin
   const db = new DatabaseSync(":memory:");
   onTestFinished(() => db.close());
   migrate(db, "default");
-  const ownership = createOwnership(db, createCounters(db));
+  const ownership = createOwnerEpoch(db, createCounters(db));
   const insert = db.prepare(
     `INSERT INTO job (id, delivery, entry, type, consumer, received_at, attempts, deaths, group_max, first_attempt_at, run_at, delay_ms)
        VALUES (?, 1, 0, 'email.created', 'default', 1, ?, ?, ?, ?, ?, ?)`,

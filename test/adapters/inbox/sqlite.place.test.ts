@@ -15,7 +15,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { lookAtFile } from "../../../adapters/inbox/sqlite/inspect/read-only.ts";
 import { isMountPoint } from "../../../adapters/inbox/sqlite/disk/single-path-check.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { createWorkerPlace } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
+import { createWorkerLock } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
@@ -170,7 +170,7 @@ describe("a file that is itself a mount point", () => {
 describe("the lock of the one who works", () => {
   test("stays when the same process opens and closes its file once more", async () => {
     const file = join(folderFor(), "inbox.db");
-    const [first, second] = [createWorkerPlace(file, HOST), createWorkerPlace(file, HOST)];
+    const [first, second] = [createWorkerLock(file, HOST), createWorkerLock(file, HOST)];
     onTestFinished(() => first.leave());
     expect([first.take(), second.take()]).toEqual([true, false]);
     second.leave();

@@ -154,11 +154,11 @@ describe.each(["is deleted", "loses its log", "loses the index of its log", "is 
 
 describe("what runs of a file is lost when that is replaced, and its end changes nothing in the one that is there now,", () => {
   async function running() {
-    const { inbox: former, file: other } = await onDisk({ openChannel: openInline });
+    const { inbox: former, file: other } = await onDisk({ openThread: openInline });
     await former.store([mail([one("new")])]);
     await former.close();
     const channels = faultyChannels();
-    const bench = await onDisk({ openChannel: channels.open });
+    const bench = await onDisk({ openThread: channels.open });
     await bench.inbox.store([mail([one("old")]), mail([one("older")])]);
     const claim = (await claimOne(bench.inbox)) as Claim;
     return { ...bench, channels, claim, replace: () => renameSync(other, bench.file) };
@@ -221,7 +221,7 @@ describe("where files have no lasting numbers", () => {
   ])("only for a moment: then it is %s, and %s", async (last) => {
     const ids = ["1", undefined, last];
     const channels = faultyChannels(async (...given) => ({ ...(await openInline(...given)), fileId: ids.shift() }));
-    const { inbox, clock, isReady, heard } = await onDisk({ openChannel: channels.open });
+    const { inbox, clock, isReady, heard } = await onDisk({ openThread: channels.open });
     await inbox.store([mail([one("runs")])]);
     const claim = await claimOne(inbox);
     for (const left of [1, 0]) {
@@ -237,7 +237,7 @@ describe("where files have no lasting numbers", () => {
 
   test("the statistics say so", async () => {
     const { inbox, isReady } = await onDisk({
-      openChannel: async (...given) => ({ ...(await openInline(...given)), fileId: undefined }),
+      openThread: async (...given) => ({ ...(await openInline(...given)), fileId: undefined }),
     });
     await isReady();
     expect(inbox.stats().disk).toMatchObject({ isBlind: true });

@@ -17,12 +17,12 @@ import { turns, until, watch } from "../../support/turns.ts";
 import { openInline } from "./inline-channel.ts";
 
 /** An inbox that is worked on, and others on the same file that only ask. An inline one sees nothing that the others do. */
-async function bench({ openChannel }: Pick<SqliteOptions, "openChannel"> = {}) {
+async function bench({ openThread }: Pick<SqliteOptions, "openThread"> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");
-  const make = (own?: SqliteOptions["openChannel"]): WorkingInbox => createSqliteInbox({ file, openChannel: own });
+  const make = (own?: SqliteOptions["openThread"]): WorkingInbox => createSqliteInbox({ file, openThread: own });
   const opened = await openBench({
-    make: () => make(openChannel),
+    make: () => make(openThread),
     crash: (inbox) => {
       crashSqliteInbox(inbox);
       return make();
@@ -61,7 +61,7 @@ function cursorIn(file: string): unknown {
 }
 
 /** A process that stops in the middle of its requests, when it has done so many pages. */
-function stoppingAfter(pages: number): NonNullable<SqliteOptions["openChannel"]> {
+function stoppingAfter(pages: number): NonNullable<SqliteOptions["openThread"]> {
   let carried = 0;
   return async (...given) => {
     const channel = await openInline(...given);
@@ -149,7 +149,7 @@ test("when nobody works the caller does it, and no attempt and no death is count
 });
 
 test("when nobody works an erased job is not marked as running any more", async () => {
-  const { inbox, asking } = await bench({ openChannel: openInline });
+  const { inbox, asking } = await bench({ openThread: openInline });
   await storeAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"]));
   await claimAll(inbox);
   crashSqliteInbox(inbox);
@@ -176,7 +176,7 @@ test("a caller with many pages lets one who wants to work begin, who goes on wit
 });
 
 test("a stalled worker: after 10 s the caller hears that it stays queued, and it is done later", async () => {
-  const { inbox, asking, clock, file } = await bench({ openChannel: openInline });
+  const { inbox, asking, clock, file } = await bench({ openThread: openInline });
   const other = await asking();
   await storeAll(inbox, mail(["a", "b"]));
   const [a = ""] = await idsOf(inbox);
@@ -195,7 +195,7 @@ test("a stalled worker: after 10 s the caller hears that it stays queued, and it
 });
 
 test("what was asked for is done when the caller has closed, or died", async () => {
-  const { inbox, asking, file } = await bench({ openChannel: openInline });
+  const { inbox, asking, file } = await bench({ openThread: openInline });
   const [closing, dying] = [await asking(), await asking()];
   await storeAll(inbox, mail(["a", "b", "c"]));
   const [a = "", b = ""] = await idsOf(inbox);
@@ -210,7 +210,7 @@ test("what was asked for is done when the caller has closed, or died", async () 
 });
 
 test("a query takes what was there when it was asked for, whatever came meanwhile", async () => {
-  const { inbox, asking, file } = await bench({ openChannel: openInline });
+  const { inbox, asking, file } = await bench({ openThread: openInline });
   const other = await asking();
   await storeAll(inbox, mail(["a", nobodys("b")]));
   const dropping = other.jobs.drop({ states: ["waiting", "unhandled"] });
@@ -223,7 +223,7 @@ test("a query takes what was there when it was asked for, whatever came meanwhil
 });
 
 test("a replay by a query does not take the jobs that it made, over any number of pages", async () => {
-  const { inbox } = await bench({ openChannel: openInline });
+  const { inbox } = await bench({ openThread: openInline });
   const skipped = numbers(60).map((id) => ({ id, state: "skipped" as const }));
   for (let delivery = 0; delivery < 20; delivery += 1) await storeAll(inbox, mail(skipped));
   expect(await inbox.jobs.replay({ states: ["skipped", "done"] })).toBe(1_200);
@@ -233,7 +233,7 @@ test("a replay by a query does not take the jobs that it made, over any number o
 });
 
 test("one that works begins with what was asked for before, and a request half done is done once", async () => {
-  const { inbox, asking, file, succeed } = await bench({ openChannel: stoppingAfter(3) });
+  const { inbox, asking, file, succeed } = await bench({ openThread: stoppingAfter(3) });
   const skipped = numbers(100).map((id) => ({ id, state: "skipped" as const }));
   for (let delivery = 0; delivery < 5; delivery += 1) await storeAll(inbox, mail(skipped));
   const ids = await idsOf(inbox);
@@ -249,7 +249,7 @@ test("one that works begins with what was asked for before, and a request half d
 });
 
 test("one that cannot be carried out is refused, and those behind it are carried out", async () => {
-  const { inbox, clock, file } = await bench({ openChannel: openInline });
+  const { inbox, clock, file } = await bench({ openThread: openInline });
   await storeAll(inbox, mail(["a", "b"]));
   const [a = "", b = ""] = await idsOf(inbox);
   change(file, `CREATE TRIGGER no BEFORE DELETE ON job WHEN old.id = ${a} BEGIN SELECT RAISE(ABORT, 'no'); END`);
@@ -264,7 +264,7 @@ test("one that cannot be carried out is refused, and those behind it are carried
 });
 
 test("while even that cannot be written it stays, and is done when it can", async () => {
-  const { inbox, clock, file } = await bench({ openChannel: openInline });
+  const { inbox, clock, file } = await bench({ openThread: openInline });
   await storeAll(inbox, mail(["a"]));
   change(file, "CREATE TRIGGER no BEFORE UPDATE ON request BEGIN SELECT RAISE(ABORT, 'no'); END");
   const dropping = watch(inbox.jobs.drop({ ids: await idsOf(inbox) }));
@@ -278,7 +278,7 @@ test("while even that cannot be written it stays, and is done when it can", asyn
 });
 
 test("an answer is stored for a day, and does not say what was asked", async () => {
-  const { inbox, clock, file } = await bench({ openChannel: openInline });
+  const { inbox, clock, file } = await bench({ openThread: openInline });
   await inbox.jobs.drop({ ids: ["4711"] });
   clock.jump(25 * 3_600_000);
   await inbox.jobs.erase(4_711);

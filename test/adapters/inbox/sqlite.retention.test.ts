@@ -113,7 +113,7 @@ test("unhandled jobs go in their own time, and leave no done ones behind", async
 test("much that has had its time goes in small steps, large bodies in smaller ones", async () => {
   const steps: number[] = [];
   const { inbox, clock, settleDue, pass, rows } = await bench({
-    openChannel: async (options, events) => {
+    openThread: async (options, events) => {
       const channel = await openInline(options, events);
       return {
         ...channel,
@@ -161,7 +161,7 @@ test("once closed nothing is left that would run, even if a step was under way",
 test("a step that fails is said, and tried again", async () => {
   let fails = true;
   const { inbox, mailNow, settleDue, pass, rows, log } = await bench({
-    openChannel: async (options, events) => {
+    openThread: async (options, events) => {
       const channel = await openInline(options, events);
       return {
         ...channel,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FRESH_ROW } from "../../../adapters/inbox/sqlite/client/messages.ts";
 import { toRow, type Row } from "../../../adapters/inbox/sqlite/worker/job-row.ts";
-import { createRows } from "../../../adapters/inbox/sqlite/worker/job-cache.ts";
+import { createJobCache } from "../../../adapters/inbox/sqlite/worker/job-cache.ts";
 
 /** So far apart that each stands in a table of its own. */
 const FAR = 100_000;
@@ -20,7 +20,7 @@ function rowOf(id: number): Row {
 }
 
 function filled(...ids: readonly number[]) {
-  const rows = createRows();
+  const rows = createJobCache();
   for (const id of ids) rows.add(rowOf(id));
   const between = (after: number, to: number): number[] => [...rows.between(after, to)].map(({ id }) => id);
   const remove = (id: number): void => {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { openChannel } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
 import { storeAll } from "../../suites/inbox/verbs.ts";
@@ -60,7 +60,7 @@ test.each([20, 400])(
     let expansions = 0;
     const inbox = createSqliteInbox({
       file: join(folderFor(), "inbox.db"),
-      openChannel: telling(openChannel, ({ tasks }) => {
+      openThread: telling(openThread, ({ tasks }) => {
         expansions += tasks.filter(({ verb }) => verb === "expand").length;
       }),
     });

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError, UsageError, type AnyEvent, type Context } from "hookline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openChannel, type Channel } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { createTenure } from "../../../adapters/inbox/sqlite/worker/take-over.ts";
+import { createTakeOver } from "../../../adapters/inbox/sqlite/worker/take-over.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
@@ -43,8 +43,8 @@ function epochOf(file: string): number {
 /** Real commit threads whose take-overs find no room, as often as the test says, or are told of later. */
 function takeOvers() {
   const state = { fail: 0, failed: 0, held: Promise.resolve() };
-  const open = async (...given: Parameters<typeof openChannel>): Promise<Channel> => {
-    const channel = await openChannel(...given);
+  const open = async (...given: Parameters<typeof openThread>): Promise<ThreadClient> => {
+    const channel = await openThread(...given);
     return {
       ...channel,
       async run(batch) {
@@ -65,8 +65,8 @@ function takeOvers() {
 /** Real commit threads that wait with each batch for the test; and what the first task of each was. */
 function slowCommits() {
   const state = { held: Promise.resolve(), batches: [] as string[] };
-  const open = async (...given: Parameters<typeof openChannel>): Promise<Channel> => {
-    const channel = await openChannel(...given);
+  const open = async (...given: Parameters<typeof openThread>): Promise<ThreadClient> => {
+    const channel = await openThread(...given);
     return {
       ...channel,
       async run(batch) {
@@ -125,7 +125,7 @@ describe("a process whose work another has taken over", () => {
   test("changes nothing any more, neither by what was under way nor by what waited for its turn", async () => {
     const { open, state } = slowCommits();
     const file = path();
-    const { inbox, heard, work } = inboxOn(file, { openChannel: open });
+    const { inbox, heard, work } = inboxOn(file, { openThread: open });
     await inbox.open(HOST);
     await work();
     await inbox.store([mail(["a"]), mail(["b"]), mail(["c"])]);
@@ -172,7 +172,7 @@ describe("a process whose work another has taken over", () => {
     const channels = faultyChannels();
     const file = path();
     const clock = fakeClock();
-    const { inbox, heard, work } = inboxOn(file, { openChannel: channels.open });
+    const { inbox, heard, work } = inboxOn(file, { openThread: channels.open });
     await inbox.open({ ...HOST, clock });
     await work();
     takeOver(file);
@@ -216,7 +216,7 @@ describe("a process whose work another has taken over", () => {
     const file = path();
     const clock = fakeClock(new Date());
     const { open, state } = takeOvers();
-    const { receiver, send, log } = receiverOn(file, { openChannel: open }, { clock });
+    const { receiver, send, log } = receiverOn(file, { openThread: open }, { clock });
     const { calls, handler } = heldHandler();
     receiver.on("email", handler);
     const seen = () => calls.map(({ event, ctx }) => `${idOf(event)} ${ctx.attempt}`);
@@ -267,7 +267,7 @@ describe("a process whose work another has taken over", () => {
 
   test("waits longer each time, where the work goes back and forth", async () => {
     const [clock, waits, begun] = [fakeClock(), [] as number[], { times: 0 }];
-    const tenure = createTenure({
+    const tenure = createTakeOver({
       file: path,
       host: () => ({ ...HOST, clock }),
       takeOver: async () => {},
@@ -364,7 +364,7 @@ describe("a start that fails half-way", () => {
   test("says what to do, and gives the place back: another process works, and so does a later start", async () => {
     const { open, state } = takeOvers();
     const file = path();
-    const { inbox, heard, work } = inboxOn(file, { openChannel: open });
+    const { inbox, heard, work } = inboxOn(file, { openThread: open });
     await inbox.open(HOST);
     state.fail = 1;
     const failed = work();
@@ -382,7 +382,7 @@ describe("a start that fails half-way", () => {
 
   test("says so where it was the file that could not be opened", async () => {
     const full = new StorageError("disk-full", "full", { fix: "The inbox goes on by itself." });
-    const { inbox } = inboxOn(path(), { openChannel: () => Promise.reject(full) });
+    const { inbox } = inboxOn(path(), { openThread: () => Promise.reject(full) });
     await expect(inbox.open(HOST)).rejects.toMatchObject({
       code: "disk-full",
       message: expect.stringContaining("the inbox was not opened. Make room, then call `start()` again"),
@@ -392,7 +392,7 @@ describe("a start that fails half-way", () => {
 
   test("lets what is asked for by hand be done", async () => {
     const { open, state } = takeOvers();
-    const { inbox, work } = inboxOn(path(), { openChannel: open });
+    const { inbox, work } = inboxOn(path(), { openThread: open });
     await inbox.open(HOST);
     state.fail = 1;
     await expect(work()).rejects.toThrow("no room left");
@@ -406,7 +406,7 @@ describe("a start that fails half-way", () => {
     await first.inbox.open(HOST);
     await first.work();
     const [log, clock] = [logBook(), fakeClock()];
-    const second = inboxOn(file, { openChannel: open });
+    const second = inboxOn(file, { openThread: open });
     await second.inbox.open({ ...HOST, clock, log: log.logger });
     await second.work();
     state.fail = 1;
@@ -427,7 +427,7 @@ describe("a start during which it is closed", () => {
   test("leaves neither the place nor an epoch: another process works, and so does the same inbox anew", async () => {
     const { open, state } = takeOvers();
     const file = path();
-    const { inbox, heard, work } = inboxOn(file, { openChannel: open });
+    const { inbox, heard, work } = inboxOn(file, { openThread: open });
     await inbox.open(HOST);
     const { promise, resolve } = deferred();
     state.held = promise;

@@ -19,7 +19,7 @@ const BUSY = { errcode: 5 };
 async function hanging() {
   const channels = faultyChannels();
   const { setTimer, half } = silence();
-  const made = await onDisk({ openChannel: channels.open, setTimer });
+  const made = await onDisk({ openThread: channels.open, setTimer });
   return {
     ...made,
     channels,
@@ -64,7 +64,7 @@ describe("a commit thread that hangs", () => {
     const { inbox: working, file, host } = await onDisk();
     const channels = faultyChannels();
     const { setTimer, half } = silence();
-    const receiving = await beside(file, host, { openChannel: channels.open, setTimer });
+    const receiving = await beside(file, host, { openThread: channels.open, setTimer });
     channels.next("hangs");
     const stored = watch(receiving.store([raw(mail(["a"]))]));
     await turns();
@@ -106,7 +106,7 @@ describe("a commit thread that hangs", () => {
     const ended: unknown[] = [];
     const { inbox, isReady, clock } = await onDisk({
       setTimer,
-      async openChannel(options, events) {
+      async openThread(options, events) {
         const held = deferred();
         if (isSlow) {
           opening.push(held.resolve);
@@ -136,7 +136,7 @@ describe("a commit thread that hangs", () => {
     const channels = faultyChannels();
     let isReplaced = false;
     const { inbox, clock, file, isReady } = await onDisk({
-      openChannel: (options, events) =>
+      openThread: (options, events) =>
         isReplaced ? openInline(options, events, { timeoutMs: 0 }) : channels.open(options, events),
     });
     await inbox.store([mail(["a"])]);
@@ -180,7 +180,7 @@ describe("a settle whose commit failed with its thread counts once when it is to
     ["retry", "dies after", { unsettled: 2, dead: 0 }],
   ] as const)("%s, of one that %s it", async (to, fault, left) => {
     const channels = faultyChannels(openInline);
-    const { inbox, clock, file, isReady } = await onDisk({ openChannel: channels.open });
+    const { inbox, clock, file, isReady } = await onDisk({ openThread: channels.open });
     await inbox.store([mail([one("a")]), mail([one("b")])]);
     const claim = (await claimOne(inbox)) as Claim;
     const outcomes = [outcomesAt(clock.now())[to]];
@@ -213,7 +213,7 @@ describe("a settle whose commit failed with its thread counts once when it is to
 describe("when commits fail again and again", () => {
   test("the file is opened at growing intervals, and taken again when one holds", async () => {
     const channels = faultyChannels(openInline);
-    const { inbox, clock, isReady } = await onDisk({ openChannel: channels.open });
+    const { inbox, clock, isReady } = await onDisk({ openThread: channels.open });
     for (const seconds of [1, 2, 4, 8]) {
       channels.next(READ_ERROR);
       expect(await inbox.store([mail(["a"])])).toMatchObject([{ code: "disk-failed" }]);
@@ -234,7 +234,7 @@ describe("when commits fail again and again", () => {
 
   test("because something else holds the file, it is not opened anew", async () => {
     const channels = faultyChannels(openInline);
-    const { inbox } = await onDisk({ openChannel: channels.open });
+    const { inbox } = await onDisk({ openThread: channels.open });
     channels.next(BUSY);
     expect(await inbox.store([mail(["a"])])).toMatchObject([{ code: "file-locked", fix: expect.any(String) }]);
     expect(inbox.ready()).toEqual({ ready: true });
@@ -244,7 +244,7 @@ describe("when commits fail again and again", () => {
 
   test("with ten threads lost in a row only another process can help, until a commit holds", async () => {
     const channels = faultyChannels(openInline);
-    const { inbox, clock, isReady } = await onDisk({ openChannel: channels.open });
+    const { inbox, clock, isReady } = await onDisk({ openThread: channels.open });
     for (let thread = 1; thread <= 10; thread += 1) {
       expect(inbox.ready()).toEqual({ ready: true });
       channels.next("dies before");

@@ -1,10 +1,10 @@
 import { writeSync } from "node:fs";
-import { createWorkerPlace } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
+import { createWorkerLock } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 
 // Tries to take the worker's place of a file, once.
 const [file = ""] = process.argv.slice(2);
-const place = createWorkerPlace(file, { clock: systemClock, log: toLogger(false) });
+const place = createWorkerLock(file, { clock: systemClock, log: toLogger(false) });
 writeSync(1, place.take() ? "had\n" : "not had\n");
 place.leave();

@@ -29,7 +29,7 @@ const clock: Clock = {
 const receiver = createReceiver({
   secret: options.secret,
   inbox: options.faulty
-    ? createSqliteInbox({ file: options.file, openChannel: faults.open })
+    ? createSqliteInbox({ file: options.file, openThread: faults.open })
     : sqliteInbox(options.file, { minFreeDiskBytes: 0, ...options.inbox }),
   concurrency: options.concurrency,
   timeoutMs: options.timeoutMs,

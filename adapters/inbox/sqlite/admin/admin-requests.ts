@@ -1,11 +1,11 @@
 import { matches, type JobFinder } from "../thread/query-jobs.ts";
-import type { Hands } from "./replay.ts";
+import type { Replays } from "./replay.ts";
 import type { Counters } from "../thread/counters.ts";
 import type { JobRow } from "../client/messages.ts";
-import type { Ownership } from "../thread/owner-epoch.ts";
-import type { Removals } from "./drop-and-erase.ts";
-import type { HandsRequest, OpenRequest, RequestState, RequestTable } from "./request-table.ts";
-import type { Scrub } from "./secure-erase.ts";
+import type { OwnerEpoch } from "../thread/owner-epoch.ts";
+import type { DropAndErase } from "./drop-and-erase.ts";
+import type { AdminRequest, OpenRequest, RequestState, RequestTable } from "./request-table.ts";
+import type { SecureErase } from "./secure-erase.ts";
 import type { WindowTable } from "../thread/window-table.ts";
 
 /**
@@ -14,7 +14,7 @@ import type { WindowTable } from "../thread/window-table.ts";
  */
 export interface Requests {
   /** @returns its id */
-  ask(request: HandsRequest & { readonly at: number }): number;
+  ask(request: AdminRequest & { readonly at: number }): number;
   /** How one stands, and whose the work is: nobody's, where the caller has the lock. */
   look(id: number): RequestState & { readonly epoch: number };
   /**
@@ -42,11 +42,15 @@ interface Carried {
 }
 
 export interface RequestParts
-  extends Pick<Hands, "replay">, Removals, Pick<Ownership, "assertEpoch" | "epoch">, Pick<WindowTable, "sweepWindows"> {
+  extends
+    Pick<Replays, "replay">,
+    DropAndErase,
+    Pick<OwnerEpoch, "assertEpoch" | "epoch">,
+    Pick<WindowTable, "sweepWindows"> {
   readonly counters: Counters;
   readonly table: RequestTable;
   readonly find: JobFinder;
-  readonly scrub: Scrub;
+  readonly scrub: SecureErase;
 }
 
 /** Jobs that are named, in one commit. */
@@ -119,7 +123,7 @@ export function createRequests({ counters, table, find, scrub, ...parts }: Reque
 
 interface Chosen extends Pick<OpenRequest, "id"> {
   readonly cursor: number;
-  readonly selection: Extract<HandsRequest, { readonly verb: "drop" | "replay" }>["selection"];
+  readonly selection: Extract<AdminRequest, { readonly verb: "drop" | "replay" }>["selection"];
 }
 
 interface Taken {

@@ -1,14 +1,14 @@
 import type { InboxHost, InboxJobs, Worker } from "../../../../src/adapter.ts";
-import type { Commits } from "../client/commit-queue.ts";
+import type { CommitQueue } from "../client/commit-queue.ts";
 import type { JobRow } from "../client/messages.ts";
-import type { Owned } from "../worker/worker-state.ts";
-import { createRequestCarrier } from "./request-runner.ts";
-import { createRequestDesk } from "./request-queue.ts";
+import type { WorkerState } from "../worker/worker-state.ts";
+import { createRequestRunner } from "./request-runner.ts";
+import { createRequestQueue } from "./request-queue.ts";
 import { sqliteJobs } from "./sqlite-jobs.ts";
-import { createWorkerPlace } from "../worker/worker-lock.ts";
+import { createWorkerLock } from "../worker/worker-lock.ts";
 
 /** What is done by hand: asked for here, or carried out here for another process. */
-export interface ByHand {
+export interface SqliteAdmin {
   readonly jobs: InboxJobs;
   /** Carries out what is open, where this process works. Never rejects. */
   serve(): Promise<void>;
@@ -18,22 +18,22 @@ export interface ByHand {
   stop(): void;
 }
 
-export interface ByHandParts {
+export interface SqliteAdminParts {
   readonly file: () => string;
-  readonly commits: Commits;
+  readonly commits: CommitQueue;
   readonly host: () => InboxHost;
-  readonly owned: Owned;
+  readonly owned: WorkerState;
   /** Of the process that works, or stands by. */
   readonly worker: () => Worker | undefined;
 }
 
-export function createByHand({ file, commits, host, owned, worker }: ByHandParts): ByHand {
+export function createSqliteAdmin({ file, commits, host, owned, worker }: SqliteAdminParts): SqliteAdmin {
   function made(rows: readonly JobRow[]): void {
     owned.append(rows);
     if (rows.length > 0) worker()?.wake();
   }
 
-  const carrier = createRequestCarrier({
+  const carrier = createRequestRunner({
     commits,
     clock: () => host().clock,
     works: () => owned.isLoaded,
@@ -45,13 +45,13 @@ export function createByHand({ file, commits, host, owned, worker }: ByHandParts
     },
     carried: () => desk.stir(),
   });
-  const desk = createRequestDesk({
+  const desk = createRequestQueue({
     commits,
     clock: () => host().clock,
     carrier,
     async whileNobodyWorks(run) {
       if (worker() !== undefined) return undefined;
-      const place = createWorkerPlace(file(), host());
+      const place = createWorkerLock(file(), host());
       try {
         return place.take() ? await run() : undefined;
       } finally {

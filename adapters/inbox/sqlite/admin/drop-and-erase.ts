@@ -5,7 +5,7 @@ import type { Listed } from "../thread/job-writer.ts";
 import type { SubscriptionTable } from "../thread/subscription-table.ts";
 
 /** Taking jobs away by hand. What is gone already is passed over. */
-export interface Removals {
+export interface DropAndErase {
   /** Takes what is not settled and does not run, and dead and unhandled ones. @returns those that were there */
   drop(ids: readonly number[], options: { readonly nobodyWorks: boolean }): number[];
   /** Jobs and deliveries of an account, some of those with ids above `after` and up to `until`. */
@@ -20,7 +20,7 @@ interface Erased {
   readonly next: number | undefined;
 }
 
-export interface RemovalsParts {
+export interface DropAndEraseParts {
   readonly lists: JobLists;
   readonly counters: Counters;
   readonly subscriptions: Pick<SubscriptionTable, "forgetAccount">;
@@ -30,7 +30,10 @@ export interface RemovalsParts {
 const RANGE = 20_000;
 const ROWS = 200;
 
-export function createRemovals(db: DatabaseSync, { lists, counters, subscriptions }: RemovalsParts): Removals {
+export function createDropAndErase(
+  db: DatabaseSync,
+  { lists, counters, subscriptions }: DropAndEraseParts,
+): DropAndErase {
   const sql = {
     running: db.prepare("SELECT running FROM owner"),
     mark: db.prepare("UPDATE owner SET running = ?"),

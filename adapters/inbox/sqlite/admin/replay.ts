@@ -6,7 +6,7 @@ import { toListed, type Listed } from "../thread/job-writer.ts";
 import { FRESH_ROW, type JobRow } from "../client/messages.ts";
 
 /** Making jobs by hand of those that are settled. What is gone already is passed over. */
-export interface Hands {
+export interface Replays {
   /** A new job for each, at the tail of its lane. Takes done, skipped, dead and unhandled ones that have a consumer. */
   replay(ids: readonly number[]): JobRow[];
   /** Replaces an unhandled job by jobs for those who handle it now. */
@@ -27,10 +27,10 @@ type Dead = Settled & { readonly state: "dead" | "unhandled" };
 
 const COPY = "received_at, sent_at, source, signed_by, signature, headers, account, subscription, body";
 
-export function createHands(
+export function createReplays(
   db: DatabaseSync,
   { lists, counters }: { readonly lists: JobLists; readonly counters: Counters },
-): Hands {
+): Replays {
   const sql = {
     dead: db.prepare(
       "SELECT delivery, entry, type, consumer, lane, merge_key AS mergeKey, replay_of AS replayOf, state FROM dead WHERE id = ?",

@@ -1,27 +1,27 @@
 import { StorageError, type Clock } from "../../../../src/adapter.ts";
-import type { Commits } from "../client/commit-queue.ts";
-import type { RequestCarrier } from "./request-runner.ts";
-import type { HandsRequest, RequestState } from "./request-table.ts";
+import type { CommitQueue } from "../client/commit-queue.ts";
+import type { RequestRunner } from "./request-runner.ts";
+import type { AdminRequest, RequestState } from "./request-table.ts";
 import { createRequestWait, type RequestWait } from "./request-wait.ts";
 
 /** Where this process asks for something to be done by hand. */
-export interface RequestDesk {
+export interface RequestQueue {
   /**
    * Resolves when it is done, with how many were taken, whoever does it: the process that works, this one or another; or this one with the
    * lock of whoever works, page by page, where nobody does. What was asked for is done even if the caller ends.
    * @throws StorageError `request-queued` when nothing was done for 10 s; it will be
    */
-  ask(request: HandsRequest): Promise<number>;
+  ask(request: AdminRequest): Promise<number>;
   /** Somebody did something. */
   stir(): void;
   /** What was not answered stays queued. */
   stop(): void;
 }
 
-export interface RequestDeskParts {
-  readonly commits: Commits;
+export interface RequestQueueParts {
+  readonly commits: CommitQueue;
   readonly clock: () => Clock;
-  readonly carrier: RequestCarrier;
+  readonly carrier: RequestRunner;
   /** Runs something while nobody else can begin to work; undefined where somebody works, or is about to. */
   readonly whileNobodyWorks: <T>(run: () => Promise<T>) => Promise<T | undefined>;
 }
@@ -30,7 +30,7 @@ export interface RequestDeskParts {
 const PAGES_IN_A_ROW = 10;
 const REST_MS = 300;
 
-export function createRequestDesk({ commits, clock, carrier, whileNobodyWorks }: RequestDeskParts): RequestDesk {
+export function createRequestQueue({ commits, clock, carrier, whileNobodyWorks }: RequestQueueParts): RequestQueue {
   const waits = new Set<RequestWait>();
 
   /** Undefined while the file is being opened anew. */

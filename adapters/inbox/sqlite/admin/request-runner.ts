@@ -1,9 +1,9 @@
 import type { Clock, StorageError } from "../../../../src/adapter.ts";
-import type { Commits } from "../client/commit-queue.ts";
+import type { CommitQueue } from "../client/commit-queue.ts";
 import type { JobRow } from "../client/messages.ts";
 
 /** Carries out what was asked for by hand, page by page. */
-export interface RequestCarrier {
+export interface RequestRunner {
   /** For the process that works: all that is open, or as much as there is nothing against. Never rejects; what is left is tried again by itself. */
   serve(): Promise<void>;
   /** One page, for a caller who has the lock of the one who works. @returns whether there may be more at once */
@@ -12,8 +12,8 @@ export interface RequestCarrier {
   stop(): void;
 }
 
-export interface RequestCarrierParts {
-  readonly commits: Commits;
+export interface RequestRunnerParts {
+  readonly commits: CommitQueue;
   readonly clock: () => Clock;
   /** Whether this process works. */
   readonly works: () => boolean;
@@ -30,7 +30,7 @@ const AGAIN_MS = 250;
 /** So often one is tried that fails while others do not: then it is refused. */
 const MOST_FAILURES = 3;
 
-export function createRequestCarrier(parts: RequestCarrierParts): RequestCarrier {
+export function createRequestRunner(parts: RequestRunnerParts): RequestRunner {
   const { commits, clock, works, made, gone, carried } = parts;
   let failures = 0;
   let served = Promise.resolve();

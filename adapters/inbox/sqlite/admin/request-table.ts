@@ -2,12 +2,12 @@ import type { DatabaseSync } from "node:sqlite";
 import type { JobSelection } from "../../../../src/adapter.ts";
 
 /** What is to be done, and to what. */
-export type HandsRequest =
+export type AdminRequest =
   | { readonly verb: "replay" | "drop"; readonly selection: JobSelection }
   | { readonly verb: "erase"; readonly selection: number };
 
 /** One that is not answered. */
-export type OpenRequest = HandsRequest & {
+export type OpenRequest = AdminRequest & {
   /** All that was there when it was made has a lower one. */
   readonly id: number;
   /** Null: it is done, but the bytes of what was erased are still to be overwritten. */
@@ -24,7 +24,7 @@ export interface RequestState {
 
 /** Requests in the file. Times in milliseconds since the epoch. */
 export interface RequestTable {
-  add(id: number, request: HandsRequest, at: number): void;
+  add(id: number, request: AdminRequest, at: number): void;
   /** The oldest open one; those that only wait for their bytes to be overwritten come last. */
   next(): OpenRequest | undefined;
   /** So many more were taken, and this is where to go on. */

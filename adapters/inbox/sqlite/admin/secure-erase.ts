@@ -5,7 +5,7 @@ import { cutWal } from "../disk/cut-wal.ts";
  * Overwrites what was erased: SQLite overwrites it in the file (`secure_delete`), but the log beside it keeps older pages until all of it is in
  * the file and it is cut off.
  */
-export interface Scrub {
+export interface SecureErase {
   /** @returns whether it was done for this request; else it is tried behind this commit */
   want(request: number): boolean;
   /** Outside of any transaction. */
@@ -15,7 +15,7 @@ export interface Scrub {
 /** How long it waits for others who read the log, milliseconds: deliveries wait meanwhile. */
 const PATIENCE_MS = 100;
 
-export function createScrub(db: DatabaseSync): Scrub {
+export function createSecureErase(db: DatabaseSync): SecureErase {
   let wanted: number | undefined;
   let done: number | undefined;
 

@@ -6,15 +6,15 @@ import {
   type JobSelection,
   type StoredJob,
 } from "../../../../src/adapter.ts";
-import type { Commits } from "../client/commit-queue.ts";
+import type { CommitQueue } from "../client/commit-queue.ts";
 import { matches, type FoundJob } from "../thread/query-jobs.ts";
 import type { JobRow } from "../client/messages.ts";
 import { toDelivery } from "../worker/row-encoding.ts";
-import type { RequestDesk } from "./request-queue.ts";
+import type { RequestQueue } from "./request-queue.ts";
 
 export interface SqliteJobsParts {
-  readonly commits: Commits;
-  readonly ask: RequestDesk["ask"];
+  readonly commits: CommitQueue;
+  readonly ask: RequestQueue["ask"];
   /** New jobs, of which this process has to know. */
   readonly made: (rows: readonly JobRow[]) => void;
 }

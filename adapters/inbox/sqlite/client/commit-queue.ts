@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError } from "../../../../src/adapter.ts";
 import type { Task, TaskResult } from "../thread/transaction.ts";
-import type { Channel } from "./thread-client.ts";
+import type { ThreadClient } from "./thread-client.ts";
 import type { Operations } from "../thread/operations.ts";
 import type { Mark } from "../thread/owner-epoch.ts";
 import { isDoubtful, toStorageError } from "./to-storage-error.ts";
@@ -13,7 +13,7 @@ type Output<V extends Verb> = ReturnType<Operations[V]>;
 type Outcome<T> = { readonly value: T } | { readonly error: StorageError };
 
 /** Gathers what comes in one turn of the loop into one transaction; while that runs, the next one fills. */
-export interface Commits {
+export interface CommitQueue {
   /** Rejects with a StorageError: by itself where only this failed, with all others where the file did. */
   add<V extends Verb>(verb: V, input: unknown): Promise<Output<V>>;
   /** Several in one commit, in their order, each with a body and a result of its own. */
@@ -31,8 +31,8 @@ interface Item {
   readonly body: Uint8Array | undefined;
 }
 
-export interface CommitsOptions {
-  readonly channel: () => Channel;
+export interface CommitQueueOptions {
+  readonly channel: () => ThreadClient;
   readonly epoch: () => number | undefined;
   /** A commit is put together: before its tasks are. */
   readonly begin: () => void;
@@ -71,7 +71,7 @@ const BY_HAND: ReadonlySet<Verb> = new Set(["carry", "refuse"]);
 const MAX_ITEMS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-export function createCommits(options: CommitsOptions): Commits {
+export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   const { channel, epoch, begin, mark, isStale, failed, fenced, doubt } = options;
   let queue: Group[] = [];
   let running = false;

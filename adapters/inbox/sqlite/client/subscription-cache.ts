@@ -1,5 +1,5 @@
 import type { ErroredSubscription, Subscriptions } from "../../../../src/adapter.ts";
-import type { Commits } from "./commit-queue.ts";
+import type { CommitQueue } from "./commit-queue.ts";
 
 /** Subscriptions of a file, with the copy in memory that health checks ask. */
 export interface FileSubscriptions extends Subscriptions {
@@ -7,7 +7,7 @@ export interface FileSubscriptions extends Subscriptions {
   refresh(): Promise<void>;
 }
 
-export function createFileSubscriptions(commits: Commits): FileSubscriptions {
+export function createFileSubscriptions(commits: CommitQueue): FileSubscriptions {
   let errored: readonly ErroredSubscription[] = [];
   let isReading = false;
 

@@ -7,7 +7,7 @@ import { outOfFiles } from "../disk/open-files-limit.ts";
 import { toStorageError } from "./to-storage-error.ts";
 
 /** The way to a commit thread. */
-export interface Channel {
+export interface ThreadClient {
   /** Which file it has open; undefined where that cannot be told. */
   readonly fileId: string | undefined;
   /** Rejects where the outcome is unknown: the thread ended before it answered. */
@@ -22,7 +22,7 @@ export interface Channel {
   abandon(): void;
 }
 
-export interface ChannelEvents {
+export interface ThreadEvents {
   /** How much there is now: before the results of a batch, too. */
   readonly counted: (counts: Counts) => void;
   /** Another process has committed. */
@@ -38,7 +38,7 @@ const THREAD = new URL(
 );
 
 /** Starts a commit thread; resolves when it has the file open. @throws StorageError with the thread's reason */
-export function openChannel(options: ThreadOptions, events: ChannelEvents): Promise<Channel> {
+export function openThread(options: ThreadOptions, events: ThreadEvents): Promise<ThreadClient> {
   const worker = new Worker(THREAD, { workerData: options, name: "hookline commits" });
   const waiting: { resolve(results: readonly TaskResult[]): void; reject(error: StorageError): void }[] = [];
   let over: StorageError | undefined;
@@ -53,7 +53,7 @@ export function openChannel(options: ThreadOptions, events: ChannelEvents): Prom
     events.ended(error);
   }
 
-  const channel: Channel = {
+  const channel: ThreadClient = {
     get fileId() {
       return fileId;
     },

@@ -1,6 +1,6 @@
 import { StorageError, type Clock, type InboxDisk, type InboxHost } from "../../../../src/adapter.ts";
 import type { Batch, TaskResult } from "../thread/transaction.ts";
-import type { Channel } from "./thread-client.ts";
+import type { ThreadClient } from "./thread-client.ts";
 import type { Counts } from "../thread/counters.ts";
 import { createFailures } from "./failures.ts";
 import type { Operations } from "../thread/operations.ts";
@@ -9,13 +9,13 @@ import { toStorageError } from "./to-storage-error.ts";
 import { realTimer } from "./unless-hung.ts";
 
 /** The way to the file, over commit threads that may die or hang: another takes the place of one that did. */
-export interface Link {
+export interface ThreadSupervisor {
   /** @throws StorageError with the thread's reason */
   open(host: InboxHost): Promise<void>;
   /** Where the file really is. @throws StorageError while it was never open */
   file(): string;
   /** @throws StorageError while there is none */
-  channel(): Channel;
+  channel(): ThreadClient;
   /** Why nothing can be stored, or could not a moment ago; undefined while all is well. */
   failure(): StorageError | undefined;
   /** Threads end as soon as they have begun: only another process can help. */
@@ -34,13 +34,13 @@ export interface Link {
   close(): Promise<void>;
 }
 
-export interface LinkOptions extends Pick<ThreadsOptions, "openChannel"> {
+export interface ThreadSupervisorOptions extends Pick<ThreadsOptions, "openThread"> {
   /** Finds the file, once for all threads until the link is closed. */
   readonly locate: () => Promise<string>;
   /** Rejects where it cannot be worked on: asked before it is opened, and again where it was replaced. */
   readonly assertPlace: (file: string) => Promise<void>;
   /** Makes memory follow the file, on a new channel that nobody else has yet. */
-  readonly resume: (channel: Channel) => Promise<void>;
+  readonly resume: (channel: ThreadClient) => Promise<void>;
   /** Another file is at the path, or will be: nothing of what memory has is in it. */
   readonly replaced: () => void;
   /** Another process has committed, or there is a channel again. */
@@ -49,12 +49,12 @@ export interface LinkOptions extends Pick<ThreadsOptions, "openChannel"> {
   readonly setTimer?: Clock["setTimer"] | undefined;
 }
 
-export function createLink(options: LinkOptions): Link {
-  const { locate, assertPlace, openChannel, resume, replaced, changed, setTimer = realTimer } = options;
+export function createThreadSupervisor(options: ThreadSupervisorOptions): ThreadSupervisor {
+  const { locate, assertPlace, openThread, resume, replaced, changed, setTimer = realTimer } = options;
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
   const failures = createFailures();
   const threads = createThreads({
-    openChannel,
+    openThread,
     setTimer,
     changed,
     lost(error, of) {
@@ -64,9 +64,9 @@ export function createLink(options: LinkOptions): Link {
   });
   let host: InboxHost | undefined;
   let file: string | undefined;
-  let current: Channel | undefined;
+  let current: ThreadClient | undefined;
   let fileId: string | undefined;
-  let opening: Promise<Channel> | undefined;
+  let opening: Promise<ThreadClient> | undefined;
   let failure = notOpen;
   let timer: ReturnType<Clock["setTimer"]> | undefined;
   let reopening: Promise<void> | undefined;
@@ -111,7 +111,7 @@ export function createLink(options: LinkOptions): Link {
   async function reopen(): Promise<void> {
     const given = host;
     if (given === undefined || file === undefined) return;
-    let next: Channel | undefined;
+    let next: ThreadClient | undefined;
     try {
       if (isMoved) await assertPlace(file);
       isMoved = false;
@@ -136,7 +136,7 @@ export function createLink(options: LinkOptions): Link {
     changed();
   }
 
-  async function start(given: InboxHost): Promise<Channel> {
+  async function start(given: InboxHost): Promise<ThreadClient> {
     file = await locate();
     await assertPlace(file);
     return threads.start({ ...given, file, isSuspect: failures.isSuspect });

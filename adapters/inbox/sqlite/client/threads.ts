@@ -1,6 +1,6 @@
 import type { Clock, StorageError } from "../../../../src/adapter.ts";
 import type { Batch, TaskResult } from "../thread/transaction.ts";
-import type { Channel, ChannelEvents } from "./thread-client.ts";
+import type { ThreadClient, ThreadEvents } from "./thread-client.ts";
 import type { Counts } from "../thread/counters.ts";
 import type { ThreadOptions } from "./messages.ts";
 import { unlessHung } from "./unless-hung.ts";
@@ -9,18 +9,18 @@ import { watchedChannel } from "./watchdog.ts";
 /** Commit threads, one after the other: what an earlier one still says is not heard. */
 export interface Threads {
   /** @throws StorageError with the thread's reason, or that it hangs */
-  start(options: ThreadOptions): Promise<Channel>;
+  start(options: ThreadOptions): Promise<ThreadClient>;
   /** How much the newest says there is in the file. */
   counts(): Counts;
 }
 
 export interface ThreadsOptions {
-  readonly openChannel: (options: ThreadOptions, events: ChannelEvents) => Promise<Channel>;
+  readonly openThread: (options: ThreadOptions, events: ThreadEvents) => Promise<ThreadClient>;
   readonly setTimer: Clock["setTimer"];
   /** Another process has committed. */
   readonly changed: () => void;
   /** It ended by itself, or hangs. */
-  readonly lost: (error: StorageError, channel: Channel) => void;
+  readonly lost: (error: StorageError, channel: ThreadClient) => void;
   /** A batch has its results. */
   readonly ended: (batch: Batch, results: readonly TaskResult[]) => void;
 }
@@ -29,7 +29,7 @@ export interface ThreadsOptions {
 const SILENT_MS = 30_000;
 const LOOKING_MS = 10 * 60_000;
 
-export function createThreads({ openChannel, setTimer, changed, lost, ended }: ThreadsOptions): Threads {
+export function createThreads({ openThread, setTimer, changed, lost, ended }: ThreadsOptions): Threads {
   let counts: Counts = EMPTY;
   let newest = 0;
 
@@ -37,8 +37,8 @@ export function createThreads({ openChannel, setTimer, changed, lost, ended }: T
     async start({ file, name, dedupeWindowMs, isSuspect }) {
       newest += 1;
       const mine = newest;
-      let channel: Channel | undefined;
-      const made = openChannel(
+      let channel: ThreadClient | undefined;
+      const made = openThread(
         { file, name, dedupeWindowMs, isSuspect },
         {
           counted(given) {

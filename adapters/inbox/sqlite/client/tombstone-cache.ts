@@ -1,5 +1,5 @@
 import type { Tombstone, Tombstones } from "../../../../src/adapter.ts";
-import type { Commits } from "./commit-queue.ts";
+import type { CommitQueue } from "./commit-queue.ts";
 
 /** A tombstone that nobody met for this long is lifted: the service has stopped. */
 export const LIFE_MS = 30 * 24 * 60 * 60 * 1_000;
@@ -12,7 +12,7 @@ export interface FileTombstones extends Tombstones {
   refresh(): Promise<void>;
 }
 
-export function createTombstones(commits: Commits, now: () => number): FileTombstones {
+export function createTombstones(commits: CommitQueue, now: () => number): FileTombstones {
   let stones = new Map<string, Tombstone>();
 
   async function refresh(): Promise<void> {

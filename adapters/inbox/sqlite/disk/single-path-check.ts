@@ -6,7 +6,7 @@ import { StorageError } from "../../../../src/adapter.ts";
  * @param file its real path
  * @throws StorageError `hard-linked`, `file-mounted`
  */
-export async function assertOnePlace(file: string): Promise<void> {
+export async function assertSinglePath(file: string): Promise<void> {
   const names = await namesOf(file);
   if (names !== undefined && names > 1)
     throw new StorageError(

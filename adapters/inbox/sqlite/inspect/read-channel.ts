@@ -1,4 +1,4 @@
-import type { Channel, ChannelEvents } from "../client/thread-client.ts";
+import type { ThreadClient, ThreadEvents } from "../client/thread-client.ts";
 import { createCounters } from "../thread/counters.ts";
 import { toLookError } from "./read-only.ts";
 import type { ThreadOptions } from "../client/messages.ts";
@@ -9,7 +9,7 @@ import { createOperations } from "../thread/operations.ts";
  * The way to a file for one who only looks: on the caller's own thread, read-only, so that nothing is made or brought up to date, and no
  * commit of a receiver waits. Others' commits are not told of.
  */
-export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events: ChannelEvents): Promise<Channel> {
+export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events: ThreadEvents): Promise<ThreadClient> {
   const { db, assertUnchanged } = openToLook(file, 5_000);
   const counters = createCounters(db);
   const operations = createOperations(db, { counters, dedupeWindowMs });

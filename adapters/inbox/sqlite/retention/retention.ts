@@ -1,5 +1,5 @@
 import type { InboxHost, Timer } from "../../../../src/adapter.ts";
-import type { Commits } from "../client/commit-queue.ts";
+import type { CommitQueue } from "../client/commit-queue.ts";
 import type { RetainLimits } from "./delete-pages.ts";
 import { HIT_EVERY_MS, LIFE_MS } from "../client/tombstone-cache.ts";
 import { createTrustedTime } from "./trusted-time.ts";
@@ -12,7 +12,7 @@ export interface Retention {
 }
 
 export interface RetentionParts {
-  readonly commits: Commits;
+  readonly commits: CommitQueue;
   readonly host: () => InboxHost;
   /** Whether the file is this process's to work on. */
   readonly works: () => boolean;

@@ -16,7 +16,7 @@ export interface IntakeParts extends JobWriterParts {
   readonly subscriptions: Pick<SubscriptionTable, "note">;
 }
 
-export function createIntake(db: DatabaseSync, { lists, subscriptions, ...parts }: IntakeParts): Intake {
+export function createInFlightBytes(db: DatabaseSync, { lists, subscriptions, ...parts }: IntakeParts): Intake {
   const { counters } = parts;
   const jobs = jobWriter(db, parts);
   const sql = {

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { NewJob } from "../../../../src/adapter.ts";
 import type { Counters } from "./counters.ts";
 import type { EventRecord, Made } from "../client/messages.ts";
-import type { Ownership } from "./owner-epoch.ts";
+import type { OwnerEpoch } from "./owner-epoch.ts";
 
 /** A job as its delivery lists it; `skipped` is 1 where it was. */
 export type Listed = readonly [
@@ -34,7 +34,7 @@ export interface JobWriterParts {
   /** How long a natural key is remembered. */
   readonly dedupeWindowMs: number;
   /** It may run as soon as it is made. */
-  readonly foresee: Ownership["foresee"];
+  readonly foresee: OwnerEpoch["foresee"];
 }
 
 /** Makes jobs of events. */

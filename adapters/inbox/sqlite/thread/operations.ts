@@ -1,18 +1,18 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Counters } from "./counters.ts";
 import { jobFinder, type FoundPage } from "./query-jobs.ts";
-import { createHands, type Hands } from "../admin/replay.ts";
-import { createIntake, type Intake } from "./insert-delivery.ts";
+import { createReplays, type Replays } from "../admin/replay.ts";
+import { createInFlightBytes, type Intake } from "./insert-delivery.ts";
 import { createJobLists } from "./job-lists.ts";
 import type { DeliveryRow, SettleRecord } from "../client/messages.ts";
-import { createOwnership, type Ownership } from "./owner-epoch.ts";
-import { createRemovals } from "../admin/drop-and-erase.ts";
+import { createOwnerEpoch, type OwnerEpoch } from "./owner-epoch.ts";
+import { createDropAndErase } from "../admin/drop-and-erase.ts";
 import { createRequestTable } from "../admin/request-table.ts";
 import { createRequests, type Requests } from "../admin/admin-requests.ts";
-import { createScrub, type Scrub } from "../admin/secure-erase.ts";
+import { createSecureErase, type SecureErase } from "../admin/secure-erase.ts";
 import { createRetentionSteps, type RetentionSteps } from "../retention/delete-pages.ts";
 import { settleWriter } from "./settle-writer.ts";
-import { createStoneTable, type StoneTable } from "./tombstone-table.ts";
+import { createTombstoneTable, type TombstoneTable } from "./tombstone-table.ts";
 import { createSubscriptionTable, type SubscriptionTable } from "./subscription-table.ts";
 import { createVacuum, type Vacuum } from "../retention/vacuum.ts";
 import { createWindowTable, type WindowTable } from "./window-table.ts";
@@ -20,12 +20,12 @@ import { createWindowTable, type WindowTable } from "./window-table.ts";
 /** What a commit can do. Each runs inside its transaction. */
 export interface Operations
   extends
-    Ownership,
+    OwnerEpoch,
     Intake,
-    Pick<Hands, "reopen">,
+    Pick<Replays, "reopen">,
     Requests,
     RetentionSteps,
-    StoneTable,
+    TombstoneTable,
     Pick<SubscriptionTable, "errored" | "forget">,
     Vacuum,
     Pick<WindowTable, "windows"> {
@@ -70,15 +70,15 @@ const DELIVERY = `id, received_at AS receivedAt, sent_at AS sentAt, source, sign
 
 export function createOperations(
   db: DatabaseSync,
-  options: { readonly counters: Counters; readonly dedupeWindowMs: number; readonly scrub?: Scrub },
+  options: { readonly counters: Counters; readonly dedupeWindowMs: number; readonly scrub?: SecureErase },
 ): Operations {
   const lists = createJobLists(db);
   const subscriptions = createSubscriptionTable(db);
   const parts = { lists, subscriptions, ...options };
   const find = jobFinder(db, parts);
-  const ownership = createOwnership(db, options.counters);
+  const ownership = createOwnerEpoch(db, options.counters);
   const { windows, sweepWindows } = createWindowTable(db);
-  const { replay, reopen } = createHands(db, parts);
+  const { replay, reopen } = createReplays(db, parts);
   const sql = {
     delivery: db.prepare(`SELECT ${DELIVERY} FROM delivery WHERE id = ?`),
     unexpanded: db.prepare(`SELECT ${DELIVERY}, cursor FROM delivery WHERE cursor IS NOT NULL ORDER BY id LIMIT ?`),
@@ -97,20 +97,20 @@ export function createOperations(
 
   return {
     ...ownership,
-    ...createIntake(db, { ...parts, foresee: ownership.foresee }),
+    ...createInFlightBytes(db, { ...parts, foresee: ownership.foresee }),
     reopen,
     ...createRequests({
       counters: options.counters,
       table: createRequestTable(db),
-      scrub: options.scrub ?? createScrub(db),
+      scrub: options.scrub ?? createSecureErase(db),
       find,
       replay,
       sweepWindows,
-      ...createRemovals(db, parts),
+      ...createDropAndErase(db, parts),
       ...ownership,
     }),
     ...createRetentionSteps(db, parts),
-    ...createStoneTable(db, subscriptions),
+    ...createTombstoneTable(db, subscriptions),
     errored: subscriptions.errored,
     forget: subscriptions.forget,
     ...createVacuum(db),

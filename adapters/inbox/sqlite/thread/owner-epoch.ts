@@ -4,7 +4,7 @@ import { FileError } from "../disk/file-error.ts";
 import { createWindowTable } from "./window-table.ts";
 
 /** Who works on a file, and what may be running there. */
-export interface Ownership {
+export interface OwnerEpoch {
   /** A transaction begins. @param epoch of the process that works @throws FileError `epoch-stale` when another process took over */
   begin(epoch: number | undefined): void;
   /** @throws FileError `epoch-stale` when another process took over */
@@ -29,7 +29,7 @@ export interface Mark {
   readonly at: number;
 }
 
-export function createOwnership(db: DatabaseSync, counters: Counters): Ownership {
+export function createOwnerEpoch(db: DatabaseSync, counters: Counters): OwnerEpoch {
   const sql = {
     epoch: db.prepare("SELECT epoch FROM owner"),
     running: db.prepare("SELECT running FROM owner"),

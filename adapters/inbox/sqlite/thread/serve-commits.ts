@@ -5,7 +5,7 @@ import { FileError } from "../disk/file-error.ts";
 import { openInPlace } from "../disk/replaced-file-check.ts";
 import { createOperations } from "./operations.ts";
 import { CODE, primaryCode } from "../disk/result-codes.ts";
-import { createScrub } from "../admin/secure-erase.ts";
+import { createSecureErase } from "../admin/secure-erase.ts";
 import type { FromThread, ThreadOptions, ToThread } from "../client/messages.ts";
 import { createWal } from "../disk/wal.ts";
 
@@ -20,7 +20,7 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
     const opened = openInPlace(file, name, { isSuspect });
     const { db } = opened;
     const counters = createCounters(db);
-    const scrub = createScrub(db);
+    const scrub = createSecureErase(db);
     const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, scrub }), counters);
     const wal = createWal(db, file);
     const version = db.prepare("PRAGMA data_version");

@@ -3,7 +3,7 @@ import type { Tombstone } from "../../../../src/adapter.ts";
 import type { SubscriptionTable } from "./subscription-table.ts";
 
 /** Tombstones in the file. Times in milliseconds since the epoch. */
-export interface StoneTable {
+export interface TombstoneTable {
   bury(stone: Tombstone): void;
   /** It was met: it stays for longer. */
   hit(stone: Tombstone): void;
@@ -13,7 +13,10 @@ export interface StoneTable {
 }
 
 /** @param subscriptions an unwanted one is in no trouble any more: no `active` will come */
-export function createStoneTable(db: DatabaseSync, subscriptions: Pick<SubscriptionTable, "forget">): StoneTable {
+export function createTombstoneTable(
+  db: DatabaseSync,
+  subscriptions: Pick<SubscriptionTable, "forget">,
+): TombstoneTable {
   const sql = {
     bury: db.prepare("INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?, ?, ?, ?)"),
     hit: db.prepare(

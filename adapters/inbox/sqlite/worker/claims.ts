@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Claim, Claimed, ClaimLimits, Settlement, StorageError } from "../../../../src/adapter.ts";
-import type { Commits } from "../client/commit-queue.ts";
+import type { CommitQueue } from "../client/commit-queue.ts";
 import type { Lanes, Taken } from "./lanes.ts";
-import type { Owned } from "./worker-state.ts";
+import type { WorkerState } from "./worker-state.ts";
 import type { OtherRecord, SettleRecord, WindowRecord } from "../client/messages.ts";
 import { toDelivery, toOtherRecord } from "./row-encoding.ts";
 
@@ -15,8 +15,8 @@ export interface Claims {
 }
 
 export interface ClaimsParts {
-  readonly commits: Commits;
-  readonly owned: Owned;
+  readonly commits: CommitQueue;
+  readonly owned: WorkerState;
   readonly now: () => number;
 }
 

@@ -1,12 +1,12 @@
 import type { Delivery, Expanded, WorkingInbox } from "../../../../src/adapter.ts";
-import type { Commits } from "../client/commit-queue.ts";
+import type { CommitQueue } from "../client/commit-queue.ts";
 import type { EventRecord, ExpandRecord } from "../client/messages.ts";
-import type { Owned } from "./worker-state.ts";
+import type { WorkerState } from "./worker-state.ts";
 import { toDelivery, toEventRecord } from "./row-encoding.ts";
 
 export interface ExpandingParts {
-  readonly commits: Commits;
-  readonly owned: Owned;
+  readonly commits: CommitQueue;
+  readonly owned: WorkerState;
   /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
   readonly maxJobs: number;
   readonly now: () => number;

@@ -2,7 +2,7 @@ import type { Delivery } from "../../../../src/adapter.ts";
 import type { Hold, Row } from "./job-row.ts";
 
 /** The unsettled jobs of a file in memory, by id, and the bodies that they hold. */
-export interface Rows {
+export interface JobCache {
   get(id: number): Row | undefined;
   /** In the order of ids. */
   add(row: Row): void;
@@ -23,7 +23,7 @@ const TABLE_IDS = 4_096;
 /** Bodies of deliveries that are held until all their jobs were claimed, bytes. */
 const HELD_BYTES = 32 * 1024 * 1024;
 
-export function createRows(): Rows {
+export function createJobCache(): JobCache {
   /** A table goes as a whole when its last row goes: it grows once, and never holds for long what has left. */
   const tables = new Map<number, Map<number, Row>>();
   let size = 0;

@@ -1,7 +1,7 @@
 import {
   claimed,
-  createChurnMap,
-  createLaneBook,
+  createCompactingMap,
+  createLaneQueues,
   FRESH,
   settled,
   windowAfter,
@@ -14,11 +14,11 @@ import {
   type NewJob,
   type Progress,
 } from "../../../../src/adapter.ts";
-import { createMarker } from "./running-mark.ts";
+import { createRunningMark } from "./running-mark.ts";
 import type { WindowRecord } from "../client/messages.ts";
 import type { Mark } from "../thread/owner-epoch.ts";
 import { toClaimed, type Hold, type Row } from "./job-row.ts";
-import { createRows } from "./job-cache.ts";
+import { createJobCache } from "./job-cache.ts";
 
 /** The lanes of a file in memory: SQL is the truth, and changes first. */
 export interface Lanes {
@@ -92,14 +92,14 @@ interface Plan {
 
 /** @param held claims of earlier lanes whose handlers may run on */
 export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
-  const book = createLaneBook<Row>();
-  const rows = createRows();
+  const book = createLaneQueues<Row>();
+  const rows = createJobCache();
   /** Taken, and not yet in a claim. */
-  const reserved = createChurnMap<number, Row>();
-  const running = createChurnMap<Claim, Running>();
+  const reserved = createCompactingMap<number, Row>();
+  const running = createCompactingMap<Claim, Running>();
   /** Their handlers may run on: their lanes wait for them. */
   const lost = new Map<Claim, readonly Row[]>();
-  const marker = createMarker();
+  const marker = createRunningMark();
 
   function endLost(claim: Claim, now: number): void {
     const run = lost.get(claim);

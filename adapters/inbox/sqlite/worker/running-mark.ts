@@ -1,9 +1,9 @@
-import { createForesight, type Foresight } from "./speculative-claims.ts";
+import { createSpeculativeClaims, type SpeculativeClaims } from "./speculative-claims.ts";
 import type { Mark } from "../thread/owner-epoch.ts";
 import type { Row } from "./job-row.ts";
 
 /** Says what may be running, for the file: jobs that were claimed, and those that are foreseen. */
-export interface Marker extends Pick<Foresight, "follow" | "foresee" | "made" | "take" | "isOpen"> {
+export interface RunningMark extends Pick<SpeculativeClaims, "follow" | "foresee" | "made" | "take" | "isOpen"> {
   /** A commit is put together. */
   turn(): void;
   /** Its mark; undefined where it is as it was. @param rows claimed */
@@ -12,8 +12,8 @@ export interface Marker extends Pick<Foresight, "follow" | "foresee" | "made" | 
   unmark(): void;
 }
 
-export function createMarker(): Marker {
-  const foresight = createForesight();
+export function createRunningMark(): RunningMark {
+  const foresight = createSpeculativeClaims();
   const { follow, foresee, made, take } = foresight;
   let foreseen: Iterable<Row> = [];
   let marked: string | undefined = "{}";

@@ -5,7 +5,7 @@ import type { Row } from "./job-row.ts";
  * Jobs that run as soon as the commit that makes them holds: they are marked in that very commit, where a claim would need another one.
  * What is foreseen and not claimed is marked in vain, and counts a death if the process dies then: so the next commits take it back.
  */
-export interface Foresight {
+export interface SpeculativeClaims {
   /** A claim says how many runs more would be claimed now; undefined: it says nothing. */
   follow(ahead: (() => number) | undefined): void;
   /**
@@ -27,7 +27,7 @@ export interface Foresight {
   readonly isOpen: boolean;
 }
 
-export function createForesight(): Foresight {
+export function createSpeculativeClaims(): SpeculativeClaims {
   let ahead: (() => number) | undefined;
   /** Of the commit that is put together, or runs; undefined until it is asked for. */
   let room: number | undefined;

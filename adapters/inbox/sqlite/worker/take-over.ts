@@ -1,8 +1,8 @@
 import { StorageError, type Claim, type InboxHost, type Timer, type Worker } from "../../../../src/adapter.ts";
-import { createWorkerPlace, type WorkerPlace } from "./worker-lock.ts";
+import { createWorkerLock, type WorkerLock } from "./worker-lock.ts";
 
 /** This process's turns at the work on a file: it asks for the worker's place, takes the work over, and gives it up where another has it. */
-export interface Tenure {
+export interface TakeOver {
   /** Of the process that works, or stands by. */
   readonly worker: Worker | undefined;
   /**
@@ -18,7 +18,7 @@ export interface Tenure {
   leave(): Promise<void>;
 }
 
-export interface TenureParts {
+export interface TakeOverParts {
   /** Where the file really is. */
   readonly file: () => string;
   readonly host: () => InboxHost;
@@ -39,14 +39,14 @@ const LONGEST_MS = 60_000;
 /** So long after the last time it is no more the same trouble. */
 const FORGOTTEN_MS = 10 * 60_000;
 
-export function createTenure({ file, host, takeOver, began, lose, left }: TenureParts): Tenure {
+export function createTakeOver({ file, host, takeOver, began, lose, left }: TakeOverParts): TakeOver {
   let worker: Worker | undefined;
-  let place: WorkerPlace | undefined;
+  let place: WorkerLock | undefined;
   /** The present try, or what came of it: whoever has another one is late. */
   let term: object | undefined;
   let taking: Promise<unknown> = Promise.resolve();
   let timer: Timer | undefined;
-  let takenOver: Tenure["takenOver"];
+  let takenOver: TakeOver["takenOver"];
   /** How often in a row. */
   let streak = 0;
 
@@ -122,7 +122,7 @@ export function createTenure({ file, host, takeOver, began, lose, left }: Tenure
       timer?.clear();
       worker = given;
       try {
-        place ??= createWorkerPlace(file(), host(), fenced);
+        place ??= createWorkerLock(file(), host(), fenced);
         if (place.ask(() => void beginLater())) await begin(given);
       } catch (error) {
         if (worker !== given) throw error; // closed meanwhile

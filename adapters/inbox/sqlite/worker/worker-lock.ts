@@ -9,7 +9,7 @@ import { toStorageError } from "../client/to-storage-error.ts";
 import { realTimer } from "../client/unless-hung.ts";
 
 /** The place of the one process that works on a file. */
-export interface WorkerPlace {
+export interface WorkerLock {
   /**
    * Whether it is had at once; else `later` is called when it is.
    * @throws StorageError where the lock's file cannot be used
@@ -34,11 +34,11 @@ const PROBE_MS = 250;
  * @param file its real path
  * @param lost somebody has removed the lock's file, and another process has the one that is there now
  */
-export function createWorkerPlace(
+export function createWorkerLock(
   file: string,
   { clock, log }: Pick<InboxHost, "clock" | "log">,
   lost: () => void = () => {},
-): WorkerPlace {
+): WorkerLock {
   const path = `${file}-lock`;
   let lock: Lock | undefined;
   let timer: ReturnType<Clock["setTimer"]> | undefined;

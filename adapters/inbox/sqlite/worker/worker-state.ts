@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError, type Claim, type Delivery, type NewEvent } from "../../../../src/adapter.ts";
-import type { Channel } from "../client/thread-client.ts";
+import type { ThreadClient } from "../client/thread-client.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } from "../client/messages.ts";
 import type { JobPage, Operations } from "../thread/operations.ts";
@@ -9,18 +9,18 @@ import { toStorageError } from "../client/to-storage-error.ts";
 import type { LoadedWindow } from "../thread/window-table.ts";
 
 /** What the process that works has of the file in its memory. */
-export interface Owned {
+export interface WorkerState {
   /** Undefined while another process works, or nobody does. */
   readonly epoch: number | undefined;
   /** All that waits is in its lane: events of new deliveries may become jobs. */
   readonly isLoaded: boolean;
   readonly lanes: Lanes;
   /** Takes the work over from whoever had it, and loads what waits; ends early where it is left meanwhile. */
-  takeOver(channel: Channel): Promise<void>;
+  takeOver(channel: ThreadClient): Promise<void>;
   /** The file is another one: nothing that memory has is in it. @returns the claims that end with it */
   forget(): readonly Claim[];
   /** After the commit thread was replaced: makes memory follow the file. */
-  resume(channel: Channel): Promise<void>;
+  resume(channel: ThreadClient): Promise<void>;
   /** New jobs of other origins; passed over where another process works. */
   append(rows: readonly JobRow[]): void;
   /** The jobs that a commit made of some events, which went into it as these records. */
@@ -46,7 +46,7 @@ interface Given {
 /** Rows read at once: the loop must not stop for a million. */
 const PAGE = 1_000;
 
-export function createOwned(now: () => number): Owned {
+export function createWorkerState(now: () => number): WorkerState {
   let epoch: number | undefined;
   let isLoaded = false;
   let isForgotten = false;
@@ -63,7 +63,7 @@ export function createOwned(now: () => number): Owned {
     lanes.remove(gone, at);
   }
 
-  async function load(channel: Channel): Promise<void> {
+  async function load(channel: ThreadClient): Promise<void> {
     const mine = lanes;
     const read = (after: number): Promise<JobPage> => run(channel, "jobs", { after, limit: PAGE });
     let after = 0;
@@ -81,7 +81,7 @@ export function createOwned(now: () => number): Owned {
     if (lanes === mine) isLoaded = true;
   }
 
-  async function begin(channel: Channel): Promise<void> {
+  async function begin(channel: ThreadClient): Promise<void> {
     const mine = lanes;
     const taken = await run(channel, "takeOver", undefined);
     if (lanes !== mine) return;
@@ -153,7 +153,7 @@ export function createOwned(now: () => number): Owned {
 
 /** By itself, before or beside the commits of all others. */
 async function run<V extends keyof Operations>(
-  channel: Channel,
+  channel: ThreadClient,
   verb: V,
   input: unknown,
 ): Promise<ReturnType<Operations[V]>> {
@@ -163,7 +163,7 @@ async function run<V extends keyof Operations>(
   return result.value as ReturnType<Operations[V]>;
 }
 
-async function loadWindows(channel: Channel, mine: Lanes): Promise<void> {
+async function loadWindows(channel: ThreadClient, mine: Lanes): Promise<void> {
   let after: number | null = 0;
   while (after !== null) {
     const { last, windows }: ReturnType<Operations["windows"]> = await run(channel, "windows", {
