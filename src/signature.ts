@@ -1,16 +1,16 @@
 // Verifying and signing
 export { verify } from "./protocol/verify.ts";
-export { sign } from "./protocol/signature.ts";
+export { sign } from "./protocol/sign.ts";
 export { SignatureError } from "./errors.ts";
 export type { SignedRequest, Verified, VerifyOptions } from "./protocol/verify.ts";
-export type { SignOptions } from "./protocol/signature.ts";
+export type { SignOptions } from "./protocol/sign.ts";
 export type { Secret } from "./protocol/secrets.ts";
 export type { HeadersLike } from "./protocol/headers.ts";
 export type { HeaderProblem, SignatureProblem } from "./protocol/signature-headers.ts";
 
 // Finding out why a signature fails
-export { explain } from "./ingest/explain/explain.ts";
-export type { Explanation, Mistake } from "./ingest/explain/explain.ts";
+export { explain } from "./ingest/explain/explain-signature.ts";
+export type { Explanation, Mistake } from "./ingest/explain/explain-signature.ts";
 export type { MistakeCode } from "./ingest/explain/catalog.ts";
 
 // Another header or encoding

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
 import { hearRejection } from "../hear-rejection.ts";
 import { toKeys, type Secret } from "../protocol/secrets.ts";
-import type { Key } from "../protocol/signature.ts";
+import type { Key } from "../protocol/sign.ts";
 import { withTimeout } from "../timeout.ts";
 import { createSecretCache } from "./secret-cache.ts";
 import { createSingleFlight } from "./single-flight.ts";

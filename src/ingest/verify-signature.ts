@@ -1,5 +1,5 @@
 import { parseDocument, type Document } from "../protocol/envelope.ts";
-import { matchKey } from "../protocol/signature.ts";
+import { matchKey } from "../protocol/sign.ts";
 import { headerOf } from "./header-of.ts";
 import type { ReceivingParts } from "./parts.ts";
 import type { RawRequest } from "./types.ts";

@@ -3,9 +3,9 @@ import type { Envelope, SingleEvent, UnknownEvent } from "./events.ts";
 import { freezeDeep, unknownEvent } from "./frozen.ts";
 import { idField } from "./ids.ts";
 import { parseExactly, parseJson } from "./json.ts";
-import { resourceOf } from "./registry.ts";
+import { resourceOf } from "./resources.ts";
 import { EntryProblem, toProblem } from "./resources/entry-problem.ts";
-import { type FieldsOf, type Loose } from "./resources/fields.ts";
+import { type FieldsOf, type Loose } from "./fields.ts";
 import { isLifecycle, readLifecycle } from "./resources/lifecycle.ts";
 import type { Entry, PathIds, Resource } from "./resources/resource.ts";
 

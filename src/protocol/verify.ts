@@ -8,7 +8,7 @@ import {
 import { toHeaderLookup, type HeadersLike } from "./headers.ts";
 import { toKeys, type Secret } from "./secrets.ts";
 import { resolveScheme, serviceScheme, type ResolvedScheme, type SignatureScheme } from "./signature-scheme.ts";
-import { matchKey } from "./signature.ts";
+import { matchKey } from "./sign.ts";
 
 /** A request as far as its signature goes. */
 export interface SignedRequest {

@@ -1,7 +1,7 @@
 import { UsageError } from "../errors.ts";
 import type { AnyEvent, Change, Envelope, EventMap, UnknownEvent } from "../protocol/events.ts";
 import { freezeDeep, unknownEvent } from "../protocol/frozen.ts";
-import { resourceOf } from "../protocol/registry.ts";
+import { resourceOf } from "../protocol/resources.ts";
 
 /**
  * An event as a handler gets it, whole, frozen and of the right type: for a test that calls a handler itself, or delivers it.

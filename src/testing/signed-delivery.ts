@@ -1,4 +1,4 @@
-import { sign } from "../protocol/signature.ts";
+import { sign } from "../protocol/sign.ts";
 import type { RawRequest } from "../ingest/types.ts";
 import { toBody, type Sendable } from "./wire.ts";
 

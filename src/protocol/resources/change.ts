@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import type { Change, ChangeFamily, ChangeType } from "../events.ts";
 import { recordIdField } from "../ids.ts";
 import { EntryProblem } from "./entry-problem.ts";
-import { fieldsReader, optional } from "./fields.ts";
+import { fieldsReader, optional } from "../fields.ts";
 import type { PathIds, Resource } from "./resource.ts";
 
 /** What happens to records. @see protocol 6.2 */

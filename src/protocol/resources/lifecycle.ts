@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { LIFECYCLE_STATES } from "../event-names.ts";
 import { EntryProblem } from "./entry-problem.ts";
-import { fieldsReader, optional, type Loose } from "./fields.ts";
+import { fieldsReader, optional, type Loose } from "../fields.ts";
 import type { Entry } from "./resource.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Receiver } from "../../../src/receiver/receiver-types.ts";
-import { sign } from "../../../src/protocol/signature.ts";
+import { sign } from "../../../src/protocol/sign.ts";
 import { ask, type Answered, type Asked } from "../../../src/cli/check/ask.ts";
 import type { HttpSubject, ProbedApp } from "./http-subject.ts";
 import { listenForTold, type Heard } from "./recording-server.ts";

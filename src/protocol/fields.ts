@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { EntryProblem, toProblem } from "./entry-problem.ts";
+import { EntryProblem, toProblem } from "./resources/entry-problem.ts";
 
 /**
  * One schema for each field of `T`, no more and no less, each giving that field's type:

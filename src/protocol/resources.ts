@@ -1,10 +1,10 @@
-import { booking } from "./resources/booking.ts";
+import { booking } from "./booking.ts";
 import { calendarEvent } from "./resources/calendar-event.ts";
 import { contact } from "./resources/contact.ts";
 import { email } from "./resources/email.ts";
 import type { PathIds, Resource } from "./resources/resource.ts";
 import { task } from "./resources/task.ts";
-import { tracking } from "./resources/tracking.ts";
+import { tracking } from "./tracking.ts";
 
 /** All that can be subscribed to, the busiest first. @see protocol 6.1 */
 export const RESOURCES: readonly Resource[] = [email, calendarEvent, contact, task, tracking, booking];

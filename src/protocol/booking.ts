@@ -1,9 +1,9 @@
-import type { Envelope, EventMap } from "../events.ts";
-import { idField, recordIdField, toId } from "../ids.ts";
-import { EntryProblem } from "./entry-problem.ts";
+import type { Envelope, EventMap } from "./events.ts";
+import { idField, recordIdField, toId } from "./ids.ts";
+import { EntryProblem } from "./resources/entry-problem.ts";
 import { fieldsReader } from "./fields.ts";
-import { pathMatcher } from "./path.ts";
-import type { Resource } from "./resource.ts";
+import { pathMatcher } from "./resources/path.ts";
+import type { Resource } from "./resources/resource.ts";
 
 /** Meetings booked on one booking page; told only when a meeting is made. @see protocol 6.2 */
 export const booking: Resource = {

@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
-import type { Envelope, EventMap } from "../events.ts";
-import { idField, recordIdField } from "../ids.ts";
-import { TRACKING_TYPES } from "../event-names.ts";
-import { EntryProblem } from "./entry-problem.ts";
+import type { Envelope, EventMap } from "./events.ts";
+import { idField, recordIdField } from "./ids.ts";
+import { TRACKING_TYPES } from "./event-names.ts";
+import { EntryProblem } from "./resources/entry-problem.ts";
 import { fieldsReader, optional } from "./fields.ts";
-import { pathMatcher } from "./path.ts";
-import type { Resource } from "./resource.ts";
+import { pathMatcher } from "./resources/path.ts";
+import type { Resource } from "./resources/resource.ts";
 
 /** What becomes of e-mails that were sent with tracking. @see protocol 6.2 */
 export const tracking: Resource = {

@@ -13,7 +13,7 @@ import {
   type ResolvedScheme,
   type SignatureScheme,
 } from "../../protocol/signature-scheme.ts";
-import { isSecret, macOf, toKey } from "../../protocol/signature.ts";
+import { isSecret, macOf, toKey } from "../../protocol/sign.ts";
 import { toBytes, type SignedRequest } from "../../protocol/verify.ts";
 import { bodyVariants } from "./bodies.ts";
 import { inputVariants, secretVariants, signatureVariants, timestampVariants, type Variant } from "./variants.ts";
