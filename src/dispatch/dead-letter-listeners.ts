@@ -3,7 +3,7 @@ import type { JobOutcome } from "../inbox/port/claims.ts";
 import { startCall } from "./run-handler.ts";
 import { toJobOf } from "./job-view.ts";
 import type { DispatchDeps } from "./deps.ts";
-import type { CallJobs } from "./run-reporter.ts";
+import type { CallJobs } from "./reporter.ts";
 
 type Parts = Pick<DispatchDeps, "onDead" | "log" | "clock"> & {
   /** The handler's; where that has no limit, a listener has {@link LISTENER_MS} all the same: the job waits for it. */

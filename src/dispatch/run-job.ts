@@ -10,7 +10,7 @@ import type { Registration } from "./handlers.ts";
 import { mergeEvents } from "./merge.ts";
 import { callDeadLetterListeners } from "./dead-letter-listeners.ts";
 import type { DispatchDeps } from "./deps.ts";
-import { reportEnd, reportStart } from "./run-reporter.ts";
+import { reportEnd, reportStart } from "./reporter.ts";
 import { isRetryError, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
 import type { Settle } from "./settle-queue.ts";
 import { SUSPECT_MS } from "./poison.ts";
