@@ -1,3 +1,5 @@
+
+
 // Making one.
 export { createReceiver } from "./receiver/create-receiver.ts";
 export { forwardInbox } from "./inbox/forward.ts";
@@ -12,9 +14,8 @@ export type { Clock, Timer } from "./clock.ts";
 
 // Handling events.
 export type { Context, ContextState } from "./dispatch/context.ts";
-export type { Handler, HandlerOptions, LaneOption, Middleware } from "./dispatch/handler.ts";
-export { retryAfter } from "./dispatch/retry-after.ts";
-export { GiveUp, RetryLater, type RetryTime } from "./dispatch/retry-errors.ts";
+export type { Handler, HandlerOptions, LaneOption, Middleware } from "./dispatch/handlers.ts";
+export { GiveUp, RetryLater, retryAfter, type RetryTime } from "./dispatch/retry-errors.ts";
 export type {
   AnyEvent,
   Change,

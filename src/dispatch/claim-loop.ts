@@ -1,12 +1,11 @@
 import { createFifo } from "../inbox/collections/fifo.ts";
 import type { Claim, JobOutcome } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
-import { createPrefetch, MOST_AHEAD } from "./prefetch.ts";
 import type { DispatchDeps } from "./deps.ts";
 import type { JobRunner } from "./run-job.ts";
 import type { Settle } from "./settle-queue.ts";
-import { createSlots } from "./concurrency.ts";
 import { createPoisonIsolation } from "./poison.ts";
+import PQueue from "p-queue";
 
 /** Most jobs that one call may settle. */
 const MERGE_MAX = 1_000;
@@ -157,5 +156,109 @@ export function createClaimLoop(
     waiting: () => ahead.size,
     givingBack: () => givingBack,
     givenBack: () => givenBack,
+  };
+}
+
+/** How far ahead to claim: what would start within the next moment, judged by what started in the last one. */
+interface Prefetch {
+  started(now: number): void;
+  /** Handlers have nothing to do, though a claim found all that it had room for: claims take longer than they do. */
+  starved(): void;
+  /** More was claimed than could begin, or all that there was. */
+  fed(): void;
+  /** Between the least and {@link MOST_AHEAD}. */
+  ahead(now: number): number;
+}
+
+const MOMENT_MS = 50;
+/** A claim that waits cannot take along what comes for it meanwhile, and counts as running when the process dies. */
+const MOST_AHEAD = 512;
+
+/** @param least claimed however slow the handlers are */
+function createPrefetch(least: number): Prefetch {
+  let since = 0;
+  let current = 0;
+  let last = 0;
+  /** What starts in a moment is no more than what was claimed: where that was too little, only more of it shows. */
+  let tried = 0;
+
+  function roll(now: number): void {
+    const age = now - since;
+    if (age >= 0 && age < MOMENT_MS) return;
+    last = age < 2 * MOMENT_MS && age >= 0 ? current : 0;
+    current = 0;
+    since = now;
+  }
+
+  return {
+    started(now) {
+      roll(now);
+      current += 1;
+    },
+    starved() {
+      tried = Math.min(2 * Math.max(least, tried), MOST_AHEAD);
+    },
+    fed() {
+      tried = 0;
+    },
+    ahead(now) {
+      roll(now);
+      return Math.max(least, tried, Math.min(Math.max(last, current), MOST_AHEAD));
+    },
+  };
+}
+
+/** What runs at once: p-queue is the one place with concurrency. */
+interface Slots {
+  /** Begins as many claims as have a slot. */
+  feed(): void;
+  /** Slots that are taken. */
+  taken(): number;
+}
+
+interface SlotsOptions {
+  readonly concurrency: number;
+  /** Claims that wait to begin. */
+  readonly waiting: () => number;
+  /** The next one to begin. */
+  readonly next: () => Claim | undefined;
+  /** Begins it, and says once when its slot is free. */
+  readonly start: (claim: Claim, free: () => void) => void;
+  /** A slot is free and has nothing to begin. */
+  readonly rested: () => void;
+}
+
+/**
+ * A task of p-queue is a slot that begins one claim after another: a task for each claim would cost as much as its handler.
+ * p-queue's `timeout` is never used: it frees a slot while the function still runs.
+ */
+function createSlots({ concurrency, waiting, next, start, rested }: SlotsOptions): Slots {
+  const queue = new PQueue({ concurrency });
+  let taken = 0;
+
+  function run(end: () => void): void {
+    for (let claim = next(); claim !== undefined; claim = next()) {
+      let starting = true;
+      let free = false;
+      start(claim, () => {
+        free = true;
+        if (!starting) run(end);
+      });
+      starting = false;
+      if (!free) return;
+    }
+    taken -= 1;
+    end();
+    rested();
+  }
+
+  return {
+    feed() {
+      while (taken < concurrency && waiting() > 0) {
+        taken += 1;
+        void queue.add(() => new Promise<void>(run));
+      }
+    },
+    taken: () => taken,
   };
 }

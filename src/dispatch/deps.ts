@@ -4,8 +4,7 @@ import type { Job } from "../inbox/port/job.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
 import type { ContextServices } from "./context.ts";
-import type { Middleware } from "./handler.ts";
-import type { Handlers } from "./handlers.ts";
+import type { Middleware, Handlers } from "./handlers.ts";
 
 /** What everything that runs handlers works with. */
 export interface DispatchDeps {

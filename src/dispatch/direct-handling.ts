@@ -6,11 +6,9 @@ import type { SingleEvent } from "../protocol/events.ts";
 import { compose, startCall, type RunningCall } from "./run-handler.ts";
 import { createContext } from "./context.ts";
 import type { Registration } from "./handlers.ts";
-import { fixOfFrozenWrite } from "./frozen-write.ts";
-import { createInLanes } from "./in-lanes.ts";
+import { fixOfFrozenWrite, type ExpansionReporter } from "./reporter.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./merge.ts";
-import type { ExpansionReporter } from "./expansion-reporter.ts";
 import type { DispatchDeps } from "./deps.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 
@@ -148,5 +146,27 @@ function factsOf(
     consumer: registration.consumer,
     replayOf: undefined,
     delivery,
+  };
+}
+
+/** Runs one after another what shares a lane, and at once what has none. */
+type InLanes = (lane: string | undefined, run: () => Promise<void>) => Promise<void>;
+
+/** The lanes of this process alone: for work that no inbox keeps. */
+function createInLanes(): InLanes {
+  /** The end of each lane: the next one waits for it. */
+  const ends = new Map<string, Promise<void>>();
+
+  return async (lane, run) => {
+    if (lane === undefined) return run();
+    const turn = (ends.get(lane) ?? Promise.resolve()).then(run);
+    // Its failure is its caller's: the next one runs all the same.
+    const end = turn.catch(() => {});
+    ends.set(lane, end);
+    try {
+      await turn;
+    } finally {
+      if (ends.get(lane) === end) ends.delete(lane);
+    }
   };
 }

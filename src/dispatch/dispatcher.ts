@@ -1,10 +1,9 @@
 import { ClosedError } from "../errors.ts";
 import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
-import { createBacklog, type BacklogOptions } from "./expand-backlog.ts";
+import { createBacklog, type BacklogOptions } from "./expand.ts";
 import { createClaimLoop } from "./claim-loop.ts";
 import type { DispatchDeps } from "./deps.ts";
-import { createIdleWaiters } from "./idle-waiters.ts";
 import { createJobRunner } from "./run-job.ts";
 import { createSettleQueue } from "./settle-queue.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
@@ -203,5 +202,29 @@ export function createDispatcher(
     ended: () => rests.when(ended),
     stuck: runner.stuck,
     jammed: runner.jammed,
+  };
+}
+
+/** Those who wait for a moment of rest, each for its own kind. */
+interface IdleWaiters {
+  /** Resolves when it holds: now, or when a later `tell` finds that it does. */
+  when(holds: () => boolean): Promise<void>;
+  /** Something ended. */
+  tell(): void;
+}
+
+function createIdleWaiters(): IdleWaiters {
+  let waiting: { readonly holds: () => boolean; readonly resolve: () => void }[] = [];
+
+  return {
+    when: async (holds) => {
+      if (!holds()) await new Promise<void>((resolve) => waiting.push({ holds, resolve }));
+    },
+    tell() {
+      const over = waiting.filter(({ holds }) => holds());
+      if (over.length === 0) return;
+      waiting = waiting.filter((one) => !over.includes(one));
+      for (const { resolve } of over) resolve();
+    },
   };
 }

@@ -1,7 +1,7 @@
 import { isHooklineError } from "../errors.ts";
 import { backoffMs } from "../inbox/backoff.ts";
 import type { ClaimedJob, JobError, JobOutcome } from "../inbox/port/claims.ts";
-import type { RunLimits } from "./handler.ts";
+import type { RunLimits } from "./handlers.ts";
 import { describeThrown } from "../thrown.ts";
 import type { RetryLater } from "./retry-errors.ts";
 

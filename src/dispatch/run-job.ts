@@ -1,20 +1,20 @@
 import { ClosedError, HooklineError } from "../errors.ts";
 import { createCompactingMap } from "../inbox/collections/compacting-map.ts";
-import type { Claim, JobOutcome } from "../inbox/port/claims.ts";
+import type { Claim, JobOutcome, ClaimedJob } from "../inbox/port/claims.ts";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../inbox/job-state.ts";
-import { compose, startCall, type RunningCall } from "./run-handler.ts";
-import { toMergedCall, toFacts, type MergedCall } from "./merged-call.ts";
-import { createContext } from "./context.ts";
-import type { Handler, RunLimits } from "./handler.ts";
-import type { Registration } from "./handlers.ts";
+import { compose, startCall, type RunningCall, createHungHandlers } from "./run-handler.ts";
+import { createContext, type CallFacts } from "./context.ts";
+import type { Handler, RunLimits, Registration, Handlers } from "./handlers.ts";
 import { mergeEvents } from "./merge.ts";
 import { callDeadLetterListeners } from "./dead-letter-listeners.ts";
 import type { DispatchDeps } from "./deps.ts";
 import { reportEnd, reportStart } from "./reporter.ts";
-import { isRetryError, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
+import { isRetryError, outcomesOf, toJobError, type CallResult, isLastAttempt } from "./retry-policy.ts";
 import type { Settle } from "./settle-queue.ts";
 import { SUSPECT_MS } from "./poison.ts";
-import { createHungHandlers } from "./hung-handlers.ts";
+import type { SingleEvent } from "../protocol/events.ts";
+import { mergeKeyOf } from "./lane-key.ts";
+import { eventAt } from "./job-view.ts";
 
 /** Claims on their way: called, ended, settled. */
 export interface JobRunner {
@@ -217,4 +217,56 @@ function isFatal({ jobs }: Claim): boolean {
 function timeLimitOf({ jobs }: Claim, { timeoutMs }: RunLimits): number {
   if (jobs[0].deaths < SUSPECT_DEATHS) return timeoutMs;
   return timeoutMs === 0 ? SUSPECT_MS : Math.min(timeoutMs, SUSPECT_MS);
+}
+
+/** One call of a handler: the jobs of a claim that go together, oldest first. */
+interface MergedCall {
+  readonly claim: Claim;
+  readonly jobs: readonly ClaimedJob[];
+  readonly events: readonly [SingleEvent, ...SingleEvent[]];
+  readonly registration: Registration | undefined;
+}
+
+/** Those of a claim that go together today: handlers may have changed since its jobs were made. */
+function toMergedCall(claim: Claim, handlers: Handlers): MergedCall {
+  const { consumer, delivery } = claim.jobs[0];
+  const events = claim.jobs.map(eventAt) as [SingleEvent, ...SingleEvent[]]; // as many as jobs: at least one
+  const registration = handlers.find(consumer, events[0].type);
+  const whole = { claim, jobs: claim.jobs, events, registration };
+  if (events.length === 1) return whole;
+  const mergeKey = registration && mergeKeyOf(events[0], registration, delivery.source);
+  const other = events.findIndex((event, index) => {
+    if (index === 0) return false;
+    if (handlers.find(consumer, event.type) !== registration) return true;
+    if (registration === undefined) return false;
+    return mergeKey === undefined || mergeKeyOf(event, registration, delivery.source) !== mergeKey;
+  });
+  if (other === -1) return whole;
+  return {
+    ...whole,
+    jobs: claim.jobs.slice(0, other),
+    events: events.slice(0, other) as [SingleEvent, ...SingleEvent[]],
+  };
+}
+
+/** The back-off is the oldest job's, what names the call is the newest's. */
+function toFacts(
+  { jobs, events }: MergedCall,
+  { limits, consumer }: Registration,
+  { signal, now }: { readonly signal: AbortSignal; readonly now: number },
+): CallFacts {
+  const [oldest, newest] = [jobs[0], jobs.at(-1)] as [ClaimedJob, ClaimedJob];
+  return {
+    signal,
+    attempt: oldest.attempt,
+    lastAttempt: jobs.every((job) => isLastAttempt(job, limits, now)),
+    merged: jobs.length,
+    event: events.at(-1) ?? events[0],
+    entry: newest.entry,
+    jobId: newest.id,
+    deliveryId: newest.deliveryId,
+    consumer,
+    replayOf: newest.replayOf,
+    delivery: newest.delivery,
+  };
 }

@@ -1,9 +1,8 @@
 import { assertFunction } from "../assert-kind.ts";
 import { createCounters } from "../stats.ts";
-import type { Handler, Middleware } from "../dispatch/handler.ts";
-import { createHandlers } from "../dispatch/handlers.ts";
+import { type Handler, type Middleware, createHandlers } from "../dispatch/handlers.ts";
 import { createDirectHandling } from "../dispatch/direct-handling.ts";
-import { createExpansionReporter, type ExpandedListener } from "../dispatch/expansion-reporter.ts";
+import { createExpansionReporter, type ExpandedListener } from "../dispatch/reporter.ts";
 import { UsageError } from "../errors.ts";
 import type { Receiver } from "./receiver-types.ts";
 import { fromStored } from "../inbox/port/delivery.ts";

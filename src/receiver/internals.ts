@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { ExpandedListener } from "../dispatch/expansion-reporter.ts";
+import type { ExpandedListener } from "../dispatch/reporter.ts";
 import { UsageError } from "../errors.ts";
 import type { Receiver } from "./receiver-types.ts";
 import type { ReceiverState } from "./receiver-states.ts";

@@ -1,8 +1,7 @@
 import { assertBoolean } from "../assert-kind.ts";
 import { assertOptions } from "../assert-options.ts";
 import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
-import { assertLimits } from "../dispatch/handlers.ts";
-import type { RunLimits } from "../dispatch/handler.ts";
+import { assertLimits, type RunLimits } from "../dispatch/handlers.ts";
 import { UsageError } from "../errors.ts";
 import { kindOf } from "../kind-of.ts";
 import type { Inbox, StorageKind } from "../inbox/port/inbox.ts";

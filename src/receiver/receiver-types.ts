@@ -1,4 +1,4 @@
-import type { Handler, HandlerOptions, Middleware } from "../dispatch/handler.ts";
+import type { Handler, HandlerOptions, Middleware } from "../dispatch/handlers.ts";
 import type { StoredDelivery } from "../inbox/port/delivery.ts";
 import type { Job } from "../inbox/port/job.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";

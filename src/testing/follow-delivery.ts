@@ -1,4 +1,4 @@
-import type { ExpandedListener } from "../dispatch/expansion-reporter.ts";
+import type { ExpandedListener } from "../dispatch/reporter.ts";
 import type { Job } from "../inbox/port/job.ts";
 import type { Receiver } from "../receiver/receiver-types.ts";
 import { internalsOf } from "../receiver/internals.ts";

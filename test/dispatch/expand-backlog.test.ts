@@ -1,6 +1,6 @@
 import type { Unexpanded, WorkingInbox } from "hookline/adapter";
 import { expect, test } from "vitest";
-import { createBacklog } from "../../src/dispatch/expand-backlog.ts";
+import { createBacklog } from "../../src/dispatch/expand.ts";
 import { createHandlers } from "../../src/dispatch/handlers.ts";
 import { bodyOf, change, makeDelivery } from "../support/make-delivery.ts";
 

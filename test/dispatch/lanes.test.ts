@@ -1,7 +1,6 @@
 import type { AnyEvent, EventName } from "hookline";
 import { describe, expect, test } from "vitest";
-import type { HandlerOptions } from "../../src/dispatch/handler.ts";
-import { createHandlers, type Registration } from "../../src/dispatch/handlers.ts";
+import { type HandlerOptions, createHandlers, type Registration } from "../../src/dispatch/handlers.ts";
 import { laneOf, mergeKeyOf } from "../../src/dispatch/lane-key.ts";
 import type { SingleEvent } from "../../src/protocol/events.ts";
 import {

@@ -1,7 +1,7 @@
 import type { AnyEvent, Context } from "hookline";
 import { describe, expect, test } from "vitest";
 import { compose } from "../../src/dispatch/run-handler.ts";
-import type { Middleware } from "../../src/dispatch/handler.ts";
+import type { Middleware } from "../../src/dispatch/handlers.ts";
 import { emailEvent } from "../support/events.ts";
 import { emails, failing, heldHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/turns.ts";

@@ -1,6 +1,5 @@
 import type { Clock } from "../../clock.ts";
-import { toJob } from "../../dispatch/job-view.ts";
-import { eventIn } from "../../dispatch/decode-event.ts";
+import { toJob, eventIn } from "../../dispatch/job-view.ts";
 import { UsageError } from "../../errors.ts";
 import type { StoredDelivery } from "../../inbox/port/delivery.ts";
 import type { Job } from "../../inbox/port/job.ts";

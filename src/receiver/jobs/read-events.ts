@@ -1,4 +1,4 @@
-import { eventIn } from "../../dispatch/decode-event.ts";
+import { eventIn } from "../../dispatch/job-view.ts";
 import type { InboxJobs, StoredJob } from "../../inbox/port/jobs.ts";
 import { parseDocument } from "../../protocol/envelope.ts";
 import type { SingleEvent } from "../../protocol/events.ts";

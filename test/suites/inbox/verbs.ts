@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { eventAt } from "../../../src/dispatch/decode-event.ts";
+import { eventAt } from "../../../src/dispatch/job-view.ts";
 import type { Claim, ClaimedJob, JobOutcome } from "../../../src/inbox/port/claims.ts";
 import type { JobQuery, StoredJob } from "../../../src/inbox/port/jobs.ts";
 import type { StoreResult, NewDelivery } from "../../../src/inbox/port/storing.ts";
