@@ -1,4 +1,4 @@
-import type { Dice } from "./dice.ts";
+import type { Dice } from "./random.ts";
 
 /** One event of a delivery as somebody reads it who knows the service's document, and nothing of the code under test. */
 export interface Wire {

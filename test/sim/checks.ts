@@ -1,6 +1,6 @@
-import { show, type Call, type Entry } from "./books.ts";
-import { isStuck } from "./claiming.ts";
-import type { Life } from "./life.ts";
+import { show, type Call, type Entry } from "./ledger.ts";
+import { isStuck } from "./claim-rules.ts";
+import type { Life } from "./process.ts";
 import type { World } from "./world.ts";
 
 /** After a failure the inbox is asked again so much later. */

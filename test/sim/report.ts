@@ -1,4 +1,4 @@
-import type { Outcome } from "./run.ts";
+import type { Outcome } from "./run-seed.ts";
 import type { StoreName } from "./stores.ts";
 
 /** So much of a story tells why it ended badly. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { report } from "./report.ts";
-import { runSeed } from "./run.ts";
+import { runSeed } from "./run-seed.ts";
 import type { StoreName } from "./stores.ts";
 
 const AT_ONCE = 25;

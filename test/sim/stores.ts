@@ -5,9 +5,9 @@ import { crashSqliteInbox, createSqliteInbox } from "../../adapters/inbox/sqlite
 import { openThread } from "../../adapters/inbox/sqlite/client/thread-client.ts";
 import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
-import { openInline } from "../adapters/inbox/inline-channel.ts";
+import { openInline } from "../adapters/inbox/inline-thread.ts";
 import { quickFolder } from "../support/quick-folder.ts";
-import { watched } from "./watched.ts";
+import { watched } from "./pending-calls.ts";
 
 /** In memory; in a file, on the thread of the simulation or on one of its own. */
 export const STORES = ["memory", "sqlite", "sqlite-thread"] as const;

@@ -5,7 +5,7 @@ import { checkInboxModel } from "./inbox-model/check-inbox-model.ts";
 import type { InboxSubject } from "./inbox/inbox-subject.ts";
 import { describe, expect, test } from "vitest";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
-import { brokenSubject } from "../support/broken-inboxes/broken.ts";
+import { brokenSubject } from "../support/broken-inboxes/broken-subject.ts";
 
 const whole = brokenSubject(() => ({}));
 

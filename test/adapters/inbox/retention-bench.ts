@@ -8,7 +8,7 @@ import { mail, type FullDelivery, type MailEntry } from "../../suites/inbox/deli
 import { fakeClock } from "../../support/fake-clock.ts";
 import { logBook } from "../../support/log-book.ts";
 import { turns } from "../../support/turns.ts";
-import { openInline } from "./inline-channel.ts";
+import { openInline } from "./inline-thread.ts";
 
 export const MINUTE_MS = 60_000;
 export const KEEP_DONE_MS = 20 * MINUTE_MS;

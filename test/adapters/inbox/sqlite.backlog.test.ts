@@ -6,9 +6,9 @@ import { createWorkerState } from "../../../adapters/inbox/sqlite/worker/worker-
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, one, type MailEntry } from "../../suites/inbox/deliveries.ts";
-import { openInline } from "./inline-channel.ts";
+import { openInline } from "./inline-thread.ts";
 import { DONE, folderFor } from "./on-disk.ts";
-import { telling } from "./telling-channel.ts";
+import { telling } from "./observed-thread.ts";
 
 /** More than are read at once, several times. */
 const JOBS = 3_500;

@@ -11,7 +11,7 @@ import { heldHandler, rig } from "../../support/rig.ts";
 import { altered } from "../../support/inboxes.ts";
 import { turns, until, watch } from "../../support/turns.ts";
 import { folderFor, onDisk, silence } from "./on-disk.ts";
-import { openInline } from "./inline-channel.ts";
+import { openInline } from "./inline-thread.ts";
 
 /** An inbox on a file that another process works on, and whether its turn has come. */
 async function standby(file: string) {

@@ -8,7 +8,7 @@ import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.t
 import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
-import { faultyChannels } from "./faulty-channel.ts";
+import { faultyChannels } from "./faulty-thread.ts";
 
 const MANY = { max: 10, mergeMax: 1 };
 const DONE = { to: "done" } as const;

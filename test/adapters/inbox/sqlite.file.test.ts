@@ -13,8 +13,8 @@ import { wallClock, type WallClock } from "../../suites/inbox/wall-clock.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { logBook } from "../../support/log-book.ts";
 import { startNode } from "../../cli/child.ts";
-import { faultyChannels } from "./faulty-channel.ts";
-import { openInline } from "./inline-channel.ts";
+import { faultyChannels } from "./faulty-thread.ts";
+import { openInline } from "./inline-thread.ts";
 import { claimedIds, folderFor, onDisk } from "./on-disk.ts";
 
 const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);

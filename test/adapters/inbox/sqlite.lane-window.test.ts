@@ -11,8 +11,8 @@ import { fakeClock } from "../../support/fake-clock.ts";
 import { signedRequest, tracked, trackingBody } from "../../support/make-delivery.ts";
 import { idOf } from "../../support/rig.ts";
 import { turns, until } from "../../support/turns.ts";
-import { faultyChannels } from "./faulty-channel.ts";
-import { openInline } from "./inline-channel.ts";
+import { faultyChannels } from "./faulty-thread.ts";
+import { openInline } from "./inline-thread.ts";
 import { folderFor, onDisk } from "./on-disk.ts";
 
 const RETRY_FOR_MS = 7_200_000;

@@ -1,7 +1,7 @@
 import { checkInboxModel } from "../../suites/inbox-model/check-inbox-model.ts";
 import { test } from "vitest";
 import { inFolders } from "./in-folder.ts";
-import { openInline } from "./inline-channel.ts";
+import { openInline } from "./inline-thread.ts";
 
 /** For more: HOOKLINE_ROUNDS=1000. */
 const RUNS = Number(process.env["HOOKLINE_ROUNDS"] ?? 30);

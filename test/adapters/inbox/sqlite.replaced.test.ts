@@ -7,8 +7,8 @@ import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { openInPlace } from "../../../adapters/inbox/sqlite/disk/replaced-file-check.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
-import { faultyChannels } from "./faulty-channel.ts";
-import { openInline } from "./inline-channel.ts";
+import { faultyChannels } from "./faulty-thread.ts";
+import { openInline } from "./inline-thread.ts";
 import { beside, claimedIds, claimOne, DONE, folderFor, onDisk } from "./on-disk.ts";
 
 /** What is done to an inbox in use. @returns where it is then; undefined where it is gone */

@@ -9,7 +9,7 @@ import { storeAll } from "../../suites/inbox/verbs.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { turns } from "../../support/turns.ts";
 import { folderFor, onDisk } from "./on-disk.ts";
-import { telling } from "./telling-channel.ts";
+import { telling } from "./observed-thread.ts";
 
 const SECRET = "a signing secret";
 const MOST = 40_000;

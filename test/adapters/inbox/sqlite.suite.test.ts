@@ -1,7 +1,7 @@
 import { checkInbox } from "../../suites/inbox/check-inbox.ts";
 import { describe, test } from "vitest";
 import { inFolders } from "./in-folder.ts";
-import { openInline } from "./inline-channel.ts";
+import { openInline } from "./inline-thread.ts";
 
 describe("the SQLite inbox keeps what the port promises:", () => {
   test.each(checkInbox(inFolders()))("$name", ({ run }) => run());

@@ -16,7 +16,7 @@ import { codesOf, problemsOf } from "../../support/health.ts";
 import { logBook } from "../../support/log-book.ts";
 import { heldHandler, idOf } from "../../support/rig.ts";
 import { deferred, turns, until, watch } from "../../support/turns.ts";
-import { faultyChannels } from "./faulty-channel.ts";
+import { faultyChannels } from "./faulty-thread.ts";
 import { folderFor } from "./on-disk.ts";
 import { receiverOn } from "./receiver-on.ts";
 

@@ -7,8 +7,8 @@ import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/client/unl
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { deferred, turns, until, watch } from "../../support/turns.ts";
-import { faultyChannels } from "./faulty-channel.ts";
-import { openInline } from "./inline-channel.ts";
+import { faultyChannels } from "./faulty-thread.ts";
+import { openInline } from "./inline-thread.ts";
 import { beside, claimedIds, claimOne, DONE, onDisk, silence } from "./on-disk.ts";
 
 const HUNG = { code: "thread-hung" };

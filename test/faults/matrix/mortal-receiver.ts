@@ -5,7 +5,7 @@ import { createReceiver, GiveUp, isHooklineError, type AnyEvent, type Clock, typ
 import { nodeReceiver } from "hookline/node";
 import { sqliteInbox } from "hookline/sqlite";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { faultyChannels, type Fault } from "../../adapters/inbox/faulty-channel.ts";
+import { faultyChannels, type Fault } from "../../adapters/inbox/faulty-thread.ts";
 import { openJournal } from "./journal.ts";
 import type { MortalOptions } from "./mortal.ts";
 

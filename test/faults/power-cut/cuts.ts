@@ -1,4 +1,4 @@
-import type { Dice } from "../../sim/dice.ts";
+import type { Dice } from "../../sim/random.ts";
 import { createDisk, type Disk, type Fate } from "./disk.ts";
 import type { Happening } from "./trace.ts";
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { createDice } from "../../sim/dice.ts";
+import { createDice } from "../../sim/random.ts";
 import { report } from "../matrix/rounds.ts";
 import { cutPower, replayAll, type Place } from "./cuts.ts";
 import { judge, type Expectation } from "./judge.ts";

@@ -11,10 +11,10 @@ import { mail } from "../../suites/inbox/deliveries.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { eventually } from "../../support/eventually.ts";
 import { turns } from "../../support/turns.ts";
-import { faultyChannels } from "./faulty-channel.ts";
-import { openInline } from "./inline-channel.ts";
+import { faultyChannels } from "./faulty-thread.ts";
+import { openInline } from "./inline-thread.ts";
 import { folderFor } from "./on-disk.ts";
-import { telling } from "./telling-channel.ts";
+import { telling } from "./observed-thread.ts";
 
 /** What an event needs; retention comes when it likes. */
 const ITS: ReadonlySet<Task["verb"]> = new Set(["insert", "deliveries", "settle"]);

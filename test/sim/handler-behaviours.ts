@@ -1,6 +1,6 @@
 import { GiveUp, RetryLater, type AnyEvent, type Context } from "hookline";
-import type { Call, End } from "./books.ts";
-import type { Dice } from "./dice.ts";
+import type { Call, End } from "./ledger.ts";
+import type { Dice } from "./random.ts";
 
 /** What a handler does. */
 export type Deed =

@@ -1,6 +1,6 @@
 import { crashMemoryInbox } from "../../../src/inbox/memory/memory-inbox.ts";
 import type { Claim, JobOutcome } from "../../../src/inbox/port/claims.ts";
-import { claimsAs, outcomesAs, type Break, type Bug } from "./broken.ts";
+import { claimsAs, outcomesAs, type Break, type Bug } from "./broken-subject.ts";
 
 const died = new WeakSet<object>();
 const none: Break = () => ({});

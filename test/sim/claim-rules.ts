@@ -8,7 +8,7 @@ import {
   type Entry,
   type LifeFacts,
   type OpenClaim,
-} from "./books.ts";
+} from "./ledger.ts";
 import { isMoreToMerge, judge } from "./rules.ts";
 
 /** The right to run jobs: who gets it, and what becomes of it. */

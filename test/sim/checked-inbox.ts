@@ -3,9 +3,9 @@ import { StorageError } from "../../src/errors.ts";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import type { Arrival } from "./arrivals.ts";
-import type { LifeFacts } from "./books.ts";
-import type { Claiming } from "./claiming.ts";
-import type { Keeping } from "./keeping.ts";
+import type { LifeFacts } from "./ledger.ts";
+import type { Claiming } from "./claim-rules.ts";
+import type { Keeping } from "./store-rules.ts";
 
 /** What an inbox does wrong with one call of a verb: fails before it or after it, or takes its time. */
 export type Fault = "before" | "after" | { readonly slowMs: number } | undefined;

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { quickFolder } from "../support/quick-folder.ts";
-import { readChronicle, type Dated } from "./chronicle.ts";
-import { createDice } from "./dice.ts";
-import { findIn } from "./findings.ts";
-import { hold } from "./verdict.ts";
+import { readChronicle, type Dated } from "./event-log.ts";
+import { createDice } from "./random.ts";
+import { findIn } from "./read-file.ts";
+import { hold } from "./check-log.ts";
 
 /** How a world of children went. */
 export interface ChildrenOutcome {
@@ -30,7 +30,7 @@ export async function runChildren(seed: number, deaths: number): Promise<Childre
 
   async function bear(number: number, ...calm: readonly string[]): Promise<ChildProcess> {
     const args = [
-      join(import.meta.dirname, "child.ts"),
+      join(import.meta.dirname, "child-process.ts"),
       file,
       ledger,
       String(seed),

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import type { StoredJob } from "../../src/inbox/port/jobs.ts";
 import { toLogger } from "../../src/logger.ts";
-import { openInline } from "../adapters/inbox/inline-channel.ts";
+import { openInline } from "../adapters/inbox/inline-thread.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 
 /** What is in a file that nobody works on. */

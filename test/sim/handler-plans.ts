@@ -1,5 +1,5 @@
 import type { Wire } from "./arrivals.ts";
-import type { Dice } from "./dice.ts";
+import type { Dice } from "./random.ts";
 
 /** One `on` of a deploy. */
 export interface Spec {

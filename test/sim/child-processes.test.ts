@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runChildren } from "./children.ts";
+import { runChildren } from "./child-processes.ts";
 
 /** `npm run test:sim -- --children` has 100. */
 const SEEDS = Number(process.env["HOOKLINE_ROUNDS"] ?? 2);

@@ -16,7 +16,7 @@ import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
 import { logBook } from "../../support/log-book.ts";
-import { openInline } from "./inline-channel.ts";
+import { openInline } from "./inline-thread.ts";
 import { folderFor } from "./on-disk.ts";
 
 const NOT_OURS = { code: "not-an-inbox", fix: expect.stringContaining("Name a file") };

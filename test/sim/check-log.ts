@@ -1,10 +1,10 @@
 import { nameOf, type Arrival, type Wire } from "./arrivals.ts";
-import type { Dated } from "./chronicle.ts";
-import { createDice } from "./dice.ts";
-import type { Findings, FoundJob } from "./findings.ts";
-import { holdLanes } from "./lane-verdict.ts";
-import { isSkipped, makePlan, specsFor, type Plan } from "./plans.ts";
-import { makeTemper } from "./temper.ts";
+import type { Dated } from "./event-log.ts";
+import { createDice } from "./random.ts";
+import type { Findings, FoundJob } from "./read-file.ts";
+import { holdLanes } from "./check-lanes.ts";
+import { isSkipped, makePlan, specsFor, type Plan } from "./handler-plans.ts";
+import { makeTemper } from "./world-options.ts";
 
 /** Holds what killed processes said against what is in their file. @returns the rules that do not hold */
 export function hold(lines: readonly Dated[], { seed, found }: { seed: number; found: Findings }): string[] {

@@ -1,5 +1,5 @@
 import type { NewDelivery } from "../../../src/inbox/port/storing.ts";
-import type { Break, Bug } from "./broken.ts";
+import type { Break, Bug } from "./broken-subject.ts";
 
 type Events = NonNullable<NewDelivery["events"]>;
 

@@ -10,9 +10,9 @@ import {
 } from "hookline";
 import { mortal } from "../support/mortal-inbox.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
-import type { LifeFacts, Limits } from "./books.ts";
+import type { LifeFacts, Limits } from "./ledger.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
-import { laneText, type Plan, type Spec } from "./plans.ts";
+import { laneText, type Plan, type Spec } from "./handler-plans.ts";
 
 /** One process: from its start to its close or death. */
 export interface Life extends LifeFacts {

@@ -4,15 +4,15 @@ import { fakeClock } from "../support/fake-clock.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 import { turns as anyTurns } from "../support/turns.ts";
 import { makeArrival, type Arrival } from "./arrivals.ts";
-import type { Call } from "./books.ts";
-import { createChronicle } from "./chronicle.ts";
-import { perform, type Deed } from "./deeds.ts";
-import { createDice } from "./dice.ts";
-import { createLife, SECRET } from "./life.ts";
-import { makePlan } from "./plans.ts";
-import { createPace } from "./pace.ts";
-import { makeTemper } from "./temper.ts";
-import { watched } from "./watched.ts";
+import type { Call } from "./ledger.ts";
+import { createChronicle } from "./event-log.ts";
+import { perform, type Deed } from "./handler-behaviours.ts";
+import { createDice } from "./random.ts";
+import { createLife, SECRET } from "./process.ts";
+import { makePlan } from "./handler-plans.ts";
+import { createPace } from "./turns.ts";
+import { makeTemper } from "./world-options.ts";
+import { watched } from "./pending-calls.ts";
 
 // One process of a world: it lives until it is killed, by its parent or by a handler. A calm one ends when all is handled.
 const [file = "", ledger = "", seed = "", number = "", at = "", calm] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 import type { Wire } from "./arrivals.ts";
-import type { Dated } from "./chronicle.ts";
-import type { FoundJob } from "./findings.ts";
-import { laneOf, specFor, type Plan } from "./plans.ts";
+import type { Dated } from "./event-log.ts";
+import type { FoundJob } from "./read-file.ts";
+import { laneOf, specFor, type Plan } from "./handler-plans.ts";
 
 /** A call as the lines tell it. */
 interface Told {

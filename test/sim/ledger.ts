@@ -1,6 +1,6 @@
 import type { Claim } from "../../src/inbox/port/claims.ts";
 import type { Arrival, Wire } from "./arrivals.ts";
-import type { Plan } from "./plans.ts";
+import type { Plan } from "./handler-plans.ts";
 
 /** A job as the ledger has it. */
 export interface Entry {

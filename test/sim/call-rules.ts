@@ -8,9 +8,9 @@ import {
   type Entry,
   type LifeFacts,
   type OpenClaim,
-} from "./books.ts";
-import { isStuck } from "./claiming.ts";
-import { isBatch, specFor, type Spec } from "./plans.ts";
+} from "./ledger.ts";
+import { isStuck } from "./claim-rules.ts";
+import { isBatch, specFor, type Spec } from "./handler-plans.ts";
 import { callSize } from "./rules.ts";
 
 /** The calls of handlers, held against the rules. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import type { Outcome } from "./run.ts";
+import type { Outcome } from "./run-seed.ts";
 import type { StoreName } from "./stores.ts";
 
 /** Which seeds. */
@@ -49,7 +49,7 @@ async function runThread(
   told: (outcome: Outcome) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const thread = new Worker(new URL("thread.ts", import.meta.url), { workerData });
+  const thread = new Worker(new URL("worker-thread.ts", import.meta.url), { workerData });
   const end = (): void => void thread.terminate();
   let watch: NodeJS.Timeout | undefined;
   signal.addEventListener("abort", end);

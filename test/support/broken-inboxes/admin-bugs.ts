@@ -1,4 +1,4 @@
-import { handsAs, type Bug } from "./broken.ts";
+import { handsAs, type Bug } from "./broken-subject.ts";
 
 /** Inboxes that are wrong beside the way of a job. */
 export const handsBugs: readonly Bug[] = [
