@@ -4,7 +4,7 @@ import { CHECK_HELP } from "./check/help.ts";
 import { reportFindings, toLine } from "./check/report.ts";
 import { EXIT } from "./exit-codes.ts";
 import { switchFlag, urlFlag, wholeFlag } from "./flags.ts";
-import { NUMBER } from "./inbox/filter-flags.ts";
+import { NUMBER } from "./inbox/inbox-flags.ts";
 import { secretOf } from "./secret.ts";
 import { listenForStop } from "./signals.ts";
 

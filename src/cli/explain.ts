@@ -7,7 +7,7 @@ import { defineCommand, type Io } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { FORMS } from "./explain/captured.ts";
 import { EXPLAIN_HELP } from "./explain/help.ts";
-import { readCaptured } from "./explain/read-captured.ts";
+import { readCaptured } from "./explain/read-request.ts";
 import { report } from "./explain/report.ts";
 import { secretOf } from "./secret.ts";
 

@@ -8,7 +8,7 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { explainCommand } from "./explain.ts";
 import { findCommand, type Typed } from "./find-command.ts";
 import { mainHelp } from "./help.ts";
-import { INBOX_COMMANDS, inboxCommand } from "./inbox/command-list.ts";
+import { INBOX_COMMANDS, inboxCommand } from "./inbox/inbox-commands.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { endedWithoutReader } from "./terminal/broken-pipe.ts";

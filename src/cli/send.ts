@@ -6,17 +6,17 @@ import { defineCommand, type Io } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { rateFlag, urlFlag, wholeFlag } from "./flags.ts";
 import { secretOf } from "./secret.ts";
-import { composer, type Data } from "./send/compose.ts";
+import { composer, type Data } from "./send/compose-events.ts";
 import { SEND_NAMES, type SendName } from "./send/fields.ts";
-import { makeToken } from "./send/handshake.ts";
+import { makeToken } from "./send/handshake-flaws.ts";
 import { SEND_HELP } from "./send/help.ts";
-import { sendMany, type Plan } from "./send/many.ts";
+import { sendMany, type Plan } from "./send/send-requests.ts";
 import { post, type Outcome } from "./send/post.ts";
 import { showProgress } from "./send/progress.ts";
 import { reportHandshake, reportOne } from "./send/report.ts";
-import { reportMany } from "./send/summary.ts";
+import { reportMany } from "./send/send-report.ts";
 import { createCounter } from "./send/tally.ts";
-import { grouped, perSecond } from "./send/format.ts";
+import { grouped, perSecond } from "./terminal/format.ts";
 import { listenForStop } from "./signals.ts";
 
 const nameArgument: RequiredFlag<SendName> & { readonly argument: string } = {

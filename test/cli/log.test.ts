@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { createLog } from "../../src/cli/log.ts";
+import { createLog } from "../../src/cli/serve/log.ts";
 
 test("on a terminal each line is text: the time, how bad it is, the message, the facts", () => {
   const { stream, text } = sink(true);

@@ -6,7 +6,7 @@ import { PassThrough, Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { run } from "../../src/cli/run.ts";
-import { INBOX_COMMANDS } from "../../src/cli/inbox/command-list.ts";
+import { INBOX_COMMANDS } from "../../src/cli/inbox/inbox-commands.ts";
 import { SEND_NAMES } from "../../src/cli/send/fields.ts";
 import { startCli } from "./child.ts";
 import { runCli } from "./in-process.ts";

@@ -3,7 +3,7 @@ import { WriteStream } from "node:tty";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createPace } from "../../src/cli/send/pace.ts";
 import { showProgress } from "../../src/cli/send/progress.ts";
-import { duration, grouped, milliseconds, percentile, perSecond } from "../../src/cli/send/format.ts";
+import { duration, grouped, milliseconds, percentile, perSecond } from "../../src/cli/terminal/format.ts";
 import { serve } from "../support/http.ts";
 import { until } from "../support/turns.ts";
 import { runCli } from "./in-process.ts";

@@ -1,5 +1,5 @@
 import { defineCommand } from "../command.ts";
-import { change, CHANGE_FLAGS } from "./change.ts";
+import { change, CHANGE_FLAGS } from "./change-jobs.ts";
 import { DROP_HELP } from "./help-changing.ts";
 
 /** `hookline inbox drop`: jobs that nobody is to handle. */

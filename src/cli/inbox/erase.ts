@@ -2,11 +2,11 @@ import type { RequiredFlag } from "../arguments.ts";
 import { defineCommand } from "../command.ts";
 import { EXIT } from "../exit-codes.ts";
 import { switchFlag } from "../flags.ts";
-import { stoppable } from "./change.ts";
+import { stoppable } from "./change-jobs.ts";
 import { INBOX_FLAGS } from "./common-flags.ts";
-import { NUMBER } from "./filter-flags.ts";
+import { NUMBER } from "./inbox-flags.ts";
 import { ERASE_HELP } from "./help-changing.ts";
-import { withInbox } from "./open-inbox.ts";
+import { withInbox } from "./with-inbox.ts";
 import { toJsonLine } from "../terminal/escape-terminal.ts";
 import { tallyLines, tallyOf } from "./tally.ts";
 

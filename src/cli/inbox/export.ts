@@ -1,10 +1,10 @@
 import { defineCommand } from "../command.ts";
 import { EXIT } from "../exit-codes.ts";
 import { fileFlag, switchFlag } from "../flags.ts";
-import { FILTER_FLAGS, toFilter } from "./filter-flags.ts";
+import { FILTER_FLAGS, toFilter } from "./inbox-flags.ts";
 import { EXPORT_HELP } from "./help-looking.ts";
-import { pagesOf } from "./pages.ts";
-import { withInbox } from "./open-inbox.ts";
+import { pagesOf } from "./read-jobs.ts";
+import { withInbox } from "./with-inbox.ts";
 import { toExportLine } from "./show.ts";
 
 /** `hookline inbox export`: jobs with their deliveries as lines of JSON. */

@@ -1,6 +1,6 @@
 import { defineCommand } from "../command.ts";
 import { rateFlag } from "../flags.ts";
-import { change, CHANGE_FLAGS } from "./change.ts";
+import { change, CHANGE_FLAGS } from "./change-jobs.ts";
 import { REPLAY_HELP } from "./help-changing.ts";
 
 /** `hookline inbox replay`: jobs once more. */

@@ -1,7 +1,7 @@
 import type { Job, Jobs, Selection } from "../../index.ts";
 import type { Terminal } from "../command.ts";
-import { grouped } from "../send/format.ts";
-import { pagesOf } from "./pages.ts";
+import { grouped } from "../terminal/format.ts";
+import { pagesOf } from "./read-jobs.ts";
 import { createTable } from "../terminal/table.ts";
 
 /** How many of a kind there are. */

@@ -1,9 +1,9 @@
 import { styleText } from "node:util";
 import type { Terminal } from "../command.ts";
-import { handshakeFlaws } from "./handshake.ts";
+import { handshakeFlaws } from "./handshake-flaws.ts";
 import { causeOf, meaningOf } from "./status-advice.ts";
 import type { Outcome } from "./post.ts";
-import { milliseconds } from "./format.ts";
+import { milliseconds } from "../terminal/format.ts";
 
 /**
  * Tells what became of one request.

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import { pino } from "pino";
-import type { Logger } from "../index.ts";
-import type { Terminal } from "./command.ts";
+import type { Logger } from "../../index.ts";
+import type { Terminal } from "../command.ts";
 
 /** The program's log: a line of JSON each, or a line for people where one looks on. */
 export function createLog(stream: Terminal): Logger {

@@ -2,11 +2,11 @@ import type { Jobs, Receiver, Selection } from "../../index.ts";
 import type { Io } from "../command.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { switchFlag } from "../flags.ts";
-import { grouped } from "../send/format.ts";
+import { grouped } from "../terminal/format.ts";
 import { listenForStop } from "../signals.ts";
 import { INBOX_FLAGS } from "./common-flags.ts";
-import { SELECTION_FLAGS, toSelection, type SelectionValues, type Verb } from "./filter-flags.ts";
-import { withInbox, type OpenInbox } from "./open-inbox.ts";
+import { SELECTION_FLAGS, toSelection, type SelectionValues, type Verb } from "./inbox-flags.ts";
+import { withInbox, type OpenInbox } from "./with-inbox.ts";
 import { toJsonLine } from "../terminal/escape-terminal.ts";
 import { tallyLines, tallyOf, type Tallied } from "./tally.ts";
 

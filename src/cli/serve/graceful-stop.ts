@@ -1,4 +1,4 @@
-import type { Receiver } from "../index.ts";
+import type { Receiver } from "../../index.ts";
 import type { Listening } from "./listen.ts";
 
 /** Longest wait for open requests, and then for their events. */

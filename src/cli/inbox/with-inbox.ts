@@ -9,7 +9,7 @@ import type { Io, Terminal } from "../command.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { endedWithoutReader } from "../terminal/broken-pipe.ts";
 import { toCommandError } from "./command-error.ts";
-import { createPrinter, ReaderError, type Printer } from "./printer.ts";
+import { createPrinter, ReaderError, type Printer } from "../terminal/printer.ts";
 
 /** What a command has of a file. */
 export interface OpenInbox {

@@ -10,8 +10,8 @@ import { EXITS } from "./help-parts.ts";
 import { listCommand } from "./list.ts";
 import { replayCommand } from "./replay.ts";
 import { showCommand } from "./show.ts";
-import { statsCommand } from "./stats.ts";
-import { liftCommand, tombstonesCommand } from "./tombstones.ts";
+import { statsCommand } from "./file-stats.ts";
+import { liftCommand, tombstonesCommand } from "./tombstone-commands.ts";
 
 /** What can follow `hookline inbox`, in the order of the help. */
 export const INBOX_COMMANDS: readonly Command[] = [

@@ -1,11 +1,11 @@
 import { lookAtFile, statsOfFile } from "../../../adapters/inbox/sqlite/inspect/read-only.ts";
 import { defineCommand } from "../command.ts";
 import { EXIT } from "../exit-codes.ts";
-import { grouped } from "../send/format.ts";
+import { grouped } from "../terminal/format.ts";
 import { INBOX_FLAGS } from "./common-flags.ts";
 import { STATS_HELP } from "./help-looking.ts";
 import { timeText } from "./time-flag.ts";
-import { fileOf, printing } from "./open-inbox.ts";
+import { fileOf, printing } from "./with-inbox.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
 import { factLines } from "../terminal/table.ts";
 

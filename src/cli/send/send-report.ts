@@ -3,7 +3,7 @@ import type { Terminal } from "../command.ts";
 import { causeOf, meaningOf } from "./status-advice.ts";
 import { statusText } from "./report.ts";
 import type { Tally } from "./tally.ts";
-import { duration, grouped, milliseconds, percentile, perSecond } from "./format.ts";
+import { duration, grouped, milliseconds, percentile, perSecond } from "../terminal/format.ts";
 
 /** How many were wanted, and how long it took. */
 export interface Course {

@@ -1,5 +1,5 @@
-import { CommandError } from "./command-error.ts";
-import { EXIT } from "./exit-codes.ts";
+import { CommandError } from "../command-error.ts";
+import { EXIT } from "../exit-codes.ts";
 
 /** Where to listen. */
 export interface Address {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import type { Receiver } from "../index.ts";
+import type { Receiver } from "../../index.ts";
 import type { Address } from "./listen-error.ts";
 import { listen } from "./listen.ts";
 
