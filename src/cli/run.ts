@@ -5,7 +5,7 @@ import { check } from "./check.ts";
 import { CommandError } from "./command-error.ts";
 import type { Command, Io } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { explainCommand } from "./explain.ts";
+import { explainCommand } from "./explain-command.ts";
 import { findCommand, type Typed } from "./find-command.ts";
 import { mainHelp } from "./help.ts";
 import { INBOX_COMMANDS, inboxCommand } from "./inbox/inbox-commands.ts";

@@ -8,7 +8,7 @@ import { rateFlag, urlFlag, wholeFlag } from "./flags.ts";
 import { secretOf } from "./secret.ts";
 import { composer, type Data } from "./send/compose-events.ts";
 import { SEND_NAMES, type SendName } from "./send/fields.ts";
-import { makeToken } from "./send/handshake-flaws.ts";
+import { makeToken } from "./answers/handshake-flaws.ts";
 import { SEND_HELP } from "./send/help.ts";
 import { sendMany, type Plan } from "./send/send-requests.ts";
 import { post, type Outcome } from "./send/post.ts";

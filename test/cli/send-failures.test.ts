@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer as createTlsServer } from "node:https";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { toFailure } from "../../src/cli/send/request-failure.ts";
+import { toFailure } from "../../src/cli/answers/request-failure.ts";
 import { selfSigned } from "../support/certificate.ts";
 import { serve } from "../support/http.ts";
 import { deferred, until } from "../support/turns.ts";

@@ -3,7 +3,7 @@ import type { Finding } from "./check-answers.ts";
 import type { Terminal } from "../command.ts";
 import { toPlain } from "../terminal/escape-terminal.ts";
 import { createTable } from "../terminal/table.ts";
-import { toFailure } from "../send/request-failure.ts";
+import { toFailure } from "../answers/request-failure.ts";
 
 /** A finding in words, as a table and a script get it. */
 export interface Line {

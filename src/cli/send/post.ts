@@ -1,5 +1,5 @@
 import type { SignedDelivery } from "../../testing.ts";
-import { LATE, toFailure, type Failure } from "./request-failure.ts";
+import { LATE, toFailure, type Failure } from "../answers/request-failure.ts";
 
 /** What became of one request. */
 export type Outcome = Answer | { readonly failure: Failure } | { readonly stopped: true };

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { Terminal } from "../command.ts";
-import { handshakeFlaws } from "./handshake-flaws.ts";
-import { causeOf, meaningOf } from "./status-advice.ts";
+import { handshakeFlaws } from "../answers/handshake-flaws.ts";
+import { causeOf, meaningOf } from "../answers/status-causes.ts";
 import type { Outcome } from "./post.ts";
 import { milliseconds } from "../terminal/format.ts";
 

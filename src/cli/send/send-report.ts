@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import type { Terminal } from "../command.ts";
-import { causeOf, meaningOf } from "./status-advice.ts";
+import { causeOf, meaningOf } from "../answers/status-causes.ts";
 import { statusText } from "./report.ts";
 import type { Tally } from "./tally.ts";
 import { duration, grouped, milliseconds, percentile, perSecond } from "../terminal/format.ts";

@@ -1,4 +1,4 @@
-import type { Failure } from "./request-failure.ts";
+import type { Failure } from "../answers/request-failure.ts";
 import type { Outcome } from "./post.ts";
 
 /** What became of many requests. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { causeOf } from "./status-advice.ts";
-import type { Answer } from "./post.ts";
+import { causeOf } from "./status-causes.ts";
+import type { Answer } from "../send/post.ts";
 
 /** A new token of the service's kind. Its colons and its plus come back only from a receiver that decodes the query. */
 export function makeToken(): string {

@@ -1,4 +1,4 @@
-import type { Answer } from "./post.ts";
+import type { Answer } from "../send/post.ts";
 
 /** What the service makes of a status. Only exactly 200 acknowledges, and 422 is an order. */
 export function meaningOf(status: number): string {
