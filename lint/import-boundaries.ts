@@ -14,7 +14,7 @@ interface Boundary {
 export const boundaries: readonly Boundary[] = [
   {
     module: "src/protocol/",
-    may: ["src/errors.ts", "src/kind-of.ts", "npm:zod/mini", "node:crypto", "node:buffer"],
+    may: ["src/errors.ts", "src/assert.ts", "npm:zod/mini", "node:crypto", "node:buffer"],
     why: "The protocol is pure: what the service's document says, as functions of their arguments. Hand the rest in as a parameter.",
   },
   {

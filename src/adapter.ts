@@ -36,9 +36,7 @@ export type { Job, JobState } from "./inbox/port/job.ts";
 export type { Clock, Timer } from "./clock.ts";
 export type { Logger } from "./logger.ts";
 export type { SingleEvent } from "./protocol/events.ts";
-export { assertOptions } from "./assert-options.ts";
-export { kindOf } from "./kind-of.ts";
-export { wholeNumber, type GivenNumber } from "./whole-number.ts";
+export { assertOptions, kindOf, wholeNumber, type GivenNumber } from "./assert.ts";
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";
 
 // The rules that every inbox keeps to: what a job's progress is, and who is next in a lane.

@@ -1,4 +1,4 @@
-import { hearRejection } from "./hear-rejection.ts";
+import { catchRejection } from "./thrown.ts";
 import type { Logger } from "./logger.ts";
 
 /** A timer that was set. */
@@ -43,7 +43,7 @@ export function toClock(given: Clock | undefined, log: Logger): Clock {
   let isTold = false;
 
   function failed(err: unknown): void {
-    hearRejection(err);
+    catchRejection(err);
     if (isTold) return;
     isTold = true;
     log.error(
@@ -74,7 +74,7 @@ export function toClock(given: Clock | undefined, log: Logger): Clock {
     setTimer(run, ms) {
       try {
         const timer = given.setTimer(run, ms);
-        hearRejection(timer);
+        catchRejection(timer);
         return { clear: () => attempt(() => timer.clear()), unref: () => attempt(() => timer.unref?.()) };
       } catch (error) {
         failed(error);

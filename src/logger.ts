@@ -1,7 +1,6 @@
 import { pino } from "pino";
 import type { Clock, Timer } from "./clock.ts";
-import { hearRejection } from "./hear-rejection.ts";
-import { describeThrown } from "./thrown.ts";
+import { describeThrown, catchRejection } from "./thrown.ts";
 
 /** What Hookline logs with: pino, or anything of its shape. */
 export interface Logger {
@@ -27,10 +26,10 @@ export function toLogger(log: Logger | false | undefined): Logger {
   const isTaken = (level: Level, facts: object, message: string | undefined): boolean => {
     try {
       const returned: unknown = told[level](facts, message);
-      hearRejection(returned);
+      catchRejection(returned);
       return true;
     } catch (error) {
-      hearRejection(error);
+      catchRejection(error);
       return false;
     }
   };

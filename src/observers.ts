@@ -1,6 +1,5 @@
-import { assertFunction } from "./assert-kind.ts";
-import { assertOptions } from "./assert-options.ts";
-import { hearRejection } from "./hear-rejection.ts";
+import { assertFunction, assertOptions } from "./assert.ts";
+import { catchRejection } from "./thrown.ts";
 import type { StoredDelivery } from "./inbox/port/delivery.ts";
 import type { Job } from "./inbox/port/job.ts";
 import type { Logger } from "./logger.ts";
@@ -56,13 +55,13 @@ export function createObservers(log: Logger): Observers {
   const observers = new Set<Observer>();
 
   function failed(name: string, error: unknown): void {
-    hearRejection(error);
+    catchRejection(error);
     log.warn({ code: "observer-failed", err: error, observer: name }, "an observer threw");
   }
 
   function call(name: string, listen: () => unknown): void {
     try {
-      hearRejection(listen(), (error) => failed(name, error));
+      catchRejection(listen(), (error) => failed(name, error));
     } catch (error) {
       failed(name, error);
     }

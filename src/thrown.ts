@@ -1,9 +1,9 @@
-/** An error's message may be a page of somebody's answer: this much is stored. */
+/** An error's message may be a whole HTML page. */
 const MAX_CHARACTERS = 2_000;
 
 /**
- * Whatever was thrown, in words. Never throws, though reading it may: an error's own fields may be getters, or objects without a text,
- * and at a revoked proxy every look throws.
+ * Name and message of any thrown value. Never throws, although reading it may: an error's fields may be getters or objects without a
+ * text, and every access to a revoked proxy throws.
  */
 export function describeThrown(thrown: unknown): { readonly name: string; readonly message: string } {
   if (!isError(thrown)) {
@@ -20,6 +20,27 @@ export function isError(thrown: unknown): thrown is Error {
   } catch {
     return false;
   }
+}
+
+/**
+ * Attaches a rejection handler to whatever a user's function returned, thenables included: an unhandled rejection ends the process.
+ * Never throws.
+ *
+ * @param onRejected must not throw. @default ignores the rejection
+ */
+export function catchRejection(returned: unknown, onRejected: (error: unknown) => void = () => {}): void {
+  if (returned === null || (typeof returned !== "object" && typeof returned !== "function")) return;
+  try {
+    // Not `returned.then`, which may throw.
+    void Promise.prototype.then.call(returned, undefined, () => {});
+  } catch {
+    // Not a native promise.
+  }
+  // Not Promise.resolve: it reads `constructor`, which may throw.
+  new Promise((resolve) => resolve(returned)).catch((error: unknown) => {
+    catchRejection(error); // The error may itself be a promise.
+    onRejected(error);
+  });
 }
 
 function textOf(read: () => unknown): string {

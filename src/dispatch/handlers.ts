@@ -1,11 +1,8 @@
-import { assertBoolean } from "../assert-kind.ts";
-import { assertOptions } from "../assert-options.ts";
+import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
-import { kindOf } from "../kind-of.ts";
 import type { AnyEvent, EventName } from "../protocol/events.ts";
 import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
-import { wholeNumber } from "../whole-number.ts";
 import type { Context } from "./context.ts";
 
 /** A handler as it was registered. */

@@ -1,4 +1,4 @@
-import { hearRejection } from "../hear-rejection.ts";
+import { catchRejection } from "../thrown.ts";
 import type { Envelope, SingleEvent } from "../protocol/events.ts";
 import { familyOf } from "../protocol/event-names.ts";
 import type { Registration } from "./handlers.ts";
@@ -22,10 +22,10 @@ function laneGiven(call: () => unknown): string | undefined {
   try {
     const given = call();
     if (typeof given === "string" || typeof given === "number") return String(given);
-    hearRejection(given);
+    catchRejection(given);
     return undefined;
   } catch (error) {
-    hearRejection(error);
+    catchRejection(error);
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../clock.ts";
 import { HooklineError, isHooklineError } from "../errors.ts";
-import { hearRejection } from "../hear-rejection.ts";
+import { catchRejection } from "../thrown.ts";
 import type { AnyEvent } from "../protocol/events.ts";
 import type { Context } from "./context.ts";
 import type { Handler, Middleware } from "./handlers.ts";
@@ -50,7 +50,7 @@ export function startCall(
     if (over) return; // a promise with a `then` of somebody's own may say so twice
     over = true;
     timer?.clear();
-    if (!result.ok) hearRejection(result.error); // `throw fetch(url)`: what was thrown is a promise
+    if (!result.ok) catchRejection(result.error); // `throw fetch(url)`: what was thrown is a promise
     ended(result);
   }
 
@@ -65,7 +65,7 @@ export function startCall(
       );
     else end({ ok: true });
   } catch (error) {
-    hearRejection(returned); // a promise that cannot be waited for
+    catchRejection(returned); // a promise that cannot be waited for
     end({ ok: false, error });
   }
   return { abort };

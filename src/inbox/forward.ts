@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { assertOptions } from "../assert-options.ts";
+import { assertOptions } from "../assert.ts";
 import { StorageError, UsageError } from "../errors.ts";
 import { toStored, type StoredDelivery } from "./port/delivery.ts";
 import type { Inbox, StorageKind, WritingInbox } from "./port/inbox.ts";

@@ -1,7 +1,7 @@
 import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";
-import { kindOf } from "../kind-of.ts";
+import { kindOf } from "../assert.ts";
 
 /**
  * 200 only when the handlers are done, else 503: the service is the queue. Each event runs once per delivery, one after another, without

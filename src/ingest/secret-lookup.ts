@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
-import { hearRejection } from "../hear-rejection.ts";
+import { catchRejection } from "../thrown.ts";
 import { toKeys, type Secret } from "../protocol/secrets.ts";
 import type { Key } from "../protocol/sign.ts";
 import { withTimeout } from "../timeout.ts";
@@ -132,7 +132,7 @@ async function ask(find: Find, request: SecretRequest): Promise<Found> {
     if (secrets === undefined || (Array.isArray(secrets) && secrets.length === 0)) return new Refused("secret-unknown");
     return toKeys(secrets);
   } catch (error) {
-    hearRejection(error);
+    catchRejection(error);
     return new Refused("secret-lookup-failed", error);
   }
 }

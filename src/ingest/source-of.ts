@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
-import { hearRejection } from "../hear-rejection.ts";
-import { kindOf } from "../kind-of.ts";
+import { catchRejection } from "../thrown.ts";
+import { kindOf } from "../assert.ts";
 import type { RawRequest } from "./types.ts";
 
 /**
@@ -19,7 +19,7 @@ export function sourceOf(request: RawRequest): string | undefined {
     });
   }
   if (source === undefined || typeof source === "string") return source;
-  hearRejection(source); // an `async` one's may reject
+  catchRejection(source); // an `async` one's may reject
   throw new UsageError(
     "option-invalid",
     `The mount's \`source\` gave ${kindOf(source)}, expected a text or undefined.`,

@@ -1,5 +1,5 @@
 import { UsageError } from "../errors.ts";
-import { kindOf } from "../kind-of.ts";
+import { kindOf } from "../assert.ts";
 
 /** So much of a reason is stored, and logged, in characters. */
 const MAX_REASON_CHARACTERS = 1_000;

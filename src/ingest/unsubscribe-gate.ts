@@ -1,4 +1,4 @@
-import { hearRejection } from "../hear-rejection.ts";
+import { catchRejection } from "../thrown.ts";
 import type { Envelope } from "../protocol/events.ts";
 import { withTimeout } from "../timeout.ts";
 import { Decision, type UnsubscribeDecision } from "./unsubscribe-decision.ts";
@@ -38,7 +38,7 @@ export async function askGate(
     answer =
       asked === undefined ? asked : await withTimeout(gateTimeoutMs, Promise.resolve(asked), { clock, late: LATE });
   } catch (error) {
-    hearRejection(error);
+    catchRejection(error);
     log.error({ err: error, code: "gate-failed", subscription }, "the gate threw: the delivery is stored");
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { SignatureError } from "../errors.ts";
-import { kindOf } from "../kind-of.ts";
 import { SECRET_FIX, toKey, type Key } from "./sign.ts";
+import { kindOf } from "../assert.ts";
 
 /** One signing secret, or several while it is being changed. */
 export type SecretRing = Secret | readonly Secret[];

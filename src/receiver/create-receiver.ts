@@ -1,4 +1,4 @@
-import { assertFunction } from "../assert-kind.ts";
+import { assertFunction } from "../assert.ts";
 import { createCounters } from "../stats.ts";
 import { type Handler, type Middleware, createHandlers } from "../dispatch/handlers.ts";
 import { createDirectHandling } from "../dispatch/direct-handling.ts";

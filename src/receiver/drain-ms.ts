@@ -1,6 +1,5 @@
-import { assertOptions } from "../assert-options.ts";
+import { assertOptions, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS } from "../clock.ts";
-import { wholeNumber } from "../whole-number.ts";
 
 /**
  * The budget of a `close()`, milliseconds.

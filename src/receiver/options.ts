@@ -1,9 +1,7 @@
-import { assertBoolean } from "../assert-kind.ts";
-import { assertOptions } from "../assert-options.ts";
+import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
 import { assertLimits, type RunLimits } from "../dispatch/handlers.ts";
 import { UsageError } from "../errors.ts";
-import { kindOf } from "../kind-of.ts";
 import type { Inbox, StorageKind } from "../inbox/port/inbox.ts";
 import { toLogger, type Logger } from "../logger.ts";
 import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/signature-headers.ts";
@@ -14,7 +12,6 @@ import {
   type SignatureScheme,
 } from "../protocol/signature-scheme.ts";
 import type { SecretSource } from "../ingest/secret-lookup.ts";
-import { wholeNumber } from "../whole-number.ts";
 
 /** What `createReceiver` takes. Only `secret` and `inbox` must be given. */
 export interface ReceiverOptions<K extends StorageKind = StorageKind> {

@@ -1,6 +1,5 @@
-import { assertOptions } from "../assert-options.ts";
+import { assertOptions, kindOf } from "../assert.ts";
 import { UsageError } from "../errors.ts";
-import { kindOf } from "../kind-of.ts";
 import type { Id } from "../protocol/events.ts";
 import { toId } from "../protocol/ids.ts";
 

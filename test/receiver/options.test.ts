@@ -1,7 +1,7 @@
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { describe, expect, test } from "vitest";
-import { assertOptions } from "../../src/assert-options.ts";
+import { assertOptions } from "../../src/assert.ts";
 import { rig } from "../support/rig.ts";
 
 const make = (options: object) => () => createReceiver({ secret: "s", inbox: memoryInbox(), log: false, ...options });

@@ -1,4 +1,4 @@
-import { assertOptions } from "../../assert-options.ts";
+import { assertOptions, wholeNumber } from "../../assert.ts";
 import { StorageError, UsageError } from "../../errors.ts";
 import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
 import { createFifo } from "../collections/fifo.ts";
@@ -10,7 +10,6 @@ import { createMemoryStore, type Parcel, type Row } from "./memory-store.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
 import type { Expanded, StoreResult, NewDelivery, NewEvent } from "../port/storing.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
-import { wholeNumber } from "../../whole-number.ts";
 
 /** How much a memory inbox may hold. */
 export interface MemoryInboxOptions {

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { hearRejection } from "../src/hear-rejection.ts";
+import { catchRejection } from "../src/thrown.ts";
 import { turns } from "./support/turns.ts";
 
 const error = new Error("no");
@@ -24,7 +24,7 @@ test.each<[string, () => unknown]>([
   process.on("unhandledRejection", note);
   onTestFinished(() => void process.off("unhandledRejection", note));
   const heard: unknown[] = [];
-  hearRejection(make(), (reason) => heard.push(reason));
+  catchRejection(make(), (reason) => heard.push(reason));
   await turns();
   expect([heard, unhandled]).toEqual([[error], []]);
 });
