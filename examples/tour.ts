@@ -3,9 +3,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "./tour/app.ts";
-import { countAll, type Count } from "./tour/check.ts";
+import { countAll, type Count } from "./tour/counts.ts";
 import { createJournal } from "./tour/journal.ts";
-import { createNarrator } from "./tour/narrator.ts";
+import { createNarrator } from "./tour/printer.ts";
 import { parts } from "./tour/parts.ts";
 import { createService } from "./tour/service.ts";
 

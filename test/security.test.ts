@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { eventually } from "./support/eventually.ts";
 import { fakeClock } from "./support/fake-clock.ts";
 import { dial, headersText, pour, send, type Wire } from "./support/http.ts";
-import { brokenInbox } from "./support/inboxes.ts";
+import { brokenInbox } from "./support/stub-inboxes.ts";
 import { changes, expectBare, mounted, SECRET, type Mounted } from "./support/mounted.ts";
 
 const MB = 1_000_000;

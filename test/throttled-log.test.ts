@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { throttledLog } from "../src/logger.ts";
 import { fakeClock } from "./support/fake-clock.ts";
-import { logBook } from "./support/log-book.ts";
+import { logBook } from "./support/log-recorder.ts";
 import { signedRequest } from "./support/make-delivery.ts";
 import { rig } from "./support/rig.ts";
 

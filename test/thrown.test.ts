@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { catchRejection } from "../src/thrown.ts";
-import { turns } from "./support/turns.ts";
+import { turns } from "./support/event-loop.ts";
 
 const error = new Error("no");
 

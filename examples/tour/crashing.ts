@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import * as wire from "./deliveries.ts";
 import type { Entry } from "./journal.ts";
-import { startMortal } from "./mortal.ts";
+import { startMortal } from "./killable-app.ts";
 import { createService } from "./service.ts";
-import type { Stage } from "./stage.ts";
+import type { Stage } from "./context.ts";
 
 /** The last part: an app of its own, in a process that is killed. */
 export async function crashing({ folder, secret, journal, narrator, counts }: Stage): Promise<void> {

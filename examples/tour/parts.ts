@@ -1,7 +1,7 @@
 import { CLOSED_ACCOUNT, LOCKED_TASK } from "./app.ts";
 import { crashing } from "./crashing.ts";
 import * as wire from "./deliveries.ts";
-import { show, type Stage } from "./stage.ts";
+import { show, type Stage } from "./context.ts";
 
 /** The tour, part by part. */
 export const parts: readonly ((stage: Stage) => Promise<void>)[] = [

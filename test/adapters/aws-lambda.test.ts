@@ -8,7 +8,7 @@ import { lambdaReceiver } from "hookline/aws-lambda";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { turns, watch } from "../support/turns.ts";
+import { turns, watch } from "../support/event-loop.ts";
 import { inProcess } from "../suites/http-subjects.ts";
 import { bytesOf, deciding, DELIVERY, receiving, reply, SECRET } from "./harness.ts";
 import { gateways, listenerOf, type Gateway } from "./lambda-gateways.ts";

@@ -7,9 +7,9 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 import { dial, headersText, serve } from "../support/http.ts";
-import { logBook } from "../support/log-book.ts";
+import { logBook } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { deferred } from "../support/turns.ts";
+import { deferred } from "../support/event-loop.ts";
 import { inProcess } from "../suites/http-subjects.ts";
 import { deciding, deliver, DELIVERY, receiving, reply, SECRET, signedAndMeasured } from "./harness.ts";
 

@@ -8,7 +8,7 @@ import {
   type StoredDelivery,
 } from "hookline";
 import { send, type Answered, type Sent } from "../support/http.ts";
-import { logBook, type LogBook } from "../support/log-book.ts";
+import { logBook, type LogBook } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
 
 export const SECRET = "test-signing-secret";

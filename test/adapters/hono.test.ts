@@ -16,7 +16,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 import { dial, headersText, send, serve, type Served } from "../support/http.ts";
-import { logBook } from "../support/log-book.ts";
+import { logBook } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { inProcess } from "../suites/http-subjects.ts";
 import { deciding, deliver, DELIVERY, receiving, reply, SECRET, signedAndMeasured, type Receiving } from "./harness.ts";

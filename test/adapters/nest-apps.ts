@@ -5,7 +5,7 @@ import { FastifyAdapter } from "@nestjs/platform-fastify";
 import { memoryInbox, type Receiver, type ReceiverOptions } from "hookline";
 import { HooklineModule, InjectReceiver, type HooklineModuleOptions } from "hookline/nest";
 import { onTestFinished } from "vitest";
-import { logBook, type LogBook } from "../support/log-book.ts";
+import { logBook, type LogBook } from "../support/log-recorder.ts";
 import { SECRET } from "./harness.ts";
 
 /** The platforms that Nest runs on. */

@@ -18,7 +18,7 @@ import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { mountFirst } from "../../adapters/http/nest/nest-mount.ts";
 import { send } from "../support/http.ts";
-import { deferred } from "../support/turns.ts";
+import { deferred } from "../support/event-loop.ts";
 import { ACKNOWLEDGED, deliver, DELIVERY } from "./harness.ts";
 import { listening, type NestSetup } from "./nest-apps.ts";
 import { mountSuite } from "./suite.ts";

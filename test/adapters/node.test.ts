@@ -6,7 +6,7 @@ import { nodeReceiver } from "hookline/node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send, serve } from "../support/http.ts";
-import { deferred, turns, until } from "../support/turns.ts";
+import { deferred, turns, until } from "../support/event-loop.ts";
 import { ACKNOWLEDGED, bytesOf, deciding, deliver, DELIVERY, receiving, reply, signedAndMeasured } from "./harness.ts";
 import { mountSuite } from "./suite.ts";
 

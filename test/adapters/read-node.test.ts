@@ -6,7 +6,7 @@ import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { readNode } from "../../adapters/http/shared/read-body-node.ts";
 import { dial, headersText, send, serve } from "../support/http.ts";
-import { deferred, turns } from "../support/turns.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 
 type Limits = Parameters<typeof readNode>[1];
 

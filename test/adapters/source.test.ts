@@ -7,7 +7,7 @@ import { fetchReceiver } from "hookline/fetch";
 import { honoReceiver } from "hookline/hono";
 import { workersReceiver } from "hookline/workers";
 import { describe, expect, test } from "vitest";
-import { noSources } from "../support/no-sources.ts";
+import { noSources } from "../support/invalid-sources.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { DELIVERY, receiving, SECRET } from "./harness.ts";
 

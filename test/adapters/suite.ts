@@ -3,10 +3,10 @@ import { createReceiver, memoryInbox, type MountOptions, type Receiver, type Rep
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, pour, send, serve, type Served } from "../support/http.ts";
-import { logBook } from "../support/log-book.ts";
-import { noSources } from "../support/no-sources.ts";
+import { logBook } from "../support/log-recorder.ts";
+import { noSources } from "../support/invalid-sources.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { deferred } from "../support/turns.ts";
+import { deferred } from "../support/event-loop.ts";
 import {
   ACKNOWLEDGED,
   bytesOf,

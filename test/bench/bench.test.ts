@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parseArguments } from "./arguments.ts";
-import { checkAnswers } from "./check.ts";
-import type { Paint } from "./columns.ts";
-import { hasPeers } from "./commands.ts";
+import { checkAnswers } from "./check-answers.ts";
+import type { Paint } from "./format-columns.ts";
+import { hasPeers } from "./external-tools.ts";
 import { BASELINE, CONTENDERS, DURABLE, MOUNTS, type Contender } from "./contenders.ts";
 import { toFigure, toQuantile, toRow, type Sample } from "./figures.ts";
 import { keptOf, reachedOf } from "./goals.ts";

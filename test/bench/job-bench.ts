@@ -1,10 +1,10 @@
 import type { Arguments } from "./arguments.ts";
-import type { Paint } from "./columns.ts";
+import type { Paint } from "./format-columns.ts";
 import { jobsReached } from "./job-goals.ts";
 import { measureJobs } from "./job-rounds.ts";
 import { toJobTable } from "./job-table.ts";
 import { MEASURES, type Measure } from "./measures.ts";
-import { runStage } from "./stage.ts";
+import { runStage } from "./run-measure.ts";
 
 /** Those asked for, with the bare task that they are compared with. */
 export function measuresOf(only: readonly string[] | undefined): readonly Measure[] {

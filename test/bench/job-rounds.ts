@@ -1,5 +1,5 @@
 import type { Measure } from "./measures.ts";
-import type { Told } from "./stages/tell.ts";
+import type { Told } from "./measures/send-result.ts";
 
 export interface JobPlan {
   readonly measures: readonly Measure[];

@@ -1,9 +1,9 @@
-import { toLines, type Paint } from "./columns.ts";
+import { toLines, type Paint } from "./format-columns.ts";
 import { toFigure } from "./figures.ts";
 import type { JobReached } from "./job-goals.ts";
 import type { JobRound, JobsMeasured } from "./job-rounds.ts";
 import { MEASURES } from "./measures.ts";
-import type { Told } from "./stages/tell.ts";
+import type { Told } from "./measures/send-result.ts";
 
 interface Column {
   readonly head: string;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { Paint } from "./columns.ts";
+import type { Paint } from "./format-columns.ts";
 import { measuresOf } from "./job-bench.ts";
 import { jobsReached } from "./job-goals.ts";
 import { measureJobs, type JobPlan, type JobRound } from "./job-rounds.ts";
 import { toJobTable } from "./job-table.ts";
 import { MEASURES } from "./measures.ts";
 import { contendersOf } from "./request-bench.ts";
-import { runStage } from "./stage.ts";
+import { runStage } from "./run-measure.ts";
 
 const plain: Paint = (_style, text) => text;
 

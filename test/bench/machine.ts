@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isThere } from "./commands.ts";
+import { isThere } from "./external-tools.ts";
 
 /** What the figures were measured on. */
 export interface Machine {

@@ -3,7 +3,7 @@ export interface Measure {
   /** What `--only` takes. */
   readonly name: string;
   readonly title: string;
-  /** In `stages/`. */
+  /** In `measures/`. */
   readonly file: string;
   /** What it is started with. */
   readonly sizes: readonly number[];

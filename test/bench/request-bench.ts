@@ -1,5 +1,5 @@
 import type { Arguments } from "./arguments.ts";
-import type { Paint } from "./columns.ts";
+import type { Paint } from "./format-columns.ts";
 import { BASELINE, CONTENDERS, DURABLE, MOUNTS, type Contender } from "./contenders.ts";
 import { toRow } from "./figures.ts";
 import { GOALS, keptOf, reachedOf } from "./goals.ts";

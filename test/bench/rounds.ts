@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkAnswers } from "./check.ts";
+import { checkAnswers } from "./check-answers.ts";
 import { BASELINE, type Contender } from "./contenders.ts";
 import type { Sample } from "./figures.ts";
 import { CONNECTIONS, runLoad } from "./load.ts";

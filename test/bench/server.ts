@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { slowSyncs } from "./commands.ts";
+import { slowSyncs } from "./external-tools.ts";
 import type { Contender } from "./contenders.ts";
 import type { Usage } from "./servers/serve.ts";
 

@@ -1,4 +1,4 @@
-import { toLines, type Paint } from "./columns.ts";
+import { toLines, type Paint } from "./format-columns.ts";
 import type { Figure, Row } from "./figures.ts";
 import type { Kept, Reached } from "./goals.ts";
 

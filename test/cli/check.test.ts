@@ -8,7 +8,7 @@ import { nodeReceiver } from "hookline/node";
 import { checkAnswers } from "../../src/cli/check/check-answers.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { serve } from "../support/http.ts";
-import { deferred } from "../support/turns.ts";
+import { deferred } from "../support/event-loop.ts";
 import { startCli } from "./child.ts";
 import { runCli, type Run, type RunOptions } from "./in-process.ts";
 

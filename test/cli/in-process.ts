@@ -5,7 +5,7 @@ import { onTestFinished, vi } from "vitest";
 import type { Io } from "../../src/cli/command.ts";
 import type { ExitCode } from "../../src/cli/exit-codes.ts";
 import { run } from "../../src/cli/run.ts";
-import { until } from "../support/turns.ts";
+import { until } from "../support/event-loop.ts";
 
 export interface Run {
   /** Without colours. */

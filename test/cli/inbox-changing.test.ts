@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { send } from "../support/http.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { turns } from "../support/turns.ts";
+import { turns } from "../support/event-loop.ts";
 import { startCli } from "./child.ts";
 import { fileWith, fileWithTombstones, inbox, inboxPath, jsonOf } from "./inbox-file.ts";
 

@@ -5,7 +5,7 @@ import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { signedRequest } from "../support/make-delivery.ts";
-import { quickFolder } from "../support/quick-folder.ts";
+import { quickFolder } from "../support/fast-tmpdir.ts";
 import { runCli, type Run, type RunOptions } from "./in-process.ts";
 
 /** A path in a folder that goes with the test. */

@@ -6,7 +6,7 @@ import { verify } from "hookline/signature";
 import type { StoredDelivery } from "hookline";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { bodyOf, change } from "../support/make-delivery.ts";
-import { until } from "../support/turns.ts";
+import { until } from "../support/event-loop.ts";
 import { fileWith, fileWithTombstones, inbox, inboxPath, jsonOf, offer, shop } from "./inbox-file.ts";
 import { startCli } from "./child.ts";
 import { runCli } from "./in-process.ts";

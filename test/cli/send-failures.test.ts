@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { toFailure } from "../../src/cli/answers/request-failure.ts";
 import { selfSigned } from "../support/certificate.ts";
 import { serve } from "../support/http.ts";
-import { deferred, until } from "../support/turns.ts";
+import { deferred, until } from "../support/event-loop.ts";
 import { runCli } from "./in-process.ts";
 
 const DAY_MS = 86_400_000;

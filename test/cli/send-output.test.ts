@@ -5,7 +5,7 @@ import { createPace } from "../../src/cli/send/pace.ts";
 import { showProgress } from "../../src/cli/send/progress.ts";
 import { duration, grouped, milliseconds, percentile, perSecond } from "../../src/cli/terminal/format.ts";
 import { serve } from "../support/http.ts";
-import { until } from "../support/turns.ts";
+import { until } from "../support/event-loop.ts";
 import { runCli } from "./in-process.ts";
 
 const env = { SIGNING_SECRET: "a secret of these tests" };

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { buffer } from "node:stream/consumers";
 import { SEND_NAMES } from "../../src/cli/send/fields.ts";
-import { deferred, until } from "../support/turns.ts";
+import { deferred, until } from "../support/event-loop.ts";
 import { mounted, SECRET } from "../support/mounted.ts";
 import { serve } from "../support/http.ts";
 import { signatureOf } from "../support/sign.ts";

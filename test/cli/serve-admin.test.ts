@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { dial, freePort, headersText, send, type Sent } from "../support/http.ts";
 import { bodyOf } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { until } from "../support/turns.ts";
+import { until } from "../support/event-loop.ts";
 import { startCli } from "./child.ts";
 import { runCli, type RunOptions } from "./in-process.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { send } from "../support/http.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { until } from "../support/turns.ts";
+import { until } from "../support/event-loop.ts";
 import { inboxPath } from "./inbox-file.ts";
 import { runCli, type RunOptions } from "./in-process.ts";
 

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { dial, headersText, send } from "../support/http.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { turns, until } from "../support/turns.ts";
+import { turns, until } from "../support/event-loop.ts";
 import { startCli } from "./child.ts";
 import { runCli, type RunOptions } from "./in-process.ts";
 

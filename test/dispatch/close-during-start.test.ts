@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { emails, notingHandler, rig } from "../support/rig.ts";
-import { deferred, turns, watch } from "../support/turns.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 
 describe("close() during start()", () => {
   test("makes it reject with code closed, and nothing works afterwards", async () => {

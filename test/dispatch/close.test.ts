@@ -1,10 +1,10 @@
 import { GiveUp, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, failing, heldHandler, idOf, notingHandler, rig, type Rig, type RigOptions } from "../support/rig.ts";
-import { deferred, turns, watch } from "../support/turns.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 
 /** A receiver with handlers under way, as many as there are slots. */
 async function busy(ids: readonly string[], options: RigOptions = {}) {

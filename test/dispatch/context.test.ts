@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createContext, type CallFacts } from "../../src/dispatch/context.ts";
 import { bookingMade, emailEvent, lifecycleOf, trackingOpen } from "../support/events.ts";
-import { logBook } from "../support/log-book.ts";
+import { logBook } from "../support/log-recorder.ts";
 import { bodyOf, makeDelivery } from "../support/make-delivery.ts";
 
 const delivery = makeDelivery(bodyOf(), { source: "crm" });

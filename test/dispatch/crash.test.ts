@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { dieOver, lives } from "../support/lives.ts";
+import { dieOver, lives } from "../support/process-restarts.ts";
 import { emails, heldHandler, idOf } from "../support/rig.ts";
 
 const MINUTE = 60_000;

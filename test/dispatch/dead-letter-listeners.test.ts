@@ -1,8 +1,8 @@
 import type { Job } from "hookline";
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { emails, failing, heldHandler, rig } from "../support/rig.ts";
-import { turns } from "../support/turns.ts";
+import { turns } from "../support/event-loop.ts";
 
 describe("onDead", () => {
   test("hears of a job before it is marked dead, with all that is known of it", async () => {

@@ -3,10 +3,10 @@ import { eventAt } from "../../src/dispatch/job-view.ts";
 import type { Claim, ClaimedJob } from "../../src/inbox/port/claims.ts";
 import { claimedJob } from "../support/claimed-job.ts";
 import { emailEvent } from "../support/events.ts";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, notingHandler, rig } from "../support/rig.ts";
-import { turns } from "../support/turns.ts";
+import { turns } from "../support/event-loop.ts";
 
 /** An inbox that does not hold events: it keeps the bytes alone. */
 function forgetful() {

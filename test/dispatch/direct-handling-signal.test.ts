@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { toStored, type StoredDelivery } from "../../src/inbox/port/delivery.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
-import { turns, watch } from "../support/turns.ts";
+import { turns, watch } from "../support/event-loop.ts";
 
 function stored(body: string, id = "d-1"): StoredDelivery {
   return toStored(id, makeDelivery(body));

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { bodyOf, change, lifecycleBody, makeDelivery } from "../support/make-delivery.ts";
 import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
-import { turns, watch } from "../support/turns.ts";
+import { turns, watch } from "../support/event-loop.ts";
 
 function stored(body = bodyOf(), id = "d-1", source?: string): StoredDelivery {
   return toStored(id, makeDelivery(body, { source }));

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
-import { deferred, turns } from "../support/turns.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 
 const many = (name: string, count: number): string =>
   emails(...Array.from({ length: count }, (_, index) => `${name}-${index}`));

@@ -1,9 +1,9 @@
 import { memoryInbox } from "hookline";
 import { expect, test } from "vitest";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { emails, rig } from "../support/rig.ts";
-import { turns } from "../support/turns.ts";
-import type { LogBook } from "../support/log-book.ts";
+import { turns } from "../support/event-loop.ts";
+import type { LogBook } from "../support/log-recorder.ts";
 
 const JOBS = 50;
 const ids = Array.from({ length: JOBS }, (_, index) => `m-${index}`);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { emails, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
-import { turns } from "../support/turns.ts";
+import { turns } from "../support/event-loop.ts";
 
 describe("a settle that the inbox rejects", () => {
   test("is tried again until it is taken, and the lane stays closed meanwhile", async () => {

@@ -4,7 +4,7 @@ import { compose } from "../../src/dispatch/run-handler.ts";
 import type { Middleware } from "../../src/dispatch/handlers.ts";
 import { emailEvent } from "../support/events.ts";
 import { emails, failing, heldHandler, rig } from "../support/rig.ts";
-import { turns } from "../support/turns.ts";
+import { turns } from "../support/event-loop.ts";
 
 const given = [emailEvent("created") as AnyEvent, {} as Context] as const;
 

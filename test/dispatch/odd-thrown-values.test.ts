@@ -5,10 +5,10 @@ import { toStored } from "../../src/inbox/port/delivery.ts";
 import { internalsOf } from "../../src/receiver/internals.ts";
 import { describeThrown } from "../../src/thrown.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { logBook } from "../support/log-book.ts";
+import { logBook } from "../support/log-recorder.ts";
 import { bookingBody, makeDelivery, signedRequest } from "../support/make-delivery.ts";
 import { emails, failing, idOf, notingHandler, rig, type Rig } from "../support/rig.ts";
-import { turns, until } from "../support/turns.ts";
+import { turns, until } from "../support/event-loop.ts";
 import { THINGS, type Thing } from "../support/unreadable.ts";
 
 /** What would have ended the process. */

@@ -1,9 +1,9 @@
 import { GiveUp, memoryInbox, type Job } from "hookline";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { mortal } from "../support/mortal-inbox.ts";
+import { mortal } from "../support/crashable-inbox.ts";
 import { emails, failing, idOf, notingHandler, rig } from "../support/rig.ts";
-import { deferred, turns } from "../support/turns.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 
 describe("onDead", () => {
   test("holds the job's lane until the job is marked, and no other, and no slot", async () => {

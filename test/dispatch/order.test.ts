@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
-import { turns } from "../support/turns.ts";
+import { turns } from "../support/event-loop.ts";
 
 describe("a lane", () => {
   test("never runs two at once, and runs in order; whatever the durations and however much fails", async () => {

@@ -1,10 +1,10 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { bookingBody, lifecycleBody } from "../support/make-delivery.ts";
 import { emails, notingHandler, rig } from "../support/rig.ts";
-import { deferred, turns } from "../support/turns.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 
 /** One inbox that several receivers work on, one after another, as after deploys. */
 function deploys() {

@@ -2,7 +2,7 @@ import type { Context } from "hookline";
 import { describe, expect, test } from "vitest";
 import { tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, idOf, notingHandler, rig, type Rig } from "../support/rig.ts";
-import { turns } from "../support/turns.ts";
+import { turns } from "../support/event-loop.ts";
 
 /** The jobs that are dead, in order. */
 async function deadIds({ inbox }: Rig): Promise<string[]> {

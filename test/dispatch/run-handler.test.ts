@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { startCall, type CallOptions } from "../../src/dispatch/run-handler.ts";
 import type { CallResult } from "../../src/dispatch/retry-policy.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { deferred, turns } from "../support/turns.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 
 function begun(
   call: (signal: AbortSignal) => unknown,

@@ -2,8 +2,8 @@ import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { bodyOf, change, trackingBody, tracked } from "../support/make-delivery.ts";
 import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
-import { deferred, turns, until } from "../support/turns.ts";
-import { altered } from "../support/inboxes.ts";
+import { deferred, turns, until } from "../support/event-loop.ts";
+import { altered } from "../support/stub-inboxes.ts";
 
 describe("events that are stored before start()", () => {
   test("are all handled after it, in order", async () => {

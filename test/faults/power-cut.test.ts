@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { rounds } from "./matrix/rounds.ts";
-import { count, killAtNextRecord, pour, type Traced } from "./power-cut/load.ts";
+import { count, killAtNextRecord, pour, type Traced } from "./power-cut/traced-receiver.ts";
 
-import type { Place } from "./power-cut/cuts.ts";
+import type { Place } from "./power-cut/cut-power.ts";
 import type { Happening } from "./power-cut/trace.ts";
 import { compileTracer, type Tracer } from "./power-cut/tracer.ts";
-import { ERASED_ACCOUNT, FIRST_BIG, toSending } from "./power-cut/traffic.ts";
-import { between, record, tryCuts, type Stage } from "./power-cut/trial.ts";
+import { ERASED_ACCOUNT, FIRST_BIG, toSending } from "./power-cut/deliveries.ts";
+import { between, record, tryCuts, type Stage } from "./power-cut/run-power-cuts.ts";
 
 // Row 2 of the fault matrix. A receiver runs under load while all that it does to its files is traced. Then the power is cut at many places of the
 // trace: what no sync had covered is lost, or a random half of it is. Killing a process proves nothing here: its writes outlive it.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createBatcher, type BatcherOptions } from "../../src/inbox/batcher.ts";
-import { deferred, turns } from "../support/turns.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 
 interface Commit {
   readonly items: readonly string[];

@@ -5,7 +5,7 @@ import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openBench } from "../suites/inbox/fixture.ts";
 import { mail, raw, told, UNHANDLED } from "../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, dead, done, findAll, storeAll, killAll, settleAll } from "../suites/inbox/verbs.ts";
-import { logBook } from "../support/log-book.ts";
+import { logBook } from "../support/log-recorder.ts";
 
 function make(options: MemoryInboxOptions) {
   return openBench({ make: () => memoryInbox(options) });

@@ -1,9 +1,9 @@
 import { GiveUp, RetryLater, type AfterHandlers, type Reply } from "hookline";
 import { describe, expect, test } from "vitest";
 import { bodyOf, bookingBody, lifecycleBody, signedRequest, trackingBody, tracked } from "../support/make-delivery.ts";
-import { shutInbox } from "../support/inboxes.ts";
+import { shutInbox } from "../support/stub-inboxes.ts";
 import { emails, failing, heldHandler, idOf, notingHandler, rig, type RigOptions } from "../support/rig.ts";
-import { turns, watch } from "../support/turns.ts";
+import { turns, watch } from "../support/event-loop.ts";
 
 const ANSWERING: AfterHandlers = { answer: "after-handlers", timeoutMs: 20_000 };
 const OK: Reply = { status: 200, headers: {}, body: "" };

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText } from "../support/http.ts";
-import { altered, hungInbox } from "../support/inboxes.ts";
+import { altered, hungInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 /** An inbox that keeps when it is let, and notes what is asked of it. */

@@ -2,7 +2,7 @@ import { Agent } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send } from "../support/http.ts";
-import { brokenInbox } from "../support/inboxes.ts";
+import { brokenInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
 
 /** One connection, stored. */

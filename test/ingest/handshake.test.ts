@@ -1,7 +1,7 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import type { Answered } from "../support/http.ts";
-import { brokenInbox, hungInbox, shutInbox } from "../support/inboxes.ts";
+import { brokenInbox, hungInbox, shutInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 const token = "9a3c-token-of-the-handshake";

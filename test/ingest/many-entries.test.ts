@@ -1,6 +1,6 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 const COUNT = 30_000;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText, send } from "../support/http.ts";
-import { brokenInbox, shutInbox } from "../support/inboxes.ts";
+import { brokenInbox, shutInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
 
 const afterParser: Setup["around"] = (own) => (req, res) => void req.resume().once("end", () => own(req, res));

@@ -2,7 +2,7 @@ import type { RawRequest, ReadLimits } from "hookline";
 import { bodyTooLarge } from "hookline/adapter";
 import { describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { shutInbox } from "../support/inboxes.ts";
+import { shutInbox } from "../support/stub-inboxes.ts";
 import { changes, mounted, type Mounted, type Setup } from "../support/mounted.ts";
 
 type Asked = Omit<Partial<RawRequest>, "body"> & { readonly signed?: string };

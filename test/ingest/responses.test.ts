@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText, send } from "../support/http.ts";
-import { altered, brokenInbox, hungInbox, shutInbox } from "../support/inboxes.ts";
+import { altered, brokenInbox, hungInbox, shutInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 describe("a request that is not stored gets a status and nothing else:", () => {

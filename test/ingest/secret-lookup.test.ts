@@ -4,7 +4,7 @@ import { createSecretLookup } from "../../src/ingest/secret-lookup.ts";
 import { Refused } from "../../src/ingest/steps.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
-import { deferred, turns, watch } from "../support/turns.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 
 const DEADLINE_MS = 2_000;
 const LONG_MS = 24 * 3_600_000;

@@ -3,9 +3,9 @@ import { describe, expect, test, vi } from "vitest";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered, brokenInbox, shutInbox } from "../support/inboxes.ts";
+import { altered, brokenInbox, shutInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
-import { deferred } from "../support/turns.ts";
+import { deferred } from "../support/event-loop.ts";
 
 /** Several deliveries in one turn of the loop, hence in one commit. */
 function together({ receiver, signed }: Mounted, bodies: readonly string[]): Promise<readonly number[]> {

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered, shutInbox } from "../support/inboxes.ts";
+import { altered, shutInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 const DAY_MS = 86_400_000;

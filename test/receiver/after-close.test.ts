@@ -1,10 +1,10 @@
 import { createReceiver, forwardInbox, type Inbox, type Receiver } from "hookline";
 import { describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, rig } from "../support/rig.ts";
-import { deferred, turns, watch } from "../support/turns.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 
 const VERBS: readonly (readonly [string, (receiver: Receiver) => Promise<unknown>])[] = [
   ["start", (receiver) => receiver.start()],

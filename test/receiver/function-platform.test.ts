@@ -2,7 +2,7 @@ import { createReceiver, forwardInbox, memoryInbox, type Inbox } from "hookline"
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { functionPlatform } from "../../src/receiver/serverless/function-platform.ts";
 import { problemsOf, toTold } from "../support/health.ts";
-import { logBook } from "../support/log-book.ts";
+import { logBook } from "../support/log-recorder.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 
 const SECRET = "a signing secret";

@@ -2,7 +2,7 @@ import { StorageError } from "hookline";
 import type { InboxDisk, Readiness } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
 import { codesOf, problemsOf, toTold } from "../support/health.ts";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { rig } from "../support/rig.ts";
 
 /** A receiver on an inbox that says this of its disk. */

@@ -2,7 +2,7 @@ import { memoryInbox, type RawRequest } from "hookline";
 import { bodyConsumed } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
 import { codesOf, problemsOf, toTold } from "../support/health.ts";
-import { hungInbox } from "../support/inboxes.ts";
+import { hungInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { rig, type Rig, type RigOptions } from "../support/rig.ts";
 

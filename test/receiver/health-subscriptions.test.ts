@@ -6,12 +6,12 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { createErroredSubscriptions } from "../../src/inbox/errored-subscriptions.ts";
 import { eventually } from "../support/eventually.ts";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { codesOf, problemsOf, toTold } from "../support/health.ts";
 import { lifecycleOf } from "../support/events.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bodyOf, lifecycleBody, makeDelivery, signedRequest } from "../support/make-delivery.ts";
-import { quickFolder } from "../support/quick-folder.ts";
+import { quickFolder } from "../support/fast-tmpdir.ts";
 import { rig, type RigOptions } from "../support/rig.ts";
 
 const errored = lifecycleBody("error", { error: "invalid_grant" });

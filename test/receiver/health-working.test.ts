@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { codesOf, problemsOf, toTold } from "../support/health.ts";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { bodyOf, bookingBody, makeDelivery, trackingBody, tracked } from "../support/make-delivery.ts";
 import { emails, failing, heldHandler, rig } from "../support/rig.ts";
-import { watch } from "../support/turns.ts";
+import { watch } from "../support/event-loop.ts";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 
 const MINUTE_MS = 60_000;

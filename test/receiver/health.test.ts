@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { codesOf, problemsOf, toTold } from "../support/health.ts";
-import { altered, brokenInbox, shutInbox } from "../support/inboxes.ts";
+import { altered, brokenInbox, shutInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { emails, failing, heldHandler, notingHandler, rig } from "../support/rig.ts";
-import { deferred, turns } from "../support/turns.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 
 const well = {
   live: true,

@@ -1,10 +1,10 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { emails, failing, heldHandler, notingHandler, rig } from "../support/rig.ts";
-import { everyJob, mailOf, standing, stocked, withDead } from "../support/stock.ts";
-import { turns, until, watch } from "../support/turns.ts";
+import { everyJob, mailOf, standing, stocked, withDead } from "../support/job-fixtures.ts";
+import { turns, until, watch } from "../support/event-loop.ts";
 
 describe("drop", () => {
   test("takes waiting, dead and unhandled jobs, and leaves a running one", async () => {

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { bodyOf, bookingBody, change } from "../support/make-delivery.ts";
 import { heldHandler, rig } from "../support/rig.ts";
-import { withoutEvents } from "../support/stock.ts";
-import { turns } from "../support/turns.ts";
+import { withoutEvents } from "../support/job-fixtures.ts";
+import { turns } from "../support/event-loop.ts";
 
 /** What becomes of an event: its handler fails for good, fails for now, or holds on; or nobody has one. */
 const FATES = ["created", "updated", "deleted", "nobody's"] as const;

@@ -1,6 +1,6 @@
 import { UsageError } from "hookline";
 import { describe, expect, test } from "vitest";
-import { standing, stocked } from "../support/stock.ts";
+import { standing, stocked } from "../support/job-fixtures.ts";
 
 /** What a program without types, or with data from elsewhere, may give. */
 type Loose = Readonly<Record<"list" | "get" | "replay" | "drop" | "erase", (...given: unknown[]) => Promise<unknown>>>;

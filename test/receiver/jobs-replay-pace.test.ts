@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/inboxes.ts";
+import { altered } from "../support/stub-inboxes.ts";
 import { emails } from "../support/rig.ts";
-import { everyJob, standing, withDead } from "../support/stock.ts";
-import { turns, watch } from "../support/turns.ts";
+import { everyJob, standing, withDead } from "../support/job-fixtures.ts";
+import { turns, watch } from "../support/event-loop.ts";
 
 describe("a replay of many", () => {
   test("goes in pages, and the loop turns between them", async () => {

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bookingBody, tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, heldHandler, rig } from "../support/rig.ts";
-import { standing, stocked, withDead } from "../support/stock.ts";
-import { turns, until } from "../support/turns.ts";
+import { standing, stocked, withDead } from "../support/job-fixtures.ts";
+import { turns, until } from "../support/event-loop.ts";
 
 describe("replay", () => {
   test("makes a new job for a dead one, which goes", async () => {

@@ -2,10 +2,10 @@ import { createReceiver, forwardInbox, memoryInbox, type Jobs } from "hookline";
 import { verify } from "hookline/signature";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered, shutInbox } from "../support/inboxes.ts";
+import { altered, shutInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, bookingBody, change, lifecycleBody, tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, failing, idOf, notingHandler, rig } from "../support/rig.ts";
-import { everyJob, standing, stocked, withDead, withoutEvents } from "../support/stock.ts";
+import { everyJob, standing, stocked, withDead, withoutEvents } from "../support/job-fixtures.ts";
 
 const START = new Date("2026-05-06T07:08:09Z");
 const moment = (afterMs: number): Date => new Date(START.getTime() + afterMs);

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { insideOf } from "../../src/receiver/internals.ts";
 import { RECEIVER_STATES, type ReceiverState, type ReceiverStep } from "../../src/receiver/receiver-states.ts";
-import { commandedInbox, type CommandedInbox } from "../support/commanded-inbox.ts";
+import { commandedInbox, type CommandedInbox } from "../support/controllable-inbox.ts";
 import { eventually } from "../support/eventually.ts";
 import { codesOf } from "../support/health.ts";
 import { signedRequest } from "../support/make-delivery.ts";
-import { quickFolder } from "../support/quick-folder.ts";
+import { quickFolder } from "../support/fast-tmpdir.ts";
 import { emails } from "../support/rig.ts";
-import { turns, until, watch } from "../support/turns.ts";
+import { turns, until, watch } from "../support/event-loop.ts";
 
 const SECRET = "a signing secret";
 const ROLES: Partial<Record<ReceiverState, string>> = { working: "working", standby: "standby" };

@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { insideOf } from "../../src/receiver/internals.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
-import { commandedInbox } from "../support/commanded-inbox.ts";
+import { commandedInbox } from "../support/controllable-inbox.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
-import { turns, watch } from "../support/turns.ts";
+import { turns, watch } from "../support/event-loop.ts";
 
 const SECRET = "a signing secret";
 const TAKES: ReadonlySet<string | undefined> = new Set(["receiving", "starting", "standby", "working"]);

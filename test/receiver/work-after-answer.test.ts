@@ -1,10 +1,10 @@
 import { forwardInbox, memoryInbox, createReceiver } from "hookline";
 import { workAfterResponse } from "hookline/adapter";
 import { expect, test } from "vitest";
-import { shutInbox } from "../support/inboxes.ts";
+import { shutInbox } from "../support/stub-inboxes.ts";
 import { deciding } from "../adapters/harness.ts";
 import { heldHandler, rig } from "../support/rig.ts";
-import { turns, watch } from "../support/turns.ts";
+import { turns, watch } from "../support/event-loop.ts";
 
 test("work after the answer begins the receiver, and ends when nothing is left to do", async () => {
   const { receiver, send } = rig();

@@ -4,7 +4,7 @@ import { toStored } from "../../src/inbox/port/delivery.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 import { bodyOf, makeDelivery, signedRequest } from "../support/make-delivery.ts";
 import { emails } from "../support/rig.ts";
-import { deferred, turns, watch } from "../support/turns.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 
 const SECRET = "a signing secret";
 

@@ -2,7 +2,7 @@ import { openSync, writeSync } from "node:fs";
 import { createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { signedRequest } from "../support/make-delivery.ts";
-import { turns as anyTurns } from "../support/turns.ts";
+import { turns as anyTurns } from "../support/event-loop.ts";
 import { makeArrival, type Arrival } from "./arrivals.ts";
 import type { Call } from "./ledger.ts";
 import { createChronicle } from "./event-log.ts";

@@ -8,7 +8,7 @@ import {
   type Logger,
   type Receiver,
 } from "hookline";
-import { mortal } from "../support/mortal-inbox.ts";
+import { mortal } from "../support/crashable-inbox.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
 import type { LifeFacts, Limits } from "./ledger.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";

@@ -1,4 +1,4 @@
-import { turns as anyTurns } from "../support/turns.ts";
+import { turns as anyTurns } from "../support/event-loop.ts";
 import type { Store } from "./stores.ts";
 
 /** How the loop turns in a world, whatever its store waits for. */

@@ -2,7 +2,7 @@ import type { AnyEvent, Context, Inbox } from "hookline";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
-import { turns } from "../support/turns.ts";
+import { turns } from "../support/event-loop.ts";
 import { nameOf, type Arrival } from "./arrivals.ts";
 import { createBooks, type Books } from "./ledger.ts";
 import { createCalling } from "./call-rules.ts";

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { climbsIn, HEADS, toCells, type Point } from "./curve.ts";
-import { soak } from "./run.ts";
+import { climbsIn, HEADS, toCells, type Point } from "./growth.ts";
+import { soak } from "./soak.ts";
 
 const HELP = `Pushes deliveries through a receiver on an SQLite file whose clock runs fast, and says whether file and memory stay flat.
 

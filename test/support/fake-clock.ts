@@ -1,5 +1,5 @@
 import type { Clock } from "hookline";
-import { turns } from "./turns.ts";
+import { turns } from "./event-loop.ts";
 
 export interface FakeClock extends Clock {
   /** Runs what becomes due meanwhile, in order, each with time for what follows from it. */

@@ -3,7 +3,7 @@ import { createReceiver, memoryInbox, type MountOptions, type Receiver, type Rec
 import { nodeReceiver } from "hookline/node";
 import { expect, onTestFinished } from "vitest";
 import { send, serve, type Answered, type Sent, type Served } from "./http.ts";
-import { logBook, type LogBook } from "./log-book.ts";
+import { logBook, type LogBook } from "./log-recorder.ts";
 import { signedHeaders } from "./sign.ts";
 
 export const SECRET = "whsec-this-must-never-be-seen";

@@ -11,9 +11,9 @@ import {
 import { expect, onTestFinished } from "vitest";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { fakeClock, type FakeClock } from "./fake-clock.ts";
-import { logBook, type LogBook } from "./log-book.ts";
+import { logBook, type LogBook } from "./log-recorder.ts";
 import { bodyOf, change, signedRequest } from "./make-delivery.ts";
-import { deferred, turns } from "./turns.ts";
+import { deferred, turns } from "./event-loop.ts";
 
 const SECRET = "a signing secret";
 

@@ -12,7 +12,7 @@ import {
 import { deliver, sample, testClock } from "hookline/testing";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import { serve } from "../support/http.ts";
-import { deferred, turns, until } from "../support/turns.ts";
+import { deferred, turns, until } from "../support/event-loop.ts";
 
 const secret = "a signing secret";
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 import { createReceiver, memoryInbox, type Clock } from "hookline";
 import { sample, signedDelivery, testClock } from "hookline/testing";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
-import { turns } from "../support/turns.ts";
+import { turns } from "../support/event-loop.ts";
 
 const START = new Date("2026-05-06T07:08:09Z");
 

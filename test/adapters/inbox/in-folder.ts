@@ -7,7 +7,7 @@ import {
   createSqliteInbox,
   type SqliteOptions,
 } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { quickFolder } from "../../support/quick-folder.ts";
+import { quickFolder } from "../../support/fast-tmpdir.ts";
 
 /**
  * SQLite inboxes, each in a new folder of its own; a crash leaves the folder to the successor. What is settled stays: the port says nothing of

@@ -5,7 +5,7 @@ import { expect, onTestFinished } from "vitest";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
 import { eventually } from "../../support/eventually.ts";
-import { quickFolder } from "../../support/quick-folder.ts";
+import { quickFolder } from "../../support/fast-tmpdir.ts";
 
 /** A folder that goes with the test. */
 export function folderFor(parent: string = quickFolder()): string {

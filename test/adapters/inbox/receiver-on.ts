@@ -1,7 +1,7 @@
 import { createReceiver, type Receiver, type ReceiverOptions } from "hookline";
 import { onTestFinished } from "vitest";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { logBook, type LogBook } from "../../support/log-book.ts";
+import { logBook, type LogBook } from "../../support/log-recorder.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 
 const SECRET = "a signing secret";

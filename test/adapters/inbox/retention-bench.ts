@@ -6,9 +6,9 @@ import type { InboxHost, JobOutcome, StoredJob } from "hookline/adapter";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { mail, type FullDelivery, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { logBook } from "../../support/log-book.ts";
-import { turns } from "../../support/turns.ts";
 import { openInline } from "./inline-thread.ts";
+import { logBook } from "../../support/log-recorder.ts";
+import { turns } from "../../support/event-loop.ts";
 
 export const MINUTE_MS = 60_000;
 export const KEEP_DONE_MS = 20 * MINUTE_MS;

@@ -8,8 +8,8 @@ import { mail } from "../../suites/inbox/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";
 import { heldHandler, rig } from "../../support/rig.ts";
-import { altered } from "../../support/inboxes.ts";
-import { turns, until, watch } from "../../support/turns.ts";
+import { altered } from "../../support/stub-inboxes.ts";
+import { turns, until, watch } from "../../support/event-loop.ts";
 import { folderFor, onDisk, silence } from "./on-disk.ts";
 import { openInline } from "./inline-thread.ts";
 

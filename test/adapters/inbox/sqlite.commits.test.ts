@@ -10,8 +10,8 @@ import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
 import { serveCommits } from "../../../adapters/inbox/sqlite/thread/serve-commits.ts";
-import { quickFolder } from "../../support/quick-folder.ts";
-import { until } from "../../support/turns.ts";
+import { quickFolder } from "../../support/fast-tmpdir.ts";
+import { until } from "../../support/event-loop.ts";
 
 const OPTIONS = { name: "default", dedupeWindowMs: 60_000 };
 const TAKE_OVER: Task = { verb: "takeOver", input: undefined };

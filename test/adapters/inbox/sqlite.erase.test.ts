@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { mail, nobodys, raw } from "../../suites/inbox/deliveries.ts";
 import { claimAll, dead, findAll, storeAll, over, settleAll } from "../../suites/inbox/verbs.ts";
 import { eventually } from "../../support/eventually.ts";
-import { watch } from "../../support/turns.ts";
+import { watch } from "../../support/event-loop.ts";
 import { onDisk } from "./on-disk.ts";
 
 const MARKER = "a secret of somebody";

@@ -15,8 +15,8 @@ import { kindOf } from "../../../adapters/inbox/sqlite/disk/file-kind.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
-import { logBook } from "../../support/log-book.ts";
 import { openInline } from "./inline-thread.ts";
+import { logBook } from "../../support/log-recorder.ts";
 import { folderFor } from "./on-disk.ts";
 
 const NOT_OURS = { code: "not-an-inbox", fix: expect.stringContaining("Name a file") };

@@ -11,7 +11,7 @@ import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.t
 import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
 import { wallClock, type WallClock } from "../../suites/inbox/wall-clock.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
-import { logBook } from "../../support/log-book.ts";
+import { logBook } from "../../support/log-recorder.ts";
 import { startNode } from "../../cli/child.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { openInline } from "./inline-thread.ts";

@@ -15,7 +15,7 @@ import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { idOf } from "../../support/rig.ts";
-import { deferred, until } from "../../support/turns.ts";
+import { deferred, until } from "../../support/event-loop.ts";
 import { claimedIds, claimOne, DONE, folderFor, onDisk } from "./on-disk.ts";
 import { receiverOn } from "./receiver-on.ts";
 

@@ -10,9 +10,9 @@ import { claimAll, claimOne, done, firstAttempts, storeAll, over, settleAll } fr
 import { fakeClock } from "../../support/fake-clock.ts";
 import { signedRequest, tracked, trackingBody } from "../../support/make-delivery.ts";
 import { idOf } from "../../support/rig.ts";
-import { turns, until } from "../../support/turns.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { openInline } from "./inline-thread.ts";
+import { turns, until } from "../../support/event-loop.ts";
 import { folderFor, onDisk } from "./on-disk.ts";
 
 const RETRY_FOR_MS = 7_200_000;

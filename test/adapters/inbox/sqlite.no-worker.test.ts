@@ -4,7 +4,7 @@ import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { isLocked } from "../../../adapters/inbox/sqlite/worker/is-locked.ts";
-import { commandedInbox } from "../../support/commanded-inbox.ts";
+import { commandedInbox } from "../../support/controllable-inbox.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { codesOf } from "../../support/health.ts";

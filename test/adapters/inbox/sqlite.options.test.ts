@@ -5,7 +5,7 @@ import { createReceiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, test } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
-import { quickFolder } from "../../support/quick-folder.ts";
+import { quickFolder } from "../../support/fast-tmpdir.ts";
 import { claimOne, DONE, onDisk } from "./on-disk.ts";
 
 test.each([

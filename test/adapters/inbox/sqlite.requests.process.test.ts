@@ -12,7 +12,7 @@ import { storeAll } from "../../suites/inbox/verbs.ts";
 import { startNode, type Child } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { watch } from "../../support/turns.ts";
+import { watch } from "../../support/event-loop.ts";
 
 const TIMEOUT = 60_000;
 const ROUNDS = Number(process.env["HOOKLINE_ROUNDS"] ?? 2);

@@ -13,8 +13,8 @@ import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, nobodys } from "../../suites/inbox/deliveries.ts";
 import { claimAll, done, findAll, storeAll, recordsOf, settleAll } from "../../suites/inbox/verbs.ts";
 import { eventually } from "../../support/eventually.ts";
-import { turns, until, watch } from "../../support/turns.ts";
 import { openInline } from "./inline-thread.ts";
+import { turns, until, watch } from "../../support/event-loop.ts";
 
 /** An inbox that is worked on, and others on the same file that only ask. An inline one sees nothing that the others do. */
 async function bench({ openThread }: Pick<SqliteOptions, "openThread"> = {}) {

@@ -10,9 +10,9 @@ import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { eventually } from "../../support/eventually.ts";
-import { turns } from "../../support/turns.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { openInline } from "./inline-thread.ts";
+import { turns } from "../../support/event-loop.ts";
 import { folderFor } from "./on-disk.ts";
 import { telling } from "./observed-thread.ts";
 

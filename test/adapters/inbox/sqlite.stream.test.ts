@@ -7,7 +7,7 @@ import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.t
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
 import { storeAll } from "../../suites/inbox/verbs.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
-import { turns } from "../../support/turns.ts";
+import { turns } from "../../support/event-loop.ts";
 import { folderFor, onDisk } from "./on-disk.ts";
 import { telling } from "./observed-thread.ts";
 

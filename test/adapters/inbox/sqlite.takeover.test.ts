@@ -13,10 +13,10 @@ import { startNode } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { codesOf, problemsOf } from "../../support/health.ts";
-import { logBook } from "../../support/log-book.ts";
+import { logBook } from "../../support/log-recorder.ts";
 import { heldHandler, idOf } from "../../support/rig.ts";
-import { deferred, turns, until, watch } from "../../support/turns.ts";
 import { faultyChannels } from "./faulty-thread.ts";
+import { deferred, turns, until, watch } from "../../support/event-loop.ts";
 import { folderFor } from "./on-disk.ts";
 import { receiverOn } from "./receiver-on.ts";
 

@@ -6,9 +6,9 @@ import { createFailures } from "../../../adapters/inbox/sqlite/client/failures.t
 import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/client/unless-hung.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
-import { deferred, turns, until, watch } from "../../support/turns.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { openInline } from "./inline-thread.ts";
+import { deferred, turns, until, watch } from "../../support/event-loop.ts";
 import { beside, claimedIds, claimOne, DONE, onDisk, silence } from "./on-disk.ts";
 
 const HUNG = { code: "thread-hung" };

@@ -7,7 +7,7 @@ import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createVacuum } from "../../../adapters/inbox/sqlite/retention/vacuum.ts";
 import { createWal, MAX_WAL_BYTES, walBytes } from "../../../adapters/inbox/sqlite/disk/wal.ts";
 import { createWalWatch } from "../../../adapters/inbox/sqlite/disk/wal-watch.ts";
-import { logBook } from "../../support/log-book.ts";
+import { logBook } from "../../support/log-recorder.ts";
 
 const MIB = 1024 * 1024;
 

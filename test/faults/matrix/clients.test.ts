@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { dial, headersText, pour } from "../../support/http.ts";
 import { signedHeaders } from "../../support/sign.ts";
 import { createWorld, startWorker } from "./fleet.ts";
-import { patiently } from "./mortal.ts";
+import { patiently } from "./receiver-process.ts";
 import { makeDelivery, type Made } from "./deliveries.ts";
 import { rounds } from "./rounds.ts";
-import { conclude } from "./verdict.ts";
+import { conclude } from "./finish-and-check.ts";
 
 const SECRET = "a signing secret";
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { aWorker, createWorld, someMs, startWorker } from "./fleet.ts";
-import { patiently } from "./mortal.ts";
+import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
-import { conclude, drained } from "./verdict.ts";
+import { conclude, drained } from "./finish-and-check.ts";
 
 test("row 22: killed while jobs die and dead ones are replayed: each is dead or replayed, once, and none is lost", async () => {
   const { fleet, service } = createWorld();

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createWorld, endsWith, someMs, startWorker } from "./fleet.ts";
-import { patiently, type Mortal } from "./mortal.ts";
+import { patiently, type Mortal } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
-import { createShim, type DiskFault } from "./shim.ts";
-import { conclude } from "./verdict.ts";
+import { createShim, type DiskFault } from "./disk-shim.ts";
+import { conclude } from "./finish-and-check.ts";
 
 /** It answers 200 again. */
 async function recovered(worker: Mortal): Promise<void> {

@@ -13,10 +13,10 @@ import {
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { createWorld, endWell, someMs, startWorker, type Fleet } from "./fleet.ts";
-import { patiently } from "./mortal.ts";
+import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
-import { conclude, drained, integrityOf, readJobs } from "./verdict.ts";
+import { conclude, drained, integrityOf, readJobs } from "./finish-and-check.ts";
 
 test("row 9: a torn end of the log, or no shared memory file, after a kill: nothing is lost", async () => {
   const { fleet, service } = createWorld();

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { patiently, startMortal, type Mortal, type MortalOptions } from "./mortal.ts";
+import { patiently, startMortal, type Mortal, type MortalOptions } from "./receiver-process.ts";
 import { createService, type Service } from "./service.ts";
 
 type MortalChoices = Partial<Omit<MortalOptions, "file" | "journal" | "secret" | "life">>;

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { createFleet, createWorld, endsWith, endWell, someMs, startWorker } from "./fleet.ts";
-import { patiently } from "./mortal.ts";
+import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { readJournal } from "./journal.ts";
 import { report, rounds } from "./rounds.ts";
 import { createService } from "./service.ts";
-import { conclude, drained, survives } from "./verdict.ts";
+import { conclude, drained, survives } from "./finish-and-check.ts";
 
 test("row 12: handlers that ignore their signal, throw at once, reject with nothing or hold up the loop harm nobody else", async () => {
   const { fleet, service } = createWorld();

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { aWorker, createWorld, endsWith, endWell, someMs, startWorker } from "./fleet.ts";
-import { patiently, type Mortal } from "./mortal.ts";
+import { patiently, type Mortal } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { readJournal } from "./journal.ts";
 import { report, rounds } from "./rounds.ts";
-import { conclude, drained, survives } from "./verdict.ts";
+import { conclude, drained, survives } from "./finish-and-check.ts";
 
 const ROUNDS = rounds(200);
 /** Until one of ten suspects is alone. */

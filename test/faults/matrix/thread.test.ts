@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { createWorld, someMs, startWorker } from "./fleet.ts";
-import { patiently } from "./mortal.ts";
+import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { rounds } from "./rounds.ts";
-import { createShim } from "./shim.ts";
-import { conclude } from "./verdict.ts";
+import { createShim } from "./disk-shim.ts";
+import { conclude } from "./finish-and-check.ts";
 
 const FAULTS = [
   { name: "right after its COMMIT", fault: "dies after" },

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { createWorld, endWell, startWorker, type Fleet } from "./fleet.ts";
-import { patiently } from "./mortal.ts";
+import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report } from "./rounds.ts";
-import { drained, integrityOf, readJobs } from "./verdict.ts";
+import { drained, integrityOf, readJobs } from "./finish-and-check.ts";
 
 test("row 23: a file of a newer version is refused, and not touched", async () => {
   const { fleet, service } = createWorld();

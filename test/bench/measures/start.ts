@@ -7,7 +7,7 @@ import { createReceiver } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
 import { fileOfStage, openInbox } from "./inbox.ts";
 import { fill } from "./stored.ts";
-import { numbersGiven, tell, usedBytes } from "./tell.ts";
+import { numbersGiven, tell, usedBytes } from "./send-result.ts";
 
 // A process starts on a file in which a backlog waits, each job a lane: until its first handler runs, and how long the loop stood still.
 const [jobs = 0] = numbersGiven();

@@ -1,6 +1,6 @@
 import { PQueue } from "../../support/p-queue.ts";
 import { CONCURRENCY } from "./stored.ts";
-import { numbersGiven, tell, watchCpu, type Told } from "./tell.ts";
+import { numbersGiven, tell, watchCpu, type Told } from "./send-result.ts";
 
 const AT_ONCE = 1_000;
 

@@ -1,5 +1,5 @@
 import { fill, openBench } from "./stored.ts";
-import { numbersGiven, tell, watchCpu, type Told } from "./tell.ts";
+import { numbersGiven, tell, watchCpu, type Told } from "./send-result.ts";
 
 // A sync that was away: changes of one resource of one account wait, and come in as few calls as may be.
 async function merge(jobs: number): Promise<Told> {

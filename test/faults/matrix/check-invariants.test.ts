@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { makeDelivery, type Kind } from "./deliveries.ts";
-import { judge, type Evidence, type FinalJob } from "./judge.ts";
+import { judge, type Evidence, type FinalJob } from "./check-invariants.ts";
 import type { JournalLine } from "./journal.ts";
 import type { Sent } from "./service.ts";
 

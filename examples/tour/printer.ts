@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { Count } from "./check.ts";
+import type { Count } from "./counts.ts";
 import type { Entry } from "./journal.ts";
 
 type Style = Parameters<typeof styleText>[0];

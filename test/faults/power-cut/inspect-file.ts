@@ -4,7 +4,7 @@ import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
 import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { toSending, type Sending } from "./traffic.ts";
+import { toSending, type Sending } from "./deliveries.ts";
 
 /** What a file holds after a power cut. */
 export interface FoundJobs {

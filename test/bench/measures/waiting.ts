@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { CONCURRENCY, fill, openBench } from "./stored.ts";
 import { watchQueues } from "./queues.ts";
-import { numbersGiven, tell, usedBytes } from "./tell.ts";
+import { numbersGiven, tell, usedBytes } from "./send-result.ts";
 
 // Expanded jobs, each in a lane of its own, that wait behind handlers that do not end; then all of them are let through.
 const [jobs = 0, entries = 1] = numbersGiven();

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Told } from "./stages/tell.ts";
+import type { Told } from "./measures/send-result.ts";
 
 /** A million jobs with their deliveries, and room to breathe. */
 const HEAP_MB = 6_144;
@@ -12,7 +12,7 @@ export async function runStage(
   sizes: readonly number[],
   inbox: "memory" | "sqlite" = "memory",
 ): Promise<Told> {
-  const script = fileURLToPath(new URL(`stages/${file}`, import.meta.url));
+  const script = fileURLToPath(new URL(`measures/${file}`, import.meta.url));
   const flags = ["--expose-gc", `--max-old-space-size=${HEAP_MB}`];
   const child = spawn(process.execPath, [...flags, script, ...sizes.map(String)], {
     env: { ...process.env, HOOKLINE_BENCH_INBOX: inbox },

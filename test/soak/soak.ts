@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { createReceiver, type Receiver } from "hookline";
 import { createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { bodyOf, change, signedRequest, trackingBody, tracked } from "../support/make-delivery.ts";
-import type { Point } from "./curve.ts";
+import type { Point } from "./growth.ts";
 import { fastClock } from "./fast-clock.ts";
 
 export interface SoakOptions {

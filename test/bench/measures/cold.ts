@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { toQuantile } from "../figures.ts";
 import { bodyOf, deliver, fill, openBench, toId } from "./stored.ts";
-import { collect, numbersGiven, tell } from "./tell.ts";
+import { collect, numbersGiven, tell } from "./send-result.ts";
 
 /** Accounts. */
 const [HOT, COLD] = [1, 2];

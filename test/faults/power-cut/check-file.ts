@@ -3,9 +3,9 @@ import { dirname, join } from "node:path";
 import { createReceiver, type Change, type Clock } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
-import { look, type FoundJobs } from "./look.ts";
+import { look, type FoundJobs } from "./inspect-file.ts";
 import type { Happening, Note } from "./trace.ts";
-import { ERASED_ACCOUNT, fillerOf, SECRET, temperOf, toSending, trackedId, type Sending } from "./traffic.ts";
+import { ERASED_ACCOUNT, fillerOf, SECRET, temperOf, toSending, trackedId, type Sending } from "./deliveries.ts";
 
 /** What may be gone though it was acknowledged. */
 export interface Expectation {

@@ -7,7 +7,7 @@ import { sqliteInbox } from "hookline/sqlite";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { faultyChannels, type Fault } from "../../adapters/inbox/faulty-thread.ts";
 import { openJournal } from "./journal.ts";
-import type { MortalOptions } from "./mortal.ts";
+import type { MortalOptions } from "./receiver-process.ts";
 
 // A program as users write it, whose handlers keep a journal. What an event says in `does` is what its handler does: some of it kills the process.
 // It says `ready <port>`, `works` when it has the worker's place, and `closed <counts>`.

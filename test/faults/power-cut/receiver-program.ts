@@ -9,7 +9,7 @@ import { nodeReceiver } from "hookline/node";
 import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
 import { openNotebook } from "./trace.ts";
-import { SECRET, temperOf, trackedId } from "./traffic.ts";
+import { SECRET, temperOf, trackedId } from "./deliveries.ts";
 
 // A receiver as users build one, whose disk calls are traced: it notes in the trace each event whose handler ended well. It prints its port.
 // `POST /erase/<account>`, `/idle`, `/forgotten` and `/close` ask it to do what they say.

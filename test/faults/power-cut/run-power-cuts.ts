@@ -4,9 +4,9 @@ import { basename, join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { createDice } from "../../sim/random.ts";
 import { report } from "../matrix/rounds.ts";
-import { cutPower, replayAll, type Place } from "./cuts.ts";
-import { judge, type Expectation } from "./judge.ts";
-import { startTraced, type Setting, type Traced } from "./load.ts";
+import { cutPower, replayAll, type Place } from "./cut-power.ts";
+import { judge, type Expectation } from "./check-file.ts";
+import { startTraced, type Setting, type Traced } from "./traced-receiver.ts";
 import { openNotebook, readTrace, type Happening, type Notebook } from "./trace.ts";
 
 /** Where a trace is made. */

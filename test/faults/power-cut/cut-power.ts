@@ -1,5 +1,5 @@
 import type { Dice } from "../../sim/random.ts";
-import { createDisk, type Disk, type Fate } from "./disk.ts";
+import { createDisk, type Disk, type Fate } from "./simulated-disk.ts";
 import type { Happening } from "./trace.ts";
 
 const DATABASE = "inbox.db";

@@ -1,8 +1,8 @@
 import type { Job, JobState } from "hookline";
-import { altered } from "./inboxes.ts";
+import { altered } from "./stub-inboxes.ts";
 import { bodyOf, change } from "./make-delivery.ts";
 import { failing, heldHandler, idOf, rig, type Rig, type RigOptions } from "./rig.ts";
-import { turns } from "./turns.ts";
+import { turns } from "./event-loop.ts";
 
 /** Entries of one delivery of a mail account. */
 export function mailOf(accountId: number, ids: readonly string[], fields: object = {}): string {

@@ -54,7 +54,7 @@ interface Told {
   readonly rss: number;
 }
 
-const PROGRAM = join(import.meta.dirname, "mortal-receiver.ts");
+const PROGRAM = join(import.meta.dirname, "receiver-program.ts");
 
 /** @param command what runs it, with its first arguments */
 export function startMortal(

@@ -1,5 +1,5 @@
 import { fill, openBench, type Filling } from "./stored.ts";
-import { numbersGiven, tell, watchCpu, type Told } from "./tell.ts";
+import { numbersGiven, tell, watchCpu, type Told } from "./send-result.ts";
 
 // Everything is stored before the start, so that receiving is not in the figures: expand, claim, run, settle.
 async function drain(filling: Filling): Promise<Told> {

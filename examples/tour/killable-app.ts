@@ -18,7 +18,7 @@ export async function startMortal(file: string, secret: string, journal: Journal
   let child: ChildProcess;
 
   async function start(): Promise<void> {
-    child = fork(fileURLToPath(new URL("./mortal-app.ts", import.meta.url)), [file, secret, String(port)]);
+    child = fork(fileURLToPath(new URL("./killable-app-process.ts", import.meta.url)), [file, secret, String(port)]);
     const listening = new Promise<number>((resolve, reject) => {
       child.on("message", (message: { readonly port: number } | Entry) => {
         if ("port" in message) resolve(message.port);

@@ -4,7 +4,7 @@ import { startNode, type Child } from "../../cli/child.ts";
 import { send } from "../../support/http.ts";
 import { signedHeaders } from "../../support/sign.ts";
 import type { Notebook } from "./trace.ts";
-import { SECRET, toSending } from "./traffic.ts";
+import { SECRET, toSending } from "./deliveries.ts";
 
 /** A receiver in a process of its own, with the tracer in it. */
 export interface Traced {
@@ -28,8 +28,8 @@ export interface Setting {
 export async function startTraced({ shim, file, trace, pragmas = "", keepDoneDays = 7 }: Setting): Promise<Traced> {
   const child = startNode(
     [
-      "--import=./test/faults/power-cut/pragmas.ts",
-      "test/faults/power-cut/receiver.ts",
+      "--import=./test/faults/power-cut/override-pragmas.ts",
+      "test/faults/power-cut/receiver-program.ts",
       file,
       trace,
       String(keepDoneDays),

@@ -7,7 +7,7 @@ import { toQuantile } from "../figures.ts";
 import { SECRET } from "../signing.ts";
 import { fileOfStage, openInbox } from "./inbox.ts";
 import { deliver } from "./stored.ts";
-import { numbersGiven, tell } from "./tell.ts";
+import { numbersGiven, tell } from "./send-result.ts";
 
 /** Between two deliveries: nothing else is going on. */
 const PAUSE_MS = 15;

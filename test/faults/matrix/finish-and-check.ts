@@ -5,9 +5,9 @@ import { createReceiver, type Job, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect } from "vitest";
 import { aWorker, endWell, type Fleet } from "./fleet.ts";
-import { patiently, type Mortal } from "./mortal.ts";
+import { patiently, type Mortal } from "./receiver-process.ts";
 import { readJournal } from "./journal.ts";
-import { judge, type FinalJob } from "./judge.ts";
+import { judge, type FinalJob } from "./check-invariants.ts";
 import { report } from "./rounds.ts";
 import type { Service } from "./service.ts";
 

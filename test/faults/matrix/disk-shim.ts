@@ -31,7 +31,7 @@ export function createShim(row: string, file: string): Shim | undefined {
   const folder = mkdtempSync(join(tmpdir(), "hookline-shim-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const [library, path] = [join(folder, "shim.so"), join(folder, "switch")];
-  const source = join(import.meta.dirname, "shim.c");
+  const source = join(import.meta.dirname, "disk-shim.c");
   try {
     if (process.platform !== "linux") throw new Error(`LD_PRELOAD is not on ${process.platform}`);
     execFileSync("gcc", ["-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], { stdio: "pipe" });

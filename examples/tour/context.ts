@@ -1,8 +1,8 @@
 import type { App } from "./app.ts";
-import type { Count } from "./check.ts";
+import type { Count } from "./counts.ts";
 import { labelOf, type Delivery } from "./deliveries.ts";
 import type { Journal } from "./journal.ts";
-import type { Narrator } from "./narrator.ts";
+import type { Narrator } from "./printer.ts";
 import type { Service } from "./service.ts";
 
 /** All that the parts of the tour play with. */
