@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createApp } from "./tour/app.ts";
 import { countAll, type Count } from "./tour/counts.ts";
 import { createJournal } from "./tour/journal.ts";
-import { createNarrator } from "./tour/printer.ts";
+import { createPrinter } from "./tour/printer.ts";
 import { parts } from "./tour/parts.ts";
 import { createService } from "./tour/service.ts";
 
@@ -14,7 +14,7 @@ process.stdout.on("error", () => process.exit()); // a reader that has seen enou
 const startedAt = performance.now();
 const secret = "from the application's dashboard";
 const journal = createJournal();
-const narrator = createNarrator(process.stdout);
+const printer = createPrinter(process.stdout);
 const folder = mkdtempSync(join(tmpdir(), "hookline-tour-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const app = createApp({ secret, file: join(folder, "inbox.db") }, (event, text) => journal.add(event.type, text), {
@@ -27,22 +27,22 @@ const app = createApp({ secret, file: join(folder, "inbox.db") }, (event, text) 
 const server = await app.listen();
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
 const service = createService(url, secret);
-narrator.title("Hookline, a tour");
-narrator.line(`An Express app with typed handlers listens on ${url}.`);
-narrator.line("It keeps what it receives in an SQLite file before it answers.");
-narrator.line("The same program plays the service: it signs what it sends, and obeys what is answered.");
+printer.title("Hookline, a tour");
+printer.line(`An Express app with typed handlers listens on ${url}.`);
+printer.line("It keeps what it receives in an SQLite file before it answers.");
+printer.line("The same program plays the service: it signs what it sends, and obeys what is answered.");
 const counts: Count[] = [];
-for (const part of parts) await part({ app, service, journal, narrator, secret, folder, counts });
+for (const part of parts) await part({ app, service, journal, printer, secret, folder, counts });
 await app.receiver.idle();
 counts.unshift(...countAll(service, app));
 server.close();
 await app.receiver.close();
 
-const wrong = narrator.summary(counts);
+const wrong = printer.summary(counts);
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 if (wrong.length === 0)
-  narrator.line(`\nAll as expected, in ${seconds} s. The app is in examples/tour/app.ts.`, "green");
-else narrator.line(`\nNot as expected: ${wrong.join("; ")}.`, "red");
+  printer.line(`\nAll as expected, in ${seconds} s. The app is in examples/tour/app.ts.`, "green");
+else printer.line(`\nNot as expected: ${wrong.join("; ")}.`, "red");
 process.exitCode = wrong.length === 0 ? 0 : 1;
 
 function secondsUntil(time: Date | undefined): string {

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { eventually } from "./support/eventually.ts";
 import { fakeClock } from "./support/fake-clock.ts";
 import { dial, headersText, pour, send, type Wire } from "./support/http.ts";
-import { brokenInbox } from "./support/stub-inboxes.ts";
+import { failingInbox } from "./support/stub-inboxes.ts";
 import { changes, expectBare, mounted, SECRET, type Mounted } from "./support/mounted.ts";
 
 const MB = 1_000_000;
@@ -99,7 +99,7 @@ describe("a body as long as the sender likes costs nothing:", () => {
     expect(wire.text()).toContain(`HTTP/1.1 ${status} `);
     expect(process.memoryUsage().rss - before).toBeLessThan(300 * MB);
     // 1 MiB, and the little that is drained before the connection is cut.
-    expect(own.taken()).toBeLessThan(1.5 * MB);
+    expect(own.bytesReceived()).toBeLessThan(1.5 * MB);
   });
 
   test("300 MB after a refusal that came before the body: it is not drained", async () => {
@@ -109,7 +109,7 @@ describe("a body as long as the sender likes costs nothing:", () => {
     await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 401 /));
     await pour(wire, 300 * MB);
     await wire.closed;
-    expect(own.taken()).toBeLessThan(0.25 * MB);
+    expect(own.bytesReceived()).toBeLessThan(0.25 * MB);
   });
 
   test("a hundred bodies of 10 MB that are refused at once, none of them drained", async () => {
@@ -122,7 +122,7 @@ describe("a body as long as the sender likes costs nothing:", () => {
         await wire.closed;
       }),
     );
-    expect(own.taken()).toBeLessThan(wires.length * 0.25 * MB);
+    expect(own.bytesReceived()).toBeLessThan(wires.length * 0.25 * MB);
     expectBare(await own.deliver(), 200);
   });
 });
@@ -140,7 +140,7 @@ test("the log of a bad day holds no secret, no signature, no token, no content a
           if (subscription === 5) throw new Error("the gate is broken");
         }),
   });
-  const failing = await mounted({ inbox: brokenInbox() });
+  const failing = await mounted({ inbox: failingInbox() });
   const unknown = await mounted({ secret: () => Promise.reject(new Error("the vault is sealed")) });
   await own.receiver.start();
   for (const { deliver } of [own, failing, unknown]) {

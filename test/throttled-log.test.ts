@@ -2,17 +2,17 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { throttledLog } from "../src/logger.ts";
 import { fakeClock } from "./support/fake-clock.ts";
-import { logBook } from "./support/log-recorder.ts";
+import { logRecorder } from "./support/log-recorder.ts";
 import { signedRequest } from "./support/make-delivery.ts";
 import { rig } from "./support/rig.ts";
 
 function throttled() {
   const clock = fakeClock();
-  const book = logBook();
+  const book = logRecorder();
   return { clock, book, log: throttledLog(book.logger, clock) };
 }
 
-const told = ({ lines }: ReturnType<typeof logBook>) =>
+const told = ({ lines }: ReturnType<typeof logRecorder>) =>
   lines.map(({ level, facts }) => [level, facts["code"], facts["at"], facts["suppressed"]]);
 
 test("a throttled log has a line a second, and holds the last one back until the second is over", async () => {

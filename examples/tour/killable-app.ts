@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Entry, Journal } from "./journal.ts";
 
 /** A process of the app that can be killed, on a file that stays. */
-export interface Mortal {
+export interface KillableApp {
   readonly url: string;
   /** As `kill -9` does: nothing of it runs any more, not even a `finally`. */
   kill(): Promise<void>;
@@ -13,7 +13,7 @@ export interface Mortal {
 }
 
 /** Starts the first one. What they do is told in the journal. */
-export async function startMortal(file: string, secret: string, journal: Journal): Promise<Mortal> {
+export async function startKillableApp(file: string, secret: string, journal: Journal): Promise<KillableApp> {
   let port = 0;
   let child: ChildProcess;
 

@@ -1,10 +1,10 @@
 import { CLOSED_ACCOUNT, LOCKED_TASK } from "./app.ts";
 import { crashing } from "./crashing.ts";
 import * as wire from "./deliveries.ts";
-import { show, type Stage } from "./context.ts";
+import { show, type TourContext } from "./context.ts";
 
 /** The tour, part by part. */
-export const parts: readonly ((stage: Stage) => Promise<void>)[] = [
+export const parts: readonly ((tour: TourContext) => Promise<void>)[] = [
   handshake,
   oneOfEachKind,
   theSameAgain,
@@ -15,19 +15,19 @@ export const parts: readonly ((stage: Stage) => Promise<void>)[] = [
   crashing,
 ];
 
-async function handshake({ service, narrator }: Stage): Promise<void> {
-  narrator.part(
+async function handshake({ service, printer }: TourContext): Promise<void> {
+  printer.part(
     "The handshake",
     "Before the service takes a URL, it asks it to give back a token. That is signed, too.",
   );
   const token = "6f9c2b1e-5d0a-4c7e-9b1f-2f6f4c1d8a35";
   const { status, same } = await service.verify(token);
   const what = same ? "the same token" : "something else than the token";
-  narrator.row(["?validationToken=6f9c2b1e-5d0a...", ""], status, { what, text: "" });
+  printer.row(["?validationToken=6f9c2b1e-5d0a...", ""], status, { what, text: "" });
 }
 
-async function oneOfEachKind(stage: Stage): Promise<void> {
-  stage.narrator.part(
+async function oneOfEachKind(tour: TourContext): Promise<void> {
+  tour.printer.part(
     "One of each kind",
     "A delivery is stored and answered 200 at once. Then its handler runs, found by the event's",
     "name. What nobody has heard of yet is stored as well: its name is unknown.",
@@ -50,46 +50,46 @@ async function oneOfEachKind(stage: Stage): Promise<void> {
     wire.lifecycle("active"),
     wire.signal("/notes"),
   ];
-  for (const delivery of deliveries) await show(stage, delivery);
+  for (const delivery of deliveries) await show(tour, delivery);
 }
 
-async function theSameAgain(stage: Stage): Promise<void> {
-  stage.narrator.part(
+async function theSameAgain(tour: TourContext): Promise<void> {
+  tour.printer.part(
     "The same again",
     "Where an answer gets lost, the service sends again. Tracking and bookings carry ids, so the",
     "second copy is acknowledged and goes no further.",
   );
   const delivery = wire.tracking("open", 506);
-  await show(stage, delivery);
-  await show(stage, delivery);
+  await show(tour, delivery);
+  await show(tour, delivery);
 }
 
-async function forged({ service, journal, narrator }: Stage): Promise<void> {
-  narrator.part(
+async function forged({ service, journal, printer }: TourContext): Promise<void> {
+  printer.part(
     "A forged one",
     "A true signature, but of another body. The sender gets a bare 401 without a hint; the log",
     "and the counters have the cause.",
   );
   const delivery = wire.change(wire.EMAIL, "created", "m-2");
-  narrator.row(wire.labelOf(delivery), await service.forge(delivery), await journal.next());
+  printer.row(wire.labelOf(delivery), await service.forge(delivery), await journal.next());
 }
 
-async function failing(stage: Stage): Promise<void> {
-  const { journal, narrator } = stage;
-  narrator.part(
+async function failing(tour: TourContext): Promise<void> {
+  const { journal, printer } = tour;
+  printer.part(
     "A handler that fails",
     "It is tried again after about 1 s, then 2 s, 4 s ... for a day. Meanwhile its own record",
     "waits; all others go on.",
   );
-  await show(stage, wire.change(wire.TASKS, "updated", LOCKED_TASK));
-  narrator.later(await journal.next());
-  await show(stage, wire.change(wire.TASKS, "updated", "t-3"));
-  for (let more = 0; more < 3; more += 1) narrator.later(await journal.next());
+  await show(tour, wire.change(wire.TASKS, "updated", LOCKED_TASK));
+  printer.later(await journal.next());
+  await show(tour, wire.change(wire.TASKS, "updated", "t-3"));
+  for (let more = 0; more < 3; more += 1) printer.later(await journal.next());
 }
 
-async function merging(stage: Stage): Promise<void> {
-  const { app, journal, narrator, service } = stage;
-  narrator.part(
+async function merging(tour: TourContext): Promise<void> {
+  const { app, journal, printer, service } = tour;
+  printer.part(
     "Many changes of one record",
     "Two calls for one record never overlap. What comes while a call is running waits, and is",
     "handled in one call.",
@@ -97,28 +97,28 @@ async function merging(stage: Stage): Promise<void> {
   let endCall: (() => void) | undefined;
   app.busy.set("m-3", new Promise((resolve) => (endCall = resolve)));
   const delivery = wire.change(wire.EMAIL, "updated", "m-3");
-  await show(stage, delivery);
+  await show(tour, delivery);
   for (let sent = 0; sent < 3; sent += 1) {
-    narrator.row(wire.labelOf(delivery), await service.deliver(delivery), { what: "", text: "waits for that call" });
+    printer.row(wire.labelOf(delivery), await service.deliver(delivery), { what: "", text: "waits for that call" });
   }
   endCall?.();
-  narrator.later(await journal.next());
+  printer.later(await journal.next());
 }
 
-async function unsubscribing(stage: Stage): Promise<void> {
-  const { narrator, service } = stage;
-  narrator.part(
+async function unsubscribing(tour: TourContext): Promise<void> {
+  const { printer, service } = tour;
+  printer.part(
     "A subscription that nobody wants",
     "A handler says so with ctx.unsubscribe. The next delivery is answered 422, and that makes",
     "the service delete the subscription. No error of a handler is ever answered so.",
   );
-  await show(stage, toClosed("m-4"));
+  await show(tour, toClosed("m-4"));
   const status = await service.deliver(toClosed("m-5"));
   const then = service.deleted.has(4099) ? "the service deletes it" : "the service keeps it";
-  narrator.row(wire.labelOf(toClosed("m-5")), status, { what: "subscription 4099", text: then });
+  printer.row(wire.labelOf(toClosed("m-5")), status, { what: "subscription 4099", text: then });
   const none = await service.deliver(toClosed("m-6"));
   const sent = none === undefined ? "not sent any more" : "sent after all";
-  narrator.row(wire.labelOf(toClosed("m-6")), none, { what: "", text: sent });
+  printer.row(wire.labelOf(toClosed("m-6")), none, { what: "", text: sent });
 }
 
 function toClosed(id: string): wire.Delivery {

@@ -5,7 +5,7 @@ import type { Entry } from "./journal.ts";
 type Style = Parameters<typeof styleText>[0];
 
 /** Tells the tour, in columns. */
-export interface Narrator {
+export interface Printer {
   title(text: string): void;
   /** A part: its heading, and the rule that it shows in a line or two. */
   part(heading: string, ...rule: readonly string[]): void;
@@ -22,7 +22,7 @@ const WIDTHS = { resource: 26, detail: 13, status: 8, what: 22 } as const;
 const SENT = WIDTHS.resource + WIDTHS.detail;
 
 /** Colours only where somebody sees them: `styleText` asks the stream, and NO_COLOR. */
-export function createNarrator(stream: NodeJS.WriteStream): Narrator {
+export function createPrinter(stream: NodeJS.WriteStream): Printer {
   const paint = (style: Style, text: string): string => styleText(style, text, { stream });
   const print = (text: string): void => void stream.write(`${text.trimEnd()}\n`);
   let parts = 0;

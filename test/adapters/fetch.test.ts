@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 import { dial, headersText, serve } from "../support/http.ts";
-import { logBook } from "../support/log-recorder.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { deferred } from "../support/event-loop.ts";
 import { inProcess } from "../suites/http-subjects.ts";
@@ -133,7 +133,7 @@ describe("fetch: work after the answer", () => {
   function working(): { receiver: Receiver; handled: string[]; release: () => void } {
     const gate = deferred();
     const handled: string[] = [];
-    const receiver: Receiver = createReceiver({ secret: SECRET, inbox: memoryInbox(), log: logBook().logger });
+    const receiver: Receiver = createReceiver({ secret: SECRET, inbox: memoryInbox(), log: logRecorder().logger });
     receiver.on("email.created", async ({ id }) => {
       await gate.promise;
       handled.push(id);

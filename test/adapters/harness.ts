@@ -8,7 +8,7 @@ import {
   type StoredDelivery,
 } from "hookline";
 import { send, type Answered, type Sent } from "../support/http.ts";
-import { logBook, type LogBook } from "../support/log-recorder.ts";
+import { logRecorder, type LogRecorder } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
 
 export const SECRET = "test-signing-secret";
@@ -28,13 +28,13 @@ export interface Receiving {
   readonly stored: readonly StoredDelivery[];
   /** The bodies of what was stored. */
   bodies(): readonly string[];
-  readonly log: LogBook;
+  readonly log: LogRecorder;
 }
 
 /** A receiver whose queue is an array. */
 export function receiving(options: Partial<Omit<ReceiverOptions, "inbox">> = {}): Receiving {
   const stored: StoredDelivery[] = [];
-  const log = logBook();
+  const log = logRecorder();
   const inbox = forwardInbox(async (deliveries) => void stored.push(...deliveries));
   const receiver = createReceiver({ secret: SECRET, inbox, log: log.logger, ...options });
   return {

@@ -16,7 +16,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 import { dial, headersText, send, serve, type Served } from "../support/http.ts";
-import { logBook } from "../support/log-recorder.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { inProcess } from "../suites/http-subjects.ts";
 import { deciding, deliver, DELIVERY, receiving, reply, SECRET, signedAndMeasured, type Receiving } from "./harness.ts";
@@ -203,7 +203,7 @@ describe("hono: on a platform that gives a context of execution", () => {
     const receiver: Receiver = createReceiver({
       secret: ({ platform }) => (platform as { env: typeof env }).env.SIGNING_SECRET,
       inbox: memoryInbox(),
-      log: logBook().logger,
+      log: logRecorder().logger,
     });
     const handled: string[] = [];
     receiver.on("email.created", ({ id }) => void handled.push(id));

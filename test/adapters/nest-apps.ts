@@ -5,7 +5,7 @@ import { FastifyAdapter } from "@nestjs/platform-fastify";
 import { memoryInbox, type Receiver, type ReceiverOptions } from "hookline";
 import { HooklineModule, InjectReceiver, type HooklineModuleOptions } from "hookline/nest";
 import { onTestFinished } from "vitest";
-import { logBook, type LogBook } from "../support/log-recorder.ts";
+import { logRecorder, type LogRecorder } from "../support/log-recorder.ts";
 import { SECRET } from "./harness.ts";
 
 /** The platforms that Nest runs on. */
@@ -17,7 +17,7 @@ export const platforms: readonly (readonly [string, () => AbstractHttpAdapter])[
 export interface NestApp {
   readonly app: INestApplication;
   readonly receiver: Receiver;
-  readonly log: LogBook;
+  readonly log: LogRecorder;
 }
 
 export interface NestSetup {
@@ -36,7 +36,7 @@ export interface NestSetup {
 /** An app with the module and the given ones, begun and closed when the test ends. */
 export async function nestApp(setup: NestSetup = {}): Promise<NestApp> {
   const { prepare, options, adapter = new ExpressAdapter() } = setup;
-  const log = logBook();
+  const log = logRecorder();
   const app = await NestFactory.create(rootOf(setup, log), adapter, { logger: false, abortOnError: false, ...options });
   onTestFinished(() => app.close());
   prepare?.(app);
@@ -52,7 +52,7 @@ export async function listening(setup: NestSetup = {}): Promise<NestApp & { read
 }
 
 /** The root module of such an app. */
-export function rootOf(setup: NestSetup, log: LogBook = logBook()): new () => object {
+export function rootOf(setup: NestSetup, log: LogRecorder = logRecorder()): new () => object {
   const { path = "/webhooks", mount, receiver, imports = [] } = setup;
 
   @Module({

@@ -7,7 +7,7 @@ import { fetchReceiver } from "hookline/fetch";
 import { honoReceiver } from "hookline/hono";
 import { workersReceiver } from "hookline/workers";
 import { describe, expect, test } from "vitest";
-import { noSources } from "../support/invalid-sources.ts";
+import { invalidSources } from "../support/invalid-sources.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { DELIVERY, receiving, SECRET } from "./harness.ts";
 
@@ -35,7 +35,7 @@ const mounts: Readonly<Record<string, Ask>> = {
 };
 
 describe.each(Object.entries(mounts))("%s: a source that gives", (_mount, ask) => {
-  test.each(noSources)("%s is 503, and named in the log", async (got, source) => {
+  test.each(invalidSources)("%s is 503, and named in the log", async (got, source) => {
     const { receiver, stored, log } = receiving();
     expect(await ask(receiver, { source: source as () => string })).toBe(503);
     expect(stored).toEqual([]);

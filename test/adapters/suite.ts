@@ -3,8 +3,8 @@ import { createReceiver, memoryInbox, type MountOptions, type Receiver, type Rep
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, pour, send, serve, type Served } from "../support/http.ts";
-import { logBook } from "../support/log-recorder.ts";
-import { noSources } from "../support/invalid-sources.ts";
+import { logRecorder } from "../support/log-recorder.ts";
+import { invalidSources } from "../support/invalid-sources.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { deferred } from "../support/event-loop.ts";
 import {
@@ -111,7 +111,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
 
     test("stays 200 when the handler then fails with a status of its own", async () => {
       const attempted = deferred();
-      const receiver = createReceiver({ secret: SECRET, inbox: memoryInbox(), log: logBook().logger });
+      const receiver = createReceiver({ secret: SECRET, inbox: memoryInbox(), log: logRecorder().logger });
       receiver.on("email.created", () => {
         attempted.resolve();
         throw Object.assign(new Error("cannot be processed"), { status: 422, statusCode: 422, expose: true });
@@ -182,7 +182,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
     });
 
     test("takes a little more of the body, not all of it", async () => {
-      const { port, taken } = await started();
+      const { port, bytesReceived: taken } = await started();
       const wire = await dial(port);
       const length = 256 * 1024 * 1024;
       wire.write(headersText({ "Content-Length": String(length) }));
@@ -286,7 +286,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
     });
 
     test("without end is refused, and the connection ends", async () => {
-      const { port, taken } = await started({ maxBodyBytes: 100_000 });
+      const { port, bytesReceived: taken } = await started({ maxBodyBytes: 100_000 });
       const wire = await dial(port);
       wire.write(headersText({ ...signedHeaders("", { secret: SECRET }), "Transfer-Encoding": "chunked" }));
       await pour(wire, 256 * 1024 * 1024, { chunked: true });
@@ -432,7 +432,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       expect(stored).toEqual([]);
     });
 
-    test.each(noSources)("source: one that gives %s is 503, and named in the log", async (got, source) => {
+    test.each(invalidSources)("source: one that gives %s is 503, and named in the log", async (got, source) => {
       const { url, stored, log, receiver } = await started({}, { source: source as () => string });
       expect(await deliver(url)).toMatchObject({ status: 503, body: "" });
       expect(receiver.stats().refused).toEqual({ internal: 1 });

@@ -1,7 +1,7 @@
 import { createReceiver, memoryInbox, type Receiver } from "hookline";
 import { workersReceiver } from "hookline/workers";
 import { expect, onTestFinished, test } from "vitest";
-import { logBook } from "../support/log-recorder.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { deferred } from "../support/event-loop.ts";
 import { deciding, DELIVERY, receiving, reply, SECRET } from "./harness.ts";
@@ -43,7 +43,7 @@ test("a Worker has its secrets in its bindings, and handles after the answer as 
   const receiver: Receiver = createReceiver({
     secret: ({ platform }) => (platform as { env: { SIGNING_SECRET: string } }).env.SIGNING_SECRET,
     inbox: memoryInbox(),
-    log: logBook().logger,
+    log: logRecorder().logger,
   });
   const handled: string[] = [];
   receiver.on("email.created", ({ id }) => void handled.push(id));

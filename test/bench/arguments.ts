@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { CONTENDERS, DURABLE, MOUNTS } from "./contenders.ts";
 import { MEASURES } from "./measures.ts";
-import { Problem } from "./problem.ts";
+import { BenchError } from "./problem.ts";
 
 /** What the bench is asked to do. */
 export interface Arguments {
@@ -67,13 +67,13 @@ function read(args: readonly string[]) {
     }).values;
   } catch (error) {
     // Node's message names the flag.
-    throw new Problem(`${(error as Error).message}\nnpm run bench -- --help lists the flags.`);
+    throw new BenchError(`${(error as Error).message}\nnpm run bench -- --help lists the flags.`);
   }
 }
 
 function toRounds(text: string): number {
   if (/^\d{1,3}$/.test(text) && Number(text) >= LEAST_ROUNDS) return Number(text);
-  throw new Problem(`--rounds got "${text}", expected a whole number from ${LEAST_ROUNDS} on.`);
+  throw new BenchError(`--rounds got "${text}", expected a whole number from ${LEAST_ROUNDS} on.`);
 }
 
 /** A set stands for all of its names. */
@@ -82,10 +82,10 @@ function toNames(text: string): readonly string[] {
   const set = Object.entries(SETS).find(([name]) => name === text);
   if (set !== undefined) return set[1];
   if (all.includes(text)) return [text];
-  throw new Problem(`--only got "${text}", expected one of ${[...all, ...Object.keys(SETS)].join(", ")}.`);
+  throw new BenchError(`--only got "${text}", expected one of ${[...all, ...Object.keys(SETS)].join(", ")}.`);
 }
 
 function toFile(text: string): string {
   if (text !== "") return text;
-  throw new Problem("--json got an empty text, expected a file's name.");
+  throw new BenchError("--json got an empty text, expected a file's name.");
 }

@@ -6,7 +6,7 @@ import type { Paint } from "./format-columns.ts";
 import { hasPeers } from "./external-tools.ts";
 import { BASELINE, CONTENDERS, DURABLE, MOUNTS, type Contender } from "./contenders.ts";
 import { toFigure, toQuantile, toRow, type Sample } from "./figures.ts";
-import { keptOf, reachedOf } from "./goals.ts";
+import { boundResultsOf, goalResultsOf } from "./goals.ts";
 import { readLoad } from "./load.ts";
 import { toCores } from "./machine.ts";
 import { MEASURES } from "./measures.ts";
@@ -70,7 +70,7 @@ describe("figures", () => {
       ["node", [sample(90, 11)]],
       ["express", [sample(40, 25)]],
     ]);
-    expect(reachedOf(samples)).toMatchObject([{ name: "node", of: BASELINE, ratio: { median: 0.9 } }]);
+    expect(goalResultsOf(samples)).toMatchObject([{ name: "node", of: BASELINE, ratio: { median: 0.9 } }]);
   });
 });
 
@@ -89,8 +89,8 @@ describe("table", () => {
     ["node-handler", [sample(32_000, 30)]],
   ]);
   const failures = new Map([["koa", "out of order"]]);
-  const kept = keptOf(new Map([["sqlite-paced", [{ ...sample(5_000, 40), p99Ms: 12 }]]]));
-  const results = { rows, failures, reached: reachedOf(samples), kept };
+  const bounds = boundResultsOf(new Map([["sqlite-paced", [{ ...sample(5_000, 40), p99Ms: 12 }]]]));
+  const results = { rows, failures, reached: goalResultsOf(samples), bounds };
 
   it("is plain text in columns, with what failed and what was reached below", () => {
     expect(toTable(results, (_style, text) => text)).toMatchInlineSnapshot(`

@@ -2,17 +2,17 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Problem } from "./problem.ts";
+import { BenchError } from "./problem.ts";
 
 /** Whether a command can be run, whatever it says. */
-export function isThere(command: string, args: readonly string[]): boolean {
+export function isInstalled(command: string, args: readonly string[]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).error === undefined;
 }
 
 /** @throws Problem with how to get it */
 export function assertWrk(): void {
-  if (isThere("wrk", ["--version"])) return;
-  throw new Problem("wrk is missing, which sends the requests: apt-get install wrk (macOS: brew install wrk).");
+  if (isInstalled("wrk", ["--version"])) return;
+  throw new BenchError("wrk is missing, which sends the requests: apt-get install wrk (macOS: brew install wrk).");
 }
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
@@ -31,7 +31,7 @@ export function installPeers(say: (line: string) => void): void {
     stdio: ["ignore", 2, 2],
   });
   if (status !== 0)
-    throw new Problem(
+    throw new BenchError(
       "What is compared with could not be installed: run npm ci in test/bench, or name what needs nothing, such as --only node,express,koa.",
     );
 }
@@ -41,6 +41,6 @@ export function slowSyncs(ms: number, folder: string): Readonly<Record<string, s
   const library = join(folder, "slow-sync.so");
   const args = ["-shared", "-fPIC", "-O2", "-o", library, join(FOLDER, "servers/slow-sync.c"), "-ldl"];
   const { status } = process.platform === "linux" ? spawnSync("gcc", args, { stdio: "ignore" }) : { status: 1 };
-  if (status !== 0) throw new Problem("A slower disk needs Linux and gcc: apt-get install gcc libc6-dev.");
+  if (status !== 0) throw new BenchError("A slower disk needs Linux and gcc: apt-get install gcc libc6-dev.");
   return { LD_PRELOAD: library, HOOKLINE_BENCH_SYNC_MS: String(ms) };
 }

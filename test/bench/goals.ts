@@ -34,30 +34,30 @@ const BOUNDS: readonly Bound[] = [
 ];
 
 /** A goal and how near the run came: by requests a second, and by the server's time on a core. */
-export interface Reached extends Goal {
+export interface GoalResult extends Goal {
   readonly ratio: Figure;
   readonly cpuRatio: Figure;
 }
 
 /** A bound and how near the run came. */
-export interface Kept extends Bound {
+export interface BoundResult extends Bound {
   readonly value: Figure;
-  readonly kept: boolean;
+  readonly reached: boolean;
 }
 
 /** Of those that were measured. */
-export function keptOf(samples: ReadonlyMap<string, readonly Sample[]>): readonly Kept[] {
+export function boundResultsOf(samples: ReadonlyMap<string, readonly Sample[]>): readonly BoundResult[] {
   return BOUNDS.flatMap((bound) => {
     const own = samples.get(bound.name);
     if (own === undefined) return [];
     const value = toFigure(own.map((sample) => sample[bound.figure]));
     const { least = -Infinity, most = Infinity } = bound;
-    return [{ ...bound, value, kept: value.median >= least && value.median <= most }];
+    return [{ ...bound, value, reached: value.median >= least && value.median <= most }];
   });
 }
 
 /** Of those goals whose two sides were measured. */
-export function reachedOf(samples: ReadonlyMap<string, readonly Sample[]>): readonly Reached[] {
+export function goalResultsOf(samples: ReadonlyMap<string, readonly Sample[]>): readonly GoalResult[] {
   return GOALS.flatMap((goal) => {
     const [own, other] = [samples.get(goal.name), samples.get(goal.of)];
     if (own === undefined || other === undefined) return [];

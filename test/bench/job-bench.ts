@@ -1,10 +1,10 @@
 import type { Arguments } from "./arguments.ts";
 import type { Paint } from "./format-columns.ts";
-import { jobsReached } from "./job-goals.ts";
+import { jobGoalResultsOf } from "./job-goals.ts";
 import { measureJobs } from "./job-rounds.ts";
 import { toJobTable } from "./job-table.ts";
 import { MEASURES, type Measure } from "./measures.ts";
-import { runStage } from "./run-measure.ts";
+import { runMeasure } from "./run-measure.ts";
 
 /** Those asked for, with the bare task that they are compared with. */
 export function measuresOf(only: readonly string[] | undefined): readonly Measure[] {
@@ -20,8 +20,8 @@ export async function benchJobs(
   { rounds, quick }: Pick<Arguments, "rounds" | "quick">,
   { say, paint }: { readonly say: (line: string) => void; readonly paint: Paint },
 ) {
-  const measured = await measureJobs({ measures, rounds, quick, run: runStage, say });
-  const reached = jobsReached(measured.rounds);
+  const measured = await measureJobs({ measures, rounds, quick, run: runMeasure, say });
+  const reached = jobGoalResultsOf(measured.rounds);
   console.log(`\n${toJobTable(measured, reached, paint)}`);
   return {
     rounds: measured.rounds.map((round) => Object.fromEntries(round)),

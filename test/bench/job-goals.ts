@@ -57,13 +57,13 @@ const JOB_GOALS: readonly JobGoal[] = [
 ];
 
 /** A goal and how near the run came. */
-export interface JobReached extends Omit<JobGoal, "value"> {
+export interface JobGoalResult extends Omit<JobGoal, "value"> {
   readonly figure: Figure;
   readonly reached: boolean;
 }
 
 /** Of those goals whose measures were all taken. */
-export function jobsReached(rounds: readonly JobRound[]): readonly JobReached[] {
+export function jobGoalResultsOf(rounds: readonly JobRound[]): readonly JobGoalResult[] {
   return JOB_GOALS.flatMap(({ value, ...goal }) => {
     const values = rounds
       .map((round) => value((name, figure) => round.get(name)?.[figure] ?? Number.NaN))

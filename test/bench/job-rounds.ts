@@ -1,16 +1,16 @@
 import type { Measure } from "./measures.ts";
-import type { Told } from "./measures/send-result.ts";
+import type { MeasureResult } from "./measures/send-result.ts";
 
 export interface JobPlan {
   readonly measures: readonly Measure[];
   readonly rounds: number;
   readonly quick: boolean;
-  readonly run: (file: string, sizes: readonly number[], inbox?: Measure["inbox"]) => Promise<Told>;
+  readonly run: (file: string, sizes: readonly number[], inbox?: Measure["inbox"]) => Promise<MeasureResult>;
   readonly say: (line: string) => void;
 }
 
 /** What one round told, by the measure's name. */
-export type JobRound = ReadonlyMap<string, Told>;
+export type JobRound = ReadonlyMap<string, MeasureResult>;
 
 export interface JobsMeasured {
   readonly rounds: readonly JobRound[];
@@ -20,11 +20,11 @@ export interface JobsMeasured {
 
 /** All measures, round by round, so that what the machine does meanwhile hits all of them. One that fails is left out. */
 export async function measureJobs({ measures, rounds, quick, run, say }: JobPlan): Promise<JobsMeasured> {
-  const measured: Map<string, Told>[] = [];
+  const measured: Map<string, MeasureResult>[] = [];
   const failures = new Map<string, string>();
   for (let round = 1; round <= rounds; round += 1) {
     say(`Jobs, round ${round} of ${rounds}.`);
-    const told = new Map<string, Told>();
+    const told = new Map<string, MeasureResult>();
     measured.push(told);
     for (const { name, file, sizes, quickSizes, inbox, once } of measures) {
       if (failures.has(name) || (once === true && round > 1)) continue;

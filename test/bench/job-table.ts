@@ -1,14 +1,14 @@
 import { toLines, type Paint } from "./format-columns.ts";
 import { toFigure } from "./figures.ts";
-import type { JobReached } from "./job-goals.ts";
+import type { JobGoalResult } from "./job-goals.ts";
 import type { JobRound, JobsMeasured } from "./job-rounds.ts";
 import { MEASURES } from "./measures.ts";
-import type { Told } from "./measures/send-result.ts";
+import type { MeasureResult } from "./measures/send-result.ts";
 
 interface Column {
   readonly head: string;
   /** In one round. */
-  readonly value: (told: Told, round: JobRound) => number | undefined;
+  readonly value: (told: MeasureResult, round: JobRound) => number | undefined;
   readonly digits?: number;
   /** It comes out the same each time. */
   readonly exact?: true;
@@ -26,14 +26,14 @@ const PARTS: readonly Part[] = [
     title: "Kept to done",
     measures: ["p-queue", "lanes-1", "lanes-5000", "lanes-all", "changes", "file-5000", "file-all"],
     columns: [
-      told("jobs", "jobs", { exact: true }),
-      told("calls", "calls", { exact: true }),
-      told("ms", "ms"),
-      told("jobs/s", "perSecond"),
-      told("CPU us", "cpuUs", { digits: 1 }),
+      column("jobs", "jobs", { exact: true }),
+      column("calls", "calls", { exact: true }),
+      column("ms", "ms"),
+      column("jobs/s", "perSecond"),
+      column("CPU us", "cpuUs", { digits: 1 }),
       { head: "over p-queue us", value: overQueue, digits: 1 },
-      told("expand us", "expandUs", { digits: 1 }),
-      told("run us", "runUs", { digits: 1 }),
+      column("expand us", "expandUs", { digits: 1 }),
+      column("run us", "runUs", { digits: 1 }),
     ],
     legend:
       "CPU us: for a job, all threads; over p-queue: beyond a bare task of the same round. Expand, run: by the clock.",
@@ -42,10 +42,10 @@ const PARTS: readonly Part[] = [
     title: "Received to handler",
     measures: ["cold-alone", "cold-hot", "file-cold-alone", "file-cold-hot"],
     columns: [
-      told("jobs", "jobs", { exact: true }),
-      told("p50 ms", "p50Ms", { digits: 2 }),
-      told("p99 ms", "p99Ms", { digits: 2 }),
-      told("max ms", "maxMs", { digits: 1 }),
+      column("jobs", "jobs", { exact: true }),
+      column("p50 ms", "p50Ms", { digits: 2 }),
+      column("p99 ms", "p99Ms", { digits: 2 }),
+      column("max ms", "maxMs", { digits: 1 }),
     ],
     legend: "A delivery a millisecond to one of 1,000 cold lanes; the hot one holds 100,000 jobs. Nothing is merged.",
   },
@@ -53,10 +53,10 @@ const PARTS: readonly Part[] = [
     title: "Received to handler, idle",
     measures: ["file-idle", "file-idle-other"],
     columns: [
-      told("jobs", "jobs", { exact: true }),
-      told("p50 ms", "p50Ms", { digits: 2 }),
-      told("p99 ms", "p99Ms", { digits: 2 }),
-      told("max ms", "maxMs", { digits: 1 }),
+      column("jobs", "jobs", { exact: true }),
+      column("p50 ms", "p50Ms", { digits: 2 }),
+      column("p99 ms", "p99Ms", { digits: 2 }),
+      column("max ms", "maxMs", { digits: 1 }),
     ],
     legend: "A delivery every 15 ms, and nothing else; received by the process that works, or by another one.",
   },
@@ -64,10 +64,10 @@ const PARTS: readonly Part[] = [
     title: "Start",
     measures: ["file-start"],
     columns: [
-      told("jobs", "jobs", { exact: true }),
-      told("ms", "ms"),
-      told("stall ms", "stallMs", { digits: 1 }),
-      told("bytes", "bytes"),
+      column("jobs", "jobs", { exact: true }),
+      column("ms", "ms"),
+      column("stall ms", "stallMs", { digits: 1 }),
+      column("bytes", "bytes"),
     ],
     legend: "Until the first handler runs, the longest stall of the loop meanwhile, and what each waiting job holds.",
   },
@@ -75,17 +75,21 @@ const PARTS: readonly Part[] = [
     title: "Waiting",
     measures: ["waiting", "waiting-single"],
     columns: [
-      told("jobs", "jobs", { exact: true }),
-      told("bytes", "bytes"),
-      told("beside the body", "bytesBeside"),
-      told("most in p-queue", "held", { exact: true }),
+      column("jobs", "jobs", { exact: true }),
+      column("bytes", "bytes"),
+      column("beside the body", "bytesBeside"),
+      column("most in p-queue", "held", { exact: true }),
     ],
     legend: "Bytes of heap and buffers for a job that waits, each a lane; p-queue is watched while all of them run.",
   },
 ];
 
 /** The figures of the working stage as text, with what failed and what was reached. */
-export function toJobTable({ rounds, failures }: JobsMeasured, reached: readonly JobReached[], paint: Paint): string {
+export function toJobTable(
+  { rounds, failures }: JobsMeasured,
+  reached: readonly JobGoalResult[],
+  paint: Paint,
+): string {
   const parts = PARTS.flatMap(({ title, measures, columns, legend }) => {
     const rows = MEASURES.flatMap((measure) => {
       const known = measures.includes(measure.name) && rounds.some((round) => round.has(measure.name));
@@ -96,15 +100,15 @@ export function toJobTable({ rounds, failures }: JobsMeasured, reached: readonly
       : [[...toLines([[title, ...columns.map(({ head }) => head)], ...rows], paint), "", legend].join("\n")];
   });
   const failed = [...failures].map(([name, why]) => paint("red", `${name} failed: ${why}`));
-  const verdicts = reached.map((one) => toVerdict(one, paint));
+  const verdicts = reached.map((one) => toGoalLine(one, paint));
   return [...parts, failed.join("\n"), verdicts.join("\n")].filter((text) => text !== "").join("\n\n");
 }
 
-function told(head: string, figure: string, format: Pick<Column, "digits" | "exact"> = {}): Column {
+function column(head: string, figure: string, format: Pick<Column, "digits" | "exact"> = {}): Column {
   return { head, value: (one) => one[figure], ...format };
 }
 
-function overQueue(one: Told, round: JobRound): number | undefined {
+function overQueue(one: MeasureResult, round: JobRound): number | undefined {
   const bare = round.get("p-queue")?.["cpuUs"];
   return bare === undefined || one === round.get("p-queue") ? undefined : (one["cpuUs"] ?? Number.NaN) - bare;
 }
@@ -120,7 +124,7 @@ function toCell({ value, digits = 0, exact }: Column, name: string, rounds: read
   return exact === true || values.length === 1 ? middle : `${middle} (${low}-${high})`;
 }
 
-function toVerdict({ says, figure, least, most, reached }: JobReached, paint: Paint): string {
+function toGoalLine({ says, figure, least, most, reached }: JobGoalResult, paint: Paint): string {
   const [median, min, max] = [figure.median, figure.min, figure.max].map((number) => toText(number, digitsOf(number)));
   const bound = least === undefined ? `at most ${most ?? ""}` : `at least ${least}`;
   const verdict = reached ? paint("green", "reached") : paint("yellow", "missed");

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Paint } from "./format-columns.ts";
 import { measuresOf } from "./job-bench.ts";
-import { jobsReached } from "./job-goals.ts";
+import { jobGoalResultsOf } from "./job-goals.ts";
 import { measureJobs, type JobPlan, type JobRound } from "./job-rounds.ts";
 import { toJobTable } from "./job-table.ts";
 import { MEASURES } from "./measures.ts";
 import { contendersOf } from "./request-bench.ts";
-import { runStage } from "./run-measure.ts";
+import { runMeasure } from "./run-measure.ts";
 
 const plain: Paint = (_style, text) => text;
 
@@ -62,7 +62,7 @@ describe("rounds of jobs", () => {
 
 describe("goals of jobs", () => {
   const goal = (rounds: readonly JobRound[], says: string) =>
-    jobsReached(rounds).find((reached) => reached.says.includes(says));
+    jobGoalResultsOf(rounds).find((reached) => reached.says.includes(says));
   const lanes = (...[one, some, all]: number[]): JobRound =>
     new Map(Object.entries({ "lanes-1": one, "lanes-5000": some, "lanes-all": all }).map(toRates));
   const cold = (alone: number, hot: number): JobRound =>
@@ -86,7 +86,7 @@ describe("goals of jobs", () => {
   });
 
   it("are judged only where all of their sides were measured", () => {
-    expect(jobsReached([new Map([["lanes-1", { perSecond: 1 }]])])).toEqual([]);
+    expect(jobGoalResultsOf([new Map([["lanes-1", { perSecond: 1 }]])])).toEqual([]);
   });
 });
 
@@ -101,7 +101,7 @@ describe("table of jobs", () => {
       ]);
     const rounds = [round(9), round(12), round(10)];
     const measured = { rounds, failures: new Map([["waiting", "out of order"]]) };
-    const reached = jobsReached(rounds);
+    const reached = jobGoalResultsOf(rounds);
     expect(toJobTable(measured, reached, plain)).toMatchInlineSnapshot(`
       "Kept to done                   jobs  calls       ms                     jobs/s           CPU us  over p-queue us  expand us  run us
       bare p-queue                  1,000  1,000  4 (4-4)  250,000 (250,000-250,000)    3.0 (3.0-3.0)
@@ -128,7 +128,7 @@ describe("table of jobs", () => {
     const rounds = [new Map([["cold-hot", { jobs: 1, p50Ms: 1, p99Ms: 11, maxMs: 11 }]])];
     const styles: string[] = [];
     const measured = { rounds, failures: new Map([["changes", "out of order"]]) };
-    toJobTable(measured, jobsReached(rounds), (style, text) => {
+    toJobTable(measured, jobGoalResultsOf(rounds), (style, text) => {
       styles.push(style);
       return text;
     });
@@ -138,24 +138,24 @@ describe("table of jobs", () => {
 
 describe("stages", () => {
   it("count a call for each task of p-queue", async () => {
-    expect(await runStage("tasks.ts", [100])).toMatchObject({ jobs: 100, calls: 100 });
+    expect(await runMeasure("tasks.ts", [100])).toMatchObject({ jobs: 100, calls: 100 });
   });
 
   it("count a call for each job where nothing is merged, in one lane or in many", async () => {
     for (const lanes of [1, 150]) {
-      const told = await runStage("drain.ts", [150, lanes]);
+      const told = await runMeasure("drain.ts", [150, lanes]);
       expect(told).toMatchObject({ jobs: 150, calls: 150 });
       for (const figure of ["ms", "perSecond", "cpuUs", "expandUs", "runUs"]) expect(told[figure]).toBeGreaterThan(0);
     }
   });
 
   it("count the calls of merged changes", async () => {
-    expect(await runStage("changes.ts", [2_500])).toMatchObject({ jobs: 2_500, calls: 3 });
+    expect(await runMeasure("changes.ts", [2_500])).toMatchObject({ jobs: 2_500, calls: 3 });
   });
 
   it("take the time of cold jobs only, with a hot lane and without", async () => {
     for (const hot of [0, 5_000]) {
-      const told = await runStage("cold.ts", [hot, 2]);
+      const told = await runMeasure("cold.ts", [hot, 2]);
       expect(told["jobs"]).toBeLessThanOrEqual(2);
       expect(told["p99Ms"]).toBeGreaterThan(0);
       expect(told["p99Ms"]).toBe(told["maxMs"]);
@@ -163,7 +163,7 @@ describe("stages", () => {
   });
 
   it("weigh what waits, and see p-queue hold at most twice the concurrency", async () => {
-    const told = await runStage("waiting.ts", [3_000, 100]);
+    const told = await runMeasure("waiting.ts", [3_000, 100]);
     expect(told["bytes"]).toBeGreaterThan(told["bytesBeside"] ?? Number.NaN);
     expect(told["held"]).toBeGreaterThan(0);
     expect(told["heldOfConcurrency"]).toBeLessThanOrEqual(2);
@@ -176,12 +176,12 @@ describe("stages", () => {
     ["latency.ts", [2, 1], { jobs: 2 }],
     ["start.ts", [300], { jobs: 300 }],
   ])("%s of %j runs on a file, too", async (file, sizes, figures) => {
-    expect(await runStage(file, sizes, "sqlite")).toMatchObject(figures);
+    expect(await runMeasure(file, sizes, "sqlite")).toMatchObject(figures);
   });
 
   it("say why they failed", async () => {
-    await expect(runStage("tasks.ts", [Number.NaN])).rejects.toThrow("expected");
-    await expect(runStage("none.ts", [])).rejects.toThrow("none.ts");
+    await expect(runMeasure("tasks.ts", [Number.NaN])).rejects.toThrow("expected");
+    await expect(runMeasure("none.ts", [])).rejects.toThrow("none.ts");
   });
 });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isThere } from "./external-tools.ts";
+import { isInstalled } from "./external-tools.ts";
 
 /** What the figures were measured on. */
 export interface Machine {
@@ -40,7 +40,7 @@ export async function describeMachine(): Promise<Machine> {
 
 /** Undefined where processes cannot be held to a core, or there are not two. */
 export function findCores(): Cores | undefined {
-  if (!isThere("taskset", ["--version"])) return undefined;
+  if (!isInstalled("taskset", ["--version"])) return undefined;
   const [server, client] = toCores(
     /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1],
   );

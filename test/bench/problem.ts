@@ -1,2 +1,2 @@
 /** What keeps the bench from running, said in words and with what to do. */
-export class Problem extends Error {}
+export class BenchError extends Error {}

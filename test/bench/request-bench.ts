@@ -2,7 +2,7 @@ import type { Arguments } from "./arguments.ts";
 import type { Paint } from "./format-columns.ts";
 import { BASELINE, CONTENDERS, DURABLE, MOUNTS, type Contender } from "./contenders.ts";
 import { toRow } from "./figures.ts";
-import { GOALS, keptOf, reachedOf } from "./goals.ts";
+import { GOALS, boundResultsOf, goalResultsOf } from "./goals.ts";
 import type { Cores } from "./machine.ts";
 import { measureRounds } from "./rounds.ts";
 import { toTable } from "./table.ts";
@@ -37,7 +37,7 @@ export async function benchRequests(
     const own = samples.get(contender.name);
     return own === undefined ? [] : [toRow(contender, own, baseline)];
   });
-  const [reached, kept] = [reachedOf(samples), keptOf(samples)];
-  console.log(`\n${toTable({ rows, failures, reached, kept }, paint)}`);
-  return { warmUpSeconds, seconds, rows, failures: Object.fromEntries(failures), reached, kept };
+  const [reached, bounds] = [goalResultsOf(samples), boundResultsOf(samples)];
+  console.log(`\n${toTable({ rows, failures, reached, bounds }, paint)}`);
+  return { warmUpSeconds, seconds, rows, failures: Object.fromEntries(failures), reached, bounds };
 }

@@ -6,7 +6,7 @@ import { BASELINE, type Contender } from "./contenders.ts";
 import type { Sample } from "./figures.ts";
 import { CONNECTIONS, runLoad } from "./load.ts";
 import type { Cores } from "./machine.ts";
-import { Problem } from "./problem.ts";
+import { BenchError } from "./problem.ts";
 import { writeRequests, type Requests } from "./requests.ts";
 import { startServer, type Server } from "./server.ts";
 
@@ -92,7 +92,8 @@ export async function measureRounds(plan: Plan): Promise<Measured> {
       try {
         samples.get(name)?.push(await measure(contender));
       } catch (error) {
-        if (name === BASELINE) throw new Problem(`${name}, which all else is compared with, failed: ${String(error)}`);
+        if (name === BASELINE)
+          throw new BenchError(`${name}, which all else is compared with, failed: ${String(error)}`);
         failures.set(name, (error as Error).message);
         samples.delete(name);
       }

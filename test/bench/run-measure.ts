@@ -1,26 +1,26 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Told } from "./measures/send-result.ts";
+import type { MeasureResult } from "./measures/send-result.ts";
 
 /** A million jobs with their deliveries, and room to breathe. */
 const HEAP_MB = 6_144;
 
 /** Measures once, in a new process. @throws Error with what it said when it told nothing */
-export async function runStage(
+export async function runMeasure(
   file: string,
   sizes: readonly number[],
   inbox: "memory" | "sqlite" = "memory",
-): Promise<Told> {
+): Promise<MeasureResult> {
   const script = fileURLToPath(new URL(`measures/${file}`, import.meta.url));
   const flags = ["--expose-gc", `--max-old-space-size=${HEAP_MB}`];
   const child = spawn(process.execPath, [...flags, script, ...sizes.map(String)], {
     env: { ...process.env, HOOKLINE_BENCH_INBOX: inbox },
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
-  let told: Told | undefined;
+  let told: MeasureResult | undefined;
   child.on("message", (message) => {
-    told = message as Told;
+    told = message as MeasureResult;
   });
   let said = "";
   child.stderr?.on("data", (text: Buffer) => (said += text.toString()));

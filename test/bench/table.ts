@@ -1,17 +1,17 @@
 import { toLines, type Paint } from "./format-columns.ts";
 import type { Figure, Row } from "./figures.ts";
-import type { Kept, Reached } from "./goals.ts";
+import type { BoundResult, GoalResult } from "./goals.ts";
 
 export interface Results {
   readonly rows: readonly Row[];
   readonly failures: ReadonlyMap<string, string>;
-  readonly reached: readonly Reached[];
-  readonly kept: readonly Kept[];
+  readonly reached: readonly GoalResult[];
+  readonly bounds: readonly BoundResult[];
 }
 
 /** The results as text. */
-export function toTable({ rows, failures, reached, kept }: Results, paint: Paint): string {
-  const verdicts = [...reached.map((one) => toVerdict(one, paint)), ...kept.map((one) => toBoundVerdict(one, paint))];
+export function toTable({ rows, failures, reached, bounds }: Results, paint: Paint): string {
+  const verdicts = [...reached.map((one) => toGoalLine(one, paint)), ...bounds.map((one) => toBoundLine(one, paint))];
   const failed = [...failures].map(([name, why]) => paint("red", `${name} failed: ${why}`));
   return [
     ...toLines([HEAD, ...rows.map(toCells)], paint),
@@ -39,16 +39,16 @@ function toCells({ title, perSecond, ratio, cpuUs, cpuRatio, p99Ms, backlog }: R
   ];
 }
 
-function toVerdict({ name, of, least, ratio, cpuRatio }: Reached, paint: Paint): string {
+function toGoalLine({ name, of, least, ratio, cpuRatio }: GoalResult, paint: Paint): string {
   const verdict = ratio.median >= least ? paint("green", "reached") : paint("yellow", "missed");
   return `${name}: ${toRange(ratio)} of ${of}, by CPU ${toRange(cpuRatio)}, goal ${least.toFixed(2)}: ${verdict}`;
 }
 
-function toBoundVerdict({ name, figure, least, most, value, kept }: Kept, paint: Paint): string {
+function toBoundLine({ name, figure, least, most, value, reached }: BoundResult, paint: Paint): string {
   const [unit, digits] = figure === "perSecond" ? ["requests/s", 0] : ["ms p99", 1];
   const [median, min, max] = [value.median, value.min, value.max].map((one) => one.toFixed(digits));
   const goal = least === undefined ? `at most ${most ?? ""}` : `at least ${least}`;
-  return `${name}: ${median} (${min}-${max}) ${unit}, goal ${goal}: ${kept ? paint("green", "reached") : paint("yellow", "missed")}`;
+  return `${name}: ${median} (${min}-${max}) ${unit}, goal ${goal}: ${reached ? paint("green", "reached") : paint("yellow", "missed")}`;
 }
 
 function toRange({ median, min, max }: Figure): string {

@@ -5,12 +5,12 @@ import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { signedRequest } from "../support/make-delivery.ts";
-import { quickFolder } from "../support/fast-tmpdir.ts";
+import { fastTmpdir } from "../support/fast-tmpdir.ts";
 import { runCli, type Run, type RunOptions } from "./in-process.ts";
 
 /** A path in a folder that goes with the test. */
 export function inboxPath(ended: (clean: () => void) => void = onTestFinished): string {
-  const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+  const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
   ended(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, "inbox.db");
 }

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/stub-inboxes.ts";
-import { emails, notingHandler, rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
+import { emails, recordingHandler, rig } from "../support/rig.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
 
 describe("close() during start()", () => {
   test("makes it reject with code closed, and nothing works afterwards", async () => {
     const opening = deferred();
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       open: async (host) => {
         await opening.promise;
         await own.open(host);
       },
     }));
     const { receiver, pass } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     const started = watch(receiver.start());
     const closed = watch(receiver.close());
@@ -26,14 +26,14 @@ describe("close() during start()", () => {
 
   test("holds where the worker's place is had only after it", async () => {
     const place = deferred();
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       work: async (worker) => {
         await place.promise;
         await own.work(worker);
       },
     }));
     const { receiver, send, pass } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await send(emails("a"));
     const started = watch(receiver.start());
@@ -50,7 +50,7 @@ describe("close() during start()", () => {
   test("during the sweep of unhandled jobs ends it between two pages", async () => {
     const paging = deferred();
     const pages: string[] = [];
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       jobs: {
         ...own.jobs,
         unhandled: async (page) => {

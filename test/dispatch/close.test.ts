@@ -1,9 +1,18 @@
 import { GiveUp, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
-import { emails, failing, heldHandler, idOf, notingHandler, rig, type Rig, type RigOptions } from "../support/rig.ts";
+import {
+  emails,
+  failingHandler,
+  heldHandler,
+  idOf,
+  recordingHandler,
+  rig,
+  type Rig,
+  type RigOptions,
+} from "../support/rig.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
 
 /** A receiver with handlers under way, as many as there are slots. */
@@ -61,14 +70,14 @@ describe("close()", () => {
 
   test("waits for a delivery that is being stored; it is stored unexpanded", async () => {
     const keeping = deferred();
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store: async (deliveries) => {
         await keeping.promise;
         return own.store(deliveries);
       },
     }));
     const made = rig({ inbox });
-    made.receiver.on("email", failing().handler);
+    made.receiver.on("email", failingHandler().handler);
     await made.receiver.start();
     const answer = watch(made.offer());
     await turns();
@@ -151,7 +160,7 @@ describe("close()", () => {
 
   test("closes the inbox after the last handler, however late that ends", async () => {
     let closedInbox = 0;
-    const inbox = altered((own) => ({ close: async () => ((closedInbox += 1), own.close()) }));
+    const inbox = stubInbox((own) => ({ close: async () => ((closedInbox += 1), own.close()) }));
     const { receiver, last, pass } = await busy(["a"], { inbox });
     await Promise.all([receiver.close(), pass(10_000)]);
     expect(closedInbox).toBe(0);
@@ -170,7 +179,7 @@ describe("close()", () => {
 
   test("stops the retries: nothing is claimed any more", async () => {
     const { receiver, send, pass } = rig();
-    const { seen, handler } = failing();
+    const { seen, handler } = failingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send();
@@ -193,7 +202,7 @@ describe("close()", () => {
   test("gives back what a claim brings that was under way", async () => {
     const claiming = deferred();
     const asked: string[] = [];
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       claim: async (limits) => {
         const claimed = await own.claim(limits);
         if (claimed.claims.length > 0) await claiming.promise;
@@ -205,7 +214,7 @@ describe("close()", () => {
       },
     }));
     const made = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     made.receiver.on("email", handler);
     await made.receiver.start();
     await made.send(emails("a", "b"));
@@ -268,7 +277,7 @@ describe("close()", () => {
 
   test("counts a job as stuck while a listener of onDead still runs", async () => {
     const { receiver, send, pass } = rig({ attempts: 1, timeoutMs: 0 });
-    receiver.on("email", failing().handler).onDead(() => new Promise(() => {}));
+    receiver.on("email", failingHandler().handler).onDead(() => new Promise(() => {}));
     await receiver.start();
     await send(emails("a"));
     await turns();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bodyOf, bookingBody, change, tracked, trackingBody } from "../support/make-delivery.ts";
-import { emails, heldHandler, notingHandler, rig } from "../support/rig.ts";
+import { emails, heldHandler, recordingHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
 
 describe("a consumer", () => {
@@ -20,7 +20,7 @@ describe("a consumer", () => {
 
   test("without a handler for an event gets no job, and none is skipped or unhandled for it", async () => {
     const { receiver, send, inbox } = rig();
-    const [one, other] = [notingHandler(), notingHandler()];
+    const [one, other] = [recordingHandler(), recordingHandler()];
     receiver.on("email.created", one.handler);
     receiver.on("email.updated", other.handler, { consumer: "search" });
     await receiver.start();
@@ -91,7 +91,7 @@ describe("what nobody handles", () => {
 
   test("is no hindrance to its record's lane", async () => {
     const { receiver, send } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email.created", handler, { lane: "account" });
     await receiver.start();
     await send(bodyOf({ payloads: [] }));

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { createContext, type CallFacts } from "../../src/dispatch/context.ts";
 import { bookingMade, emailEvent, lifecycleOf, trackingOpen } from "../support/events.ts";
-import { logBook } from "../support/log-recorder.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 import { bodyOf, makeDelivery } from "../support/make-delivery.ts";
 
 const delivery = makeDelivery(bodyOf(), { source: "crm" });
 
-function context(fields: Partial<CallFacts> = {}, log = logBook().logger) {
+function context(fields: Partial<CallFacts> = {}, log = logRecorder().logger) {
   const unsubscribed: unknown[] = [];
   const facts: CallFacts = {
     signal: new AbortController().signal,
@@ -106,7 +106,7 @@ describe("a context", () => {
   });
 
   test("logs each line with the job's id", () => {
-    const log = logBook();
+    const log = logRecorder();
     const ctx = context({}, log.logger);
     for (const level of ["debug", "info", "warn", "error"] as const) ctx.log[level]({ tries: 2 }, "looked");
     expect(log.lines).toEqual(

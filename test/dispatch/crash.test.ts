@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { dieOver, lives } from "../support/process-restarts.ts";
+import { crashWhileRunning, processRestarts } from "../support/process-restarts.ts";
 import { emails, heldHandler, idOf } from "../support/rig.ts";
 
 const MINUTE = 60_000;
 
 describe("when the process dies", () => {
   test("each job that ran counts one attempt and one death, and runs again", async () => {
-    const process = await dieOver(["a", "b"], 1, lives({ concurrency: 1 }));
+    const process = await crashWhileRunning(["a", "b"], 1, processRestarts({ concurrency: 1 }));
     const { calls, handler, last } = heldHandler();
     const { pass, receiver } = await process.next((life) => life.receiver.on("email", handler));
     last().end();
@@ -22,7 +22,7 @@ describe("when the process dies", () => {
   });
 
   test("what waited behind counts nothing", async () => {
-    const process = lives({ concurrency: 1 });
+    const process = processRestarts({ concurrency: 1 });
     const first = await process.next(({ receiver }) =>
       receiver.on("email", heldHandler().handler, { lane: "account" }),
     );
@@ -39,7 +39,7 @@ describe("when the process dies", () => {
   });
 
   test("a late end of the dead process changes nothing", async () => {
-    const process = lives();
+    const process = processRestarts();
     const old = heldHandler();
     const first = await process.next(({ receiver }) => receiver.on("email", old.handler));
     await first.send(emails("a"));
@@ -56,7 +56,7 @@ describe("when the process dies", () => {
   });
 
   test("a job that was given back at a close counts no death", async () => {
-    const process = lives({ concurrency: 1 });
+    const process = processRestarts({ concurrency: 1 });
     for (let times = 0; times < 4; times += 1) {
       const life = await process.next(({ receiver }) =>
         receiver.on(
@@ -78,7 +78,7 @@ describe("when the process dies", () => {
 
 describe("a job over which the process died twice", () => {
   test("runs with nothing beside it but its like", async () => {
-    const process = await dieOver(["a", "b", "c"], 2);
+    const process = await crashWhileRunning(["a", "b", "c"], 2);
     const { calls, handler } = heldHandler();
     const { send, pass, receiver } = await process.next((life) => life.receiver.on("email", handler), {
       concurrency: 2,
@@ -102,7 +102,7 @@ describe("a job over which the process died twice", () => {
   });
 
   test("runs unmerged, and what follows it waits", async () => {
-    const process = lives();
+    const process = processRestarts();
     for (let death = 0; death < 2; death += 1) {
       const life = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
       if (death === 0) await life.send(emails("a", "a"));
@@ -125,7 +125,7 @@ describe("a job over which the process died twice", () => {
   });
 
   test.each([[0], [60 * MINUTE]])("runs at most 5 minutes, whatever its timeoutMs (%d) says", async (timeoutMs) => {
-    const process = await dieOver(["a"], 2, lives({ timeoutMs }));
+    const process = await crashWhileRunning(["a"], 2, processRestarts({ timeoutMs }));
     const { handler, last } = heldHandler();
     const { pass } = await process.next(({ receiver }) => receiver.on("email", handler));
     await pass(5 * MINUTE - 1);
@@ -143,7 +143,7 @@ describe("a job over which the process died twice", () => {
       },
     ],
   ])("has no deaths any more when its run ended %s", async (_, outcome) => {
-    const process = await dieOver(["a"], 2);
+    const process = await crashWhileRunning(["a"], 2);
     const one = await process.next(({ receiver }) => receiver.on("email", outcome));
     await one.send(emails("b"));
     await one.pass(10 * MINUTE);
@@ -157,7 +157,7 @@ describe("a job over which the process died twice", () => {
   });
 
   test("waits for its turn, and then until what runs has ended, and nothing new begins meanwhile", async () => {
-    const process = lives();
+    const process = processRestarts();
     const first = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
     await first.send(emails("poison"));
     await first.pass();
@@ -191,7 +191,7 @@ describe("a job over which the process died twice", () => {
   });
 
   test("waits beside a stuck handler, and the others do not", async () => {
-    const process = await dieOver(["poison"], 1, lives({ timeoutMs: 1_000, graceMs: 1_000 }));
+    const process = await crashWhileRunning(["poison"], 1, processRestarts({ timeoutMs: 1_000, graceMs: 1_000 }));
     const second = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
     await second.send(emails("a"));
     await second.pass();
@@ -212,7 +212,7 @@ describe("a job over which the process died twice", () => {
   });
 
   test("that is dropped while the others wait for it lets them go on at once", async () => {
-    const process = lives();
+    const process = processRestarts();
     const first = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
     await first.send(emails("poison"));
     await first.pass();
@@ -231,7 +231,7 @@ describe("a job over which the process died twice", () => {
   });
 
   test("that is erased before it begins leaves the others free", async () => {
-    const process = await dieOver(["poison"], 2);
+    const process = await crashWhileRunning(["poison"], 2);
     const { calls, handler } = heldHandler();
     const { send, pass } = await process.next(({ receiver }) => {
       receiver.on("email", handler);
@@ -243,7 +243,7 @@ describe("a job over which the process died twice", () => {
   });
 
   test("dies of the third death: it is dead, and does not run again", async () => {
-    const process = await dieOver(["poison"], 3);
+    const process = await crashWhileRunning(["poison"], 3);
     const { calls, handler } = heldHandler();
     const heard: unknown[] = [];
     const { receiver } = await process.next((life) => {
@@ -266,7 +266,7 @@ describe("a job over which the process died twice", () => {
   });
 
   test("takes no innocent neighbour with it", async () => {
-    const process = lives();
+    const process = processRestarts();
     const dead: string[] = [];
     const done: string[] = [];
     for (let life = 0; life < 10; life += 1) {
@@ -292,7 +292,7 @@ describe("a job over which the process died twice", () => {
   });
 
   test("is marked without onDead where the process died three times over that as well", async () => {
-    const process = await dieOver(["poison"], 3);
+    const process = await crashWhileRunning(["poison"], 3);
     let heard = 0;
     const listener = (): Promise<never> => {
       heard += 1;

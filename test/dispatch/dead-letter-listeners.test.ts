@@ -1,14 +1,14 @@
 import type { Job } from "hookline";
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/stub-inboxes.ts";
-import { emails, failing, heldHandler, rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
+import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
 
 describe("onDead", () => {
   test("hears of a job before it is marked dead, with all that is known of it", async () => {
     const { receiver, send, pass, inbox, clock } = rig({ attempts: 2 });
     const heard: [Job, number][] = [];
-    receiver.on("email", failing(new TypeError("broken")).handler);
+    receiver.on("email", failingHandler(new TypeError("broken")).handler);
     receiver.onDead((job) => heard.push([job, inbox.stats().dead]));
     await receiver.start();
     await send(emails("a"));
@@ -30,7 +30,7 @@ describe("onDead", () => {
   test("hears nothing of a job that is tried again", async () => {
     const { receiver, send, pass } = rig();
     const heard: Job[] = [];
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     receiver.onDead((job) => heard.push(job));
     await receiver.start();
     await send();
@@ -41,7 +41,7 @@ describe("onDead", () => {
   test("may have several listeners, one after another; each hears of each merged job", async () => {
     const { receiver, send, pass } = rig({ attempts: 1 });
     const heard: string[] = [];
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     receiver.onDead(({ id }) => heard.push(`one ${id}`)).onDead(async ({ id }) => heard.push(`two ${id}`));
     await send(emails("a", "a"));
     await receiver.start();
@@ -61,7 +61,7 @@ describe("onDead", () => {
   ])("that %s is logged, and the job is marked all the same", async (_, listener) => {
     const { receiver, send, pass, inbox, log } = rig({ attempts: 1 });
     const heard: Job[] = [];
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     receiver.onDead(listener).onDead((job) => heard.push(job));
     await receiver.start();
     await send();
@@ -75,7 +75,7 @@ describe("onDead", () => {
     ["30 s, where there is no `timeoutMs`,", { timeoutMs: 0 }, 30_000],
   ])("that takes longer than %s is logged, and the job is marked all the same", async (_, options, limitMs) => {
     const { receiver, send, pass, inbox, log } = rig({ attempts: 1, ...options });
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     receiver.onDead(() => new Promise(() => {}));
     await receiver.start();
     await send();
@@ -88,12 +88,12 @@ describe("onDead", () => {
 
   test("runs once more when the inbox did not take the mark, at least once in all", async () => {
     let broken = true;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       settle: (settlements) => (broken ? Promise.reject(new Error("full disk")) : own.settle(settlements)),
     }));
     const { receiver, send, pass } = rig({ inbox, attempts: 1 });
     const heard: Job[] = [];
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     receiver.onDead((job) => heard.push(job));
     await receiver.start();
     await send();
@@ -123,7 +123,7 @@ describe("onDead", () => {
   test("that took too long is not waited for again with the same call, and hears of all its jobs", async () => {
     const { receiver, send, pass, inbox } = rig({ attempts: 1, timeoutMs: 1_000 });
     const heard: string[] = [];
-    receiver.on("email", failing().handler).onDead(({ id }) => {
+    receiver.on("email", failingHandler().handler).onDead(({ id }) => {
       heard.push(id);
       return new Promise(() => {});
     });

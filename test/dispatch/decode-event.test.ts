@@ -3,15 +3,15 @@ import { eventAt } from "../../src/dispatch/job-view.ts";
 import type { Claim, ClaimedJob } from "../../src/inbox/port/claims.ts";
 import { claimedJob } from "../support/claimed-job.ts";
 import { emailEvent } from "../support/events.ts";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
-import { emails, heldHandler, notingHandler, rig } from "../support/rig.ts";
+import { emails, heldHandler, recordingHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
 
 /** An inbox that does not hold events: it keeps the bytes alone. */
 function forgetful() {
   const given = new Map<Claim, Claim>();
-  return altered((own) => ({
+  return stubInbox((own) => ({
     async claim(limits) {
       const { claims, ...more } = await own.claim(limits);
       const stripped = claims.map((claim): Claim => {
@@ -34,7 +34,7 @@ function forgetful() {
 describe("an inbox that keeps the bytes alone", () => {
   test("has its events read back from them, each by its place", async () => {
     const { receiver, send } = rig({ inbox: forgetful() });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send(emails("a", "b", "c"));
@@ -62,7 +62,7 @@ describe("an inbox that keeps the bytes alone", () => {
     await before.receiver.idle();
     await before.receiver.close();
     const after = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     after.receiver.on("email", handler);
     await after.receiver.start();
     await after.receiver.idle();

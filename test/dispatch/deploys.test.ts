@@ -1,9 +1,9 @@
 import { memoryInbox, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { bookingBody } from "../support/make-delivery.ts";
-import { emails, failing, heldHandler, notingHandler, rig, type RigOptions } from "../support/rig.ts";
+import { emails, failingHandler, heldHandler, recordingHandler, rig, type RigOptions } from "../support/rig.ts";
 import { deferred, turns } from "../support/event-loop.ts";
 
 /** One inbox that several receivers work on, one after another, as after deploys. */
@@ -16,7 +16,7 @@ describe("a job that outlives a deploy", () => {
   test("keeps its merge key: what merged under one handler merges under the next", async () => {
     const deploy = deploys();
     const before = deploy();
-    before.receiver.on("email", failing().handler);
+    before.receiver.on("email", failingHandler().handler);
     await before.receiver.start();
     await before.send(emails("a", "a"));
     await before.receiver.idle();
@@ -36,7 +36,7 @@ describe("a job that outlives a deploy", () => {
   test("keeps its lane although the function that gave it gives another one now", async () => {
     const deploy = deploys();
     const before = deploy();
-    before.receiver.on("email", failing().handler, { lane: () => "one", merge: false });
+    before.receiver.on("email", failingHandler().handler, { lane: () => "one", merge: false });
     await before.receiver.start();
     await before.send(emails("a", "b"));
     await before.receiver.idle();
@@ -55,7 +55,7 @@ describe("a job that outlives a deploy", () => {
   ])("whose `%s` a deploy lowered gets its attempt, and only its failure ends it", async (_, options) => {
     const deploy = deploys();
     const before = deploy();
-    before.receiver.on("email", failing().handler);
+    before.receiver.on("email", failingHandler().handler);
     await before.receiver.start();
     await before.send(emails("a"));
     await before.pass(60_000);
@@ -75,13 +75,13 @@ describe("a job that outlives a deploy", () => {
   test("that asked for more time keeps its time, whoever works by then", async () => {
     const deploy = deploys();
     const before = deploy();
-    before.receiver.on("email", failing(new RetryLater({ afterSeconds: 600 })).handler);
+    before.receiver.on("email", failingHandler(new RetryLater({ afterSeconds: 600 })).handler);
     await before.receiver.start();
     await before.send(emails("a"));
     await before.pass(300_000);
     await before.receiver.close();
     const after = deploy();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     after.receiver.on("email", handler);
     await after.receiver.start();
     await after.pass(299_999);
@@ -100,7 +100,7 @@ describe("a change that was skipped", () => {
     await before.send(emails("a"));
     await before.receiver.close();
     const after = deploy();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     after.receiver.on("email.updated", handler);
     await after.receiver.start();
     await after.receiver.idle();
@@ -119,7 +119,7 @@ describe("a process that stood by", () => {
     await before.send(bookingBody("e-1", "e-2"));
     await before.receiver.idle();
     await before.receiver.close();
-    const inbox = altered(() => ({
+    const inbox = stubInbox(() => ({
       ...before.inbox,
       work: async (worker) => {
         await before.inbox.work({ ...worker, begin() {} });

@@ -2,7 +2,7 @@ import type { Receiver } from "hookline";
 import { describe, expect, test } from "vitest";
 import { toStored, type StoredDelivery } from "../../src/inbox/port/delivery.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
-import { emails, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { turns, watch } from "../support/event-loop.ts";
 
 function stored(body: string, id = "d-1"): StoredDelivery {
@@ -31,7 +31,7 @@ describe("the signal given to receiver.handle", () => {
 
   test("that is aborted already begins nothing", async () => {
     const { receiver } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     const outcome = started(receiver, AbortSignal.abort(new Error("too late")));
     await turns();
@@ -56,7 +56,7 @@ describe("the signal given to receiver.handle", () => {
 
   test("may be a long-lived one: handlers that end at once leave nothing on it", async () => {
     const { receiver } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     const controller = new AbortController();
     const listeners = new Set<unknown>();

@@ -2,7 +2,7 @@ import { GiveUp, isHooklineError, RetryLater, type StoredDelivery } from "hookli
 import { describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { bodyOf, change, lifecycleBody, makeDelivery } from "../support/make-delivery.ts";
-import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { turns, watch } from "../support/event-loop.ts";
 
 function stored(body = bodyOf(), id = "d-1", source?: string): StoredDelivery {
@@ -38,7 +38,7 @@ describe("receiver.handle", () => {
 
   test("needs no start and no inbox to work on; it seals the handlers", async () => {
     const { receiver } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.handle(stored(emails("a")));
     expect([seen, receiver.stats().role]).toEqual([["a"], "receiving"]);
@@ -64,7 +64,7 @@ describe("receiver.handle", () => {
 
   test("throws when one failed, with its error as the cause; the others run all the same", async () => {
     const { receiver } = rig();
-    const { seen, handler } = notingHandler((event) => {
+    const { seen, handler } = recordingHandler((event) => {
       if (idOf(event) === "b") throw new Error("no");
     });
     receiver.on("email", handler);
@@ -86,8 +86,8 @@ describe("receiver.handle", () => {
 
   test("counts GiveUp as done, and RetryLater as failed", async () => {
     const { receiver } = rig();
-    receiver.on("email.updated", failing(new GiveUp("gone")).handler);
-    receiver.on("email.created", failing(new RetryLater({ afterMs: 1 })).handler);
+    receiver.on("email.updated", failingHandler(new GiveUp("gone")).handler);
+    receiver.on("email.created", failingHandler(new RetryLater({ afterMs: 1 })).handler);
     await receiver.handle(stored(emails("a")));
     await expect(receiver.handle(stored(bodyOf({ payloads: [change("a", "created")] })))).rejects.toMatchObject({
       code: "handle-failed",
@@ -96,7 +96,7 @@ describe("receiver.handle", () => {
 
   test("may run the same delivery again: nothing is remembered", async () => {
     const { receiver } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("*", handler);
     const delivery = stored(
       JSON.stringify({

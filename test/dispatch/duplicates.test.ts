@@ -1,7 +1,7 @@
 import type { Job } from "hookline";
 import { describe, expect, test } from "vitest";
 import { bookingBody, lifecycleBody, tracked, trackingBody } from "../support/make-delivery.ts";
-import { emails, notingHandler, rig, type Rig } from "../support/rig.ts";
+import { emails, recordingHandler, rig, type Rig } from "../support/rig.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -96,7 +96,7 @@ describe("tracking and booking", () => {
 describe("changes and lifecycle notices", () => {
   test("are never dropped, not even byte-identical ones", async () => {
     const { receiver, send } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on(["email", "lifecycle"], handler, { merge: false });
     await receiver.start();
     for (let times = 0; times < 3; times += 1) {

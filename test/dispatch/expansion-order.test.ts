@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
-import { emails, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { deferred, turns } from "../support/event-loop.ts";
 
 const many = (name: string, count: number): string =>
@@ -10,14 +10,14 @@ const many = (name: string, count: number): string =>
 describe("expansion follows the ids of deliveries:", () => {
   test("one that comes behind a delivery too large for a commit is left unexpanded with it", async () => {
     const given: (number | undefined)[] = [];
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store(deliveries) {
         given.push(...deliveries.map(({ events }) => events?.length));
         return own.store(deliveries);
       },
     }));
     const { receiver, send } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler, { lane: "account" });
     await receiver.start();
     await turns();
@@ -30,14 +30,14 @@ describe("expansion follows the ids of deliveries:", () => {
 
   test("what comes while an older one waits to be expanded waits behind it", async () => {
     const expanding = deferred();
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       expand: async (expansions) => {
         await expanding.promise;
         return own.expand(expansions);
       },
     }));
     const { receiver, send } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler, { lane: "account" });
     await receiver.start();
     await send(many("large", 1_001));
@@ -51,14 +51,14 @@ describe("expansion follows the ids of deliveries:", () => {
 
   test("a commit expands no more than 5,000 events, so that the loop goes on", async () => {
     const given: (number | undefined)[][] = [];
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store(deliveries) {
         given.push(deliveries.map(({ events }) => events?.length));
         return own.store(deliveries);
       },
     }));
     const { receiver, send } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler, { lane: "account" });
     await receiver.start();
     await turns();
@@ -74,7 +74,7 @@ describe("a strange entry among a hundred", () => {
   test("is one unknown event; the others reach their handler, in array order", async () => {
     const { receiver, send } = rig();
     const { calls, handler } = heldHandler();
-    const { seen, handler: ofEmail } = notingHandler();
+    const { seen, handler: ofEmail } = recordingHandler();
     receiver.on("email", ofEmail, { lane: "account" });
     receiver.on("unknown", handler);
     await receiver.start();
@@ -94,7 +94,7 @@ describe("a lane given by a function", () => {
   test("is asked for once a job, when the job is made: a retry does not ask again", async () => {
     const { receiver, send, pass } = rig();
     const asked: string[] = [];
-    const { seen, handler } = notingHandler(() => {
+    const { seen, handler } = recordingHandler(() => {
       if (seen.length < 4) throw new Error("no");
     });
     receiver.on("email", handler, { lane: (event) => (asked.push(idOf(event)), `lane ${asked.length}`) });

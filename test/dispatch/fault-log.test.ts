@@ -1,15 +1,15 @@
 import { memoryInbox } from "hookline";
 import { expect, test } from "vitest";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { emails, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
-import type { LogBook } from "../support/log-recorder.ts";
+import type { LogRecorder } from "../support/log-recorder.ts";
 
 const JOBS = 50;
 const ids = Array.from({ length: JOBS }, (_, index) => `m-${index}`);
 
 /** Lines that were told, and those that they say were left out. */
-function counted({ of }: LogBook, code: string) {
+function counted({ of }: LogRecorder, code: string) {
   const lines = of(code);
   const left = lines.map(({ facts }) => Number(facts["suppressed"] ?? 0));
   return { lines: lines.length, all: left.reduce((sum, count) => sum + 1 + count, 0) };
@@ -17,7 +17,7 @@ function counted({ of }: LogBook, code: string) {
 
 test("a full disk that takes no settle has a line a second in the log, whatever the jobs", async () => {
   let tries = 0;
-  const inbox = altered(() => ({
+  const inbox = stubInbox(() => ({
     settle(settlements) {
       tries += settlements.length;
       return Promise.reject(new Error("full disk"));
@@ -37,7 +37,7 @@ test("a full disk that takes no settle has a line a second in the log, whatever 
 
 test("an inbox that does not say what is next has a line a second in the log, whatever comes meanwhile", async () => {
   let failures = 0;
-  const inbox = altered(() => ({
+  const inbox = stubInbox(() => ({
     claim() {
       failures += 1;
       return Promise.reject(new Error("locked"));

@@ -5,7 +5,7 @@ import { eventAt } from "../../src/dispatch/job-view.ts";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { emailEvent, signalOf } from "../support/events.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
-import { emails, idOf, notingHandler, rig } from "../support/rig.ts";
+import { emails, idOf, recordingHandler, rig } from "../support/rig.ts";
 
 type Writable = Record<string, unknown>;
 
@@ -23,8 +23,8 @@ describe.each(WRITES)("a handler that %s", (_, corrupt) => {
   test("fails alone, each time: its neighbour and its own retry get the event as it was", async () => {
     const { receiver, send, pass, log } = rig({ attempts: 2 });
     const [writer, reader] = [
-      notingHandler((event) => corrupt(event as unknown as Writable)),
-      notingHandler((event) => expect(event.type).toBe("email.updated")),
+      recordingHandler((event) => corrupt(event as unknown as Writable)),
+      recordingHandler((event) => expect(event.type).toBe("email.updated")),
     ];
     receiver.on("email", writer.handler, { consumer: "writer" });
     receiver.on("email", reader.handler, { consumer: "reader" });
@@ -66,7 +66,7 @@ test("a failure of another kind gets no such advice", async () => {
 test("a delivery from a queue has its events frozen too, and the error says what to do", async () => {
   const { receiver } = rig();
   receiver.on("email", (event) => write("sets a field")(event as unknown as Writable), { consumer: "writer" });
-  const { seen, handler } = notingHandler();
+  const { seen, handler } = recordingHandler();
   receiver.on("email", handler, { consumer: "reader" });
   await expect(receiver.handle(toStored("d-1", makeDelivery(emails("a"))))).rejects.toMatchObject({
     code: "handle-failed",

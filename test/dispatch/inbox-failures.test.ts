@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/stub-inboxes.ts";
-import { emails, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
+import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
 
 describe("a settle that the inbox rejects", () => {
   test("is tried again until it is taken, and the lane stays closed meanwhile", async () => {
     let broken = true;
     let tries = 0;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       settle(settlements) {
         tries += 1;
         return broken ? Promise.reject(new Error("full disk")) : own.settle(settlements);
@@ -32,11 +32,11 @@ describe("a settle that the inbox rejects", () => {
 
   test("does not run the handler again", async () => {
     let broken = true;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       settle: (settlements) => (broken ? Promise.reject(new Error("full disk")) : own.settle(settlements)),
     }));
     const { receiver, send, pass } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send(emails("a"));
@@ -48,7 +48,7 @@ describe("a settle that the inbox rejects", () => {
 
   test("that was written all the same is a lost claim the next time: nothing is counted twice", async () => {
     let first = true;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       async settle(settlements) {
         const settled = await own.settle(settlements);
         if (!first) return settled;
@@ -57,7 +57,7 @@ describe("a settle that the inbox rejects", () => {
       },
     }));
     const { receiver, send, pass } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send(emails("a"));
@@ -68,7 +68,7 @@ describe("a settle that the inbox rejects", () => {
 
   test("that says nothing of a settlement counts as rejected", async () => {
     let silent = true;
-    const inbox = altered((own) => ({ settle: async (settlements) => (silent ? [] : own.settle(settlements)) }));
+    const inbox = stubInbox((own) => ({ settle: async (settlements) => (silent ? [] : own.settle(settlements)) }));
     const { receiver, send, pass } = rig({ inbox });
     receiver.on("email", () => {});
     await receiver.start();
@@ -81,7 +81,7 @@ describe("a settle that the inbox rejects", () => {
   });
 
   test("for ever does not keep close() beyond its time", async () => {
-    const inbox = altered(() => ({ settle: () => Promise.reject(new Error("full disk")) }));
+    const inbox = stubInbox(() => ({ settle: () => Promise.reject(new Error("full disk")) }));
     const { receiver, send, pass } = rig({ inbox });
     receiver.on("email", () => {});
     await receiver.start();
@@ -99,7 +99,7 @@ describe("an inbox that fails to", () => {
     "%s is asked again after a second, and nothing is lost",
     async (verb) => {
       let failures = 2;
-      const inbox = altered((own) => ({
+      const inbox = stubInbox((own) => ({
         [verb]: (...given: never[]) => {
           failures -= 1;
           if (failures >= 0) return Promise.reject(new Error("locked"));
@@ -107,7 +107,7 @@ describe("an inbox that fails to", () => {
         },
       }));
       const { receiver, send, pass, log } = rig({ inbox });
-      const { seen, handler } = notingHandler();
+      const { seen, handler } = recordingHandler();
       receiver.on("email", handler);
       await send(emails("a", "b"));
       await receiver.start();
@@ -122,11 +122,11 @@ describe("an inbox that fails to", () => {
 
   test("keep makes the answer 503, and later ones come before it when it is redelivered", async () => {
     let failures = 1;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store: (deliveries) => (failures-- > 0 ? Promise.reject(new Error("locked")) : own.store(deliveries)),
     }));
     const { receiver, send, offer } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     expect(await offer(emails("a"))).toMatchObject({ status: 503 });
@@ -137,7 +137,7 @@ describe("an inbox that fails to", () => {
   });
 
   test("close is logged, and close() resolves", async () => {
-    const inbox = altered(() => ({ close: () => Promise.reject(new Error("locked")) }));
+    const inbox = stubInbox(() => ({ close: () => Promise.reject(new Error("locked")) }));
     const { receiver, log } = rig({ inbox });
     await receiver.start();
     await receiver.close();
@@ -182,7 +182,7 @@ describe("a claim that was lost", () => {
   });
 
   test("while the inbox hands it out keeps it from beginning too", async () => {
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       async claim(limits) {
         const claimed = await own.claim(limits);
         if (claimed.claims.length > 0) await own.jobs.erase(2002);
@@ -190,7 +190,7 @@ describe("a claim that was lost", () => {
       },
     }));
     const { receiver, send } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send(emails("a"));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bodyOf, change } from "../support/make-delivery.ts";
-import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
 
 function emailsOf(...changes: readonly (readonly [string, string])[]): string {
@@ -74,7 +74,7 @@ describe("changes of one record that wait together", () => {
 
   test("have each its own call with merge: false", async () => {
     const { receiver, send } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler, { merge: false });
     await send(emails("a", "a", "a"));
     await receiver.start();
@@ -188,14 +188,14 @@ describe("a merged call", () => {
 describe("jobs that were made under other handlers", () => {
   test("of different records never come as one event, however they would have merged", async () => {
     const { receiver, send, inbox, clock } = rig();
-    receiver.on("email.changes", failing().handler);
+    receiver.on("email.changes", failingHandler().handler);
     await receiver.start();
     await send(emails("a", "b"));
     await send(bodyOf({ payloads: [] }));
     await receiver.idle();
     await receiver.close();
     const later = rig({ inbox, clock });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     later.receiver.on("email", handler);
     later.receiver.on("email.signal", () => seen.push("signal"));
     await later.receiver.start();
@@ -206,13 +206,13 @@ describe("jobs that were made under other handlers", () => {
 
   test("merge no more once their handler says merge: false", async () => {
     const { receiver, send, inbox, clock } = rig();
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     await receiver.start();
     await send(emails("a", "a"));
     await receiver.idle();
     await receiver.close();
     const later = rig({ inbox, clock });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     later.receiver.on("email", handler, { merge: false });
     await later.receiver.start();
     await later.pass(10_000);
@@ -221,7 +221,7 @@ describe("jobs that were made under other handlers", () => {
 
   test("reach each the handler of its type", async () => {
     const { receiver, send, inbox, clock } = rig();
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     await receiver.start();
     await send(emailsOf(["a", "created"], ["a", "updated"], ["a", "updated"]));
     await receiver.idle();

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { compose } from "../../src/dispatch/run-handler.ts";
 import type { Middleware } from "../../src/dispatch/handlers.ts";
 import { emailEvent } from "../support/events.ts";
-import { emails, failing, heldHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
 
 const given = [emailEvent("created") as AnyEvent, {} as Context] as const;
@@ -176,7 +176,7 @@ describe("receiver.use", () => {
     ["is async", async (_event, _ctx, next) => void next()],
   ])("fails with its handler where it did not wait and %s", async (_, middleware) => {
     const { receiver, send, pass } = rig({ attempts: 1 });
-    receiver.use(middleware).on("email", failing().handler);
+    receiver.use(middleware).on("email", failingHandler().handler);
     await receiver.start();
     await send(emails("a"));
     await pass();
@@ -185,7 +185,7 @@ describe("receiver.use", () => {
 
   test("may swallow what its handler throws: the job is done", async () => {
     const { receiver, send } = rig();
-    receiver.use((_event, _ctx, next) => next().catch(() => {})).on("email", failing().handler);
+    receiver.use((_event, _ctx, next) => next().catch(() => {})).on("email", failingHandler().handler);
     await receiver.start();
     await send(emails("a"));
     await receiver.idle();

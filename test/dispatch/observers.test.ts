@@ -1,7 +1,7 @@
 import type { Job, JobMoment, Observer } from "hookline";
 import { describe, expect, test } from "vitest";
 import { bookingBody } from "../support/make-delivery.ts";
-import { emails, failing, notingHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, recordingHandler, rig } from "../support/rig.ts";
 
 const MOMENTS = ["started", "succeeded", "failed", "retried", "dead", "duplicate"] as const;
 
@@ -43,7 +43,7 @@ describe("an observer", () => {
     const { receiver, send, pass, clock } = rig({ attempts: 2 });
     const { moments, observer, names } = recorder();
     const error = new TypeError("broken");
-    receiver.on("email", failing(error).handler);
+    receiver.on("email", failingHandler(error).handler);
     receiver.observe(observer);
     await receiver.start();
     await send(emails("a"));
@@ -100,7 +100,7 @@ describe("an observer", () => {
 
   test("that throws or rejects is logged, and changes nothing", async () => {
     const { receiver, send, log } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     const { observer, names } = recorder();
     receiver.on("email", handler);
     receiver.observe({
@@ -121,7 +121,7 @@ describe("an observer", () => {
 describe("a failed handler is logged", () => {
   test("with the job's id and what becomes of it, and without the event's content", async () => {
     const { receiver, send, pass, log, inbox } = rig({ attempts: 1 });
-    receiver.on("email", failing(new Error("no")).handler);
+    receiver.on("email", failingHandler(new Error("no")).handler);
     await receiver.start();
     await send(emails("a-private-id"));
     await pass();
@@ -138,7 +138,7 @@ describe("stats()", () => {
   test("count jobs: done, failed, retried, dead, skipped, merged, and deliveries that were stored", async () => {
     const { receiver, send, pass } = rig({ attempts: 2 });
     receiver.on("email.updated", () => {});
-    receiver.on("booking", failing().handler);
+    receiver.on("booking", failingHandler().handler);
     await send(emails("a", "a", "b"));
     await send(emails("c").replace("updated", "deleted"));
     await send(bookingBody("e-1"));

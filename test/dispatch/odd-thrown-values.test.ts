@@ -5,9 +5,9 @@ import { toStored } from "../../src/inbox/port/delivery.ts";
 import { internalsOf } from "../../src/receiver/internals.ts";
 import { describeThrown } from "../../src/thrown.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { logBook } from "../support/log-recorder.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 import { bookingBody, makeDelivery, signedRequest } from "../support/make-delivery.ts";
-import { emails, failing, idOf, notingHandler, rig, type Rig } from "../support/rig.ts";
+import { emails, failingHandler, idOf, recordingHandler, rig, type Rig } from "../support/rig.ts";
 import { turns, until } from "../support/event-loop.ts";
 import { THINGS, type Thing } from "../support/unreadable.ts";
 
@@ -83,7 +83,7 @@ async function sendAll({ send }: Pick<Rig, "send">): Promise<void> {
 /** Each lane's first call ends with a thing; what comes behind it, and the retry, end well. */
 function firstEnds(ending: (thing: Thing) => unknown) {
   const ended = new Set<string>();
-  return notingHandler((event) => {
+  return recordingHandler((event) => {
     const thing = THINGS.find(({ name }) => name === idOf(event));
     if (thing === undefined || ended.has(thing.name)) return undefined;
     ended.add(thing.name);
@@ -120,7 +120,7 @@ describe.each(ENDINGS)("a handler that %s anything", (_, ending) => {
 test("a handler whose promise calls back at once and twice is called once an attempt", async () => {
   const all = rig({ attempts: 1 });
   const thing = THINGS.find(({ name }) => name === "an error") as Thing;
-  const { seen, handler } = notingHandler(() => thenable(() => twice(thing), Promise.resolve()));
+  const { seen, handler } = recordingHandler(() => thenable(() => twice(thing), Promise.resolve()));
   all.receiver.on("email", handler);
   await all.receiver.start();
   await all.send(emails("a"));
@@ -152,7 +152,7 @@ describe.each(ENDINGS)("a middleware that %s anything", (_, ending) => {
 describe("a middleware that", () => {
   test("calls next() twice and waits for neither fails its call", async () => {
     const all = rig({ attempts: 1 });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     all.receiver.use((_event, _ctx, next) => {
       void next();
       void next();
@@ -185,7 +185,7 @@ describe.each(ENDINGS)("a listener of onDead that %s anything", (_, ending) => {
   test("does not keep a job from being marked", async () => {
     const all = rig({ attempts: 1, concurrency: 1 });
     const { handler: first } = firstEnds(ending);
-    all.receiver.on("email", failing(new Error("no")).handler, { merge: false });
+    all.receiver.on("email", failingHandler(new Error("no")).handler, { merge: false });
     all.receiver.onDead((job) => first(job.event, undefined as never));
     await all.receiver.start();
     await sendAll(all);
@@ -266,7 +266,7 @@ describe.each([...ENDINGS, ["returns", (thing: Thing) => thing.make()] as const]
       const all = rig({ concurrency: 1 });
       const lanes = new Set<string | undefined>();
       all.receiver.observe({ started: ({ job }) => void lanes.add(job.lane) });
-      const { handler } = notingHandler();
+      const { handler } = recordingHandler();
       const lane = (event: AnyEvent): string =>
         ending(THINGS.find(({ name }) => name === idOf(event)) as Thing) as string;
       all.receiver.on("email", handler, { lane, merge: false });
@@ -381,10 +381,10 @@ describe("a clock that", () => {
   );
 
   async function works(clock: Clock): Promise<void> {
-    const log = logBook();
+    const log = logRecorder();
     const inbox = memoryInbox();
     const receiver = createReceiver({ secret: "s", inbox, clock, log: log.logger, attempts: 1, timeoutMs: 60_000 });
-    const { seen, handler } = notingHandler(() => Promise.resolve());
+    const { seen, handler } = recordingHandler(() => Promise.resolve());
     receiver.on("email", handler, { merge: false });
     await receiver.start();
     // The second one's line in the log waits for a timer, which is let go.

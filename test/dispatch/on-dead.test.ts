@@ -1,15 +1,15 @@
 import { GiveUp, memoryInbox, type Job } from "hookline";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { mortal } from "../support/crashable-inbox.ts";
-import { emails, failing, idOf, notingHandler, rig } from "../support/rig.ts";
+import { crashableInbox } from "../support/crashable-inbox.ts";
+import { emails, failingHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { deferred, turns } from "../support/event-loop.ts";
 
 describe("onDead", () => {
   test("holds the job's lane until the job is marked, and no other, and no slot", async () => {
     const { receiver, send, inbox } = rig({ concurrency: 1 });
     const heard = deferred();
-    const { seen, handler } = notingHandler((event) => {
+    const { seen, handler } = recordingHandler((event) => {
       if (idOf(event) === "a" && seen.length === 1) throw new GiveUp("gone");
     });
     receiver.on("email", handler, { merge: false }).onDead(() => heard.promise);
@@ -28,14 +28,14 @@ describe("onDead", () => {
     const heard: string[] = [];
     const life = (inbox = store) => {
       const made = rig({ inbox, clock, attempts: 1 });
-      made.receiver.on("email", failing().handler);
+      made.receiver.on("email", failingHandler().handler);
       return made;
     };
-    const first = mortal(store);
+    const first = crashableInbox(store);
     const before = life(first.inbox);
     before.receiver.onDead((job: Job) => {
       heard.push(job.id);
-      first.die();
+      first.crash();
     });
     await before.receiver.start();
     await before.send(emails("a"));
@@ -52,7 +52,7 @@ describe("onDead", () => {
   test("hears only of those jobs of a merged call that are dead, before any of them is marked", async () => {
     const { receiver, send, pass, inbox } = rig({ attempts: 2 });
     const heard: [number | undefined, number][] = [];
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     receiver.onDead((job) => heard.push([job.attempts, inbox.stats().dead]));
     await receiver.start();
     await send(emails("a"));

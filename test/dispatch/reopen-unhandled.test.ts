@@ -1,9 +1,9 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { bookingBody, lifecycleBody } from "../support/make-delivery.ts";
-import { emails, notingHandler, rig } from "../support/rig.ts";
+import { emails, recordingHandler, rig } from "../support/rig.ts";
 import { deferred, turns } from "../support/event-loop.ts";
 
 /** One inbox that several receivers work on, one after another, as after deploys. */
@@ -22,7 +22,7 @@ describe("a later start", () => {
     await before.receiver.close();
     const after = deploy();
     await after.send(emails("newer"));
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     after.receiver.on("email", handler, { lane: "account" });
     await after.receiver.start();
     await after.receiver.idle();
@@ -71,7 +71,7 @@ describe("a later start", () => {
     const pages: number[] = [];
     let turn = 0;
     const watched = rig({
-      inbox: altered(() => {
+      inbox: stubInbox(() => {
         const own = before.inbox;
         return {
           ...own,
@@ -95,11 +95,11 @@ describe("a later start", () => {
   });
 
   test("that cannot look at them says so, and works on all the same", async () => {
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       jobs: { ...own.jobs, unhandled: () => Promise.reject(new Error("a bad page")) },
     }));
     const { receiver, send, log } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send(emails("a"));
@@ -119,7 +119,7 @@ describe("a later start", () => {
 
     const paging = deferred();
     const own = before.inbox;
-    const inbox = altered(() => ({
+    const inbox = stubInbox(() => ({
       ...own,
       jobs: {
         ...own.jobs,
@@ -130,7 +130,7 @@ describe("a later start", () => {
       },
     }));
     const after = rig({ inbox, clock });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     after.receiver.on("email", handler, { lane: "account" });
     await after.receiver.start();
     await after.send(emails("newer"));

@@ -1,7 +1,7 @@
 import type { Context } from "hookline";
 import { describe, expect, test } from "vitest";
 import { tracked, trackingBody } from "../support/make-delivery.ts";
-import { emails, idOf, notingHandler, rig, type Rig } from "../support/rig.ts";
+import { emails, idOf, recordingHandler, rig, type Rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
 
 /** The jobs that are dead, in order. */
@@ -96,7 +96,7 @@ describe("a replay", () => {
   test("has its attempts for itself", async () => {
     const { receiver, send, pass, inbox } = rig({ attempts: 2 });
     const attempts: [number, boolean][] = [];
-    const { handler } = notingHandler((_event, ctx) => {
+    const { handler } = recordingHandler((_event, ctx) => {
       attempts.push([ctx.attempt, ctx.lastAttempt]);
       throw new Error("no");
     });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { emails, failing, notingHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, recordingHandler, rig } from "../support/rig.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -72,7 +72,7 @@ describe("a job that fails", () => {
 
   test("is limited by the receiver's `attempts` where its handler says nothing", async () => {
     const { receiver, send, pass } = rig({ attempts: 2 });
-    const { seen, handler } = failing();
+    const { seen, handler } = failingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send();
@@ -82,7 +82,7 @@ describe("a job that fails", () => {
 
   test("blocks its lane until it is settled, and no other", async () => {
     const { receiver, send, pass, inbox } = rig({ attempts: 3 });
-    const { seen, handler } = notingHandler((event) => {
+    const { seen, handler } = recordingHandler((event) => {
       if ("id" in event && event.id === "a" && (event as { first?: boolean }).first === true) throw new Error("no");
     });
     receiver.on("email", handler, { merge: false });
@@ -103,7 +103,7 @@ describe("a job that fails", () => {
 
   test("never re-runs its siblings: entries of one delivery fail alone", async () => {
     const { receiver, send, pass } = rig();
-    const { seen, handler } = notingHandler((event) => {
+    const { seen, handler } = recordingHandler((event) => {
       if ("id" in event && event.id === "b" && seen.filter((id) => id === "b").length < 3) throw new Error("no");
     });
     receiver.on("email", handler);
@@ -115,7 +115,7 @@ describe("a job that fails", () => {
 
   test("that waited out a week of downtime gets its attempt: only a failure decides", async () => {
     const { receiver, send, pass, clock, inbox } = rig();
-    const { seen, handler } = failing();
+    const { seen, handler } = failingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send();
@@ -156,7 +156,7 @@ describe("a job that fails", () => {
 
   test("is due at once when the wall clock jumped back, and not frozen", async () => {
     const { receiver, send, pass, clock } = rig();
-    const { seen, handler } = failing();
+    const { seen, handler } = failingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send(emails("a"));
@@ -170,7 +170,7 @@ describe("a job that fails", () => {
 describe("a second consumer", () => {
   test("has its own retries and its own dead letters", async () => {
     const { receiver, send, pass, inbox } = rig();
-    const [one, other] = [notingHandler(), failing()];
+    const [one, other] = [recordingHandler(), failingHandler()];
     receiver.on("email", one.handler);
     receiver.on("email", other.handler, { consumer: "search", attempts: 3 });
     await receiver.start();
@@ -184,7 +184,7 @@ describe("a second consumer", () => {
 
 test("hours of retries of many jobs pass in order of their times", async () => {
   const { receiver, send, pass } = rig({ concurrency: 2 });
-  const { seen, handler } = failing();
+  const { seen, handler } = failingHandler();
   receiver.on("email", handler, { retryForMs: 3 * 3_600_000 });
   await receiver.start();
   await send(emails(...Array.from({ length: 50 }, (_, index) => `m-${index}`)));

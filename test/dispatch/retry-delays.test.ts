@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { retryAfter, RetryLater } from "hookline";
-import { emails, failing, heldHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -43,9 +43,9 @@ describe("the wait before a retry", () => {
 
   test("ends with the handler's own `retryForMs`, else the receiver's", async () => {
     const { receiver, send, pass, inbox } = rig({ retryForMs: 60_000 });
-    receiver.on("email", failing().handler);
-    receiver.on("email", failing().handler, { consumer: "patient", retryForMs: 3_600_000 });
-    receiver.on("email", failing().handler, { consumer: "once", retryForMs: 0 });
+    receiver.on("email", failingHandler().handler);
+    receiver.on("email", failingHandler().handler, { consumer: "patient", retryForMs: 3_600_000 });
+    receiver.on("email", failingHandler().handler, { consumer: "once", retryForMs: 0 });
     await receiver.start();
     await send();
     const dead = async () =>
@@ -115,7 +115,7 @@ describe("RetryLater", () => {
 
   test("may wait for two months, where `retryForMs` allows it", async () => {
     const { receiver, send, pass } = rig({ retryForMs: 90 * DAY_MS });
-    const { seen, handler } = failing(new RetryLater({ afterMs: 60 * DAY_MS }));
+    const { seen, handler } = failingHandler(new RetryLater({ afterMs: 60 * DAY_MS }));
     receiver.on("email", handler);
     await receiver.start();
     await send();
@@ -146,7 +146,7 @@ describe("a jump of the wall clock", () => {
 
   test("ahead makes a retry due, and back by less than its wait lets it wait on", async () => {
     const { receiver, send, pass, clock } = rig();
-    const { seen, handler } = failing(new RetryLater({ afterSeconds: 600 }));
+    const { seen, handler } = failingHandler(new RetryLater({ afterSeconds: 600 }));
     receiver.on("email", handler);
     await receiver.start();
     await send();

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { Claim, UnhandledJob, Worker, WorkingInbox } from "hookline/adapter";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
-import { emails, heldHandler, notingHandler, rig } from "../support/rig.ts";
+import { emails, heldHandler, recordingHandler, rig } from "../support/rig.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
 
 /** A receiver on an inbox whose work another process can have meanwhile. */
 function shared(change: (own: WorkingInbox<"memory">) => Partial<WorkingInbox<"memory">> = () => ({})) {
   const told: { worker: Worker | undefined; readonly claims: Claim[] } = { worker: undefined, claims: [] };
-  const inbox = altered((own) => ({
+  const inbox = stubInbox((own) => ({
     async work(worker) {
       told.worker = worker;
       await own.work(worker);
@@ -31,7 +31,7 @@ function shared(change: (own: WorkingInbox<"memory">) => Partial<WorkingInbox<"m
 describe("a process whose work another has", () => {
   test("stands by: nothing is claimed, nothing comes due, and idle() waits for nothing", async () => {
     const { receiver, send, pass, worker, claims } = shared();
-    const { handler, seen } = notingHandler(() => {
+    const { handler, seen } = recordingHandler(() => {
       throw new Error("no");
     });
     receiver.on("email", handler);
@@ -85,7 +85,7 @@ describe("a process whose work another has", () => {
     const { receiver, send, pass, worker } = shared((own) => ({
       jobs: { ...own.jobs, unhandled: (page) => (swept.push(seen.length), own.jobs.unhandled(page)) },
     }));
-    const { handler, seen } = notingHandler();
+    const { handler, seen } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await pass();
@@ -104,7 +104,7 @@ describe("a process whose work another has", () => {
     const { receiver, send, pass, worker } = shared((own) => ({
       jobs: { ...own.jobs, unhandled: () => pages[asked++]?.promise ?? Promise.resolve([]) },
     }));
-    const { handler, seen } = notingHandler();
+    const { handler, seen } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await turns();

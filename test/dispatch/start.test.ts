@@ -1,14 +1,14 @@
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { bodyOf, change, trackingBody, tracked } from "../support/make-delivery.ts";
-import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { deferred, turns, until } from "../support/event-loop.ts";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 describe("events that are stored before start()", () => {
   test("are all handled after it, in order", async () => {
     const { receiver, send } = rig({ concurrency: 1 });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler, { lane: "account" });
     for (const id of ["a", "b", "c"]) await send(emails(`${id}1`, `${id}2`));
     expect([seen, receiver.stats().role]).toEqual([[], "receiving"]);
@@ -20,7 +20,7 @@ describe("events that are stored before start()", () => {
 
   test("come before those that are stored after it", async () => {
     const { receiver, send } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler, { lane: "account" });
     for (let index = 0; index < 250; index += 1) await send(emails(`early ${index}`));
     const started = receiver.start();
@@ -36,7 +36,7 @@ describe("events that are stored before start()", () => {
   test("are expanded by those who are registered by then", async () => {
     const { receiver, send } = rig();
     await send(emails("a"));
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await receiver.idle();
@@ -45,7 +45,7 @@ describe("events that are stored before start()", () => {
 
   test("include a delivery of 3,000 entries, and what came behind it", async () => {
     const { receiver, send, inbox } = rig();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler, { lane: "account" });
     const ids = Array.from({ length: 3_000 }, (_, index) => `m-${index}`);
     await send(emails(...ids));
@@ -78,14 +78,14 @@ test("what found no room in the inbox is expanded as soon as jobs are done", asy
 describe("a delivery", () => {
   test("of 3,000 entries is stored unexpanded and expanded 1,000 a commit", async () => {
     const parts: number[][] = [];
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       expand(expansions) {
         parts.push(expansions.map(({ events }) => events.length));
         return own.expand(expansions);
       },
     }));
     const { receiver, send } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await send(emails(...Array.from({ length: 3_000 }, (_, index) => `m-${index}`)));
@@ -96,7 +96,7 @@ describe("a delivery", () => {
 
   test("of 1,000 entries or fewer and its jobs are one commit, also when it is expanded later", async () => {
     const commits: (number | undefined)[][] = [];
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       expand(expansions) {
         commits.push(expansions.map(({ cursor }) => cursor));
         return own.expand(expansions);
@@ -152,14 +152,14 @@ describe("start()", () => {
 
   test("that failed may be tried again", async () => {
     let broken = true;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       open(host) {
         if (broken) throw new Error("no volume");
         return own.open(host);
       },
     }));
     const { receiver, send } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await expect(receiver.start()).rejects.toThrow("no volume");
     broken = false;
@@ -180,14 +180,14 @@ describe("start()", () => {
 
   test("where another has the worker's place stands by, and takes over when it is told to begin", async () => {
     const begin = deferred<() => void>();
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       work: async (worker) => {
         await own.work({ ...worker, begin() {} });
         begin.resolve(() => worker.begin());
       },
     }));
     const { receiver, send } = rig({ inbox });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     expect(receiver.stats().role).toBe("standby");
@@ -211,7 +211,7 @@ describe("idle()", () => {
 
   test("waits for what is being stored, and for what runs", async () => {
     const keeping = deferred();
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store: async (deliveries) => {
         await keeping.promise;
         return own.store(deliveries);
@@ -237,7 +237,7 @@ describe("idle()", () => {
 
   test("does not wait for what is due later", async () => {
     const { receiver, send, pass } = rig();
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     await receiver.start();
     await send(emails("a"));
     await receiver.idle();

@@ -1,6 +1,6 @@
 import type { Worker } from "hookline/adapter";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { dieOver, lives } from "../support/process-restarts.ts";
+import { crashWhileRunning, processRestarts } from "../support/process-restarts.ts";
 import { emails, heldHandler, idOf } from "../support/rig.ts";
 import { deferred, turns } from "../support/event-loop.ts";
 
@@ -13,7 +13,7 @@ function named(prefix: string, count: number): string[] {
 
 describe("after one death", () => {
   test("a job is claimed only when it is about to run: a second death makes no more suspects than run at once", async () => {
-    const process = lives({ concurrency: 10 });
+    const process = processRestarts({ concurrency: 10 });
     const first = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
     await first.send(emails(...named("m", 20)));
     await first.pass();
@@ -34,7 +34,7 @@ describe("after one death", () => {
   });
 
   test("is claimed ahead as ever when all of those have begun", async () => {
-    const process = lives({ concurrency: 10 });
+    const process = processRestarts({ concurrency: 10 });
     const first = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
     await first.send(emails(...named("m", 20)));
     await first.pass();
@@ -56,7 +56,7 @@ describe("after one death", () => {
 
 describe("a suspect", () => {
   test("does not begin before what ran is settled: its death would be counted for that as well", async () => {
-    const process = await dieOver(["s"], 2);
+    const process = await crashWhileRunning(["s"], 2);
     const settled = deferred();
     onTestFinished(() => settled.resolve());
     const { settle } = process.store;
@@ -81,7 +81,7 @@ describe("a suspect", () => {
     ["the others' turn", 0],
     ["the wait for their end", 31 * SECOND],
   ])("is left in peace by a close in %s, which ends in its time", async (_, ms) => {
-    const process = await dieOver(["s"], 2);
+    const process = await crashWhileRunning(["s"], 2);
     const { handler } = heldHandler();
     const { pass, receiver } = await process.next((life) => {
       life.receiver.on("email", handler, { timeoutMs: 0 });
@@ -95,7 +95,7 @@ describe("a suspect", () => {
   });
 
   test("that runs when the receiver closes is given back, with others of its group", async () => {
-    const process = await dieOver(["s", "t"], 2);
+    const process = await crashWhileRunning(["s", "t"], 2);
     const { handler } = heldHandler();
     const { pass, receiver } = await process.next((life) => {
       life.receiver.on("email", async (event, ctx) => {
@@ -112,7 +112,7 @@ describe("a suspect", () => {
   });
 
   test("does not wait for ever beside calls that take longer than 30 s", async () => {
-    const process = await dieOver(["s"], 2, lives({ concurrency: 2, timeoutMs: 0 }));
+    const process = await crashWhileRunning(["s"], 2, processRestarts({ concurrency: 2, timeoutMs: 0 }));
     const seen: string[] = [];
     const { clock } = process;
     const life = await process.next(({ receiver, send }) => {
@@ -130,7 +130,7 @@ describe("a suspect", () => {
   });
 
   test("waits for what is claimed or given back when its turn comes", async () => {
-    const process = await dieOver(["s"], 2, lives({ timeoutMs: 0 }));
+    const process = await crashWhileRunning(["s"], 2, processRestarts({ timeoutMs: 0 }));
     const { store } = process;
     const { claim, settle } = store;
     const { calls, handler } = heldHandler();
@@ -172,7 +172,7 @@ describe("a suspect", () => {
   });
 
   test("is passed over at the end of a turn by what was claimed ahead and has not begun", async () => {
-    const process = await dieOver(["s"], 2, lives({ timeoutMs: 0 }));
+    const process = await crashWhileRunning(["s"], 2, processRestarts({ timeoutMs: 0 }));
     const { calls, handler } = heldHandler();
     const { pass } = await process.next(
       (life) => {
@@ -197,7 +197,7 @@ describe("a suspect", () => {
 });
 
 test("a suspect has its turn beside a load, also where another process had the work in between", async () => {
-  const process = await dieOver(["s"], 2, lives({ concurrency: 2 }));
+  const process = await crashWhileRunning(["s"], 2, processRestarts({ concurrency: 2 }));
   const { store, clock } = process;
   const { work } = store;
   const workers: Worker[] = [];
@@ -221,7 +221,7 @@ test("a suspect has its turn beside a load, also where another process had the w
 
 describe("many suspects", () => {
   test("200 of them, of 30 s each, are done within 10 minutes, and the others have half of the time", async () => {
-    const process = await dieOver(named("s", 200), 2);
+    const process = await crashWhileRunning(named("s", 200), 2);
     const at: Record<"suspect" | "other", number> = { suspect: 0, other: 0 };
     const done = { suspect: 0, other: 0 };
     const beside: string[] = [];
@@ -259,7 +259,7 @@ describe("many suspects", () => {
   test("one poison among 100 innocents is found by halving: it alone ends dead, and all of them are done", async () => {
     const names = named("m", 100);
     const poison = "m61";
-    const process = await dieOver(names, 2);
+    const process = await crashWhileRunning(names, 2);
     const done: string[] = [];
     const dead: string[] = [];
     let deaths = 0;

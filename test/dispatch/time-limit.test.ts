@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { emails, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 
 describe("the time limit of an attempt", () => {
   test("aborts the handler's signal; one that heeds it has failed, and is tried again", async () => {
@@ -157,7 +157,7 @@ describe("a handler that ignores its signal", () => {
 
 test("a handler that blocks nothing but itself leaves the others their time", async () => {
   const { receiver, send, pass } = rig({ concurrency: 2, timeoutMs: 1_000, graceMs: 0 });
-  const { seen, handler } = notingHandler((event) => (idOf(event) === "a" ? new Promise(() => {}) : undefined));
+  const { seen, handler } = recordingHandler((event) => (idOf(event) === "a" ? new Promise(() => {}) : undefined));
   receiver.on("email", handler);
   await receiver.start();
   await send(emails("a", "b", "c", "d"));

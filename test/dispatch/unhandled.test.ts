@@ -2,7 +2,7 @@ import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bodyOf, bookingBody, change, tracked, trackingBody } from "../support/make-delivery.ts";
-import { emails, failing, heldHandler, idOf, notingHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 
 /** One inbox that several receivers work on, one after another, as after deploys. */
 function deploys() {
@@ -44,7 +44,7 @@ describe("a job whose handler went with a deploy", () => {
   test("becomes unhandled at the claim, and frees its lane; it is warned of once", async () => {
     const deploy = deploys();
     const before = deploy();
-    before.receiver.on("email", failing().handler, { lane: () => "one" });
+    before.receiver.on("email", failingHandler().handler, { lane: () => "one" });
     before.receiver.on("contact", () => {}, { lane: () => "one" });
     await before.receiver.start();
     await before.send(emails("a", "b"));
@@ -52,7 +52,7 @@ describe("a job whose handler went with a deploy", () => {
     await before.receiver.idle();
     await before.receiver.close();
     const after = deploy();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     after.receiver.on("contact", handler);
     await after.receiver.start();
     await after.pass(10_000);
@@ -65,10 +65,10 @@ describe("a job whose handler went with a deploy", () => {
 
   test("goes to its own consumer again when that has one, and to no other: those had their own job", async () => {
     const deploy = deploys();
-    const [stored, gone] = [notingHandler(), notingHandler()];
+    const [stored, gone] = [recordingHandler(), recordingHandler()];
     const first = deploy();
     first.receiver.on("email", stored.handler);
-    first.receiver.on("email", failing().handler, { consumer: "search" });
+    first.receiver.on("email", failingHandler().handler, { consumer: "search" });
     await first.receiver.start();
     await first.send(emails("a"));
     await first.receiver.idle();
@@ -99,7 +99,7 @@ describe("a job whose handler went with a deploy", () => {
   test("keeps its lane: it is looked up by its consumer, not by the handler that it was made for", async () => {
     const deploy = deploys();
     const before = deploy();
-    before.receiver.on("email", failing().handler, { lane: "account", merge: false });
+    before.receiver.on("email", failingHandler().handler, { lane: "account", merge: false });
     await before.receiver.start();
     await before.send(emails("a", "b"));
     await before.receiver.idle();

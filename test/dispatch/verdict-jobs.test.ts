@@ -1,13 +1,13 @@
 import { GiveUp, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
-import { emails, failing, notingHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, recordingHandler, rig } from "../support/rig.ts";
 
 const DAY_MS = 86_400_000;
 
 describe("GiveUp", () => {
   test("ends the job at once", async () => {
     const { receiver, send, pass, inbox } = rig();
-    const { seen, handler } = failing(new GiveUp("the account is gone"));
+    const { seen, handler } = failingHandler(new GiveUp("the account is gone"));
     receiver.on("email", handler);
     await receiver.start();
     await send();
@@ -22,7 +22,7 @@ describe("GiveUp", () => {
 
   test("ends all that were merged", async () => {
     const { receiver, send, pass, inbox } = rig();
-    const { seen, handler } = failing(new GiveUp("gone"));
+    const { seen, handler } = failingHandler(new GiveUp("gone"));
     receiver.on("email", handler);
     for (let times = 0; times < 3; times += 1) await send(emails("a"));
     await receiver.start();
@@ -58,7 +58,7 @@ describe("RetryLater", () => {
 
   test("is bounded by `retryForMs`", async () => {
     const { receiver, send, pass, inbox } = rig({ retryForMs: 3_600_000 });
-    const { seen, handler } = failing(new RetryLater({ afterSeconds: 600 }));
+    const { seen, handler } = failingHandler(new RetryLater({ afterSeconds: 600 }));
     receiver.on("email", handler);
     await receiver.start();
     await send();
@@ -69,7 +69,7 @@ describe("RetryLater", () => {
 
   test("holds its lane, and no other", async () => {
     const { receiver, send, pass } = rig();
-    const { seen, handler } = notingHandler((event) => {
+    const { seen, handler } = recordingHandler((event) => {
       if ("id" in event && event.id === "a" && seen.length === 1) throw new RetryLater({ afterSeconds: 10 });
     });
     receiver.on("email", handler, { merge: false });

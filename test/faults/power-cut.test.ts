@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { rounds } from "./matrix/rounds.ts";
-import { count, killAtNextRecord, pour, type Traced } from "./power-cut/traced-receiver.ts";
+import { numbersBetween, killAtNextRecord, sendAll, type TracedReceiver } from "./power-cut/traced-receiver.ts";
 
 import type { Place } from "./power-cut/cut-power.ts";
-import type { Happening } from "./power-cut/trace.ts";
+import type { TraceRecord } from "./power-cut/trace.ts";
 import { compileTracer, type Tracer } from "./power-cut/tracer.ts";
-import { ERASED_ACCOUNT, FIRST_BIG, toSending } from "./power-cut/deliveries.ts";
-import { between, record, tryCuts, type Stage } from "./power-cut/run-power-cuts.ts";
+import { ERASED_ACCOUNT, FIRST_BIG, deliveryOf } from "./power-cut/deliveries.ts";
+import { betweenMarkers, recordTrace, runPowerCuts, type TraceSession } from "./power-cut/run-power-cuts.ts";
 
 // Row 2 of the fault matrix. A receiver runs under load while all that it does to its files is traced. Then the power is cut at many places of the
 // trace: what no sync had covered is lost, or a random half of it is. Killing a process proves nothing here: its writes outlive it.
@@ -31,76 +31,80 @@ const UNFOCUSED: readonly Place[] = [
 const EVERYWHERE: readonly Place[] = [...UNFOCUSED, "in focus"];
 
 test("row 2: a power cut loses nothing that was acknowledged", async () => {
-  const happenings = await record({ shim: tracer.shim }, (stage) => load(stage, 600));
-  const focus = between(happenings, ["closing", "closed"]);
-  expect(await tryCuts(happenings, { title: "under load", rounds: rounds(25), focus, places: EVERYWHERE })).toEqual([]);
+  const records = await recordTrace({ library: tracer.library }, (session) => load(session, 600));
+  const focus = betweenMarkers(records, ["closing", "closed"]);
+  expect(await runPowerCuts(records, { title: "under load", rounds: rounds(25), focus, places: EVERYWHERE })).toEqual(
+    [],
+  );
 });
 
 test("row 2: a power cut while the log is written back, or while it closes, loses nothing that was acknowledged", async () => {
-  const happenings = await record({ shim: tracer.shim, pragmas: OFTEN }, (stage) => load(stage, 1_000));
-  const focus = between(happenings, ["closing", "closed"]);
+  const records = await recordTrace({ library: tracer.library, pragmas: OFTEN }, (session) => load(session, 1_000));
+  const focus = betweenMarkers(records, ["closing", "closed"]);
   expect(
-    await tryCuts(happenings, { title: "with checkpoints", rounds: rounds(40), focus, places: EVERYWHERE }),
+    await runPowerCuts(records, { title: "with checkpoints", rounds: rounds(40), focus, places: EVERYWHERE }),
   ).toEqual([]);
 });
 
 test("row 2: a power cut while another process takes over loses nothing that was acknowledged", async () => {
-  const happenings = await record({ shim: tracer.shim, pragmas: OFTEN }, async (stage) => {
-    const { notebook } = stage;
-    const [working, standby] = [await stage.start(), await stage.start()];
-    notebook.note("ready", "");
-    const numbers = count(0, 800);
-    const pouring = [pour(working.url, numbers, notebook), pour(standby.url, numbers, notebook)];
-    await pour(standby.url, count(2_000, 2_300), notebook);
+  const records = await recordTrace({ library: tracer.library, pragmas: OFTEN }, async (session) => {
+    const { writer } = session;
+    const [working, standby] = [await session.start(), await session.start()];
+    writer.mark("ready", "");
+    const numbers = numbersBetween(0, 800);
+    const pouring = [sendAll(working.url, numbers, writer), sendAll(standby.url, numbers, writer)];
+    await sendAll(standby.url, numbersBetween(2_000, 2_300), writer);
     await killAtNextRecord(working);
-    notebook.note("killed", "");
+    writer.mark("killed", "");
     await Promise.all(pouring);
-    await close(standby, stage);
+    await close(standby, session);
   });
-  const focus = between(happenings, ["killed", "killed"]);
-  expect(await tryCuts(happenings, { title: "at a take-over", rounds: rounds(20), focus, places: EVERYWHERE })).toEqual(
-    [],
-  );
+  const focus = betweenMarkers(records, ["killed", "killed"]);
+  expect(
+    await runPowerCuts(records, { title: "at a take-over", rounds: rounds(20), focus, places: EVERYWHERE }),
+  ).toEqual([]);
 });
 
 test("row 2: after a power cut what was erased does not come back, once that was confirmed", async () => {
-  const happenings = await record({ shim: tracer.shim }, async (stage) => {
-    const { notebook } = stage;
-    const receiver = await stage.start();
-    notebook.note("ready", "");
-    await pour(receiver.url, count(0, 400), notebook);
-    notebook.note("erasing", "");
-    const others = count(400, 700, (number) => toSending(number).accountId !== ERASED_ACCOUNT);
-    await Promise.all([receiver.ask(`/erase/${ERASED_ACCOUNT}`), pour(receiver.url, others, notebook)]);
-    await close(receiver, stage);
+  const records = await recordTrace({ library: tracer.library }, async (session) => {
+    const { writer } = session;
+    const receiver = await session.start();
+    writer.mark("ready", "");
+    await sendAll(receiver.url, numbersBetween(0, 400), writer);
+    writer.mark("erasing", "");
+    const others = numbersBetween(400, 700, (number) => deliveryOf(number).accountId !== ERASED_ACCOUNT);
+    await Promise.all([receiver.ask(`/erase/${ERASED_ACCOUNT}`), sendAll(receiver.url, others, writer)]);
+    await close(receiver, session);
   });
-  const focus = between(happenings, ["erasing", "erased"]);
-  expect(await tryCuts(happenings, { title: "at an erasure", rounds: rounds(20), focus, places: EVERYWHERE })).toEqual(
-    [],
-  );
+  const focus = betweenMarkers(records, ["erasing", "erased"]);
+  expect(
+    await runPowerCuts(records, { title: "at an erasure", rounds: rounds(20), focus, places: EVERYWHERE }),
+  ).toEqual([]);
 });
 
 test("row 2: a power cut while old ones are removed and the file shrinks loses nothing that was not handled", async () => {
-  const setting = { shim: tracer.shim, pragmas: OFTEN, keepDoneDays: 1e-6 };
-  const happenings = await record(setting, async (stage) => {
-    const { notebook } = stage;
-    const receiver = await stage.start();
-    notebook.note("ready", "");
-    await pour(receiver.url, count(FIRST_BIG, FIRST_BIG + 500), notebook);
+  const setting = { library: tracer.library, pragmas: OFTEN, keepDoneDays: 1e-6 };
+  const records = await recordTrace(setting, async (session) => {
+    const { writer } = session;
+    const receiver = await session.start();
+    writer.mark("ready", "");
+    await sendAll(receiver.url, numbersBetween(FIRST_BIG, FIRST_BIG + 500), writer);
     await receiver.ask("/idle");
     await receiver.ask("/forgotten");
-    await pour(receiver.url, count(0, 100), notebook);
-    await close(receiver, stage);
+    await sendAll(receiver.url, numbersBetween(0, 100), writer);
+    await close(receiver, session);
   });
-  expect(shrinkings(happenings)).toBeGreaterThan(0);
+  expect(shrinkings(records)).toBeGreaterThan(0);
   expect(
-    await tryCuts(happenings, { title: "at removals", rounds: rounds(20), places: UNFOCUSED, forgets: true }),
+    await runPowerCuts(records, { title: "at removals", rounds: rounds(20), places: UNFOCUSED, forgets: true }),
   ).toEqual([]);
 });
 
 test("row 2: the power cuts see that a sync is missing", async () => {
-  const happenings = await record({ shim: tracer.shim, pragmas: "synchronous=1" }, (stage) => load(stage, 300));
-  const wrong = await tryCuts(happenings, {
+  const records = await recordTrace({ library: tracer.library, pragmas: "synchronous=1" }, (session) =>
+    load(session, 300),
+  );
+  const wrong = await runPowerCuts(records, {
     title: "with synchronous=NORMAL, which is to lose some",
     rounds: rounds(10),
     places: UNFOCUSED,
@@ -109,9 +113,9 @@ test("row 2: the power cuts see that a sync is missing", async () => {
 });
 
 /** How often a file was made shorter than it had been. */
-function shrinkings(happenings: readonly Happening[]): number {
+function shrinkings(records: readonly TraceRecord[]): number {
   const lengths = new Map<number, number>();
-  return happenings.filter((one) => {
+  return records.filter((one) => {
     if (one.type !== "cut" && one.type !== "written") return false;
     const before = lengths.get(one.inode) ?? 0;
     const now = one.type === "cut" ? one.length : Math.max(before, one.offset + one.bytes.length);
@@ -120,16 +124,16 @@ function shrinkings(happenings: readonly Happening[]): number {
   }).length;
 }
 
-async function load(stage: Stage, deliveries: number): Promise<void> {
-  const receiver = await stage.start();
-  stage.notebook.note("ready", "");
-  await pour(receiver.url, count(0, deliveries), stage.notebook);
-  await close(receiver, stage);
+async function load(session: TraceSession, deliveries: number): Promise<void> {
+  const receiver = await session.start();
+  session.writer.mark("ready", "");
+  await sendAll(receiver.url, numbersBetween(0, deliveries), session.writer);
+  await close(receiver, session);
 }
 
-async function close(receiver: Traced, { notebook }: Stage): Promise<void> {
-  notebook.note("closing", "");
+async function close(receiver: TracedReceiver, { writer }: TraceSession): Promise<void> {
+  writer.mark("closing", "");
   await receiver.ask("/close");
   await receiver.child.ended;
-  notebook.note("closed", "");
+  writer.mark("closed", "");
 }

@@ -5,7 +5,7 @@ import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openBench } from "../suites/inbox/fixture.ts";
 import { mail, raw, told, UNHANDLED } from "../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, dead, done, findAll, storeAll, killAll, settleAll } from "../suites/inbox/verbs.ts";
-import { logBook } from "../support/log-recorder.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 
 function make(options: MemoryInboxOptions) {
   return openBench({ make: () => memoryInbox(options) });
@@ -125,7 +125,7 @@ describe("a full memory inbox", () => {
     const inbox = memoryInbox({ maxJobs: 2 }) as WorkingInbox<"memory">;
     const { host, clock } = await openBench({ make: () => inbox });
     await inbox.close();
-    const log = logBook();
+    const log = logRecorder();
     await inbox.open({ ...host, clock, log: log.logger });
     await storeAll(inbox, unhandledMail("a", "b"));
     await storeAll(inbox, mail(["c"]));

@@ -1,8 +1,8 @@
 import { GiveUp, RetryLater, type AfterHandlers, type Reply } from "hookline";
 import { describe, expect, test } from "vitest";
 import { bodyOf, bookingBody, lifecycleBody, signedRequest, trackingBody, tracked } from "../support/make-delivery.ts";
-import { shutInbox } from "../support/stub-inboxes.ts";
-import { emails, failing, heldHandler, idOf, notingHandler, rig, type RigOptions } from "../support/rig.ts";
+import { unopenableInbox } from "../support/stub-inboxes.ts";
+import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig, type RigOptions } from "../support/rig.ts";
 import { turns, watch } from "../support/event-loop.ts";
 
 const ANSWERING: AfterHandlers = { answer: "after-handlers", timeoutMs: 20_000 };
@@ -46,7 +46,7 @@ describe("an answer after the handlers", () => {
 
   test("is 503 when a handler failed, whatever status its error carries; its siblings have run", async () => {
     const { receiver, ask, log } = answering();
-    const { seen, handler } = notingHandler((event) => {
+    const { seen, handler } = recordingHandler((event) => {
       if (idOf(event) === "a") throw Object.assign(new Error("no"), { status: 422, statusCode: 422 });
     });
     receiver.on("email", handler);
@@ -59,7 +59,7 @@ describe("an answer after the handlers", () => {
   test("remembers nothing of a delivery that failed: its redelivery runs all of it again, tracking and bookings too", async () => {
     const { receiver, ask } = answering();
     let fails = true;
-    const { seen, handler } = notingHandler(() => {
+    const { seen, handler } = recordingHandler(() => {
       if (fails) throw new Error("no");
     });
     receiver.on(["tracking", "booking"], handler);
@@ -75,10 +75,10 @@ describe("an answer after the handlers", () => {
 
   test("is 200 after GiveUp, and 503 after RetryLater", async () => {
     const gaveUp = answering();
-    gaveUp.receiver.on("email", failing(new GiveUp("of no use")).handler);
+    gaveUp.receiver.on("email", failingHandler(new GiveUp("of no use")).handler);
     expect(await gaveUp.ask()).toEqual(OK);
     const later = answering();
-    later.receiver.on("email", failing(new RetryLater({ afterMs: 1 })).handler);
+    later.receiver.on("email", failingHandler(new RetryLater({ afterMs: 1 })).handler);
     expect(await later.ask()).toEqual(AGAIN);
   });
 
@@ -124,7 +124,7 @@ describe("an answer after the handlers", () => {
 
   test("to a handshake runs nothing", async () => {
     const { receiver, ask } = answering();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("*", handler);
     expect(await ask("", "/?validationToken=abc")).toMatchObject({ status: 200, body: "abc" });
     expect(seen).toEqual([]);
@@ -132,7 +132,7 @@ describe("an answer after the handlers", () => {
 
   test("to an unwanted subscription is 422, by the gate or by a tombstone, and runs nothing", async () => {
     const { receiver, ask } = answering();
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     receiver.unsubscribeWhen(({ accountId }, unsubscribe) => (accountId === 1 ? unsubscribe("gone") : undefined));
     expect(await ask(bodyOf({ accountId: 1 }))).toMatchObject({ status: 422 });
@@ -142,8 +142,8 @@ describe("an answer after the handlers", () => {
   });
 
   test("is 503 where the inbox, which knows the tombstones, cannot be opened", async () => {
-    const { receiver, ask } = answering({ inbox: shutInbox() });
-    const { seen, handler } = notingHandler();
+    const { receiver, ask } = answering({ inbox: unopenableInbox() });
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     expect(await ask()).toEqual(AGAIN);
     expect(seen).toEqual([]);

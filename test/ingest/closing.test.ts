@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText } from "../support/http.ts";
-import { altered, hungInbox } from "../support/stub-inboxes.ts";
+import { stubInbox, hungInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 /** An inbox that keeps when it is let, and notes what is asked of it. */
@@ -10,7 +10,7 @@ function patientInbox() {
   const asked: string[] = [];
   let release = (): void => {};
   const released = new Promise<void>((resolve) => (release = resolve));
-  const inbox = altered((own) => ({
+  const inbox = stubInbox((own) => ({
     store: async (all) => {
       asked.push("store");
       await released;
@@ -60,7 +60,7 @@ describe("while the receiver closes", () => {
   });
 
   test("a delivery whose body is still coming gets 503", async () => {
-    const { port, signed, receiver, taken } = await mounted();
+    const { port, signed, receiver, bytesReceived: taken } = await mounted();
     const body = changes();
     const most = headersText({ ...signed(body), "Content-Length": String(body.length) }) + body.slice(0, -1);
     const wire = await dial(port);

@@ -2,7 +2,7 @@ import { Agent } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send } from "../support/http.ts";
-import { brokenInbox } from "../support/stub-inboxes.ts";
+import { failingInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
 
 /** One connection, stored. */
@@ -15,7 +15,7 @@ function keepingAgent(): Agent {
 describe("a connection", () => {
   test.each<[string, number, Setup, object]>([
     ["a wrong signature", 401, {}, { secret: "another secret" }],
-    ["storage that failed", 503, { inbox: brokenInbox() }, {}],
+    ["storage that failed", 503, { inbox: failingInbox() }, {}],
     ["no secret", 503, { secret: undefined }, {}],
   ])("goes on where the body was read before the refusal, for %s", async (_, status, setup, how) => {
     const { deliver, connections } = await mounted(setup);
@@ -77,7 +77,7 @@ describe("a connection", () => {
   });
 
   test("that ends half-way through a body leaves nothing behind but a counter", async () => {
-    const { port, signed, receiver, deliver, log, taken } = await mounted();
+    const { port, signed, receiver, deliver, log, bytesReceived: taken } = await mounted();
     const body = changes();
     const half = headersText({ ...signed(body), "Content-Length": String(body.length) }) + body.slice(0, -5);
     const wire = await dial(port);
@@ -91,7 +91,7 @@ describe("a connection", () => {
   });
 
   test("that ends half-way through chunks leaves nothing behind either", async () => {
-    const { port, signed, receiver, taken } = await mounted();
+    const { port, signed, receiver, bytesReceived: taken } = await mounted();
     const half = headersText({ ...signed("xxxx"), "Transfer-Encoding": "chunked" }) + "4\r\nxxxx\r\n";
     const wire = await dial(port);
     wire.write(half);

@@ -1,7 +1,7 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import type { Answered } from "../support/http.ts";
-import { brokenInbox, hungInbox, shutInbox } from "../support/stub-inboxes.ts";
+import { failingInbox, hungInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 const token = "9a3c-token-of-the-handshake";
@@ -94,7 +94,7 @@ describe("the verification handshake", () => {
   });
 
   test("needs no room, no storage and no opened inbox", async () => {
-    for (const inbox of [brokenInbox(), shutInbox(), hungInbox(), await fullInbox()]) {
+    for (const inbox of [failingInbox(), unopenableInbox(), hungInbox(), await fullInbox()]) {
       const { deliver } = await mounted({ inbox });
       expectToken(await deliver("", { target: `/?validationToken=${token}` }), token);
     }
@@ -137,7 +137,7 @@ describe("a token beside a body", () => {
 
   test("changes nothing where the delivery is not stored", async () => {
     const target = `/?validationToken=${token}`;
-    const { deliver, receiver } = await mounted({ inbox: brokenInbox() });
+    const { deliver, receiver } = await mounted({ inbox: failingInbox() });
     expectBare(await deliver(changes(), { target }), 503, "retry-after");
     await receiver.unsubscribe(1001, "gone");
     expectBare(await deliver(changes(), { target }), 422);

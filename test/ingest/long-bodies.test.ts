@@ -25,7 +25,7 @@ describe("a body of 1 MiB", () => {
   });
 
   test("and one byte is refused while it streams, before its end", async () => {
-    const { port, signed, receiver, taken } = await mounted();
+    const { port, signed, receiver, bytesReceived: taken } = await mounted();
     const fitting = `${headersText({ ...signed("x"), ...chunked })}100001\r\n${"x".repeat(MIB)}`;
     const wire = await dial(port);
     wire.write(fitting);

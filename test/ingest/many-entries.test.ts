@@ -1,6 +1,6 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 const COUNT = 30_000;
@@ -23,7 +23,7 @@ describe("a delivery of 30,000 entries", () => {
     const events: [stored: number, seen: number][] = [];
     const lanes = new Map<string, number[]>();
     let handled = 0;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store: (all) => {
         events.push([all.length, handled]);
         // Not expanded in the commit that is waited for by the sender.
@@ -67,7 +67,7 @@ describe("a delivery of 30,000 entries", () => {
       turn += 1;
       if (!ended) setImmediate(tick);
     };
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       expand: (all) => {
         parts.push({ size: all.reduce((sum, { events }) => sum + events.length, 0), turn });
         return own.expand(all);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText, send } from "../support/http.ts";
-import { brokenInbox, shutInbox } from "../support/stub-inboxes.ts";
+import { failingInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
 
 const afterParser: Setup["around"] = (own) => (req, res) => void req.resume().once("end", () => own(req, res));
@@ -23,7 +23,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
   });
 
   test("a wrong method before everything that a receiver may lack", async () => {
-    const { url, receiver } = await mounted({ ...noSecret, inbox: shutInbox() });
+    const { url, receiver } = await mounted({ ...noSecret, inbox: unopenableInbox() });
     await receiver.close();
     expectBare(await send(url, { method: "PUT", body: "x", headers: zipped }), 405, "allow");
   });
@@ -50,7 +50,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
   });
 
   test("a bad signature header before closing and broken storage", async () => {
-    const { url, receiver } = await mounted({ inbox: brokenInbox() });
+    const { url, receiver } = await mounted({ inbox: failingInbox() });
     await receiver.close();
     expectBare(await send(url, { body: "x" }), 401);
   });
@@ -141,7 +141,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
 
   test("a handshake before closing, a tombstone, a gate and broken storage", async () => {
     const { deliver, receiver } = await mounted({
-      inbox: brokenInbox(),
+      inbox: failingInbox(),
       prepare: (own) => void own.unsubscribeWhen((_, unsubscribe) => unsubscribe("all of them")),
     });
     await receiver.unsubscribe(1001, "gone");
@@ -174,7 +174,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
   });
 
   test("a tombstone before broken storage", async () => {
-    const { deliver, receiver } = await mounted({ inbox: brokenInbox() });
+    const { deliver, receiver } = await mounted({ inbox: failingInbox() });
     await receiver.unsubscribe(1001, "gone");
     expectBare(await deliver(), 422);
     expectBare(await deliver(changes({ subscription: 1002 })), 503, "retry-after");
@@ -182,7 +182,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
 
   test("the gate's decision before broken storage", async () => {
     const { deliver } = await mounted({
-      inbox: brokenInbox(),
+      inbox: failingInbox(),
       prepare: (own) => void own.unsubscribeWhen((_, unsubscribe) => unsubscribe("gone")),
     });
     expectBare(await deliver(), 422);
@@ -200,7 +200,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
 
   test("an inbox that cannot be opened before the gate: whether a tombstone stands is not known", async () => {
     const { deliver } = await mounted({
-      inbox: shutInbox(),
+      inbox: unopenableInbox(),
       prepare: (own) => void own.unsubscribeWhen((_, unsubscribe) => unsubscribe("gone")),
     });
     expectBare(await deliver(), 503, "retry-after");

@@ -2,7 +2,7 @@ import type { RawRequest, ReadLimits } from "hookline";
 import { bodyTooLarge } from "hookline/adapter";
 import { describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { shutInbox } from "../support/stub-inboxes.ts";
+import { unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, mounted, type Mounted, type Setup } from "../support/mounted.ts";
 
 type Asked = Omit<Partial<RawRequest>, "body"> & { readonly signed?: string };
@@ -176,7 +176,7 @@ describe("receiver.receive never rejects:", () => {
           },
         }),
     ],
-    ["an inbox that cannot be opened", { inbox: shutInbox() }, () => ({})],
+    ["an inbox that cannot be opened", { inbox: unopenableInbox() }, () => ({})],
   ])("%s", async (_, setup, extra) => {
     const own = await mounted(setup);
     const headers = own.signed(changes(), { at: new Date() });

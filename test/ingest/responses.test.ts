@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText, send } from "../support/http.ts";
-import { altered, brokenInbox, hungInbox, shutInbox } from "../support/stub-inboxes.ts";
+import { stubInbox, failingInbox, hungInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 describe("a request that is not stored gets a status and nothing else:", () => {
@@ -126,9 +126,9 @@ describe("a request that is not stored gets a status and nothing else:", () => {
   });
 
   test.each([
-    ["storage-failed", brokenInbox()],
-    ["storage-failed", shutInbox()],
-    ["inbox-full", altered(() => ({ store: async (all) => all.map(() => new StorageError("inbox-full", "Full.")) }))],
+    ["storage-failed", failingInbox()],
+    ["storage-failed", unopenableInbox()],
+    ["inbox-full", stubInbox(() => ({ store: async (all) => all.map(() => new StorageError("inbox-full", "Full.")) }))],
   ])("one that could not be stored is 503 (%s)", async (code, inbox) => {
     const { deliver, receiver } = await mounted({ inbox });
     expectTryAgain(await deliver());
@@ -169,7 +169,7 @@ describe("a signed request that is stored", () => {
   test("is stored before it is answered", async () => {
     let release = (): void => {};
     const waited = new Promise<void>((resolve) => (release = resolve));
-    const inbox = altered((own) => ({ store: (all) => waited.then(() => own.store(all)) }));
+    const inbox = stubInbox((own) => ({ store: (all) => waited.then(() => own.store(all)) }));
     const { deliver, receiver } = await mounted({ inbox });
     let answered = false;
     const answer = deliver().finally(() => (answered = true));

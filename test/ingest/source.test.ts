@@ -2,13 +2,13 @@ import type { RawRequest } from "hookline";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { inFolders } from "../adapters/inbox/in-folder.ts";
 import { changes, expectBare, mounted, SECRET } from "../support/mounted.ts";
-import { noSources } from "../support/invalid-sources.ts";
+import { invalidSources } from "../support/invalid-sources.ts";
 import { signedHeaders } from "../support/sign.ts";
 
 /** The path says which application it is; some names give what is no source. */
 function sourceOf(url = ""): string | undefined {
   const name = url.slice(1);
-  return (Object.hasOwn(noSources, name) ? noSources[Number(name)]?.[1]() : name) as string;
+  return (Object.hasOwn(invalidSources, name) ? invalidSources[Number(name)]?.[1]() : name) as string;
 }
 
 describe("a source that is no text", () => {
@@ -24,7 +24,7 @@ describe("a source that is no text", () => {
     expectBare(await deliver(changes(), { target: "/first" }), 200);
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        deliver(changes(), { target: `/${index % 2 === 0 ? (index / 2) % noSources.length : "crm"}` }),
+        deliver(changes(), { target: `/${index % 2 === 0 ? (index / 2) % invalidSources.length : "crm"}` }),
       ),
     );
     expect(answers.map(({ status }) => status)).toEqual(answers.map((_, index) => (index % 2 === 0 ? 503 : 200)));
@@ -32,7 +32,7 @@ describe("a source that is no text", () => {
     expect(open).toHaveBeenCalledTimes(1);
   });
 
-  test.each(noSources)("of a mount of one's own is refused the same way: %s", async (got, source) => {
+  test.each(invalidSources)("of a mount of one's own is refused the same way: %s", async (got, source) => {
     const { receiver, log } = await mounted();
     expect(await receiver.receive(request({ source: source() as string }))).toMatchObject({ status: 503 });
     expect(log.of("internal")).toMatchObject([

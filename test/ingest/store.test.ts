@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered, brokenInbox, shutInbox } from "../support/stub-inboxes.ts";
+import { stubInbox, failingInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
 import { deferred } from "../support/event-loop.ts";
 
@@ -25,14 +25,14 @@ describe("what could not be stored is 503 and comes again:", () => {
     ["a storage error of a code of its own", new StorageError("corrupt", "The file is corrupt.")],
     ["nothing at all", null],
   ])("a keep that rejects with %s", async (_, error) => {
-    const { deliver, receiver, log } = await mounted({ inbox: brokenInbox(error) });
+    const { deliver, receiver, log } = await mounted({ inbox: failingInbox(error) });
     expectBare(await deliver(), 503, "retry-after");
     expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "storage-failed": 1 } });
     expect(log.of("storage-failed")).toMatchObject([{ level: "error", facts: { fix: expect.any(String) } }]);
   });
 
   test("a keep that throws before it gives a promise", async () => {
-    const inbox = altered(() => ({
+    const inbox = stubInbox(() => ({
       store: () => {
         throw new Error("the disk is gone");
       },
@@ -50,14 +50,14 @@ describe("what could not be stored is 503 and comes again:", () => {
     ["something without an id", [{ expanded: false, duplicates: [], conflicts: [] }]],
     ["no list", undefined],
   ])("a keep that breaks its promise, and gives %s", async (_, results) => {
-    const { deliver, receiver } = await mounted({ inbox: altered(() => ({ store: async () => results as never })) });
+    const { deliver, receiver } = await mounted({ inbox: stubInbox(() => ({ store: async () => results as never })) });
     expectBare(await deliver(), 503, "retry-after");
     expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "storage-failed": 1 } });
   });
 
   test("more than `maxInFlightBytes` waiting for a slow disk, until it has caught up", async () => {
     const disk = deferred();
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store: async (all) => {
         await disk.promise;
         return own.store(all);
@@ -73,7 +73,7 @@ describe("what could not be stored is 503 and comes again:", () => {
   });
 
   test("a commit of which one part failed does not sink the others", async () => {
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store: async (all) => {
         const failed = new StorageError("storage-failed", "A bad page.");
         const good = all.filter(({ delivery }) => !textOf(delivery).includes("poison"));
@@ -98,7 +98,7 @@ describe("what could not be stored is 503 and comes again:", () => {
 
   test("a commit that failed as a whole fails all of it, and the next one is as good as ever", async () => {
     let broken = true;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store: (all) => (broken ? Promise.reject(new Error("the disk is gone")) : own.store(all)),
     }));
     const own = await mounted({ inbox });
@@ -136,7 +136,7 @@ describe("storage that is slower than `storeTimeoutMs`", () => {
   async function slow() {
     const clock = fakeClock();
     const commits: { readonly bodies: readonly string[]; readonly end: () => void }[] = [];
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       store: async (all) => {
         const stored = await own.store(all);
         await new Promise<void>((end) => commits.push({ bodies: all.map(({ delivery }) => textOf(delivery)), end }));
@@ -210,7 +210,7 @@ describe("storage that is slower than `storeTimeoutMs`", () => {
 describe("the inbox is opened", () => {
   test("by the first delivery, once for all that come at once, and not by what is refused before", async () => {
     const open = vi.fn();
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       open: async (host) => {
         open(host.name, host.dedupeWindowMs);
         await new Promise((resolve) => setImmediate(resolve));
@@ -228,7 +228,7 @@ describe("the inbox is opened", () => {
 
   test("again after it failed", async () => {
     let broken = true;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       open: (host) => (broken ? Promise.reject(new Error("no such volume")) : own.open(host)),
     }));
     const { deliver, receiver } = await mounted({ inbox });
@@ -245,7 +245,7 @@ describe("the inbox is opened", () => {
     const clock = fakeClock();
     let open = (): void => {};
     const opening = new Promise<void>((resolve) => (open = resolve));
-    const inbox = altered((own) => ({ open: (host) => opening.then(() => own.open(host)) }));
+    const inbox = stubInbox((own) => ({ open: (host) => opening.then(() => own.open(host)) }));
     const { deliver, receiver } = await mounted({ clock, inbox, storeTimeoutMs: 700 });
     const answer = deliver();
     await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
@@ -261,7 +261,7 @@ describe("the inbox is opened", () => {
     ["inbox-full", new StorageError("inbox-full", "Full.")],
     ["storage-failed", new Error("no such volume")],
   ])("or it is said why not (%s)", async (code, error) => {
-    const { deliver, receiver } = await mounted({ inbox: shutInbox(error) });
+    const { deliver, receiver } = await mounted({ inbox: unopenableInbox(error) });
     expectBare(await deliver(), 503, "retry-after");
     expect(receiver.stats().refused).toEqual({ [code]: 1 });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered, shutInbox } from "../support/stub-inboxes.ts";
+import { stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 const DAY_MS = 86_400_000;
@@ -56,7 +56,7 @@ describe("receiver.unsubscribe", () => {
 
   test("works before start(), and opens the inbox for it", async () => {
     const open = vi.fn();
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       open: (host) => {
         open();
         return own.open(host);
@@ -159,13 +159,13 @@ describe("receiver.unsubscribe", () => {
   });
 
   test("rejects where the inbox cannot take it: nothing is 422 that is not noted", async () => {
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       tombstones: { ...own.tombstones, isEmpty: true, put: () => Promise.reject(new Error("the disk is gone")) },
     }));
     const { deliver, receiver } = await mounted({ inbox });
     await expect(receiver.unsubscribe(1001, "gone")).rejects.toThrow("the disk is gone");
     expectBare(await deliver(), 200);
-    const shut = await mounted({ inbox: shutInbox() });
+    const shut = await mounted({ inbox: unopenableInbox() });
     await expect(shut.receiver.unsubscribe(1001, "gone")).rejects.toThrow("no such volume");
   });
 });
@@ -207,7 +207,7 @@ describe("receiver.resubscribe", () => {
 describe("ctx.unsubscribe", () => {
   test("writes the tombstone before its first 422, and it stays although the handler then throws", async () => {
     const order: string[] = [];
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       tombstones: Object.create(own.tombstones, {
         put: {
           value: async (stone: Parameters<typeof own.tombstones.put>[0]) => {

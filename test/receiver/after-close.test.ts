@@ -1,7 +1,7 @@
 import { createReceiver, forwardInbox, type Inbox, type Receiver } from "hookline";
 import { describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, rig } from "../support/rig.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
@@ -21,7 +21,7 @@ const VERBS: readonly (readonly [string, (receiver: Receiver) => Promise<unknown
 /** Counts how often it was opened. */
 function counted(): { readonly inbox: Inbox<"memory">; readonly opened: () => number } {
   let opened = 0;
-  const inbox = altered((own) => ({
+  const inbox = stubInbox((own) => ({
     open(host) {
       opened += 1;
       return own.open(host);
@@ -71,7 +71,7 @@ test.each(VERBS.slice(1, 3))(
   "%s that waits for the inbox to open rejects with closed when it is closed",
   async (_name, call) => {
     const opening = deferred();
-    const inbox = altered((own) => ({ open: (host) => opening.promise.then(() => own.open(host)) }));
+    const inbox = stubInbox((own) => ({ open: (host) => opening.promise.then(() => own.open(host)) }));
     const { receiver } = rig({ inbox });
     const called = watch(call(receiver));
     await turns();

@@ -1,6 +1,6 @@
 import type { Job } from "hookline";
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { emails, heldHandler, idOf, rig, type RigOptions } from "../support/rig.ts";
 import { turns, watch } from "../support/event-loop.ts";
 
@@ -129,7 +129,7 @@ describe("close()", () => {
   });
 
   test("never throws, whatever the inbox does", async () => {
-    const inbox = altered(() => ({
+    const inbox = stubInbox(() => ({
       settle: () => Promise.reject(new Error("full disk")),
       close: () => {
         throw new Error("no volume");
@@ -144,7 +144,7 @@ describe("close()", () => {
 
   test("of one that stands by gives nothing back, and it never works afterwards", async () => {
     let begin = (): void => {};
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       work: async (worker) => {
         await own.work({ ...worker, begin() {} });
         begin = () => worker.begin();

@@ -1,8 +1,8 @@
 import { createReceiver, forwardInbox, memoryInbox, type Inbox } from "hookline";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { functionPlatform } from "../../src/receiver/serverless/function-platform.ts";
-import { problemsOf, toTold } from "../support/health.ts";
-import { logBook } from "../support/log-recorder.ts";
+import { problemsOf, toReported } from "../support/health.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 
 const SECRET = "a signing secret";
@@ -32,14 +32,14 @@ const signed = () => signedRequest("{}", { secret: SECRET, at: new Date() });
 function onLambda(inbox: Inbox = memoryInbox()) {
   vi.stubEnv("AWS_LAMBDA_FUNCTION_NAME", "hooks");
   onTestFinished(() => void vi.unstubAllEnvs());
-  const log = logBook();
+  const log = logRecorder();
   const receiver = createReceiver({ secret: SECRET, inbox, log: log.logger });
   receiver.on("email", () => {});
   onTestFinished(() => void receiver.close({ drainMs: 0 }));
   return { receiver, log, told: () => problemsOf(receiver, "may-freeze") };
 }
 
-const TOLD = toTold("may-freeze", "Found AWS Lambda, and an inbox that keeps in memory.");
+const TOLD = toReported("may-freeze", "Found AWS Lambda, and an inbox that keeps in memory.");
 
 describe("a receiver whose process may freeze after the answer", () => {
   test("is in trouble once it starts on an inbox that goes with the process; the log says so once", async () => {

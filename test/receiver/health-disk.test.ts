@@ -1,14 +1,14 @@
 import { StorageError } from "hookline";
 import type { InboxDisk, Readiness } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
-import { codesOf, problemsOf, toTold } from "../support/health.ts";
-import { altered } from "../support/stub-inboxes.ts";
+import { codesOf, problemsOf, toReported } from "../support/health.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { rig } from "../support/rig.ts";
 
 /** A receiver on an inbox that says this of its disk. */
 function onDisk(readiness: Readiness, disk: InboxDisk = { freeBytes: 5, reopened: undefined }) {
   const state = { readiness, disk };
-  const inbox = altered((own) => ({
+  const inbox = stubInbox((own) => ({
     ready: () => state.readiness,
     stats: () => ({ ...own.stats(), disk: state.disk }),
   }));
@@ -31,13 +31,13 @@ describe("health says of a disk", () => {
     ["file-corrupt", "inbox-corrupt"],
   ] as const)("that it is %s, with the cause and its fix: alive, because no restart helps", async (code, problem) => {
     const { receiver } = onDisk({ ready: false, error: failing(code), hopeless: false });
-    const told = { ...toTold(problem, "So it is."), fix: "Do this." };
+    const told = { ...toReported(problem, "So it is."), fix: "Do this." };
     expect(await receiver.health()).toMatchObject({ live: true, ready: false, problems: [told] });
   });
 
   test("that only another process can help: not alive", async () => {
     const { receiver, state } = onDisk({ ready: false, error: failing("thread-lost"), hopeless: true });
-    const told = toTold("inbox-hopeless", "So it is.");
+    const told = toReported("inbox-hopeless", "So it is.");
     expect(await receiver.health()).toMatchObject({ live: false, ready: false, problems: [told] });
     state.readiness = { ready: true };
     expect(await receiver.health()).toMatchObject({ live: true, ready: true });
@@ -45,7 +45,7 @@ describe("health says of a disk", () => {
 
   test("that nobody would see it if the file were taken away", async () => {
     const { receiver, state } = onDisk({ ready: true }, { freeBytes: 5, reopened: undefined, isBlind: true });
-    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toTold("inbox-unwatched")] });
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("inbox-unwatched")] });
     state.disk = { freeBytes: 5, reopened: undefined, isBlind: false };
     expect(await codesOf(receiver)).toEqual([]);
   });
@@ -54,7 +54,7 @@ describe("health says of a disk", () => {
     const { receiver, state, clock } = onDisk({ ready: true });
     state.disk = { freeBytes: 5, reopened: { count: 2, lastAt: clock.now() } };
     const got = `Since the start of this process: 2 times, last at ${clock.date().toISOString()}.`;
-    expect(await problemsOf(receiver, "inbox-reopened")).toEqual([toTold("inbox-reopened", got)]);
+    expect(await problemsOf(receiver, "inbox-reopened")).toEqual([toReported("inbox-reopened", got)]);
     clock.jump(3_600_001);
     expect(await codesOf(receiver)).toEqual([]);
   });
@@ -62,7 +62,7 @@ describe("health says of a disk", () => {
   test("that its file has several names, as long as it has", async () => {
     const { receiver, state } = onDisk({ ready: true });
     state.disk = { freeBytes: 5, reopened: undefined, names: 3 };
-    expect(await problemsOf(receiver, "hard-linked")).toEqual([toTold("hard-linked", "Now: 3 names.")]);
+    expect(await problemsOf(receiver, "hard-linked")).toEqual([toReported("hard-linked", "Now: 3 names.")]);
     state.disk = { freeBytes: 5, reopened: undefined, names: 1 };
     expect(await codesOf(receiver)).toEqual([]);
   });
@@ -71,7 +71,7 @@ describe("health says of a disk", () => {
     const { receiver, state, clock } = onDisk({ ready: true });
     state.disk = { freeBytes: 5, reopened: undefined, takenOver: { count: 1, lastAt: clock.now() } };
     const got = `Since the start of this process: 1 time, last at ${clock.date().toISOString()}.`;
-    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toTold("work-taken", got)] });
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("work-taken", got)] });
     clock.jump(3_600_001);
     expect(await codesOf(receiver)).toEqual([]);
   });

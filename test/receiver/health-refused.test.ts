@@ -1,7 +1,7 @@
 import { memoryInbox, type RawRequest } from "hookline";
 import { bodyConsumed } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
-import { codesOf, problemsOf, toTold } from "../support/health.ts";
+import { codesOf, problemsOf, toReported } from "../support/health.ts";
 import { hungInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { rig, type Rig, type RigOptions } from "../support/rig.ts";
@@ -75,7 +75,7 @@ describe("what repeats for ever is a problem while it happened within the last 1
     await pass();
     expect(await receiver.health()).toMatchObject({
       ready: true,
-      problems: [toTold("inbox-too-small", "Seen once at 2026-05-06T07:08:09.000Z.")],
+      problems: [toReported("inbox-too-small", "Seen once at 2026-05-06T07:08:09.000Z.")],
     });
     await pass(10 * MINUTE_MS);
     expect(await codesOf(receiver)).toEqual([]);
@@ -101,7 +101,7 @@ describe("requests that do not verify are a problem", () => {
     await receiver.receive({ ...signed(clock.date()), headers: {} });
     expect(await receiver.health()).toMatchObject({ ready: true });
     expect(await problemsOf(receiver, "nothing-verifies")).toEqual([
-      toTold("nothing-verifies", "Seen 5 times, last at 2026-05-06T07:08:09.000Z."),
+      toReported("nothing-verifies", "Seen 5 times, last at 2026-05-06T07:08:09.000Z."),
     ]);
     await send();
     await pass();
@@ -145,7 +145,7 @@ describe("a clock that does not agree with the service's is a problem", () => {
     expect(await codesOf(receiver)).toEqual([]);
     await receiver.receive(signed(old));
     expect(await problemsOf(receiver, "clock-suspect")).toEqual([
-      toTold("clock-suspect", "Seen 5 times, last at 2026-05-06T07:08:09.000Z."),
+      toReported("clock-suspect", "Seen 5 times, last at 2026-05-06T07:08:09.000Z."),
     ]);
     await pass(10 * MINUTE_MS);
     expect(await codesOf(receiver)).toEqual([]);

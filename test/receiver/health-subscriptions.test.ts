@@ -6,12 +6,12 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { createErroredSubscriptions } from "../../src/inbox/errored-subscriptions.ts";
 import { eventually } from "../support/eventually.ts";
-import { altered } from "../support/stub-inboxes.ts";
-import { codesOf, problemsOf, toTold } from "../support/health.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
+import { codesOf, problemsOf, toReported } from "../support/health.ts";
 import { lifecycleOf } from "../support/events.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bodyOf, lifecycleBody, makeDelivery, signedRequest } from "../support/make-delivery.ts";
-import { quickFolder } from "../support/fast-tmpdir.ts";
+import { fastTmpdir } from "../support/fast-tmpdir.ts";
 import { rig, type RigOptions } from "../support/rig.ts";
 
 const errored = lifecycleBody("error", { error: "invalid_grant" });
@@ -25,7 +25,7 @@ describe("an errored subscription is a problem", () => {
     expect(await receiver.health()).toMatchObject({
       live: true,
       ready: true,
-      problems: [toTold(CODE, "Subscription 1001 (/email/messages of account 2002): invalid_grant")],
+      problems: [toReported(CODE, "Subscription 1001 (/email/messages of account 2002): invalid_grant")],
     });
     await send(active);
     expect(await codesOf(receiver)).toEqual([]);
@@ -38,7 +38,7 @@ describe("an errored subscription is a problem", () => {
     await send(active);
     await send(lifecycleBody("error", { subscription: 7 }));
     expect(await problemsOf(receiver, CODE)).toEqual([
-      toTold(CODE, "Subscription 7 (/email/messages of account 2002): no reason given"),
+      toReported(CODE, "Subscription 7 (/email/messages of account 2002): no reason given"),
     ]);
   });
 
@@ -50,8 +50,8 @@ describe("an errored subscription is a problem", () => {
     await send(active);
     await send(lifecycleBody("active", { resource: "/contacts" }), { source: "shop" });
     expect(await problemsOf(receiver, CODE)).toEqual([
-      toTold(CODE, "Subscription 1001 (/email/messages of account 2002, source shop): invalid_grant"),
-      toTold(CODE, "Subscription 1001 (/contacts of account 2002): gone"),
+      toReported(CODE, "Subscription 1001 (/email/messages of account 2002, source shop): invalid_grant"),
+      toReported(CODE, "Subscription 1001 (/contacts of account 2002): gone"),
     ]);
   });
 
@@ -113,14 +113,14 @@ describe("an errored subscription is a problem", () => {
       await send(lifecycleBody("error", { subscription }));
     const problems = await problemsOf(receiver, CODE);
     expect(problems).toHaveLength(11);
-    expect(problems.at(-1)).toEqual(toTold(CODE, "So are 2 more subscriptions."));
+    expect(problems.at(-1)).toEqual(toReported(CODE, "So are 2 more subscriptions."));
   });
 });
 
 describe("an errored subscription in a file is told", () => {
   const SECRET = "a signing secret";
   const file = () => {
-    const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+    const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     return join(folder, "inbox.db");
   };
@@ -154,7 +154,7 @@ describe("an errored subscription in a file is told", () => {
     const [after, web] = [open(path), open(path)];
     await after.receiver.start();
     expect(await problemsOf(after.receiver, CODE)).toEqual([
-      toTold(CODE, "Subscription 1001 (/email/messages of account 2002): invalid_grant"),
+      toReported(CODE, "Subscription 1001 (/email/messages of account 2002): invalid_grant"),
     ]);
     await web.tells([CODE]);
     await web.send(active);
@@ -179,7 +179,7 @@ test("an inbox that fails to tell of them keeps no 422, no unsubscribe() and no 
     throw new Error("the adapter is broken");
   };
   const { receiver, offer, log } = rig({
-    inbox: altered((own) => ({ subscriptions: { ...own.subscriptions, errored: fail } })),
+    inbox: stubInbox((own) => ({ subscriptions: { ...own.subscriptions, errored: fail } })),
   });
   await receiver.unsubscribe(1001, "its account is gone");
   expect(await offer(errored)).toMatchObject({ status: 422 });

@@ -2,10 +2,10 @@ import { createReceiver, forwardInbox, memoryInbox, RetryLater, type Inbox, type
 import { describe, expect, test } from "vitest";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { codesOf, problemsOf, toTold } from "../support/health.ts";
-import { altered } from "../support/stub-inboxes.ts";
+import { codesOf, problemsOf, toReported } from "../support/health.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, bookingBody, makeDelivery, trackingBody, tracked } from "../support/make-delivery.ts";
-import { emails, failing, heldHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";
 import { watch } from "../support/event-loop.ts";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 
@@ -19,7 +19,7 @@ describe("stored deliveries that no process works on are a problem", () => {
     await send();
     expect(await receiver.health()).toMatchObject({ ready: true, live: true, waiting: 2 });
     expect(await receiver.health()).toMatchObject({
-      problems: [toTold("nobody-works", "Now: 0 jobs, and 2 not expanded yet.")],
+      problems: [toReported("nobody-works", "Now: 0 jobs, and 2 not expanded yet.")],
     });
     await receiver.start();
     await receiver.idle();
@@ -27,7 +27,7 @@ describe("stored deliveries that no process works on are a problem", () => {
   });
 
   test("not of one that is about to work", async () => {
-    const { receiver, send } = rig({ inbox: altered(() => ({ work: () => new Promise(() => {}) })) });
+    const { receiver, send } = rig({ inbox: stubInbox(() => ({ work: () => new Promise(() => {}) })) });
     await send();
     watch(receiver.start());
     expect(await receiver.health()).toMatchObject({ waiting: 1, problems: [] });
@@ -44,7 +44,7 @@ describe("stored deliveries that no process works on are a problem", () => {
 
   test("where it is known that no other process works on them either, once a successor had its time", async () => {
     let isWorkedOn = true;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       capabilities: { ...own.capabilities, shared: true },
       stats: () => ({ ...own.stats(), isWorkedOn }),
     }));
@@ -77,7 +77,7 @@ test("lag is a problem once the oldest waiting job is older than 5 minutes, and 
   expect(await receiver.health()).toMatchObject({ waiting: 1, oldestWaitingMs: 5 * MINUTE_MS, problems: [] });
   await pass(1_000);
   expect(await receiver.health()).toMatchObject({ oldestWaitingMs: 5 * MINUTE_MS + 1_000 });
-  expect(await problemsOf(receiver, "lag")).toEqual([toTold("lag", "It waits for 301 s.")]);
+  expect(await problemsOf(receiver, "lag")).toEqual([toReported("lag", "It waits for 301 s.")]);
   while (calls.length < 3) {
     last().end();
     await pass();
@@ -104,7 +104,7 @@ test("lanes whose first job waits for its next attempt are a problem until it is
   expect(await receiver.health()).toMatchObject({
     waiting: 2,
     blockedLanes: 2,
-    problems: [toTold("lanes-blocked", "Now: 2 lanes.")],
+    problems: [toReported("lanes-blocked", "Now: 2 lanes.")],
   });
   broken = false;
   await pass(1_000);
@@ -113,11 +113,11 @@ test("lanes whose first job waits for its next attempt are a problem until it is
 
 test("dead letters are a problem until they are replayed or dropped", async () => {
   const { receiver, send, pass, inbox } = rig({ attempts: 1 });
-  receiver.on("email", failing().handler);
+  receiver.on("email", failingHandler().handler);
   await receiver.start();
   await send();
   await pass();
-  expect(await receiver.health()).toMatchObject({ dead: 1, problems: [toTold("dead-letters", "Now: 1 job.")] });
+  expect(await receiver.health()).toMatchObject({ dead: 1, problems: [toReported("dead-letters", "Now: 1 job.")] });
   await inbox.jobs.drop({ states: ["dead"] });
   expect(await receiver.health()).toMatchObject({ dead: 0, problems: [] });
 });
@@ -132,7 +132,7 @@ test("stuck handlers are a problem until they end", async () => {
   expect(await receiver.health()).toMatchObject({
     live: true,
     stuck: 2,
-    problems: [toTold("handlers-stuck", "Now: 2 handlers.")],
+    problems: [toReported("handlers-stuck", "Now: 2 handlers.")],
   });
   for (const call of calls) call.end();
   await pass();
@@ -151,7 +151,7 @@ describe("events that nobody handles are a problem", () => {
     expect(await receiver.health()).toMatchObject({
       unhandled: 3,
       problems: [
-        toTold("unhandled", "Now waiting: 3 jobs. Since the start of this process: booking (2), unknown (1)."),
+        toReported("unhandled", "Now waiting: 3 jobs. Since the start of this process: booking (2), unknown (1)."),
       ],
     });
     await inbox.jobs.drop({ states: ["unhandled"] });
@@ -166,7 +166,7 @@ describe("events that nobody handles are a problem", () => {
     await before.close();
     const { receiver } = rig({ inbox: store });
     await receiver.start();
-    expect(await problemsOf(receiver, "unhandled")).toEqual([toTold("unhandled", "Now waiting: 1 job.")]);
+    expect(await problemsOf(receiver, "unhandled")).toEqual([toReported("unhandled", "Now waiting: 1 job.")]);
   });
 
   test("by their names alone on a queue of the user's, which keeps none of them", async () => {
@@ -174,7 +174,7 @@ describe("events that nobody handles are a problem", () => {
     await receiver.handle(toStored("d-1", makeDelivery(bodyOf())));
     expect(await receiver.health()).toMatchObject({
       unhandled: 0,
-      problems: [toTold("unhandled", "Since the start of this process: email.updated (1).")],
+      problems: [toReported("unhandled", "Since the start of this process: email.updated (1).")],
     });
   });
 });
@@ -187,7 +187,7 @@ describe("the brake on unsubscribing is a problem", () => {
     await receiver.start();
     await send();
     await pass();
-    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toTold("brake-empty")] });
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("brake-empty")] });
     await pass(60 * MINUTE_MS);
     expect(await codesOf(receiver)).toEqual([]);
   });

@@ -2,10 +2,10 @@ import { createReceiver, forwardInbox, memoryInbox, StorageError, UsageError } f
 import { describe, expect, test } from "vitest";
 import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { codesOf, problemsOf, toTold } from "../support/health.ts";
-import { altered, brokenInbox, shutInbox } from "../support/stub-inboxes.ts";
+import { codesOf, problemsOf, toReported } from "../support/health.ts";
+import { stubInbox, failingInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
-import { emails, failing, heldHandler, notingHandler, rig } from "../support/rig.ts";
+import { emails, failingHandler, heldHandler, recordingHandler, rig } from "../support/rig.ts";
 import { deferred, turns } from "../support/event-loop.ts";
 
 const well = {
@@ -23,7 +23,7 @@ const well = {
 describe("a receiver is well", () => {
   test("before it was ever used: asking opens the inbox, so that the first delivery finds it open", async () => {
     let opened = 0;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       open: (host) => {
         opened += 1;
         return own.open(host);
@@ -55,7 +55,7 @@ describe("a receiver is well", () => {
   });
 
   test("while another process works on its inbox, and it stands by", async () => {
-    const { receiver } = rig({ inbox: altered(() => ({ work: async () => {} })) });
+    const { receiver } = rig({ inbox: stubInbox(() => ({ work: async () => {} })) });
     await receiver.start();
     expect(receiver.stats().role).toBe("standby");
     expect(await receiver.health()).toEqual(well);
@@ -81,11 +81,11 @@ describe("a receiver is not ready, but alive,", () => {
     expect(await receiver.health()).toMatchObject({ live: true, ready: false, problems: [{ code: "closing" }] });
     last().end();
     await closed;
-    expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [toTold("closing")] });
+    expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [toReported("closing")] });
   });
 
   test("after a close that came before anything else: its inbox is not opened any more", async () => {
-    const inbox = altered(() => ({ open: () => Promise.reject(new Error("opened")) }));
+    const inbox = stubInbox(() => ({ open: () => Promise.reject(new Error("opened")) }));
     const { receiver, log } = rig({ inbox });
     await receiver.close();
     expect(await codesOf(receiver)).toEqual(["closing"]);
@@ -94,7 +94,7 @@ describe("a receiver is not ready, but alive,", () => {
 
   test.each([[undefined], [""], ["  "], [[]]])("without a secret: %j", async (secret) => {
     const { receiver, offer } = rig({ secret });
-    expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [toTold("secret-missing")] });
+    expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [toReported("secret-missing")] });
     expect(await offer()).toMatchObject({ status: 503 });
   });
 
@@ -106,9 +106,9 @@ describe("a receiver is not ready, but alive,", () => {
   test("while the inbox is not open yet, however long it takes", async () => {
     const { promise, resolve } = deferred();
     const { receiver, clock } = rig({
-      inbox: altered((own) => ({ open: (host) => promise.then(() => own.open(host)) })),
+      inbox: stubInbox((own) => ({ open: (host) => promise.then(() => own.open(host)) })),
     });
-    expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [toTold("inbox-opening")] });
+    expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [toReported("inbox-opening")] });
     expect(await codesOf(receiver)).toEqual(["inbox-opening"]);
     expect(clock.waiting).toBe(0);
     resolve();
@@ -118,12 +118,12 @@ describe("a receiver is not ready, but alive,", () => {
 
   test("while the inbox cannot be opened; each health check tries again, and the log has the cause", async () => {
     let broken = true;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       open: (host) => (broken ? Promise.reject(new Error("no such volume /secret/place")) : own.open(host)),
     }));
     const { receiver, log } = rig({ inbox });
     const health = await receiver.health();
-    expect(health).toEqual({ ...well, ready: false, problems: [toTold("inbox-unavailable")] });
+    expect(health).toEqual({ ...well, ready: false, problems: [toReported("inbox-unavailable")] });
     expect(log.of("inbox-open-failed")).toMatchObject([
       { level: "error", facts: { err: { message: "no such volume /secret/place" } } },
     ]);
@@ -135,7 +135,7 @@ describe("a receiver is not ready, but alive,", () => {
   test("but says nothing in the log where it was closed while it opened", async () => {
     const { promise, resolve } = deferred();
     const { receiver, log } = rig({
-      inbox: altered((own) => ({ open: (host) => promise.then(() => own.open(host)) })),
+      inbox: stubInbox((own) => ({ open: (host) => promise.then(() => own.open(host)) })),
     });
     await receiver.health();
     const closed = receiver.close({ drainMs: 0 });
@@ -148,7 +148,7 @@ describe("a receiver is not ready, but alive,", () => {
 
   test("while its last opening failed, also when the next try hangs", async () => {
     let tries = 0;
-    const inbox = altered(() => ({
+    const inbox = stubInbox(() => ({
       open: () => (++tries === 1 ? Promise.reject(new Error("no")) : new Promise(() => {})),
     }));
     const { receiver } = rig({ inbox });
@@ -160,7 +160,7 @@ describe("a receiver is not ready, but alive,", () => {
 
   test("with what our own error says, where it is one: its fix stands once", async () => {
     const error = new UsageError("inbox-shared", "This file is another receiver's.", { fix: "Take another file." });
-    const { receiver } = rig({ inbox: shutInbox(error) });
+    const { receiver } = rig({ inbox: unopenableInbox(error) });
     expect(await problemsOf(receiver, "inbox-unavailable")).toEqual([
       {
         code: "inbox-unavailable",
@@ -176,7 +176,7 @@ describe("a receiver is not ready, but alive,", () => {
     receiver.on("email", handler);
     await receiver.start();
     await send();
-    expect(await receiver.health()).toMatchObject({ live: true, ready: false, problems: [toTold("inbox-full")] });
+    expect(await receiver.health()).toMatchObject({ live: true, ready: false, problems: [toReported("inbox-full")] });
     expect(await offer()).toMatchObject({ status: 503 });
     last().end();
     await pass();
@@ -191,7 +191,7 @@ describe("a receiver is not ready, but alive,", () => {
     await send(sized(maxBytes - 16 * 1024));
     expect(await receiver.health()).toMatchObject({ ready: true });
     await send(sized(1));
-    expect(await receiver.health()).toMatchObject({ ready: false, problems: [toTold("inbox-full"), nobodyWorks] });
+    expect(await receiver.health()).toMatchObject({ ready: false, problems: [toReported("inbox-full"), nobodyWorks] });
     expect(await offer(sized(1))).toMatchObject({ status: 503 });
     expect(await codesOf(receiver)).toEqual(["inbox-full", "nobody-works"]);
     await inbox.jobs.erase(2002);
@@ -221,7 +221,7 @@ describe("a receiver is not ready, but alive,", () => {
     const state: { ready: () => { ready: true } | { ready: false; error: StorageError } } = {
       ready: () => ({ ready: false, error: new StorageError("queue-slow", "10 MiB are free.", { fix: "Make room." }) }),
     };
-    const { receiver } = rig({ inbox: altered(() => ({ ready: () => state.ready() })) });
+    const { receiver } = rig({ inbox: stubInbox(() => ({ ready: () => state.ready() })) });
     const { meaning, fix } = PROBLEMS["inbox-not-ready"];
     const problem = { code: "inbox-not-ready", message: `${meaning} 10 MiB are free.`, fix: "Make room." };
     expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [problem] });
@@ -243,11 +243,11 @@ test("a receiver that has more stuck handlers than it may is not alive: a restar
   await pass(1_500);
   const stuck = await receiver.health();
   expect(stuck).toMatchObject({ live: true, ready: true, stuck: 1 });
-  expect(stuck.problems).toEqual([toTold("handlers-stuck", "Now: 1 handler.")]);
+  expect(stuck.problems).toEqual([toReported("handlers-stuck", "Now: 1 handler.")]);
   await pass(1_500);
   const jammed = await receiver.health();
   expect(jammed).toMatchObject({ live: false, ready: true, stuck: 2 });
-  expect(jammed.problems).toEqual([toTold("handlers-jammed", "Now stuck: 2 handlers.")]);
+  expect(jammed.problems).toEqual([toReported("handlers-jammed", "Now stuck: 2 handlers.")]);
   calls[0]?.end();
   await pass();
   expect(await receiver.health()).toMatchObject({ live: true, stuck: 1 });
@@ -255,18 +255,18 @@ test("a receiver that has more stuck handlers than it may is not alive: a restar
 
 test("a storage that fails is told until something is stored again: the inbox itself may say that it is ready", async () => {
   let broken = true;
-  const inbox = altered((own) => ({
+  const inbox = stubInbox((own) => ({
     store: (deliveries) => (broken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
   }));
   const { receiver, offer, send, pass, clock } = rig({ inbox });
   receiver.on("email", () => {});
   await receiver.start();
   await offer();
-  expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [toTold("storage-failing")] });
+  expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [toReported("storage-failing")] });
   await pass(29_999);
   expect(await receiver.health()).toMatchObject({ ready: false });
   await pass(1); // deliveries have to come to show that it is over
-  expect(await receiver.health()).toEqual({ ...well, problems: [toTold("storage-failing")] });
+  expect(await receiver.health()).toEqual({ ...well, problems: [toReported("storage-failing")] });
   await pass(86_400_000);
   expect(await codesOf(receiver)).toEqual(["storage-failing"]);
   await offer();
@@ -280,18 +280,18 @@ test("a storage that fails is told until something is stored again: the inbox it
 });
 
 test("an inbox that does not say how much it holds is told, with numbers of 0", async () => {
-  const inbox = altered(() => ({
+  const inbox = stubInbox(() => ({
     stats: () => {
       throw new Error("away");
     },
   }));
   const { receiver, log } = rig({ inbox });
-  expect(await receiver.health()).toEqual({ ...well, problems: [toTold("inbox-silent")] });
+  expect(await receiver.health()).toEqual({ ...well, problems: [toReported("inbox-silent")] });
   expect(log.of("inbox-stats-failed")).toHaveLength(1);
 });
 
 test("what is told holds no text of somebody else's errors, which may name addresses or people", async () => {
-  const { receiver, offer } = rig({ inbox: brokenInbox(new Error("ann@example.com at 10.0.0.7")) });
+  const { receiver, offer } = rig({ inbox: failingInbox(new Error("ann@example.com at 10.0.0.7")) });
   await offer();
   await receiver.start();
   expect(JSON.stringify(await receiver.health())).not.toMatch(/ann|10\.0/);
@@ -314,9 +314,9 @@ test("the worst comes first", async () => {
 
 test("asking changes nothing in what was done", async () => {
   const { receiver, send, pass } = rig();
-  const { handler } = notingHandler();
+  const { handler } = recordingHandler();
   receiver.on("email", handler);
-  receiver.on("booking", failing().handler);
+  receiver.on("booking", failingHandler().handler);
   await receiver.start();
   await send();
   await pass();

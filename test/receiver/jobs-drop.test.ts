@@ -1,17 +1,23 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered } from "../support/stub-inboxes.ts";
-import { emails, failing, heldHandler, notingHandler, rig } from "../support/rig.ts";
-import { everyJob, mailOf, standing, stocked, withDead } from "../support/job-fixtures.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
+import { emails, failingHandler, heldHandler, recordingHandler, rig } from "../support/rig.ts";
+import {
+  listAllJobs,
+  mailBody,
+  idsAndStates,
+  receiverWithJobsInEachState,
+  receiverWithDeadJobs,
+} from "../support/job-fixtures.ts";
 import { turns, until, watch } from "../support/event-loop.ts";
 
 describe("drop", () => {
   test("takes waiting, dead and unhandled jobs, and leaves a running one", async () => {
-    const { receiver, held, log } = await stocked();
+    const { receiver, held, log } = await receiverWithJobsInEachState();
     const state = ["waiting", "running", "done", "skipped", "dead", "unhandled"] as const;
     expect(await receiver.jobs.drop({ state })).toEqual({ count: 4 });
-    expect(standing((await receiver.jobs.list()).jobs)).toEqual([["running", "running"]]);
+    expect(idsAndStates((await receiver.jobs.list()).jobs)).toEqual([["running", "running"]]);
     expect(log.of("jobs-dropped")).toMatchObject([{ level: "info", facts: { count: 4 } }]);
     held.last().end();
     await receiver.idle();
@@ -20,7 +26,7 @@ describe("drop", () => {
   });
 
   test("of ids counts each job once, and what runs or is not there not at all", async () => {
-    const { receiver } = await stocked();
+    const { receiver } = await receiverWithJobsInEachState();
     const ids = (await receiver.jobs.list()).jobs.map(({ id }) => id);
     const selection = [...ids, ...ids, "999999", "", "no-id"];
     expect(await receiver.jobs.drop(selection, { dryRun: true })).toEqual({ count: 4 });
@@ -29,9 +35,9 @@ describe("drop", () => {
   });
 
   test("of a filter takes what it names, and nothing else", async () => {
-    const { receiver } = await stocked();
+    const { receiver } = await receiverWithJobsInEachState();
     expect(await receiver.jobs.drop({ state: "waiting", type: "email.deleted" })).toEqual({ count: 1 });
-    expect(standing((await receiver.jobs.list()).jobs).map(([id]) => id)).toEqual([
+    expect(idsAndStates((await receiver.jobs.list()).jobs).map(([id]) => id)).toEqual([
       "dead",
       "running",
       "behind",
@@ -40,7 +46,7 @@ describe("drop", () => {
   });
 
   test("of a job that waits behind a running one leaves the lane to the one that runs", async () => {
-    const { receiver, send, held } = await stocked();
+    const { receiver, send, held } = await receiverWithJobsInEachState();
     const [behind] = (await receiver.jobs.list({ state: "waiting", type: "email.updated" })).jobs;
     await receiver.jobs.drop(behind?.id ?? "");
     await send(emails("later"));
@@ -53,7 +59,7 @@ describe("drop", () => {
 
   test("of a job that waits for its retry lets its lane go on", async () => {
     const { receiver, send } = rig();
-    const { seen, handler } = notingHandler((event) => {
+    const { seen, handler } = recordingHandler((event) => {
       if ("id" in event && event.id === "a") throw new Error("no");
     });
     receiver.on("email", handler, { lane: "account" });
@@ -88,8 +94,8 @@ describe("drop", () => {
 
   test("of one consumer's job leaves the others' of the same event", async () => {
     const { receiver, send } = rig({ attempts: 1 });
-    receiver.on("email", failing().handler);
-    receiver.on("email", failing().handler, { consumer: "search" });
+    receiver.on("email", failingHandler().handler);
+    receiver.on("email", failingHandler().handler, { consumer: "search" });
     await receiver.start();
     await send(emails("a"));
     await receiver.idle();
@@ -104,7 +110,7 @@ describe("drop", () => {
   test.each(["a filter", "ids"])("of many by %s goes in pages, and the loop turns between them", async (way) => {
     const pages: { readonly size: number; readonly turn: number }[] = [];
     let turn = 0;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       jobs: {
         ...own.jobs,
         drop: (selection) => {
@@ -113,12 +119,12 @@ describe("drop", () => {
         },
       },
     }));
-    const made = await withDead(
+    const made = await receiverWithDeadJobs(
       Array.from({ length: 5_200 }, (_, index) => `m-${index}`),
       { inbox },
     );
     const { receiver } = made;
-    const selection = way === "ids" ? (await everyJob(made)).map(({ id }) => id) : ({ state: "dead" } as const);
+    const selection = way === "ids" ? (await listAllJobs(made)).map(({ id }) => id) : ({ state: "dead" } as const);
     const dropped = watch(receiver.jobs.drop(selection));
     for (; !dropped.ended; turn += 1) await turns(1);
     expect(dropped.value).toEqual({ count: 5_200 });
@@ -129,7 +135,7 @@ describe("drop", () => {
 
   test("ends between two pages when the receiver closes, and says how many were dropped", async () => {
     let closing: Promise<unknown> | undefined;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       jobs: {
         ...own.jobs,
         drop: (selection) => {
@@ -138,7 +144,7 @@ describe("drop", () => {
         },
       },
     }));
-    const made = await withDead(
+    const made = await receiverWithDeadJobs(
       Array.from({ length: 2_100 }, (_, index) => `m-${index}`),
       { inbox },
     );
@@ -156,20 +162,20 @@ describe("erase", () => {
   test("takes every job and delivery of the account, those that wait to be expanded too, and no other's", async () => {
     const shared = { inbox: memoryInbox(), clock: fakeClock() };
     const before = rig({ ...shared, attempts: 1 });
-    before.receiver.on("email", failing().handler);
+    before.receiver.on("email", failingHandler().handler);
     await before.receiver.start();
-    await before.send(mailOf(7, ["a", "b"]));
-    await before.send(mailOf(8, ["other"]));
+    await before.send(mailBody(7, ["a", "b"]));
+    await before.send(mailBody(8, ["other"]));
     await before.receiver.idle();
     await before.receiver.close();
     const { receiver, send, log } = rig(shared);
-    await send(mailOf(7, ["unexpanded"]));
-    await send(mailOf(8, ["other, unexpanded"]));
+    await send(mailBody(7, ["unexpanded"]));
+    await send(mailBody(8, ["other, unexpanded"]));
     expect(await receiver.jobs.erase(7)).toEqual({ count: 3 });
     expect(await receiver.jobs.erase(7)).toEqual({ count: 0 });
-    expect(standing((await receiver.jobs.list()).jobs)).toEqual([["other", "dead"]]);
+    expect(idsAndStates((await receiver.jobs.list()).jobs)).toEqual([["other", "dead"]]);
     expect(log.of("account-erased")[0]).toMatchObject({ level: "info", facts: { accountId: 7, count: 3 } });
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await receiver.idle();
@@ -181,9 +187,9 @@ describe("erase", () => {
     const held = heldHandler();
     receiver.on("email", held.handler, { merge: false });
     await receiver.start();
-    await send(mailOf(7, ["ends", "ends"]));
-    await send(mailOf(7, ["fails"]));
-    await send(mailOf(8, ["other"]));
+    await send(mailBody(7, ["ends", "ends"]));
+    await send(mailBody(7, ["fails"]));
+    await send(mailBody(8, ["other"]));
     await turns();
     const [ends, fails, other] = held.calls;
     expect(await receiver.jobs.erase(7)).toEqual({ count: 3 });
@@ -194,7 +200,7 @@ describe("erase", () => {
     fails?.fail();
     await turns();
     expect(receiver.stats()).toMatchObject({ succeeded: 0, dead: 0 });
-    expect(standing((await receiver.jobs.list()).jobs)).toEqual([["other", "running"]]);
+    expect(idsAndStates((await receiver.jobs.list()).jobs)).toEqual([["other", "running"]]);
     other?.end();
     await receiver.idle();
     expect(held.calls).toHaveLength(3);
@@ -205,7 +211,7 @@ describe("erase", () => {
     const { receiver, send } = rig();
     const held = heldHandler();
     receiver.on("email.changes", held.handler);
-    await send(mailOf(7, ["a", "b"]));
+    await send(mailBody(7, ["a", "b"]));
     await receiver.start();
     await turns();
     expect(await receiver.jobs.erase(7)).toEqual({ count: 2 });
@@ -218,11 +224,11 @@ describe("erase", () => {
     const held = heldHandler();
     receiver.on("email", held.handler);
     await receiver.start();
-    await send(mailOf(7, ["a"]));
+    await send(mailBody(7, ["a"]));
     await turns();
     await receiver.jobs.erase(7);
     held.last().end();
-    await send(mailOf(7, ["a"]));
+    await send(mailBody(7, ["a"]));
     await until(() => held.calls.length === 2);
     held.last().end();
     await receiver.idle();

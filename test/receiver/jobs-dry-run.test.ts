@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { bodyOf, bookingBody, change } from "../support/make-delivery.ts";
 import { heldHandler, rig } from "../support/rig.ts";
-import { withoutEvents } from "../support/job-fixtures.ts";
+import { inboxWithoutEvents } from "../support/job-fixtures.ts";
 import { turns } from "../support/event-loop.ts";
 
 /** What becomes of an event: its handler fails for good, fails for now, or holds on; or nobody has one. */
@@ -30,7 +30,7 @@ describe("dryRun", () => {
   test.each(["replay", "drop"] as const)("counts what %s would take, and changes nothing", async (verb) => {
     await fc.assert(
       fc.asyncProperty(events, fc.oneof(filters, places), fc.boolean(), async (given, wanted, bare) => {
-        const { receiver, send } = rig(bare ? { inbox: withoutEvents().inbox } : {});
+        const { receiver, send } = rig(bare ? { inbox: inboxWithoutEvents().inbox } : {});
         const held = heldHandler();
         receiver.on("email.created", () => Promise.reject(new Error("no")), { attempts: 1 });
         receiver.on("email.updated", () => Promise.reject(new Error("no")));

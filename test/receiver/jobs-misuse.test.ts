@@ -1,6 +1,6 @@
 import { UsageError } from "hookline";
 import { describe, expect, test } from "vitest";
-import { standing, stocked } from "../support/job-fixtures.ts";
+import { idsAndStates, receiverWithJobsInEachState } from "../support/job-fixtures.ts";
 
 /** What a program without types, or with data from elsewhere, may give. */
 type Loose = Readonly<Record<"list" | "get" | "replay" | "drop" | "erase", (...given: unknown[]) => Promise<unknown>>>;
@@ -36,10 +36,10 @@ const SELECTIONS: readonly (readonly [unknown, string])[] = [
 
 describe.each(["replay", "drop"] as const)("%s", (verb) => {
   test.each(SELECTIONS)("refuses the selection %j", async (selection, message) => {
-    const { receiver } = await stocked();
-    const before = standing((await receiver.jobs.list()).jobs);
+    const { receiver } = await receiverWithJobsInEachState();
+    const before = idsAndStates((await receiver.jobs.list()).jobs);
     await expectRefusal((receiver.jobs as unknown as Loose)[verb](selection), `jobs.${verb}() got`, message);
-    expect(standing((await receiver.jobs.list()).jobs)).toEqual(before);
+    expect(idsAndStates((await receiver.jobs.list()).jobs)).toEqual(before);
   });
 
   test.each([
@@ -49,13 +49,13 @@ describe.each(["replay", "drop"] as const)("%s", (verb) => {
     [null, "got null, expected an object of dryRun"],
     [true, "got true"],
   ])("refuses the options %j, for it must not change what was only to be counted", async (options, message) => {
-    const { receiver } = await stocked();
+    const { receiver } = await receiverWithJobsInEachState();
     await expectRefusal((receiver.jobs as unknown as Loose)[verb]({ state: "dead" }, options), message);
     expect((await receiver.jobs.list({ state: "dead" })).jobs).toHaveLength(1);
   });
 
   test("says how to name a state", async () => {
-    const { receiver } = await stocked();
+    const { receiver } = await receiverWithJobsInEachState();
     const { fix } = await expectRefusal((receiver.jobs as unknown as Loose)[verb]({}));
     expect(fix).toContain(`jobs.${verb}({ state: "dead" })`);
   });
@@ -78,12 +78,12 @@ describe("list", () => {
     ["dead", 'got "dead", expected an object'],
     [["1"], 'got ["1"], expected an object'],
   ])("refuses the filter %j", async (filter, message) => {
-    const { receiver } = await stocked();
+    const { receiver } = await receiverWithJobsInEachState();
     await expectRefusal((receiver.jobs as unknown as Loose).list(filter), "jobs.list()", message);
   });
 
   test("lists the names that a type may have", async () => {
-    const { receiver } = await stocked();
+    const { receiver } = await receiverWithJobsInEachState();
     const { fix } = await expectRefusal((receiver.jobs as unknown as Loose).list({ type: "mail" }));
     for (const name of ["email.created", "calendarEvent.changes", "tracking", "lifecycle", "*"])
       expect(fix).toContain(name);
@@ -91,7 +91,7 @@ describe("list", () => {
 });
 
 test.each([0, -1, Number.NaN, "5", true, null])("replay refuses %j jobs a second", async (perSecond) => {
-  const { receiver } = await stocked();
+  const { receiver } = await receiverWithJobsInEachState();
   await expectRefusal(
     (receiver.jobs as unknown as Loose).replay({ state: "dead" }, { perSecond }),
     "expected a number above 0",
@@ -99,7 +99,7 @@ test.each([0, -1, Number.NaN, "5", true, null])("replay refuses %j jobs a second
 });
 
 test("drop has no rate", async () => {
-  const { receiver } = await stocked();
+  const { receiver } = await receiverWithJobsInEachState();
   await expectRefusal(
     (receiver.jobs as unknown as Loose).drop("1", { perSecond: 1 }),
     'the unknown field "perSecond", expected only dryRun',
@@ -107,12 +107,12 @@ test("drop has no rate", async () => {
 });
 
 test.each([7, undefined, null, ["1"], {}])("get refuses the id %j", async (id) => {
-  const { receiver } = await stocked();
+  const { receiver } = await receiverWithJobsInEachState();
   await expectRefusal((receiver.jobs as unknown as Loose).get(id), "jobs.get() got the id", "a job's id");
 });
 
 test.each(["2002", undefined, null, Number.NaN, 2.5, [2002], {}])("erase refuses the account %j", async (accountId) => {
-  const { receiver } = await stocked();
+  const { receiver } = await receiverWithJobsInEachState();
   await expectRefusal((receiver.jobs as unknown as Loose).erase(accountId), "jobs.erase() got the account");
   expect((await receiver.jobs.list()).jobs).toHaveLength(5);
 });

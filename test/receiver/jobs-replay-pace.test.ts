@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { altered } from "../support/stub-inboxes.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 import { emails } from "../support/rig.ts";
-import { everyJob, standing, withDead } from "../support/job-fixtures.ts";
+import { listAllJobs, idsAndStates, receiverWithDeadJobs } from "../support/job-fixtures.ts";
 import { turns, watch } from "../support/event-loop.ts";
 
 describe("a replay of many", () => {
   test("goes in pages, and the loop turns between them", async () => {
     const pages: { readonly size: number; readonly turn: number }[] = [];
     let turn = 0;
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       jobs: {
         ...own.jobs,
         find: (query) => {
@@ -22,7 +22,7 @@ describe("a replay of many", () => {
       },
     }));
     const ids = Array.from({ length: 5_200 }, (_, index) => `m-${index}`);
-    const { receiver, seen } = await withDead(ids, { inbox });
+    const { receiver, seen } = await receiverWithDeadJobs(ids, { inbox });
     const replayed = watch(receiver.jobs.replay({ state: "dead" }));
     for (; !replayed.ended; turn += 1) await turns(1);
     expect(replayed.value).toEqual({ count: 5_200 });
@@ -35,7 +35,7 @@ describe("a replay of many", () => {
 
   test("of many ids goes in pages too", async () => {
     const sizes: number[] = [];
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       jobs: {
         ...own.jobs,
         replay: (selection) => {
@@ -44,11 +44,11 @@ describe("a replay of many", () => {
         },
       },
     }));
-    const dead = await withDead(
+    const dead = await receiverWithDeadJobs(
       Array.from({ length: 1_700 }, (_, index) => `m-${index}`),
       { inbox },
     );
-    const ids = (await everyJob(dead)).map(({ id }) => id);
+    const ids = (await listAllJobs(dead)).map(({ id }) => id);
     expect(await dead.receiver.jobs.replay(ids)).toEqual({ count: 1_700 });
     expect(sizes.length).toBeGreaterThan(1);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000);
@@ -59,7 +59,7 @@ describe("a replay with a rate", () => {
   const names = (count: number) => Array.from({ length: count }, (_, index) => `m-${index}`);
 
   test("starts so many jobs a second, by the receiver's clock", async () => {
-    const { receiver, seen, pass } = await withDead(names(7));
+    const { receiver, seen, pass } = await receiverWithDeadJobs(names(7));
     const replayed = watch(receiver.jobs.replay({ state: "dead" }, { perSecond: 2 }));
     await turns();
     const started = [seen.length];
@@ -80,7 +80,7 @@ describe("a replay with a rate", () => {
     [100, 250, 2_400],
     [20_000, 1_200, 50],
   ])("of %d takes %d jobs in about %d ms, never faster", async (perSecond, count, ms) => {
-    const { receiver, pass, clock, inbox } = await withDead(names(count));
+    const { receiver, pass, clock, inbox } = await receiverWithDeadJobs(names(count));
     const replayed = watch(receiver.jobs.replay({ state: "dead" }, { perSecond }));
     await turns();
     const begun = clock.now();
@@ -96,7 +96,7 @@ describe("a replay with a rate", () => {
   });
 
   test("takes no notice of a wall clock that jumps", async () => {
-    const { receiver, seen, pass, clock } = await withDead(names(4));
+    const { receiver, seen, pass, clock } = await receiverWithDeadJobs(names(4));
     const replayed = watch(receiver.jobs.replay({ state: "dead" }, { perSecond: 1 }));
     await turns();
     clock.jump(-86_400_000);
@@ -110,7 +110,7 @@ describe("a replay with a rate", () => {
   });
 
   test("takes each job once, though all die anew meanwhile", async () => {
-    const { receiver, pass, failFrom, send } = await withDead(names(5));
+    const { receiver, pass, failFrom, send } = await receiverWithDeadJobs(names(5));
     failFrom();
     const replayed = watch(receiver.jobs.replay({ state: "dead" }, { perSecond: 1 }));
     await turns();
@@ -118,12 +118,12 @@ describe("a replay with a rate", () => {
     await pass(60_000);
     expect(replayed.value).toEqual({ count: 5 });
     const { jobs } = await receiver.jobs.list();
-    expect(standing(jobs).map(([id]) => id)).toEqual(["m-0", "fresh", "m-1", "m-2", "m-3", "m-4"]);
+    expect(idsAndStates(jobs).map(([id]) => id)).toEqual(["m-0", "fresh", "m-1", "m-2", "m-3", "m-4"]);
     expect(receiver.stats().dead).toBe(5 + 5 + 1);
   });
 
   test("leaves what went meanwhile out of its count", async () => {
-    const { receiver, pass } = await withDead(names(3));
+    const { receiver, pass } = await receiverWithDeadJobs(names(3));
     const replayed = watch(receiver.jobs.replay({ state: "dead" }, { perSecond: 1 }));
     await turns();
     const [, last] = (await receiver.jobs.list({ state: "dead" })).jobs;
@@ -133,7 +133,7 @@ describe("a replay with a rate", () => {
   });
 
   test("ends when the receiver closes, and says how many were replayed", async () => {
-    const { receiver, clock, inbox } = await withDead(names(10));
+    const { receiver, clock, inbox } = await receiverWithDeadJobs(names(10));
     const replayed = watch(receiver.jobs.replay({ state: "dead" }, { perSecond: 0.001 }));
     await turns();
     await receiver.close();
@@ -149,7 +149,7 @@ describe("a replay with a rate", () => {
   });
 
   test("ends when the receiver closes within a page, without waiting for the next one", async () => {
-    const inbox = altered((own) => ({
+    const inbox = stubInbox((own) => ({
       jobs: {
         ...own.jobs,
         replay: (selection) => {
@@ -158,7 +158,7 @@ describe("a replay with a rate", () => {
         },
       },
     }));
-    const dead = await withDead(names(3), { inbox });
+    const dead = await receiverWithDeadJobs(names(3), { inbox });
     const replayed = watch(dead.receiver.jobs.replay({ state: "dead" }, { perSecond: 0.001 }));
     await turns();
     expect(replayed.error).toMatchObject({ code: "closed" });
@@ -166,14 +166,14 @@ describe("a replay with a rate", () => {
   });
 
   test("does not wait for a rate when it only counts", async () => {
-    const { receiver, seen } = await withDead(names(10));
+    const { receiver, seen } = await receiverWithDeadJobs(names(10));
     expect(await receiver.jobs.replay({ state: "dead" }, { perSecond: 0.001, dryRun: true })).toEqual({ count: 10 });
     await receiver.idle();
     expect(seen).toEqual([]);
   });
 
   test("may be without a limit", async () => {
-    const { receiver, seen } = await withDead(names(3));
+    const { receiver, seen } = await receiverWithDeadJobs(names(3));
     expect(await receiver.jobs.replay({ state: "dead" }, { perSecond: Infinity })).toEqual({ count: 3 });
     await receiver.idle();
     expect(seen).toHaveLength(3);

@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bookingBody, tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, heldHandler, rig } from "../support/rig.ts";
-import { standing, stocked, withDead } from "../support/job-fixtures.ts";
+import { idsAndStates, receiverWithJobsInEachState, receiverWithDeadJobs } from "../support/job-fixtures.ts";
 import { turns, until } from "../support/event-loop.ts";
 
 describe("replay", () => {
   test("makes a new job for a dead one, which goes", async () => {
-    const { receiver, seen } = await withDead(["a"]);
+    const { receiver, seen } = await receiverWithDeadJobs(["a"]);
     const [dead] = (await receiver.jobs.list()).jobs;
     expect(await receiver.jobs.replay(dead?.id ?? "")).toEqual({ count: 1 });
     expect(await receiver.jobs.get(dead?.id ?? "")).toBe(undefined);
@@ -113,7 +113,7 @@ describe("replay", () => {
   });
 
   test("takes what is dead, and leaves what waits, runs, or is nobody's", async () => {
-    const { receiver } = await stocked();
+    const { receiver } = await receiverWithJobsInEachState();
     const { jobs } = await receiver.jobs.list();
     expect(
       await receiver.jobs.replay({ state: ["dead", "running", "waiting", "unhandled", "done", "skipped"] }),
@@ -121,7 +121,7 @@ describe("replay", () => {
       count: 1,
     });
     expect(await receiver.jobs.replay([...jobs, ...jobs].map(({ id }) => id))).toEqual({ count: 0 });
-    expect(standing((await receiver.jobs.list()).jobs)).toEqual([
+    expect(idsAndStates((await receiver.jobs.list()).jobs)).toEqual([
       ["running", "running"],
       ["behind", "waiting"],
       ["retried", "waiting"],
@@ -142,13 +142,13 @@ describe("replay", () => {
     after.receiver.on("contact", () => {});
     await after.receiver.start();
     await after.pass(60_000);
-    expect(standing((await after.receiver.jobs.list()).jobs)).toEqual([["a", "unhandled"]]);
+    expect(idsAndStates((await after.receiver.jobs.list()).jobs)).toEqual([["a", "unhandled"]]);
     expect(await after.receiver.jobs.replay({ state: "unhandled" }, { dryRun: true })).toEqual({ count: 1 });
     expect(await after.receiver.jobs.replay({ state: "unhandled" })).toEqual({ count: 1 });
   });
 
   test("of ids counts each job once, and what is not there not at all", async () => {
-    const { receiver } = await withDead(["a", "b"]);
+    const { receiver } = await receiverWithDeadJobs(["a", "b"]);
     const ids = (await receiver.jobs.list()).jobs.map(({ id }) => id);
     const twice = [...ids, ...ids, "999999", "", "no-id"];
     expect(await receiver.jobs.replay(twice, { dryRun: true })).toEqual({ count: 2 });
@@ -157,7 +157,7 @@ describe("replay", () => {
   });
 
   test("of a filter takes what it names", async () => {
-    const { receiver, log } = await withDead(["a", "b"]);
+    const { receiver, log } = await receiverWithDeadJobs(["a", "b"]);
     const selection = { state: "dead", type: "email", accountId: 2002, consumer: "default" } as const;
     expect(await receiver.jobs.replay({ ...selection, accountId: 7 })).toEqual({ count: 0 });
     expect(await receiver.jobs.replay({ ...selection, subscription: 7 })).toEqual({ count: 0 });
@@ -167,7 +167,7 @@ describe("replay", () => {
   });
 
   test("remembers the first job where a replay is replayed", async () => {
-    const { receiver, failFrom } = await withDead(["a"]);
+    const { receiver, failFrom } = await receiverWithDeadJobs(["a"]);
     failFrom();
     const [first] = (await receiver.jobs.list()).jobs;
     for (let times = 0; times < 2; times += 1) {
@@ -179,7 +179,7 @@ describe("replay", () => {
 });
 
 test("a job that was replayed is told as a replay to those who listen", async () => {
-  const { receiver, failFrom } = await withDead(["a"]);
+  const { receiver, failFrom } = await receiverWithDeadJobs(["a"]);
   const told: Job[] = [];
   receiver.onDead((job) => told.push(job));
   failFrom();

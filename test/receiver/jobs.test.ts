@@ -2,19 +2,25 @@ import { createReceiver, forwardInbox, memoryInbox, type Jobs } from "hookline";
 import { verify } from "hookline/signature";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { altered, shutInbox } from "../support/stub-inboxes.ts";
+import { stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, bookingBody, change, lifecycleBody, tracked, trackingBody } from "../support/make-delivery.ts";
-import { emails, failing, idOf, notingHandler, rig } from "../support/rig.ts";
-import { everyJob, standing, stocked, withDead, withoutEvents } from "../support/job-fixtures.ts";
+import { emails, failingHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
+import {
+  listAllJobs,
+  idsAndStates,
+  receiverWithJobsInEachState,
+  receiverWithDeadJobs,
+  inboxWithoutEvents,
+} from "../support/job-fixtures.ts";
 
 const START = new Date("2026-05-06T07:08:09Z");
 const moment = (afterMs: number): Date => new Date(START.getTime() + afterMs);
 
 describe("list", () => {
   test("gives jobs of every state in the order in which they were made", async () => {
-    const { receiver } = await stocked();
+    const { receiver } = await receiverWithJobsInEachState();
     const { jobs, ...more } = await receiver.jobs.list();
-    expect(standing(jobs)).toEqual([
+    expect(idsAndStates(jobs)).toEqual([
       ["dead", "dead"],
       ["running", "running"],
       ["behind", "waiting"],
@@ -26,19 +32,19 @@ describe("list", () => {
 
   test("goes page by page, 50 unless told, each job once", async () => {
     const ids = Array.from({ length: 230 }, (_, index) => `m-${index}`);
-    const dead = await withDead(ids);
+    const dead = await receiverWithDeadJobs(ids);
     const first = await dead.receiver.jobs.list();
     expect(first.jobs).toHaveLength(50);
     expect(first.next).toBe(first.jobs.at(-1)?.id);
     for (const limit of [undefined, 1, 100, 115, 1_000])
-      expect((await everyJob(dead, { limit: limit ?? 50 })).map(({ event }) => idOf(event))).toEqual(ids);
+      expect((await listAllJobs(dead, { limit: limit ?? 50 })).map(({ event }) => idOf(event))).toEqual(ids);
     expect((await dead.receiver.jobs.list({ after: first.next, limit: 1 })).jobs[0]?.event).toMatchObject({
       id: "m-50",
     });
   });
 
   test("says how each one stands", async () => {
-    const { receiver, clock } = await stocked();
+    const { receiver, clock } = await receiverWithJobsInEachState();
     const [dead, running, behind, retried, nobodys] = (await receiver.jobs.list()).jobs;
     const receivedAt = clock.date();
     expect(dead).toMatchObject({ state: "dead", attempts: 1, consumer: "default", settledAt: clock.date() });
@@ -97,8 +103,8 @@ describe("list", () => {
     ],
   ])("takes what all of %j is true of", async (filter, expected) => {
     const { receiver, send, pass } = rig({ attempts: 1, clock: fakeClock(START) });
-    receiver.on(["email", "tracking"], failing().handler);
-    receiver.on("contact", failing().handler, { consumer: "search" });
+    receiver.on(["email", "tracking"], failingHandler().handler);
+    receiver.on("contact", failingHandler().handler, { consumer: "search" });
     await receiver.start();
     await send(bodyOf({ accountId: 7, payloads: [change("a", "created")] }));
     await send(bodyOf({ subscription: 5 }));
@@ -117,7 +123,7 @@ describe("list", () => {
 describe("get", () => {
   test("gives one job with the stored bytes of its delivery", async () => {
     const { receiver, send } = rig({ attempts: 1 });
-    receiver.on("email", failing().handler);
+    receiver.on("email", failingHandler().handler);
     await receiver.start();
     await send(emails("a", "b"), { source: "shop" });
     await receiver.idle();
@@ -144,15 +150,15 @@ describe("get", () => {
   });
 
   async function oneDead() {
-    const dead = await withDead(["a"]);
+    const dead = await receiverWithDeadJobs(["a"]);
     return { ...dead, ...(await dead.receiver.jobs.list()) };
   }
 });
 
 describe("an inbox that keeps the bytes alone", () => {
   test("has its events read back from them, those of one delivery from one reading", async () => {
-    const { inbox, asked } = withoutEvents();
-    const { receiver, send } = await withDead(["a", "b", "c"], { inbox });
+    const { inbox, asked } = inboxWithoutEvents();
+    const { receiver, send } = await receiverWithDeadJobs(["a", "b", "c"], { inbox });
     await send(bookingBody("e-1"));
     await receiver.idle();
     const { jobs } = await receiver.jobs.list();
@@ -167,9 +173,9 @@ describe("an inbox that keeps the bytes alone", () => {
   });
 
   test("has a job left out that went while it was looked at", async () => {
-    const { inbox } = withoutEvents();
-    const { receiver } = await withDead(["a"], {
-      inbox: altered(() => {
+    const { inbox } = inboxWithoutEvents();
+    const { receiver } = await receiverWithDeadJobs(["a"], {
+      inbox: stubInbox(() => {
         const verbs = inbox as ReturnType<typeof rig>["inbox"];
         return { ...verbs, jobs: { ...verbs.jobs, get: async () => undefined } };
       }),
@@ -181,10 +187,10 @@ describe("an inbox that keeps the bytes alone", () => {
 describe("a process", () => {
   test("that never starts can look and change", async () => {
     const shared = { inbox: memoryInbox(), clock: fakeClock() };
-    const worker = await withDead(["a", "b"], shared);
+    const worker = await receiverWithDeadJobs(["a", "b"], shared);
     await worker.receiver.close();
     const { receiver } = rig(shared);
-    expect(standing((await receiver.jobs.list()).jobs)).toEqual([
+    expect(idsAndStates((await receiver.jobs.list()).jobs)).toEqual([
       ["a", "dead"],
       ["b", "dead"],
     ]);
@@ -193,7 +199,7 @@ describe("a process", () => {
     expect(await receiver.jobs.drop(first?.id ?? "")).toEqual({ count: 1 });
     expect(await receiver.jobs.replay({ state: "dead" })).toEqual({ count: 1 });
     expect(receiver.stats().role).toBe("receiving");
-    const { seen, handler } = notingHandler();
+    const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
     await receiver.idle();
@@ -201,7 +207,7 @@ describe("a process", () => {
   });
 
   test("whose inbox cannot be opened says why, and tries again at the next call", async () => {
-    const { receiver } = rig({ inbox: shutInbox(new Error("no such volume")) });
+    const { receiver } = rig({ inbox: unopenableInbox(new Error("no such volume")) });
     await expect(receiver.jobs.list()).rejects.toThrow("no such volume");
     await expect(receiver.jobs.erase(7)).rejects.toThrow("no such volume");
   });
@@ -217,7 +223,7 @@ describe("a process", () => {
   });
 
   test("that is closed has none any more", async () => {
-    const { receiver } = await withDead(["a"]);
+    const { receiver } = await receiverWithDeadJobs(["a"]);
     await receiver.close();
     for (const call of calls(receiver))
       await expect(call()).rejects.toMatchObject({ name: "ClosedError", code: "closed" });
@@ -225,7 +231,7 @@ describe("a process", () => {
 
   test("that closed before its inbox was ever opened leaves it so", async () => {
     let opened = 0;
-    const { receiver } = rig({ inbox: altered(() => ({ open: async () => void (opened += 1) })) });
+    const { receiver } = rig({ inbox: stubInbox(() => ({ open: async () => void (opened += 1) })) });
     await receiver.close();
     await expect(receiver.jobs.list()).rejects.toMatchObject({ code: "closed" });
     expect(opened).toBe(0);
@@ -234,7 +240,7 @@ describe("a process", () => {
   test("that closes while its inbox opens has none either", async () => {
     let opened = (): void => {};
     const opening = new Promise<void>((resolve) => (opened = resolve));
-    const { receiver } = rig({ inbox: altered(() => ({ open: () => opening })) });
+    const { receiver } = rig({ inbox: stubInbox(() => ({ open: () => opening })) });
     const listed = receiver.jobs.list();
     const closed = receiver.close();
     opened();

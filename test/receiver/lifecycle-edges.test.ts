@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { insideOf } from "../../src/receiver/internals.ts";
 import { RECEIVER_STATES, type ReceiverState, type ReceiverStep } from "../../src/receiver/receiver-states.ts";
-import { commandedInbox, type CommandedInbox } from "../support/controllable-inbox.ts";
+import { controllableInbox, type ControllableInbox } from "../support/controllable-inbox.ts";
 import { eventually } from "../support/eventually.ts";
 import { codesOf } from "../support/health.ts";
 import { signedRequest } from "../support/make-delivery.ts";
-import { quickFolder } from "../support/fast-tmpdir.ts";
+import { fastTmpdir } from "../support/fast-tmpdir.ts";
 import { emails } from "../support/rig.ts";
 import { turns, until, watch } from "../support/event-loop.ts";
 
@@ -17,7 +17,7 @@ const SECRET = "a signing secret";
 const ROLES: Partial<Record<ReceiverState, string>> = { working: "working", standby: "standby" };
 const TAKES: ReadonlySet<ReceiverState> = new Set(["receiving", "starting", "standby", "working"]);
 
-interface Bench extends CommandedInbox<"memory" | "disk" | "network"> {
+interface Bench extends ControllableInbox<"memory" | "disk" | "network"> {
   readonly receiver: Receiver;
   readonly state: () => ReceiverState;
   /** Records that a handler got. */
@@ -46,7 +46,7 @@ const WAYS: Readonly<Record<ReceiverState, (bench: Bench) => void | Promise<void
     bench.start();
   },
   standby(bench) {
-    bench.take();
+    bench.takeWorkerLock();
     bench.start();
   },
   working: (bench) => void bench.start(),
@@ -69,7 +69,7 @@ const LATE: Partial<Record<ReceiverState, (bench: Bench) => void | Promise<void>
     bench.hold("worked");
     bench.start();
     await bench.is("working");
-    bench.take();
+    bench.takeWorkerLock();
   },
 };
 
@@ -79,21 +79,21 @@ const STEPS: Readonly<Record<ReceiverStep, (bench: Bench) => void>> = {
     bench.hold("open");
     bench.need();
   },
-  opened: (bench) => bench.obey("open"),
+  opened: (bench) => bench.release("open"),
   "open-failed": (bench) => bench.fail("open"),
   start(bench) {
     bench.hold("work");
     bench.start();
   },
   begun(bench) {
-    bench.give();
-    bench.obey("work");
+    bench.freeWorkerLock();
+    bench.release("work");
   },
   "stood-by"(bench) {
-    bench.take();
-    bench.obey("work");
+    bench.takeWorkerLock();
+    bench.release("work");
   },
-  ended: (bench) => bench.take(),
+  ended: (bench) => bench.takeWorkerLock(),
   "start-failed"(bench) {
     bench.fail("work");
     bench.fail("worked");
@@ -103,7 +103,7 @@ const STEPS: Readonly<Record<ReceiverStep, (bench: Bench) => void>> = {
     bench.fail("open"); // one that is closed while it opens opens no more
     bench.close();
   },
-  closed: (bench) => bench.obey("close"),
+  closed: (bench) => bench.release("close"),
 };
 
 const INBOXES: readonly (readonly [string, () => Inbox<"memory" | "disk" | "network">])[] = [
@@ -134,7 +134,10 @@ describe.each(INBOXES)("a receiver on %s goes", (name, make) => {
 });
 
 /** What each state promises to whoever sends and waits. */
-async function holds({ receiver, state, seen, obey, give }: Bench, to: ReceiverState): Promise<void> {
+async function holds(
+  { receiver, state, seen, release: obey, freeWorkerLock: give }: Bench,
+  to: ReceiverState,
+): Promise<void> {
   if (to === "opening") return;
   const { ready } = await receiver.health();
   expect(ready).toBe(TAKES.has(to));
@@ -152,7 +155,7 @@ describe.each(INBOXES.slice(0, 2))("on %s", (_name, make) => {
   test.each<["open" | "work" | "worked"]>([["open"], ["work"], ["worked"]])(
     "a start() that fails at its %s is told until a later one holds, which works",
     async (verb) => {
-      const { receiver, seen, start, fail, obey, state } = openBench(make());
+      const { receiver, seen, start, fail, release: obey, state } = openBench(make());
       fail(verb);
       const started = start();
       await until(() => started.ended);
@@ -170,7 +173,7 @@ describe.each(INBOXES.slice(0, 2))("on %s", (_name, make) => {
   test.each<["open" | "work" | "worked"]>([["open"], ["work"], ["worked"]])(
     "a close() during its %s makes start() reject with closed at once, each one that waits",
     async (verb) => {
-      const { receiver, start, hold, close, obey, is } = openBench(make());
+      const { receiver, start, hold, close, release: obey, is } = openBench(make());
       hold(verb);
       const started = [start(), start()];
       await is(verb === "open" ? "opening" : verb === "work" ? "starting" : "working");
@@ -204,7 +207,7 @@ test("an inbox that opens after the close is let go: the next receiver can have 
   first.start();
   await first.is("opening");
   await first.receiver.close();
-  first.obey("open");
+  first.release("open");
   await turns();
   const next = openBench(inbox);
   await next.receiver.start();
@@ -212,12 +215,12 @@ test("an inbox that opens after the close is let go: the next receiver can have 
 });
 
 function openBench(own: Inbox<"memory" | "disk" | "network">): Bench {
-  const commands = commandedInbox(own);
+  const commands = controllableInbox(own);
   const receiver = createReceiver({ secret: SECRET, inbox: commands.inbox, log: false });
   const seen: string[] = [];
   receiver.on("email", (event) => void seen.push("id" in event ? String(event.id) : ""));
   onTestFinished(async () => {
-    for (const verb of ["open", "work", "worked", "close"] as const) commands.obey(verb);
+    for (const verb of ["open", "work", "worked", "close"] as const) commands.release(verb);
     await receiver.close({ drainMs: 0 });
   });
   const state = (): ReceiverState => insideOf(receiver)?.state() ?? "closed";
@@ -238,7 +241,7 @@ function deliver(receiver: Receiver, id: string) {
 }
 
 function folderFor(): string {
-  const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+  const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { insideOf } from "../../src/receiver/internals.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
-import { commandedInbox } from "../support/controllable-inbox.ts";
+import { controllableInbox } from "../support/controllable-inbox.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { turns, watch } from "../support/event-loop.ts";
@@ -13,22 +13,26 @@ const TAKES: ReadonlySet<string | undefined> = new Set(["receiving", "starting",
 /** How long a failure of the storage is believed. */
 const DOUBT_MS = 30_000;
 
-type Order = "obey" | "fail" | "hold";
+type Order = "release" | "fail" | "hold";
 type Step =
-  | { readonly do: "start" | "close" | "take" | "give" | "set the secret" | "make room" | "nothing" }
+  | {
+      readonly do: "start" | "close" | "takeWorkerLock" | "freeWorkerLock" | "set the secret" | "make room" | "nothing";
+    }
   | { readonly do: "open" | "work" | "worked" | "store"; readonly order: Order }
   | { readonly do: "pass"; readonly ms: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 5,
-    arbitrary: fc.record({ do: fc.constantFrom("start", "take", "give", "set the secret", "make room", "nothing") }),
+    arbitrary: fc.record({
+      do: fc.constantFrom("start", "takeWorkerLock", "freeWorkerLock", "set the secret", "make room", "nothing"),
+    }),
   },
   {
     weight: 8,
     arbitrary: fc.record({
       do: fc.constantFrom("open", "work", "worked", "store", "store"),
-      order: fc.constantFrom("obey", "obey", "fail", "hold"),
+      order: fc.constantFrom("release", "release", "fail", "hold"),
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("pass"), ms: fc.constantFrom(1_000, DOUBT_MS) }) },
@@ -68,17 +72,17 @@ test(
 function openBench(hasSecret: boolean) {
   const clock = fakeClock();
   const own = memoryInbox({ maxJobs: 4 }) as WorkingInbox<"memory">;
-  const commands = commandedInbox(own);
+  const commands = controllableInbox(own);
   const secret: string[] = hasSecret ? [SECRET] : [];
   const receiver = createReceiver({ secret, inbox: commands.inbox, clock, log: false });
   /** Jobs stay: what is taken fills the inbox. */
   receiver.on("*", () => new Promise<void>(() => {}));
-  let keep: Order = "obey";
-  let tried: Order = "obey";
+  let keep: Order = "release";
+  let tried: Order = "release";
   let failedAt = -Infinity;
   let isHeld = false;
 
-  const order = { obey: commands.obey, fail: commands.fail, hold: commands.hold };
+  const order = { release: commands.release, fail: commands.fail, hold: commands.hold };
 
   return {
     receiver,
@@ -86,18 +90,18 @@ function openBench(hasSecret: boolean) {
       if ("order" in taken) {
         if (taken.do === "store") keep = taken.order;
         // What waited there is stored now, however late.
-        if (taken.do === "store" && taken.order === "obey" && isHeld) tried = "obey";
+        if (taken.do === "store" && taken.order === "release" && isHeld) tried = "release";
         if (taken.do === "store" && taken.order !== "hold") isHeld = false;
         order[taken.order](taken.do);
       } else if (taken.do === "pass") await clock.advance(taken.ms);
       else if (taken.do === "start") watch(receiver.start());
       else if (taken.do === "close") void receiver.close({ drainMs: 0 });
-      else if (taken.do === "take" || taken.do === "give") commands[taken.do]();
+      else if (taken.do === "takeWorkerLock" || taken.do === "freeWorkerLock") commands[taken.do]();
       else if (taken.do === "set the secret") secret.splice(0, 1, SECRET);
       else if (taken.do === "make room" && insideOf(receiver)?.state() !== "closed")
         void own.jobs.erase(2002).catch(() => {});
     },
-    isSurprise: () => keep !== tried || (keep !== "obey" && clock.now() - failedAt >= DOUBT_MS),
+    isSurprise: () => keep !== tried || (keep !== "release" && clock.now() - failedAt >= DOUBT_MS),
     /** @param isFull what fails then says nothing of the storage */
     async deliver(isFull: boolean): Promise<number> {
       const reply = watch(receiver.receive(signedRequest(bodyOf(), { secret: SECRET, at: clock.date() })));
@@ -113,7 +117,7 @@ function openBench(hasSecret: boolean) {
       return status;
     },
     async end(): Promise<void> {
-      for (const verb of ["open", "work", "worked", "store"] as const) commands.obey(verb);
+      for (const verb of ["open", "work", "worked", "store"] as const) commands.release(verb);
       const closed = watch(receiver.close({ drainMs: 0 }));
       await turns();
       if (!closed.ended) await clock.advance(10_000);

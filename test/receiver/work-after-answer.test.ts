@@ -1,7 +1,7 @@
 import { forwardInbox, memoryInbox, createReceiver } from "hookline";
 import { workAfterResponse } from "hookline/adapter";
 import { expect, test } from "vitest";
-import { shutInbox } from "../support/stub-inboxes.ts";
+import { unopenableInbox } from "../support/stub-inboxes.ts";
 import { deciding } from "../adapters/harness.ts";
 import { heldHandler, rig } from "../support/rig.ts";
 import { turns, watch } from "../support/event-loop.ts";
@@ -34,7 +34,7 @@ test("work that cannot begin ends quietly: the delivery is stored, and the next 
   const receiver = createReceiver({ secret: undefined, inbox: memoryInbox(), log: false });
   receiver.on("email", () => {});
   await expect(workAfterResponse(receiver)).resolves.toBeUndefined();
-  const shut = createReceiver({ secret: "s", inbox: shutInbox(), log: false });
+  const shut = createReceiver({ secret: "s", inbox: unopenableInbox(), log: false });
   shut.on("email", () => {});
   await expect(workAfterResponse(shut) ?? Promise.resolve()).resolves.toBeUndefined();
 });

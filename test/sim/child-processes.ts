@@ -6,7 +6,7 @@ import { readChronicle, type Dated } from "./event-log.ts";
 import { createDice } from "./random.ts";
 import { findIn } from "./read-file.ts";
 import { hold } from "./check-log.ts";
-import { quickFolder } from "../support/fast-tmpdir.ts";
+import { quickFolder, fastTmpdir } from "../support/fast-tmpdir.ts";
 
 /** How a world of children went. */
 export interface ChildrenOutcome {
@@ -22,7 +22,7 @@ const START = Date.parse("2026-05-06T07:08:09Z");
 
 /** Lets processes work on a file one after another, kills each, and holds what they said against what is in the file. */
 export async function runChildren(seed: number, deaths: number): Promise<ChildrenOutcome> {
-  const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+  const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");
   const ledger = join(folder, "ledger");
   const dice = createDice(seed);

@@ -8,7 +8,7 @@ import {
   type Logger,
   type Receiver,
 } from "hookline";
-import { mortal } from "../support/crashable-inbox.ts";
+import { crashableInbox } from "../support/crashable-inbox.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
 import type { LifeFacts, Limits } from "./ledger.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
@@ -43,7 +43,7 @@ export interface LifeOptions {
 export const SECRET = "a secret of the simulation";
 
 export function createLife({ number, plan, inbox, clock, limits, handle, onDead }: LifeOptions): Life {
-  const process = mortal(inbox);
+  const process = crashableInbox(inbox);
   const errors = new Set<string>();
   const verbs = process.inbox as WorkingInbox;
   const own: WorkingInbox = {
@@ -82,7 +82,7 @@ export function createLife({ number, plan, inbox, clock, limits, handle, onDead 
     errors,
     die() {
       life.alive = false;
-      process.die();
+      process.crash();
     },
   };
   for (const spec of plan) {

@@ -7,7 +7,7 @@ import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openInline } from "../adapters/inbox/inline-thread.ts";
 import { watched } from "./pending-calls.ts";
-import { quickFolder } from "../support/fast-tmpdir.ts";
+import { quickFolder, fastTmpdir } from "../support/fast-tmpdir.ts";
 
 /** In memory; in a file, on the thread of the simulation or on one of its own. */
 export const STORES = ["memory", "sqlite", "sqlite-thread"] as const;
@@ -46,7 +46,7 @@ function inMemory(): Store {
 }
 
 function inFile(isApart: boolean): Store {
-  const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+  const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");
   // No world loses a job by its age: that would be another story.
   const openOwn = isApart ? openThread : openInline;

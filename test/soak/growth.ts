@@ -20,7 +20,7 @@ const BOUNDS = {
 } as const;
 
 /** One sentence for each thing that is not flat over the last half of the points. */
-export function climbsIn(points: readonly Point[]): string[] {
+export function growthIn(points: readonly Point[]): string[] {
   const half = points.slice(Math.floor(points.length / 2));
   return Object.entries(BOUNDS).flatMap(([name, { share, bytes }]) => {
     const values = half.map((point) => point[name as keyof typeof BOUNDS]);

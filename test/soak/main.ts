@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { climbsIn, HEADS, toCells, type Point } from "./growth.ts";
+import { growthIn, HEADS, toCells, type Point } from "./growth.ts";
 import { soak } from "./soak.ts";
 
 const HELP = `Pushes deliveries through a receiver on an SQLite file whose clock runs fast, and says whether file and memory stay flat.
@@ -44,7 +44,7 @@ async function run(deliveries: number): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  const climbs = climbsIn(points);
+  const climbs = growthIn(points);
   console.log(climbs.length === 0 ? "File and memory are flat." : climbs.join("\n"));
   if (climbs.length > 0) process.exitCode = 1;
 }

@@ -5,22 +5,22 @@ import type { Worker, WorkingInbox } from "../../src/inbox/port/inbox.ts";
 type Verb = "open" | "work" | "worked" | "store" | "close";
 
 /** An inbox that fails or waits where it is told to, and whose worker's place comes and goes on command. */
-export interface CommandedInbox<K extends StorageKind> {
+export interface ControllableInbox<K extends StorageKind> {
   readonly inbox: Inbox<K>;
   /** What waits there goes on. */
-  obey(verb: Verb): void;
+  release(verb: Verb): void;
   /** What waits there fails. */
   fail(verb: Verb): void;
   hold(verb: Verb): void;
   /** Another process has the worker's place. */
-  take(): void;
-  give(): void;
+  takeWorkerLock(): void;
+  freeWorkerLock(): void;
 }
 
 /** @param own with the writing half alone, or both */
-export function commandedInbox<K extends StorageKind>(own: Inbox<K>): CommandedInbox<K> {
+export function controllableInbox<K extends StorageKind>(own: Inbox<K>): ControllableInbox<K> {
   const verbs = own as WorkingInbox<K>;
-  const orders = new Map<Verb, "fail" | "hold">();
+  const commands = new Map<Verb, "fail" | "hold">();
   const waiting = new Map<Verb, (error?: Error) => void>();
   let worker: Worker | undefined;
   let hasBegun = false;
@@ -29,8 +29,8 @@ export function commandedInbox<K extends StorageKind>(own: Inbox<K>): CommandedI
   const refusal = (verb: Verb): Error => new Error(`no ${verb}`);
 
   async function pass(verb: Verb): Promise<void> {
-    if (orders.get(verb) === "fail") throw refusal(verb);
-    if (orders.get(verb) !== "hold") return;
+    if (commands.get(verb) === "fail") throw refusal(verb);
+    if (commands.get(verb) !== "hold") return;
     await new Promise<void>((resolve, reject) => {
       waiting.set(verb, (error) => (error === undefined ? resolve() : reject(error)));
     });
@@ -72,20 +72,20 @@ export function commandedInbox<K extends StorageKind>(own: Inbox<K>): CommandedI
   };
   return {
     inbox,
-    obey(verb) {
-      orders.delete(verb);
+    release(verb) {
+      commands.delete(verb);
       goOn(verb);
     },
     fail(verb) {
-      orders.set(verb, "fail");
+      commands.set(verb, "fail");
       goOn(verb, refusal(verb));
     },
-    hold: (verb) => void orders.set(verb, "hold"),
-    take() {
+    hold: (verb) => void commands.set(verb, "hold"),
+    takeWorkerLock() {
       isTaken = true;
       if (hasBegun) worker?.end();
     },
-    give() {
+    freeWorkerLock() {
       isTaken = false;
       if (hasBegun) worker?.begin();
     },

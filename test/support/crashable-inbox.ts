@@ -2,15 +2,15 @@ import type { Inbox, StorageKind } from "hookline";
 import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 
 /** An inbox as a process sees it that may die. */
-export interface MortalInbox<K extends StorageKind> {
+export interface CrashableInbox<K extends StorageKind> {
   /** For that process alone. */
   readonly inbox: Inbox<K>;
   /** Ends the process: nothing it asked for is answered any more, and a memory inbox is free for a successor. */
-  die(): void;
+  crash(): void;
 }
 
 /** @param store outlives the process */
-export function mortal<K extends StorageKind>(store: Inbox<K>): MortalInbox<K> {
+export function crashableInbox<K extends StorageKind>(store: Inbox<K>): CrashableInbox<K> {
   let dead = false;
 
   async function whileAlive(result: Promise<unknown>): Promise<unknown> {
@@ -23,12 +23,12 @@ export function mortal<K extends StorageKind>(store: Inbox<K>): MortalInbox<K> {
     return new Promise(() => {});
   }
 
-  function mortalPart<T extends object>(part: T): T {
+  function crashablePart<T extends object>(part: T): T {
     return new Proxy(part, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name);
         if (typeof value === "object" && value !== null && (name === "jobs" || name === "tombstones"))
-          return mortalPart(value);
+          return crashablePart(value);
         if (typeof value !== "function") return value;
         return (...given: unknown[]): unknown => {
           if (dead && !SYNCHRONOUS.has(name)) return new Promise(() => {});
@@ -40,8 +40,8 @@ export function mortal<K extends StorageKind>(store: Inbox<K>): MortalInbox<K> {
   }
 
   return {
-    inbox: mortalPart(store),
-    die() {
+    inbox: crashablePart(store),
+    crash() {
       dead = true;
       crashMemoryInbox(store);
     },

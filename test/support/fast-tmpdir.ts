@@ -6,7 +6,7 @@ const IN_MEMORY = "/dev/shm";
 const ENOUGH_BYTES = 1024 ** 3;
 
 /** Where there is one, a folder in memory: for files of tests that do not ask what survives a power cut. An fsync costs nothing there. */
-export function quickFolder(): string {
+export function fastTmpdir(): string {
   return existsSync(IN_MEMORY) && freeBytesIn(IN_MEMORY) > ENOUGH_BYTES ? IN_MEMORY : tmpdir();
 }
 

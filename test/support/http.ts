@@ -16,7 +16,7 @@ export interface Served {
   readonly port: number;
   readonly url: string;
   /** Bytes that the server took off its connections so far. */
-  taken(): number;
+  bytesReceived(): number;
   /** Connections that were made so far. */
   connections(): number;
 }
@@ -38,7 +38,7 @@ export async function serve(listener: RequestListener): Promise<Served> {
     server,
     port,
     url: `http://127.0.0.1:${port}`,
-    taken: () => sockets.reduce((sum, socket) => sum + socket.bytesRead, 0),
+    bytesReceived: () => sockets.reduce((sum, socket) => sum + socket.bytesRead, 0),
     connections: () => sockets.length,
   };
 }

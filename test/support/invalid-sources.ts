@@ -1,5 +1,5 @@
 /** What a mount's `source` may give by mistake: how the log calls it, and the function that gives it. */
-export const noSources: readonly (readonly [string, () => unknown])[] = [
+export const invalidSources: readonly (readonly [string, () => unknown])[] = [
   ["a promise", async () => "crm"],
   ["a promise", () => Promise.reject(new Error("no such application"))],
   ["a list", () => ["crm", "eu"]],

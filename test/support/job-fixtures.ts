@@ -1,21 +1,21 @@
 import type { Job, JobState } from "hookline";
-import { altered } from "./stub-inboxes.ts";
+import { stubInbox } from "./stub-inboxes.ts";
 import { bodyOf, change } from "./make-delivery.ts";
-import { failing, heldHandler, idOf, rig, type Rig, type RigOptions } from "./rig.ts";
+import { failingHandler, heldHandler, idOf, rig, type Rig, type RigOptions } from "./rig.ts";
 import { turns } from "./event-loop.ts";
 
 /** Entries of one delivery of a mail account. */
-export function mailOf(accountId: number, ids: readonly string[], fields: object = {}): string {
+export function mailBody(accountId: number, ids: readonly string[], fields: object = {}): string {
   return bodyOf({ accountId, payloads: ids.map((id) => change(id)), ...fields });
 }
 
 /** The record and the state of each job, in their order. */
-export function standing(jobs: readonly Job[]): readonly (readonly [string, JobState])[] {
+export function idsAndStates(jobs: readonly Job[]): readonly (readonly [string, JobState])[] {
   return jobs.map(({ event, state }) => [idOf(event), state]);
 }
 
 /** The records of all jobs, by the pages of `list`. */
-export async function everyJob(
+export async function listAllJobs(
   { receiver }: Pick<Rig, "receiver">,
   filter: Parameters<typeof receiver.jobs.list>[0] = {},
 ): Promise<Job[]> {
@@ -30,7 +30,7 @@ export async function everyJob(
 }
 
 /** A receiver with dead jobs of these records; its handler succeeds from then on, and notes what it gets. */
-export async function withDead(ids: readonly string[], options: RigOptions = {}) {
+export async function receiverWithDeadJobs(ids: readonly string[], options: RigOptions = {}) {
   const made = rig({ attempts: 1, ...options });
   const seen: string[] = [];
   let fails = true;
@@ -40,19 +40,19 @@ export async function withDead(ids: readonly string[], options: RigOptions = {})
   });
   await made.receiver.start();
   for (let first = 0; first < ids.length; first += 1_000)
-    await made.send(mailOf(2002, ids.slice(first, first + 1_000)));
+    await made.send(mailBody(2002, ids.slice(first, first + 1_000)));
   await made.receiver.idle();
   fails = false;
   return { ...made, seen, failFrom: () => (fails = true) };
 }
 
 /** One job in each state that a memory inbox keeps: dead, running, waiting behind it, waiting for its retry, unhandled. */
-export async function stocked(options: RigOptions = {}) {
+export async function receiverWithJobsInEachState(options: RigOptions = {}) {
   const made = rig(options);
   const held = heldHandler();
-  made.receiver.on("email.created", failing().handler, { attempts: 1 });
+  made.receiver.on("email.created", failingHandler().handler, { attempts: 1 });
   made.receiver.on("email.updated", held.handler, { lane: () => "one", merge: false });
-  made.receiver.on("email.deleted", failing().handler);
+  made.receiver.on("email.deleted", failingHandler().handler);
   await made.receiver.start();
   await made.send(bodyOf({ payloads: [change("dead", "created")] }));
   await made.send(bodyOf({ payloads: [change("running"), change("behind")] }));
@@ -63,9 +63,9 @@ export async function stocked(options: RigOptions = {}) {
 }
 
 /** An inbox that keeps the bytes alone, and says how often it was asked for them. */
-export function withoutEvents() {
+export function inboxWithoutEvents() {
   const asked: string[] = [];
-  const inbox = altered((own) => ({
+  const inbox = stubInbox((own) => ({
     jobs: {
       ...own.jobs,
       async find(query) {

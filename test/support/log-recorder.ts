@@ -7,7 +7,7 @@ interface LogLine {
   readonly message: string | undefined;
 }
 
-export interface LogBook {
+export interface LogRecorder {
   readonly logger: Logger;
   readonly lines: readonly LogLine[];
   /** The lines with this code. */
@@ -17,7 +17,7 @@ export interface LogBook {
 }
 
 /** A logger that keeps every line. */
-export function logBook(): LogBook {
+export function logRecorder(): LogRecorder {
   const lines: LogLine[] = [];
   const at =
     (level: keyof Logger): Logger["info"] =>

@@ -3,7 +3,7 @@ import { createReceiver, memoryInbox, type MountOptions, type Receiver, type Rec
 import { nodeReceiver } from "hookline/node";
 import { expect, onTestFinished } from "vitest";
 import { send, serve, type Answered, type Sent, type Served } from "./http.ts";
-import { logBook, type LogBook } from "./log-recorder.ts";
+import { logRecorder, type LogRecorder } from "./log-recorder.ts";
 import { signedHeaders } from "./sign.ts";
 
 export const SECRET = "whsec-this-must-never-be-seen";
@@ -27,7 +27,7 @@ interface Delivered extends Sent {
 
 export interface Mounted extends Served {
   readonly receiver: Receiver;
-  readonly log: LogBook;
+  readonly log: LogRecorder;
   /** A signed request; what is given as header wins over the signed ones. */
   deliver(body?: string | Uint8Array, how?: Delivered): Promise<Answered>;
   /** The headers of a signed request, as text for a bare connection. */
@@ -46,7 +46,7 @@ export async function mounted({
   around = (own) => own,
   ...options
 }: Setup = {}): Promise<Mounted> {
-  const log = logBook();
+  const log = logRecorder();
   const hidden = new Set([SECRET, "ann@example.com", "127.0.0.1", "<Buffer", "Uint8Array("]);
   const receiver: Receiver = createReceiver({
     secret: SECRET,

@@ -11,7 +11,7 @@ import {
 import { expect, onTestFinished } from "vitest";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { fakeClock, type FakeClock } from "./fake-clock.ts";
-import { logBook, type LogBook } from "./log-recorder.ts";
+import { logRecorder, type LogRecorder } from "./log-recorder.ts";
 import { bodyOf, change, signedRequest } from "./make-delivery.ts";
 import { deferred, turns } from "./event-loop.ts";
 
@@ -27,7 +27,7 @@ export interface Rig {
   readonly receiver: Receiver<"memory">;
   readonly inbox: WorkingInbox<"memory">;
   readonly clock: FakeClock;
-  readonly log: LogBook;
+  readonly log: LogRecorder;
   /** Delivers a body, and expects it to be acknowledged. */
   send(body?: string, how?: { readonly source?: string; readonly at?: Date }): Promise<void>;
   /** Delivers a body, and says what was answered. */
@@ -38,7 +38,7 @@ export interface Rig {
 
 /** Ends with the test. */
 export function rig({ inbox = memoryInbox(), clock = fakeClock(), ...options }: RigOptions = {}): Rig {
-  const log = logBook();
+  const log = logRecorder();
   const receiver = createReceiver({ secret: SECRET, inbox, clock, log: log.logger, ...options });
   onTestFinished(() => void receiver.close({ drainMs: 0 }));
 
@@ -96,7 +96,7 @@ export function idOf(event: AnyEvent): string {
 }
 
 /** A handler that notes the records it got, and does with them what it is told to. */
-export function notingHandler(then: (event: AnyEvent, ctx: Context) => unknown = () => {}) {
+export function recordingHandler(then: (event: AnyEvent, ctx: Context) => unknown = () => {}) {
   const seen: string[] = [];
   const handler = (event: AnyEvent, ctx: Context): unknown => {
     seen.push(idOf(event));
@@ -106,8 +106,8 @@ export function notingHandler(then: (event: AnyEvent, ctx: Context) => unknown =
 }
 
 /** One that always fails. */
-export function failing(error: unknown = new Error("no")) {
-  return notingHandler(() => {
+export function failingHandler(error: unknown = new Error("no")) {
+  return recordingHandler(() => {
     throw error;
   });
 }

@@ -4,23 +4,23 @@ import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 type Verbs = WorkingInbox<"memory">;
 
 /** A memory inbox with some verbs of the test's own. */
-export function altered(change: (own: Verbs) => Partial<Verbs>, options?: MemoryInboxOptions): Inbox<"memory"> {
+export function stubInbox(change: (own: Verbs) => Partial<Verbs>, options?: MemoryInboxOptions): Inbox<"memory"> {
   const own = memoryInbox(options) as Verbs;
   const verbs: Verbs = { ...own, ...change(own) };
   return verbs;
 }
 
 /** One whose storage is out of order. */
-export function brokenInbox(error: unknown = new Error("the disk is gone")): Inbox<"memory"> {
-  return altered(() => ({ store: () => Promise.reject(error) }));
+export function failingInbox(error: unknown = new Error("the disk is gone")): Inbox<"memory"> {
+  return stubInbox(() => ({ store: () => Promise.reject(error) }));
 }
 
 /** One that cannot even be opened. */
-export function shutInbox(error: unknown = new Error("no such volume")): Inbox<"memory"> {
-  return altered(() => ({ open: () => Promise.reject(error) }));
+export function unopenableInbox(error: unknown = new Error("no such volume")): Inbox<"memory"> {
+  return stubInbox(() => ({ open: () => Promise.reject(error) }));
 }
 
 /** One that never says anything. */
 export function hungInbox(): Inbox<"memory"> {
-  return altered(() => ({ store: () => new Promise(() => {}) }));
+  return stubInbox(() => ({ store: () => new Promise(() => {}) }));
 }

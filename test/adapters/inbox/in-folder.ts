@@ -7,7 +7,7 @@ import {
   createSqliteInbox,
   type SqliteOptions,
 } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { quickFolder } from "../../support/fast-tmpdir.ts";
+import { fastTmpdir } from "../../support/fast-tmpdir.ts";
 
 /**
  * SQLite inboxes, each in a new folder of its own; a crash leaves the folder to the successor. What is settled stays: the port says nothing of
@@ -21,7 +21,7 @@ export function inFolders(openThread?: SqliteOptions["openThread"]): Required<In
     return inbox;
   };
   return {
-    make: () => inboxIn(mkdtempSync(join(quickFolder(), "hookline-"))),
+    make: () => inboxIn(mkdtempSync(join(fastTmpdir(), "hookline-"))),
     crash(inbox) {
       crashSqliteInbox(inbox);
       return inboxIn(folders.get(inbox) ?? "");

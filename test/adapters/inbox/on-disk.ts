@@ -5,10 +5,10 @@ import { expect, onTestFinished } from "vitest";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
 import { eventually } from "../../support/eventually.ts";
-import { quickFolder } from "../../support/fast-tmpdir.ts";
+import { fastTmpdir } from "../../support/fast-tmpdir.ts";
 
 /** A folder that goes with the test. */
-export function folderFor(parent: string = quickFolder()): string {
+export function folderFor(parent: string = fastTmpdir()): string {
   const folder = mkdtempSync(join(parent, "hookline-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;

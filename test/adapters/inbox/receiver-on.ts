@@ -1,14 +1,14 @@
 import { createReceiver, type Receiver, type ReceiverOptions } from "hookline";
 import { onTestFinished } from "vitest";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { logBook, type LogBook } from "../../support/log-recorder.ts";
+import { logRecorder, type LogRecorder } from "../../support/log-recorder.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 
 const SECRET = "a signing secret";
 
 export interface ReceiverOnFile {
   readonly receiver: Receiver<"disk">;
-  readonly log: LogBook;
+  readonly log: LogRecorder;
   /** Delivers a change of one e-mail. @returns what was answered */
   send(id: string): Promise<number>;
 }
@@ -19,7 +19,7 @@ export function receiverOn(
   inbox: Partial<SqliteOptions> = {},
   options: Partial<Omit<ReceiverOptions, "inbox">> = {},
 ): ReceiverOnFile {
-  const log = logBook();
+  const log = logRecorder();
   const own = createSqliteInbox({ file, ...inbox });
   const receiver = createReceiver({
     secret: SECRET,

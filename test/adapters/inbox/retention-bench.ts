@@ -7,7 +7,7 @@ import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/s
 import { mail, type FullDelivery, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { openInline } from "./inline-thread.ts";
-import { logBook } from "../../support/log-recorder.ts";
+import { logBook, logRecorder } from "../../support/log-recorder.ts";
 import { turns } from "../../support/event-loop.ts";
 
 export const MINUTE_MS = 60_000;
@@ -20,7 +20,7 @@ export async function retentionBench(options: Partial<SqliteOptions> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");
   const clock = fakeClock();
-  const log = logBook();
+  const log = logRecorder();
   const host: InboxHost = { name: "default", clock, log: log.logger, dedupeWindowMs: WINDOW_MS };
   const make = () =>
     createSqliteInbox({

@@ -8,7 +8,7 @@ import { mail } from "../../suites/inbox/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";
 import { heldHandler, rig } from "../../support/rig.ts";
-import { altered } from "../../support/stub-inboxes.ts";
+import { stubInbox } from "../../support/stub-inboxes.ts";
 import { turns, until, watch } from "../../support/event-loop.ts";
 import { folderFor, onDisk, silence } from "./on-disk.ts";
 import { openInline } from "./inline-thread.ts";
@@ -78,7 +78,7 @@ test("a close whose thread hangs ends all the same", async () => {
 test("an inbox is told to let the process end where handlers outlive the close, and only there", async () => {
   for (const stuck of [true, false]) {
     let told = 0;
-    const { receiver, send, pass } = rig({ inbox: altered(() => ({ unref: () => void (told += 1) })) });
+    const { receiver, send, pass } = rig({ inbox: stubInbox(() => ({ unref: () => void (told += 1) })) });
     const { handler, last } = heldHandler();
     receiver.on("email", handler);
     await receiver.start();

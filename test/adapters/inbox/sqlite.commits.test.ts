@@ -10,7 +10,7 @@ import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
 import { serveCommits } from "../../../adapters/inbox/sqlite/thread/serve-commits.ts";
-import { quickFolder } from "../../support/fast-tmpdir.ts";
+import { fastTmpdir } from "../../support/fast-tmpdir.ts";
 import { until } from "../../support/event-loop.ts";
 
 const OPTIONS = { name: "default", dedupeWindowMs: 60_000 };
@@ -19,7 +19,7 @@ const STONES: Task = { verb: "stones", input: undefined };
 const BYTES = new Uint8Array(0);
 
 function fileIn(): string {
-  const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+  const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   return join(folder, "inbox.db");
 }

@@ -16,7 +16,7 @@ import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
 import { openInline } from "./inline-thread.ts";
-import { logBook } from "../../support/log-recorder.ts";
+import { logBook, logRecorder } from "../../support/log-recorder.ts";
 import { folderFor } from "./on-disk.ts";
 
 const NOT_OURS = { code: "not-an-inbox", fix: expect.stringContaining("Name a file") };
@@ -44,7 +44,7 @@ function stateOf(file: string): unknown {
 
 async function refusalOf(file: string): Promise<unknown> {
   const inbox = createSqliteInbox({ file, openThread: openInline });
-  const host = { name: "default", clock: wallClock(), log: logBook().logger, dedupeWindowMs: 1 };
+  const host = { name: "default", clock: wallClock(), log: logRecorder().logger, dedupeWindowMs: 1 };
   const refused = await inbox.open(host).catch((error: unknown) => error);
   await inbox.close();
   return refused;

@@ -11,7 +11,7 @@ import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.t
 import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
 import { wallClock, type WallClock } from "../../suites/inbox/wall-clock.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
-import { logBook } from "../../support/log-recorder.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
 import { startNode } from "../../cli/child.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { openInline } from "./inline-thread.ts";
@@ -27,7 +27,7 @@ function open(file: string, options?: Parameters<typeof openFile>[2]): DatabaseS
 
 /** What an inbox says when it cannot be opened. */
 async function refusal(file: string): Promise<unknown> {
-  const host = { name: "default", clock: wallClock(), log: logBook().logger, dedupeWindowMs: 1 };
+  const host = { name: "default", clock: wallClock(), log: logRecorder().logger, dedupeWindowMs: 1 };
   const inbox = createSqliteInbox({ file, openThread: openInline });
   return inbox.open(host).catch((error: unknown) => error);
 }

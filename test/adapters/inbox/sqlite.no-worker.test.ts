@@ -4,7 +4,7 @@ import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { isLocked } from "../../../adapters/inbox/sqlite/worker/is-locked.ts";
-import { commandedInbox } from "../../support/controllable-inbox.ts";
+import { controllableInbox } from "../../support/controllable-inbox.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { codesOf } from "../../support/health.ts";
@@ -31,7 +31,7 @@ test("one whose start failed says both, until a start holds", async () => {
   await send();
   await clock.advance(10_001);
   expect(await codesOf(receiver)).toEqual(["start-failed", "nobody-works"]);
-  commands.obey("work");
+  commands.release("work");
   await receiver.start();
   await eventually(async () => expect(await codesOf(receiver)).toEqual([]));
 });
@@ -68,7 +68,7 @@ function fileOfTest(): string {
 }
 
 function receiverOn(file: string) {
-  const commands = commandedInbox(sqliteInbox(file, { minFreeDiskBytes: 0 }));
+  const commands = controllableInbox(sqliteInbox(file, { minFreeDiskBytes: 0 }));
   const receiver: Receiver = createReceiver({ secret: SECRET, inbox: commands.inbox, clock, log: false });
   onTestFinished(async () => void (await receiver.close({ drainMs: 0 })));
   return {

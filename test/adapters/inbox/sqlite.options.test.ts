@@ -5,7 +5,7 @@ import { createReceiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect, test } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
-import { quickFolder } from "../../support/fast-tmpdir.ts";
+import { fastTmpdir } from "../../support/fast-tmpdir.ts";
 import { claimOne, DONE, onDisk } from "./on-disk.ts";
 
 test.each([
@@ -51,7 +51,7 @@ test.each([
 });
 
 test("a file may be named by a URL, need not keep room on the disk, and is made when it is opened", async () => {
-  const folder = mkdtempSync(join(quickFolder(), "hookline-"));
+  const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");
   const inbox = sqliteInbox(pathToFileURL(file), { minFreeDiskBytes: 0 });
   expect(existsSync(file)).toBe(false);

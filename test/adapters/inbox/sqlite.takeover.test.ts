@@ -13,7 +13,7 @@ import { startNode } from "../../cli/child.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { codesOf, problemsOf } from "../../support/health.ts";
-import { logBook } from "../../support/log-recorder.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
 import { heldHandler, idOf } from "../../support/rig.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { deferred, turns, until, watch } from "../../support/event-loop.ts";
@@ -299,7 +299,7 @@ describe("a lock that somebody removes while its process works", () => {
   test("is made anew, and the work goes on: nobody else gets it", async () => {
     const file = path();
     const { inbox, heard, work } = inboxOn(file);
-    const log = logBook();
+    const log = logRecorder();
     await inbox.open({ ...HOST, log: log.logger });
     await work();
     const standby = inboxOn(file);
@@ -318,7 +318,7 @@ describe("a lock that somebody removes while its process works", () => {
   test("is not taken for another's while somebody only looks at the new one", async () => {
     const file = path();
     const { inbox, heard, work } = inboxOn(file);
-    const log = logBook();
+    const log = logRecorder();
     await inbox.open({ ...HOST, log: log.logger });
     await work();
     rmSync(`${file}-lock`);
@@ -405,7 +405,7 @@ describe("a start that fails half-way", () => {
     const first = inboxOn(file);
     await first.inbox.open(HOST);
     await first.work();
-    const [log, clock] = [logBook(), fakeClock()];
+    const [log, clock] = [logRecorder(), fakeClock()];
     const second = inboxOn(file, { openThread: open });
     await second.inbox.open({ ...HOST, clock, log: log.logger });
     await second.work();

@@ -7,7 +7,7 @@ import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createVacuum } from "../../../adapters/inbox/sqlite/retention/vacuum.ts";
 import { createWal, MAX_WAL_BYTES, walBytes } from "../../../adapters/inbox/sqlite/disk/wal.ts";
 import { createWalWatch } from "../../../adapters/inbox/sqlite/disk/wal-watch.ts";
-import { logBook } from "../../support/log-recorder.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
 
 const MIB = 1024 * 1024;
 
@@ -126,7 +126,7 @@ test("a full disk leaves all in the log; any other error is the file's", () => {
 });
 
 test("a log over 1 GiB is said once, and again when it comes back", () => {
-  const { lines, logger } = logBook();
+  const { lines, logger } = logRecorder();
   const file = join(folder(), "inbox.db");
   const look = createWalWatch(
     () => file,

@@ -22,7 +22,7 @@ import { mail } from "../../suites/inbox/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
 import { inbox as runInboxCommand, jsonOf } from "../../cli/inbox-file.ts";
 import { eventually } from "../../support/eventually.ts";
-import { codesOf, problemsOf, toTold } from "../../support/health.ts";
+import { codesOf, problemsOf, toReported } from "../../support/health.ts";
 import { folderFor, onDisk } from "./on-disk.ts";
 import { receiverOn } from "./receiver-on.ts";
 
@@ -117,7 +117,7 @@ describe("a file with several names", () => {
     await receiver.start();
     linkSync(file, `${file}.backup`);
     await eventually(async () => {
-      expect(await problemsOf(receiver, "hard-linked")).toEqual([toTold("hard-linked", "Now: 2 names.")]);
+      expect(await problemsOf(receiver, "hard-linked")).toEqual([toReported("hard-linked", "Now: 2 names.")]);
     });
     expect(await send("m-1")).toBe(200);
     expect(await receiver.health()).toMatchObject({ live: true, ready: true });

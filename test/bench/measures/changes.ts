@@ -1,8 +1,8 @@
 import { fill, openBench } from "./stored.ts";
-import { numbersGiven, tell, watchCpu, type Told } from "./send-result.ts";
+import { readSizes, sendResult, watchCpu, type MeasureResult } from "./send-result.ts";
 
 // A sync that was away: changes of one resource of one account wait, and come in as few calls as may be.
-async function merge(jobs: number): Promise<Told> {
+async function merge(jobs: number): Promise<MeasureResult> {
   const { receiver } = openBench();
   let calls = 0;
   let changes = 0;
@@ -22,6 +22,6 @@ async function merge(jobs: number): Promise<Told> {
   return { jobs, calls, ms, perSecond: (jobs * 1_000) / ms, cpuUs: spentUs / jobs };
 }
 
-const [jobs = 0] = numbersGiven();
+const [jobs = 0] = readSizes();
 await merge(Math.min(jobs, 20_000));
-tell(await merge(jobs));
+sendResult(await merge(jobs));

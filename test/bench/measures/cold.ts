@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { toQuantile } from "../figures.ts";
 import { bodyOf, deliver, fill, openBench, toId } from "./stored.ts";
-import { collect, numbersGiven, tell } from "./send-result.ts";
+import { collectGarbage, readSizes, sendResult } from "./send-result.ts";
 
 /** Accounts. */
 const [HOT, COLD] = [1, 2];
@@ -22,7 +22,7 @@ async function measure(hot: number, cold: number): Promise<readonly number[]> {
     { merge: false },
   );
   await fill(receiver, { jobs: hot, lanes: 1, accountId: HOT });
-  await collect();
+  await collectGarbage();
   await receiver.start();
   // What is received is expanded behind what was received before: that is not what is measured.
   while ((hotLeft === hot && hot > 0) || inbox.stats().unexpanded > 0) await turn();
@@ -45,10 +45,10 @@ async function measure(hot: number, cold: number): Promise<readonly number[]> {
   return waits;
 }
 
-const [hot = 0, cold = 0] = numbersGiven();
+const [hot = 0, cold = 0] = readSizes();
 await measure(hot / 10, cold / 10);
 const waits = await measure(hot, cold);
-tell({
+sendResult({
   jobs: waits.length,
   p50Ms: toQuantile(waits, 0.5),
   p99Ms: toQuantile(waits, 0.99),

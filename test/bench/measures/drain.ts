@@ -1,8 +1,8 @@
-import { fill, openBench, type Filling } from "./stored.ts";
-import { numbersGiven, tell, watchCpu, type Told } from "./send-result.ts";
+import { fill, openBench, type Backlog } from "./stored.ts";
+import { readSizes, sendResult, watchCpu, type MeasureResult } from "./send-result.ts";
 
 // Everything is stored before the start, so that receiving is not in the figures: expand, claim, run, settle.
-async function drain(filling: Filling): Promise<Told> {
+async function drain(filling: Backlog): Promise<MeasureResult> {
   const { receiver } = openBench();
   let calls = 0;
   let firstAt = 0;
@@ -37,6 +37,6 @@ async function drain(filling: Filling): Promise<Told> {
   };
 }
 
-const [jobs = 0, lanes = 0] = numbersGiven();
+const [jobs = 0, lanes = 0] = readSizes();
 await drain({ jobs: Math.min(jobs, 20_000), lanes });
-tell(await drain({ jobs, lanes }));
+sendResult(await drain({ jobs, lanes }));

@@ -8,7 +8,7 @@ import { memoryInbox, type Inbox } from "../../../src/index.ts";
 const MAX_JOBS = 20_000_000;
 
 /** An inbox with room for everything: in memory, or in a file where the measure says so. */
-export function openInbox(file = fileOfStage()): Inbox & WorkingInbox {
+export function openInbox(file = inboxFile()): Inbox & WorkingInbox {
   const inbox: Inbox =
     file === undefined
       ? memoryInbox({ maxJobs: MAX_JOBS, maxBytes: 8 * 1024 ** 3 })
@@ -17,7 +17,7 @@ export function openInbox(file = fileOfStage()): Inbox & WorkingInbox {
 }
 
 /** A file in a folder that goes with the process; undefined where the measure is of the memory inbox. */
-export function fileOfStage(): string | undefined {
+export function inboxFile(): string | undefined {
   if (process.env["HOOKLINE_BENCH_INBOX"] !== "sqlite") return undefined;
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));

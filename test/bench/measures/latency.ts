@@ -5,17 +5,17 @@ import { fileURLToPath } from "node:url";
 import { createReceiver } from "../../../src/index.ts";
 import { toQuantile } from "../figures.ts";
 import { SECRET } from "../signing.ts";
-import { fileOfStage, openInbox } from "./inbox.ts";
+import { inboxFile, openInbox } from "./inbox.ts";
 import { deliver } from "./stored.ts";
-import { numbersGiven, tell } from "./send-result.ts";
+import { readSizes, sendResult } from "./send-result.ts";
 
 /** Between two deliveries: nothing else is going on. */
 const PAUSE_MS = 15;
 
 // From its receipt to its handler, while nothing else is going on: by this process, or by another one on the same file.
-const [count = 0, others = 0] = numbersGiven();
+const [count = 0, others = 0] = readSizes();
 const parentFile = process.env["HOOKLINE_BENCH_FILE"];
-const file = parentFile ?? fileOfStage();
+const file = parentFile ?? inboxFile();
 const receiver = createReceiver({ secret: SECRET, inbox: openInbox(file), log: false });
 
 /** The receipt is in the record's name, by a clock that all processes share. */
@@ -40,7 +40,7 @@ async function handle(): Promise<void> {
   while (waits.length < count) await sleep(1);
   await receiver.close();
   const [p50Ms, p99Ms, maxMs] = [0.5, 0.99, 1].map((share) => toQuantile(waits, share)) as [number, number, number];
-  tell({ jobs: waits.length, p50Ms, p99Ms, maxMs });
+  sendResult({ jobs: waits.length, p50Ms, p99Ms, maxMs });
 }
 
 if (parentFile === undefined) await handle();

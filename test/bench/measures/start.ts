@@ -5,12 +5,12 @@ import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createReceiver } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
-import { fileOfStage, openInbox } from "./inbox.ts";
+import { inboxFile, openInbox } from "./inbox.ts";
 import { fill } from "./stored.ts";
-import { numbersGiven, tell, usedBytes } from "./send-result.ts";
+import { readSizes, sendResult, usedBytes } from "./send-result.ts";
 
 // A process starts on a file in which a backlog waits, each job a lane: until its first handler runs, and how long the loop stood still.
-const [jobs = 0] = numbersGiven();
+const [jobs = 0] = readSizes();
 const toFill = process.env["HOOKLINE_BENCH_FILL"];
 if (toFill === undefined) await measure();
 else await makeBacklog(toFill);
@@ -30,7 +30,7 @@ function open(file: string) {
 }
 
 async function measure(): Promise<void> {
-  const file = fileOfStage();
+  const file = inboxFile();
   if (file === undefined) throw new Error("There is a start over a backlog only where a file keeps it.");
   const env = { ...process.env, HOOKLINE_BENCH_FILL: file };
   const [code] = (await once(fork(fileURLToPath(import.meta.url), [String(jobs)], { env }), "exit")) as [number | null];
@@ -44,7 +44,7 @@ async function measure(): Promise<void> {
   await begun;
   const ms = performance.now() - startedAt;
   delay.disable();
-  tell({ jobs, ms, stallMs: delay.max / 1e6, bytes: ((await usedBytes()) - used) / jobs });
+  sendResult({ jobs, ms, stallMs: delay.max / 1e6, bytes: ((await usedBytes()) - used) / jobs });
 }
 
 /** All of it expanded. In a process of its own: what it held is not to be counted. */

@@ -13,7 +13,7 @@ export function openBench(): { readonly receiver: Receiver; readonly inbox: Work
 }
 
 /** What is to be stored before the start. */
-export interface Filling {
+export interface Backlog {
   readonly jobs: number;
   /** Records that take turns. */
   readonly lanes: number;
@@ -24,7 +24,7 @@ export interface Filling {
 }
 
 /** Delivers as many changes, and says what their bodies weigh, bytes. */
-export async function fill(receiver: Receiver, { jobs, lanes, entries = 100, accountId }: Filling): Promise<number> {
+export async function fill(receiver: Receiver, { jobs, lanes, entries = 100, accountId }: Backlog): Promise<number> {
   let bytes = 0;
   let underWay: Promise<void>[] = [];
   for (let first = 0; first < jobs; first += entries) {

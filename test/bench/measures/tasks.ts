@@ -1,11 +1,11 @@
 import { PQueue } from "../../support/p-queue.ts";
 import { CONCURRENCY } from "./stored.ts";
-import { numbersGiven, tell, watchCpu, type Told } from "./send-result.ts";
+import { readSizes, sendResult, watchCpu, type MeasureResult } from "./send-result.ts";
 
 const AT_ONCE = 1_000;
 
 // The handler that does nothing, as tasks of p-queue and of nothing else: it keeps none, orders none and tries none again.
-async function run(jobs: number): Promise<Told> {
+async function run(jobs: number): Promise<MeasureResult> {
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const cpuUs = await watchCpu();
   const startedAt = performance.now();
@@ -17,6 +17,6 @@ async function run(jobs: number): Promise<Told> {
   return { jobs, calls: jobs, ms, perSecond: (jobs * 1_000) / ms, cpuUs: cpuUs() / jobs };
 }
 
-const [jobs = 0] = numbersGiven();
+const [jobs = 0] = readSizes();
 await run(20_000);
-tell(await run(jobs));
+sendResult(await run(jobs));

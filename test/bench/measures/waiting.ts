@@ -1,10 +1,10 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { CONCURRENCY, fill, openBench } from "./stored.ts";
 import { watchQueues } from "./queues.ts";
-import { numbersGiven, tell, usedBytes } from "./send-result.ts";
+import { readSizes, sendResult, usedBytes } from "./send-result.ts";
 
 // Expanded jobs, each in a lane of its own, that wait behind handlers that do not end; then all of them are let through.
-const [jobs = 0, entries = 1] = numbersGiven();
+const [jobs = 0, entries = 1] = readSizes();
 const mostHeld = watchQueues();
 const { receiver, inbox } = openBench();
 const gate = Promise.withResolvers<void>();
@@ -21,7 +21,7 @@ await receiver.idle();
 const { succeeded } = receiver.stats();
 await receiver.close();
 if (succeeded !== jobs) throw new Error(`${succeeded} jobs were done, expected ${jobs}.`);
-tell({
+sendResult({
   jobs,
   bytes: usedForAll / jobs,
   bytesBeside: (usedForAll - bodyBytes) / jobs,

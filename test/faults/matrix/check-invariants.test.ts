@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { makeDelivery, type Kind } from "./deliveries.ts";
-import { judge, type Evidence, type FinalJob } from "./check-invariants.ts";
+import { checkInvariants, type Evidence, type FinalJob } from "./check-invariants.ts";
 import type { JournalLine } from "./journal.ts";
 import type { Sent } from "./service.ts";
 
@@ -21,17 +21,27 @@ function jobOf({ entries, sha }: Sent, id: number, more: Partial<FinalJob> = {})
 let calls = 0;
 
 /** A call of the newest of these, and its end. */
-function run(jobs: readonly FinalJob[], { life = "1", ok = true, merged = jobs.length, each = false } = {}) {
+function run(jobs: readonly FinalJob[], { instance = "1", ok = true, merged = jobs.length, each = false } = {}) {
   const [newest] = jobs.slice(-1);
   if (newest === undefined) throw new Error("Of nothing.");
   const call = (calls += 1);
   const names = (each ? jobs : [newest]).map(({ name }) => name);
-  const start = { at: "start", life, call, job: newest.id, merged, attempt: 1, replay: false, names, each } as const;
-  return { start, end: { at: "end", life, call, ok, sha: newest.sha } as const };
+  const start = {
+    at: "start",
+    instance,
+    call,
+    job: newest.id,
+    merged,
+    attempt: 1,
+    replay: false,
+    names,
+    each,
+  } as const;
+  return { start, end: { at: "end", instance, call, ok, sha: newest.sha } as const };
 }
 
-function ruled(evidence: Partial<Evidence>): readonly string[] {
-  const wrong = judge({ sent: [], journal: [], jobs: [], attempts: 4, ...evidence });
+function brokenRules(evidence: Partial<Evidence>): readonly string[] {
+  const wrong = checkInvariants({ sent: [], journal: [], jobs: [], attempts: 4, ...evidence });
   return wrong.map((text) => text.slice(0, 2));
 }
 
@@ -48,100 +58,102 @@ function all(...runs: readonly { readonly start: JournalLine; readonly end: Jour
 
 test("nothing is wrong with two that ran one after the other", () => {
   const { first, second, ...rest } = pair();
-  expect(ruled({ ...rest, journal: all(first, second) })).toEqual([]);
+  expect(brokenRules({ ...rest, journal: all(first, second) })).toEqual([]);
 });
 
 test("nothing is wrong with two that ran in one call", () => {
   const { sent: deliveries, jobs } = pair();
-  expect(ruled({ sent: deliveries, jobs, journal: all(run(jobs)) })).toEqual([]);
+  expect(brokenRules({ sent: deliveries, jobs, journal: all(run(jobs)) })).toEqual([]);
 });
 
 test("nothing is wrong where a process died in a call and another ran it again", () => {
   const { first, second, jobs, ...rest } = pair();
-  const journal = [first.start, ...all(run([jobs[0]], { life: "2" }), second)];
+  const journal = [first.start, ...all(run([jobs[0]], { instance: "2" }), second)];
   expect(
-    ruled({ ...rest, jobs, journal: journal.filter((line) => line !== second.start && line !== second.end) }),
+    brokenRules({ ...rest, jobs, journal: journal.filter((line) => line !== second.start && line !== second.end) }),
   ).toEqual(["I2"]);
   expect(
-    ruled({
+    brokenRules({
       ...rest,
       jobs,
-      journal: [first.start, ...all(run([jobs[0]], { life: "2" }), run([jobs[1]], { life: "2" }))],
+      journal: [first.start, ...all(run([jobs[0]], { instance: "2" }), run([jobs[1]], { instance: "2" }))],
     }),
   ).toEqual([]);
 });
 
 test("it sees that something acknowledged is not there", () => {
-  expect(ruled({ sent: [sent("email", { at: 1, acked: 2 })] })).toEqual(["I1"]);
-  expect(ruled({ sent: [sent("email", { at: 1 })] })).toEqual([]);
+  expect(brokenRules({ sent: [sent("email", { at: 1, acked: 2 })] })).toEqual(["I1"]);
+  expect(brokenRules({ sent: [sent("email", { at: 1 })] })).toEqual([]);
 });
 
 test("it sees that one of two consumers has no job", () => {
   const booking = sent("booking", { at: 1, acked: 2 });
   const job = jobOf(booking, 1);
-  expect(ruled({ sent: [booking], jobs: [job], journal: all(run([job])) })).toEqual(["I1"]);
+  expect(brokenRules({ sent: [booking], jobs: [job], journal: all(run([job])) })).toEqual(["I1"]);
 });
 
 test("it sees a job that is done without a handler's end", () => {
   const { first, second, ...rest } = pair();
-  expect(ruled({ ...rest, journal: [...all(first), second.start] })).toEqual(["I2"]);
+  expect(brokenRules({ ...rest, journal: [...all(first), second.start] })).toEqual(["I2"]);
 });
 
 test("it sees a job that still waits", () => {
   const one = sent("email", { at: 1, acked: 2 });
-  expect(ruled({ sent: [one], jobs: [jobOf(one, 1, { state: "waiting" })] })).toEqual(["I2"]);
+  expect(brokenRules({ sent: [one], jobs: [jobOf(one, 1, { state: "waiting" })] })).toEqual(["I2"]);
 });
 
 test("it sees two of a lane at once, in one process and in two", () => {
   const { first, second, jobs, ...rest } = pair();
-  expect(ruled({ ...rest, jobs, journal: [first.start, second.start, first.end, second.end] })).toContain("I3");
-  const other = run([jobs[0]], { life: "2" });
-  expect(ruled({ ...rest, jobs, journal: [first.start, other.start, other.end, first.end, ...all(second)] })).toEqual([
-    "I3",
-  ]);
+  expect(brokenRules({ ...rest, jobs, journal: [first.start, second.start, first.end, second.end] })).toContain("I3");
+  const other = run([jobs[0]], { instance: "2" });
+  expect(
+    brokenRules({ ...rest, jobs, journal: [first.start, other.start, other.end, first.end, ...all(second)] }),
+  ).toEqual(["I3"]);
 });
 
 test("it sees that the second of a lane ran before the first", () => {
   const { first, second, ...rest } = pair();
-  expect(ruled({ ...rest, journal: all(second, first) })).toEqual(["I3"]);
+  expect(brokenRules({ ...rest, journal: all(second, first) })).toEqual(["I3"]);
 });
 
 test("it sees that the inbox has two in another order than they were sent", () => {
   const { sent: deliveries } = pair();
   const jobs = [jobOf(deliveries[1], 1), jobOf(deliveries[0], 2)];
   const journal = all(...jobs.map((job) => run([job])));
-  expect(ruled({ sent: deliveries, jobs, journal })).toEqual(["I3"]);
+  expect(brokenRules({ sent: deliveries, jobs, journal })).toEqual(["I3"]);
 });
 
 test("it sees that a merged call was not told of all", () => {
   const { sent: deliveries, jobs } = pair();
   const told = run(jobs, { each: true });
   const journal = [{ ...told.start, names: told.start.names.slice(1) }, told.end];
-  expect(ruled({ sent: deliveries, jobs, journal })).toEqual(["I3"]);
+  expect(brokenRules({ sent: deliveries, jobs, journal })).toEqual(["I3"]);
 });
 
 test("it sees a unique event with two jobs", () => {
   const one = sent("tracking", { at: 1, acked: 2 });
   const jobs = [jobOf(one, 1), jobOf(one, 2)];
-  expect(ruled({ sent: [one], jobs, journal: all(...jobs.map((job) => run([job]))) })).toEqual(["I4"]);
+  expect(brokenRules({ sent: [one], jobs, journal: all(...jobs.map((job) => run([job]))) })).toEqual(["I4"]);
 });
 
 test("it sees a job that ran again in the process where it had ended well", () => {
   const { first, second, jobs, ...rest } = pair();
-  expect(ruled({ ...rest, jobs, journal: all(first, run([jobs[0]]), second) })).toEqual(["I4"]);
+  expect(brokenRules({ ...rest, jobs, journal: all(first, run([jobs[0]]), second) })).toEqual(["I4"]);
 });
 
 test("it sees a job that failed more often than it may", () => {
   const one = sent("email", { at: 1, acked: 2 });
   const job = jobOf(one, 1, { state: "dead" });
   const journal = all(...Array.from({ length: 5 }, () => run([job], { ok: false })));
-  expect(ruled({ sent: [one], jobs: [job], journal })).toEqual(["I5"]);
+  expect(brokenRules({ sent: [one], jobs: [job], journal })).toEqual(["I5"]);
 });
 
 test("it sees other bytes than were sent, in the file and at the handler", () => {
   const one = sent("email", { at: 1, acked: 2 });
   const job = jobOf(one, 1, { sha: "other" });
-  expect(ruled({ sent: [one], jobs: [job], journal: all(run([job])) })).toEqual(["I6"]);
+  expect(brokenRules({ sent: [one], jobs: [job], journal: all(run([job])) })).toEqual(["I6"]);
   const { start, end } = run([jobOf(one, 1)]);
-  expect(ruled({ sent: [one], jobs: [jobOf(one, 1)], journal: [start, { ...end, sha: "other" }] })).toEqual(["I6"]);
+  expect(brokenRules({ sent: [one], jobs: [jobOf(one, 1)], journal: [start, { ...end, sha: "other" }] })).toEqual([
+    "I6",
+  ]);
 });

@@ -29,11 +29,11 @@ export interface Evidence {
  * I4 what is unique is one job, and a job that ended well is run again only by another process. I5 no attempts beyond the limit and the
  * deaths. I6 byte for byte.
  */
-export function judge(evidence: Evidence): readonly string[] {
-  return [...judgeStored(evidence), ...judgeSendOrder(evidence), ...judgeRuns(evidence)];
+export function checkInvariants(evidence: Evidence): readonly string[] {
+  return [...checkStored(evidence), ...checkSendOrder(evidence), ...checkRuns(evidence)];
 }
 
-function judgeStored({ sent, jobs }: Evidence): string[] {
+function checkStored({ sent, jobs }: Evidence): string[] {
   const byName = groupBy(jobs, ({ name }) => name);
   return sent.flatMap(({ entries, ackedAt, sha, name: delivery }) =>
     entries.flatMap(({ name, unique, consumers }) => {
@@ -51,7 +51,7 @@ function judgeStored({ sent, jobs }: Evidence): string[] {
 }
 
 /** What was acknowledged before the other was sent comes before it in their lane. */
-function judgeSendOrder({ sent, jobs, replays = false }: Evidence): string[] {
+function checkSendOrder({ sent, jobs, replays = false }: Evidence): string[] {
   if (replays) return [];
   const first = new Map<string, number>();
   for (const { name, id, replayed } of jobs) if (!replayed) first.set(name, Math.min(first.get(name) ?? Infinity, id));
@@ -80,16 +80,16 @@ interface Lane {
   open: Started | undefined;
 }
 
-function judgeRuns({ journal, jobs, attempts, replays = false }: Evidence): string[] {
+function checkRuns({ journal, jobs, attempts, replays = false }: Evidence): string[] {
   const wrong: string[] = [];
   const lanes = new Map<string, Lane>();
   const byId = new Map(jobs.map((job) => [job.id, job]));
   const names = new Set(jobs.map(({ name }) => name));
   for (const [key, inLane] of groupBy(jobs, (job) => `${job.consumer} ${job.lane ?? `job ${job.id}`}`))
     lanes.set(key, { jobs: inLane.toSorted((a, b) => a.id - b.id), passed: 0, open: undefined });
-  const lastLine = new Map(journal.map(({ life }, index) => [life, index]));
+  const lastLine = new Map(journal.map(({ instance }, index) => [instance, index]));
   const calls = new Map<string, readonly FinalJob[]>();
-  /** The life in which a job ended well. */
+  /** The instance in which a job ended well. */
   const ended = new Map<number, Set<string>>();
   const failures = new Map<number, number>();
 
@@ -104,9 +104,9 @@ function judgeRuns({ journal, jobs, attempts, replays = false }: Evidence): stri
     }
     const lane = laneOf(newest);
     const { open } = lane;
-    if (open !== undefined && (open.life === line.life || (lastLine.get(open.life) ?? 0) > index))
+    if (open !== undefined && (open.instance === line.instance || (lastLine.get(open.instance) ?? 0) > index))
       wrong.push(
-        `I3 job ${line.job} began in life ${line.life} while ${open.job} of its lane ran in life ${open.life}`,
+        `I3 job ${line.job} began in instance ${line.instance} while ${open.job} of its lane ran in instance ${open.instance}`,
       );
     lane.open = line;
     const at = lane.jobs.indexOf(newest, Math.max(0, lane.passed - 1_000));
@@ -118,11 +118,11 @@ function judgeRuns({ journal, jobs, attempts, replays = false }: Evidence): stri
     if (at - line.merged + 1 > lane.passed)
       wrong.push(`I3 job ${line.job} began before job ${lane.jobs[lane.passed]?.id} of its lane was done`);
     for (const { id } of covered) {
-      if (ended.get(id)?.has(line.life)) wrong.push(`I4 job ${id} ended well, and ran again in the same process`);
+      if (ended.get(id)?.has(line.instance)) wrong.push(`I4 job ${id} ended well, and ran again in the same process`);
     }
     const oldest = failures.get(covered[0]?.id ?? 0) ?? 0;
     if (line.attempt > 1 + oldest + lastLine.size) wrong.push(`I5 job ${line.job} is at attempt ${line.attempt}`);
-    calls.set(`${line.life} ${line.call}`, covered);
+    calls.set(`${line.instance} ${line.call}`, covered);
   }
 
   function isOver(job: FinalJob | undefined): boolean {
@@ -132,14 +132,14 @@ function judgeRuns({ journal, jobs, attempts, replays = false }: Evidence): stri
   for (const [index, line] of journal.entries()) {
     if (line.at === "start") start(line, index);
     if (line.at !== "end") continue;
-    const covered = calls.get(`${line.life} ${line.call}`) ?? [];
+    const covered = calls.get(`${line.instance} ${line.call}`) ?? [];
     const [newest] = covered.slice(-1);
     if (newest === undefined) continue;
     const lane = laneOf(newest);
-    if (lane.open?.life === line.life && lane.open.call === line.call) lane.open = undefined;
+    if (lane.open?.instance === line.instance && lane.open.call === line.call) lane.open = undefined;
     if (line.sha !== undefined && line.sha !== newest.sha) wrong.push(`I6 job ${newest.id} was given other bytes`);
     for (const { id } of covered) {
-      if (line.ok) ended.set(id, (ended.get(id) ?? new Set()).add(line.life));
+      if (line.ok) ended.set(id, (ended.get(id) ?? new Set()).add(line.instance));
       else failures.set(id, (failures.get(id) ?? 0) + 1);
     }
   }

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { dial, headersText, pour } from "../../support/http.ts";
 import { signedHeaders } from "../../support/sign.ts";
-import { createWorld, startWorker } from "./fleet.ts";
+import { createScenario, startWorker } from "./fleet.ts";
 import { patiently } from "./receiver-process.ts";
-import { makeDelivery, type Made } from "./deliveries.ts";
+import { makeDelivery, type TestDelivery } from "./deliveries.ts";
 import { rounds } from "./rounds.ts";
-import { conclude } from "./finish-and-check.ts";
+import { finishAndCheck } from "./finish-and-check.ts";
 
 const SECRET = "a signing secret";
 
-function headOf({ body }: Made, length = Buffer.byteLength(body)): string {
+function headOf({ body }: TestDelivery, length = Buffer.byteLength(body)): string {
   return headersText(
     { ...signedHeaders(body, { secret: SECRET }), "Content-Length": String(length) },
     "POST /hooks HTTP/1.1",
@@ -17,7 +17,7 @@ function headOf({ body }: Made, length = Buffer.byteLength(body)): string {
 }
 
 test("row 21: clients that go away in the middle, are slow, or send without end: only a 200 that arrived counts", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const worker = await startWorker(fleet);
   const port = worker.port() ?? 0;
   const times = rounds(100);
@@ -50,7 +50,7 @@ test("row 21: clients that go away in the middle, are slow, or send without end:
   for (const byte of slow.body) slowWire.write(byte);
   await patiently(() => expect(slowWire.text()).toMatch(/^HTTP\/1.1 (200|408) /));
   await service.deliver(slow);
-  await conclude(fleet, service, {
+  await finishAndCheck(fleet, service, {
     row: "row 21",
     tried: { "cut off": times, reset: times, "grown MiB": Math.round(grown / 2 ** 20) },
     worker,

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { aWorker, createWorld, someMs, startWorker } from "./fleet.ts";
+import { currentWorker, createScenario, sleepMs, startWorker } from "./fleet.ts";
 import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
-import { conclude, drained } from "./finish-and-check.ts";
+import { finishAndCheck, waitUntilDrained } from "./finish-and-check.ts";
 
 test("row 22: killed while jobs die and dead ones are replayed: each is dead or replayed, once, and none is lost", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const kills = rounds(60);
   const given: string[] = [];
   let replays = 0;
@@ -19,45 +19,49 @@ test("row 22: killed while jobs die and dead ones are replayed: each is dead or 
     },
   });
   for (let kill = 0; kill < kills; kill += 1) {
-    const worker = await aWorker(fleet);
-    await someMs(50, 300);
+    const worker = await currentWorker(fleet);
+    await sleepMs(50, 300);
     const { dead } = (await worker.ask()).health;
     if (dead > 0 && kill % 2 === 1) {
       replays += 1;
       void worker.ask("/control/replay").catch(() => {});
-      await someMs(0, 20);
+      await sleepMs(0, 20);
     }
     worker.signal("SIGKILL");
     await worker.ended;
     fleet.start();
     await patiently(() => expect(fleet.anyPort()).toBeDefined());
   }
-  const { jobs } = await conclude(fleet, service, { row: "row 22", tried: { kills, replays }, replays: true });
+  const { jobs } = await finishAndCheck(fleet, service, { row: "row 22", tried: { kills, replays }, replays: true });
   const names = new Set(jobs.map(({ name }) => name));
   expect(given.filter((name) => !names.has(name))).toEqual([]);
 });
 
 test("row 22: killed in the middle of a replay of many: each is dead or replayed, once, and none is lost", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const times = rounds(20);
   const count = 600;
   for (let round = 0; round < times; round += 1) {
     let worker = await startWorker(fleet);
     await service.deliver(makeDelivery("task", { entries: count, does: "give-up" }));
-    await drained(worker);
+    await waitUntilDrained(worker);
     const before = (await worker.ask()).health.dead;
     expect(before).toBeGreaterThanOrEqual(count);
     void worker.ask("/control/replay").catch(() => {});
-    await someMs(0, 60);
+    await sleepMs(0, 60);
     worker.signal("SIGKILL");
     await worker.ended;
     worker = await startWorker(fleet);
-    await drained(worker);
+    await waitUntilDrained(worker);
     worker.signal("SIGKILL");
     await worker.ended;
   }
   const tried = { kills: times };
-  const { jobs, dead } = await conclude(fleet, service, { row: "row 22, a replay of many", tried, replays: true });
+  const { jobs, dead } = await finishAndCheck(fleet, service, {
+    row: "row 22, a replay of many",
+    tried,
+    replays: true,
+  });
   report("row 22, a replay of many", { replayed: jobs.length - dead.length, "not asked for yet": dead.length });
   // A replayed one has left: none is there twice, and none is gone.
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);

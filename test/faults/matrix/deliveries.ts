@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import { bodyOf } from "../../support/make-delivery.ts";
 
 /** A delivery that a row sends, with what must become of it. */
-export interface Made {
+export interface TestDelivery {
   readonly name: string;
   readonly body: string;
   readonly sha: string;
-  readonly entries: readonly MadeEntry[];
+  readonly entries: readonly TestEntry[];
 }
 
-interface MadeEntry {
+interface TestEntry {
   /** Unlike any other's. */
   readonly name: string;
   /** What may not overlap, where that is a matter of this entry's record. */
@@ -105,7 +105,7 @@ const ACCOUNT = 2_000;
 
 let made = 0;
 
-export function makeDelivery(kind: Kind, options: MakeOptions = {}): Made {
+export function makeDelivery(kind: Kind, options: MakeOptions = {}): TestDelivery {
   const { lane = 1, entries = 1, does, filler = 0, number: first = (made + 1) * 10_000 } = options;
   const { resource, entry, lane: laneOf, unique, consumers } = SHAPES[kind];
   const name = `d${(made += 1)}`;
@@ -131,7 +131,7 @@ export function makeDelivery(kind: Kind, options: MakeOptions = {}): Made {
 }
 
 /** One as the load of a row sends them: all kinds, a few lanes, some that fail at first. */
-export function anyDelivery(): Made {
+export function anyDelivery(): TestDelivery {
   const kinds = Object.keys(SHAPES) as Kind[];
   const kind = kinds[below(kinds.length)] ?? "email";
   const does = below(40) === 0 ? "fail 1" : undefined;

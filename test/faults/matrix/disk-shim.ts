@@ -6,13 +6,13 @@ import { onTestFinished } from "vitest";
 import { report } from "./rounds.ts";
 
 /** A disk that can be made to fail under the processes that are started with `env`. */
-export interface Shim {
+export interface DiskShim {
   readonly env: Readonly<Record<string, string>>;
   /** What goes wrong from now on, until something else is said. */
   set(fault: DiskFault): void;
   clear(): void;
   /** How often something went wrong, or ended, until now. */
-  noted(what: DiskFault["what"] | "over"): number;
+  faultCount(what: DiskFault["what"] | "over"): number;
 }
 
 export interface DiskFault {
@@ -27,7 +27,7 @@ export interface DiskFault {
 }
 
 /** Undefined, and said so, where there is no C compiler or no LD_PRELOAD. */
-export function createShim(row: string, file: string): Shim | undefined {
+export function createDiskShim(row: string, file: string): DiskShim | undefined {
   const folder = mkdtempSync(join(tmpdir(), "hookline-shim-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const [library, path] = [join(folder, "shim.so"), join(folder, "switch")];
@@ -58,6 +58,6 @@ export function createShim(row: string, file: string): Shim | undefined {
       put(`${call} ${what} ${from} ${times} ${ms} ${(count += 1)}`);
     },
     clear: () => put(""),
-    noted: (what) => logged().filter((line) => line === what).length,
+    faultCount: (what) => logged().filter((line) => line === what).length,
   };
 }

@@ -3,21 +3,21 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createWorld, endsWith, someMs, startWorker } from "./fleet.ts";
-import { patiently, type Mortal } from "./receiver-process.ts";
+import { createScenario, expectEnd, sleepMs, startWorker } from "./fleet.ts";
+import { patiently, type ReceiverProcess } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
-import { createShim, type DiskFault } from "./disk-shim.ts";
-import { conclude } from "./finish-and-check.ts";
+import { createDiskShim, type DiskFault } from "./disk-shim.ts";
+import { finishAndCheck } from "./finish-and-check.ts";
 
 /** It answers 200 again. */
-async function recovered(worker: Mortal): Promise<void> {
+async function recovered(worker: ReceiverProcess): Promise<void> {
   await patiently(async () => expect((await worker.ask()).health.ready, worker.err()).toBe(true));
 }
 
 test(`row 3: SIGKILL between COMMIT and the 200: the redelivery is a duplicate, and handled once`, async () => {
-  const { fleet, service } = createWorld();
-  const shim = createShim("row 3", fleet.file);
+  const { fleet, service } = createScenario();
+  const shim = createDiskShim("row 3", fleet.file);
   if (shim === undefined) return;
   const kills = rounds(40);
   let unanswered = 0;
@@ -28,18 +28,18 @@ test(`row 3: SIGKILL between COMMIT and the 200: the redelivery is a duplicate, 
     const tries = made.map((delivery) => service.deliver(delivery));
     shim.set({ call: "sync", what: "kill", from: 1 + Math.floor(Math.random() * 3) });
     for (let more = 0; more < 20 && worker.alive(); more += 1) await service.offer(makeDelivery("tracking"));
-    await endsWith(worker, "SIGKILL");
+    await expectEnd(worker, "SIGKILL");
     shim.clear();
     fleet.start({ env: shim.env });
     await Promise.all(tries);
     unanswered += made.filter(({ name }) => (service.sent.find((sent) => sent.name === name)?.tries ?? 0) > 1).length;
     for (const one of fleet.living()) {
       one.signal("SIGKILL");
-      await endsWith(one, "SIGKILL"); // one that is not gone yet would be asked how it stands
+      await expectEnd(one, "SIGKILL"); // one that is not gone yet would be asked how it stands
     }
   }
   expect(unanswered).toBeGreaterThan(0);
-  await conclude(fleet, service, { row: "row 3", tried: { kills, "committed without an answer": unanswered } });
+  await finishAndCheck(fleet, service, { row: "row 3", tried: { kills, "committed without an answer": unanswered } });
 });
 
 const FAULTS: readonly (DiskFault & { readonly name: string })[] = [
@@ -51,17 +51,17 @@ const FAULTS: readonly (DiskFault & { readonly name: string })[] = [
 
 test.each(FAULTS)("row 6: $name, at the n-th call for all n", async ({ name, ...fault }) => {
   const row = `row 6, ${name}`;
-  const { fleet, service } = createWorld();
-  const shim = createShim(row, fleet.file);
+  const { fleet, service } = createScenario();
+  const shim = createDiskShim(row, fleet.file);
   if (shim === undefined) return;
   const calls = rounds(fault.call === "sync" ? 20 : 40);
   shim.clear();
   const worker = await startWorker(fleet, { env: shim.env });
   service.load(6);
   for (let from = 1; from <= calls; from += 1) {
-    const before = shim.noted(fault.what);
+    const before = shim.faultCount(fault.what);
     shim.set({ ...fault, from });
-    await patiently(() => expect(shim.noted(fault.what)).toBe(before + 1));
+    await patiently(() => expect(shim.faultCount(fault.what)).toBe(before + 1));
     await recovered(worker);
     const acked = service.acked();
     await patiently(() => expect(service.acked(), worker.err()).toBeGreaterThan(acked));
@@ -70,15 +70,15 @@ test.each(FAULTS)("row 6: $name, at the n-th call for all n", async ({ name, ...
   await recovered(worker);
   const unanswered = service.answers.get(503) ?? 0;
   expect(fleet.deaths(), worker.err()).toBe(0);
-  await conclude(fleet, service, { row, tried: { "n up to": calls, "answered 503": unanswered } });
+  await finishAndCheck(fleet, service, { row, tried: { "n up to": calls, "answered 503": unanswered } });
 });
 
 test.each(["sync", "write"] as const)(
   "row 6: every %s fails: nothing is acknowledged, and it recovers",
   async (call) => {
     const row = `row 6, every ${call} fails`;
-    const { fleet, service } = createWorld();
-    const shim = createShim(row, fleet.file);
+    const { fleet, service } = createScenario();
+    const shim = createDiskShim(row, fleet.file);
     if (shim === undefined) return;
     shim.clear();
     const worker = await startWorker(fleet, { env: shim.env });
@@ -88,12 +88,12 @@ test.each(["sync", "write"] as const)(
     const statuses: number[] = [];
     for (let tried = 0; tried < 30; tried += 1) {
       statuses.push(await service.offer(makeDelivery("email", { lane: tried })));
-      await someMs(100);
+      await sleepMs(100);
     }
     expect(new Set(statuses)).toEqual(new Set([503]));
     shim.clear();
     await recovered(worker);
-    await conclude(fleet, service, { row, tried: { "refused meanwhile": statuses.length } });
+    await finishAndCheck(fleet, service, { row, tried: { "refused meanwhile": statuses.length } });
   },
 );
 
@@ -101,7 +101,7 @@ test("row 7: the disk is full: 503 and nothing else, and all goes on when there 
   const row = "row 7, disk full";
   const folder = smallDisk(row, "4m");
   if (folder === undefined) return;
-  const { fleet, service } = createWorld(folder);
+  const { fleet, service } = createScenario(folder);
   const worker = await startWorker(fleet);
   const ballast = join(folder, "ballast");
   writeFileSync(ballast, Buffer.alloc(1_500_000));
@@ -112,14 +112,14 @@ test("row 7: the disk is full: 503 and nothing else, and all goes on when there 
   rmSync(ballast);
   const last = makeDelivery("email", { lane: 1 });
   await patiently(async () => expect(await service.offer(last)).toBe(200));
-  await conclude(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
+  await finishAndCheck(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
 });
 
 test("row 7: the disk is nearly full: 503 before it is full, and what is stored is still handled", async () => {
   const row = "row 7, disk low";
   const folder = smallDisk(row, "64m");
   if (folder === undefined) return;
-  const { fleet, service } = createWorld(folder);
+  const { fleet, service } = createScenario(folder);
   const worker = await startWorker(fleet, { inbox: { minFreeDiskBytes: 25_000_000 } });
   service.load(4);
   await patiently(() => expect(service.acked()).toBeGreaterThan(50));
@@ -132,12 +132,12 @@ test("row 7: the disk is nearly full: 503 before it is full, and what is stored 
   rmSync(ballast);
   await recovered(worker);
   expect(slow.ackedAt).toBeDefined();
-  await conclude(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
+  await finishAndCheck(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
 });
 
 test("row 7: a file that may not grow (RLIMIT_FSIZE): 503, and nothing that was acknowledged is lost", async () => {
   const row = "row 7, file size limit";
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const limited = await startWorker(fleet, {
     under: ["bash", "-c", 'trap "" XFSZ; ulimit -f 1500; exec "$@"', "bash"],
   });
@@ -147,41 +147,41 @@ test("row 7: a file that may not grow (RLIMIT_FSIZE): 503, and nothing that was 
   limited.signal("SIGKILL");
   await limited.ended;
   fleet.start();
-  await conclude(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
+  await finishAndCheck(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
 });
 
 test("row 8: fsync takes 10 ms longer: all goes on", async () => {
-  const { fleet, service } = createWorld();
-  const shim = createShim("row 8", fleet.file);
+  const { fleet, service } = createScenario();
+  const shim = createDiskShim("row 8", fleet.file);
   if (shim === undefined) return;
   shim.set({ call: "sync", what: "stall", times: 0, ms: 10 });
   await startWorker(fleet, { env: shim.env });
   service.load(64, { pauseMs: 0, count: rounds(5_000) });
-  await someMs(2_000);
-  const stalls = shim.noted("stall");
-  await conclude(fleet, service, { row: "row 8, 10 ms", tried: { stalls } });
+  await sleepMs(2_000);
+  const stalls = shim.faultCount("stall");
+  await finishAndCheck(fleet, service, { row: "row 8, 10 ms", tried: { stalls } });
   expect(service.answers.get(503)).toBeUndefined();
 });
 
 test("row 8: fsync takes 2 s longer: the loop goes on, and deliveries are refused in time", async () => {
-  const { fleet, service } = createWorld();
-  const shim = createShim("row 8", fleet.file);
+  const { fleet, service } = createScenario();
+  const shim = createDiskShim("row 8", fleet.file);
   if (shim === undefined) return;
   shim.clear();
-  const worker = await startWorker(fleet, { env: shim.env, keepMs: 300 });
+  const worker = await startWorker(fleet, { env: shim.env, storeTimeoutMs: 300 });
   service.load(8);
-  await someMs(300);
+  await sleepMs(300);
   for (let stall = 0; stall < rounds(20); stall += 1) {
-    const [begun, over] = [shim.noted("stall"), shim.noted("over")];
+    const [begun, over] = [shim.faultCount("stall"), shim.faultCount("over")];
     shim.set({ call: "sync", what: "stall", ms: 2_000 });
-    await patiently(() => expect(shim.noted("stall")).toBe(begun + 1));
+    await patiently(() => expect(shim.faultCount("stall")).toBe(begun + 1));
     await worker.ask();
     expect(await service.offer(makeDelivery("tracking"))).toBe(503);
-    expect(shim.noted("over"), "both were answered while the disk stood still").toBe(over);
-    await patiently(() => expect(shim.noted("over")).toBe(over + 1));
+    expect(shim.faultCount("over"), "both were answered while the disk stood still").toBe(over);
+    await patiently(() => expect(shim.faultCount("over")).toBe(over + 1));
   }
   report("row 8, 2 s", { "answered 503": service.answers.get(503) });
-  await conclude(fleet, service, { row: "row 8, 2 s", tried: { stalls: shim.noted("stall") } });
+  await finishAndCheck(fleet, service, { row: "row 8, 2 s", tried: { stalls: shim.faultCount("stall") } });
 });
 
 /** A disk of its own; undefined, and said so, where this user may not make one. */

@@ -12,19 +12,19 @@ import {
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { createWorld, endWell, someMs, startWorker, type Fleet } from "./fleet.ts";
+import { createScenario, terminate, sleepMs, startWorker, type Fleet } from "./fleet.ts";
 import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
-import { conclude, drained, integrityOf, readJobs } from "./finish-and-check.ts";
+import { finishAndCheck, waitUntilDrained, integrityOf, readJobs } from "./finish-and-check.ts";
 
 test("row 9: a torn end of the log, or no shared memory file, after a kill: nothing is lost", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const times = rounds(40);
   service.load(8);
   for (let round = 0; round < times; round += 1) {
     const worker = await startWorker(fleet);
-    await someMs(50, 300);
+    await sleepMs(50, 300);
     worker.signal("SIGKILL");
     await worker.ended;
     const wal = readFileSync(`${fleet.file}-wal`);
@@ -33,7 +33,7 @@ test("row 9: a torn end of the log, or no shared memory file, after a kill: noth
     appendFileSync(`${fleet.file}-wal`, torn);
     if (below(2) === 0) rmSync(`${fleet.file}-shm`);
   }
-  await conclude(fleet, service, { row: "row 9, torn", tried: { times } });
+  await finishAndCheck(fleet, service, { row: "row 9, torn", tried: { times } });
 });
 
 test.each([
@@ -43,15 +43,15 @@ test.each([
   const times = rounds(20);
   const found: number[] = [];
   for (let round = 0; round < times; round += 1) {
-    const { fleet, service } = createWorld();
+    const { fleet, service } = createScenario();
     const worker = await startWorker(fleet);
     for (let sent = 0; sent < 60; sent += 1) await service.deliver(makeDelivery("email", { lane: 1, does: "quick" }));
     worker.signal("SIGKILL");
     await worker.ended;
     harm(`${fleet.file}-wal`);
     const next = await startWorker(fleet);
-    await drained(next);
-    await endWell(next);
+    await waitUntilDrained(next);
+    await terminate(next);
     const names = (await readJobs(fleet)).map(({ name, state }) => `${name} ${state}`);
     expect(names).toEqual(service.sent.slice(0, names.length).map(({ name }) => `${name}.0 done`));
     expect(integrityOf(fleet.file)).toBe("ok");
@@ -64,16 +64,16 @@ test.each([
   ["is not a database any more", (file: string) => overwrite(file, 0)],
   ["has broken pages", (file: string) => { for (let page = 1; page * PAGE < statSync(file).size; page += 1) overwrite(file, page * PAGE); }], // prettier-ignore
 ])("row 9: a file that %s: 503 and nothing else, with the cause, and the file is left alone", async (how, harm) => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const first = await startWorker(fleet);
   for (let sent = 0; sent < 40; sent += 1) await service.deliver(makeDelivery("email", { lane: sent, filler: 3_000 }));
-  await drained(first);
-  await endWell(first);
+  await waitUntilDrained(first);
+  await terminate(first);
   harm(fleet.file);
   const before = shaOf(fleet.file);
   // A process that would work ends at start(), with the same cause.
   const second = fleet.start({ works: false });
-  await second.says(/^ready/m);
+  await second.prints(/^ready/m);
   const statuses = new Set<number>();
   for (let tried = 0; tried < 10; tried += 1) statuses.add(await service.offer(makeDelivery("email", { lane: tried })));
   report(`row 9, file ${how}`, { statuses: [...statuses].join(" ") });
@@ -85,16 +85,16 @@ test.each([
 });
 
 test("row 10: another process holds the write lock: deliveries wait, or get 503, and nothing is lost", async () => {
-  const { fleet, service } = createWorld();
-  const worker = await startWorker(fleet, { keepMs: 2_000 });
+  const { fleet, service } = createScenario();
+  const worker = await startWorker(fleet, { storeTimeoutMs: 2_000 });
   const held = [1_000, ...(process.env["HOOKLINE_LONG"] === undefined ? [7_000] : [30_000])];
   service.load(4);
-  await someMs(300);
+  await sleepMs(300);
   for (const ms of held) {
     const other = new DatabaseSync(fleet.file);
     await patiently(() => other.exec("BEGIN IMMEDIATE"));
     const acked = service.acked();
-    await someMs(ms);
+    await sleepMs(ms);
     // Those whose commit was before it may have been answered since.
     expect(service.acked() - acked).toBeLessThanOrEqual(4);
     other.exec("ROLLBACK");
@@ -102,7 +102,7 @@ test("row 10: another process holds the write lock: deliveries wait, or get 503,
     await service.deliver(makeDelivery("tracking"));
   }
   expect(service.answers.get(503)).toBeGreaterThan(0);
-  await conclude(fleet, service, {
+  await finishAndCheck(fleet, service, {
     row: "row 10, write lock",
     tried: { "held ms": held.join(" "), "answered 503": service.answers.get(503) ?? 0 },
     worker,
@@ -110,7 +110,7 @@ test("row 10: another process holds the write lock: deliveries wait, or get 503,
 });
 
 test("row 10: a reader that stays blocks the checkpoint: acknowledging goes on, and the log is gone in the end", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const worker = await startWorker(fleet);
   await service.deliver(makeDelivery("email"));
   const reader = new DatabaseSync(fleet.file, { readOnly: true });
@@ -126,7 +126,11 @@ test("row 10: a reader that stays blocks the checkpoint: acknowledging goes on, 
   await patiently(() => expect(service.acked()).toBeGreaterThanOrEqual(many));
   const size = statSync(`${fleet.file}-wal`).size;
   reader.close();
-  await conclude(fleet, service, { row: "row 10, reader", tried: { "log MiB": Math.round(size / 2 ** 20) }, worker });
+  await finishAndCheck(fleet, service, {
+    row: "row 10, reader",
+    tried: { "log MiB": Math.round(size / 2 ** 20) },
+    worker,
+  });
 });
 
 const PAGE = 8_192;

@@ -4,42 +4,42 @@ import { DatabaseSync } from "node:sqlite";
 import { createReceiver, type Job, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect } from "vitest";
-import { aWorker, endWell, type Fleet } from "./fleet.ts";
-import { patiently, type Mortal } from "./receiver-process.ts";
+import { currentWorker, terminate, type Fleet } from "./fleet.ts";
+import { patiently, type ReceiverProcess } from "./receiver-process.ts";
 import { readJournal } from "./journal.ts";
-import { judge, type FinalJob } from "./check-invariants.ts";
+import { checkInvariants, type FinalJob } from "./check-invariants.ts";
 import { report } from "./rounds.ts";
 import type { Service } from "./service.ts";
 
 /** What a row found in the end. */
-export interface Verdict {
+export interface Outcome {
   readonly jobs: readonly FinalJob[];
   readonly dead: readonly FinalJob[];
 }
 
-export interface ConcludeOptions {
+export interface FinishOptions {
   readonly row: string;
   /** What was tried. */
   readonly tried: Readonly<Record<string, unknown>>;
   /** Jobs were replayed. */
   readonly replays?: boolean;
   /** Who drains the rest. @default the living worker, or a new one */
-  readonly worker?: Mortal;
+  readonly worker?: ReceiverProcess;
 }
 
 /** Sends the rest, lets a worker do it all, ends it as a deploy does, and judges what the file and the journal say. */
-export async function conclude(fleet: Fleet, service: Service, options: ConcludeOptions): Promise<Verdict> {
+export async function finishAndCheck(fleet: Fleet, service: Service, options: FinishOptions): Promise<Outcome> {
   if (options.worker === undefined && !fleet.living().some((one) => one.isWorker())) fleet.start();
-  const worker = options.worker ?? (await aWorker(fleet));
+  const worker = options.worker ?? (await currentWorker(fleet));
   await service.finish();
-  await drained(worker);
-  for (const other of fleet.living()) if (other !== worker) await endWell(other);
-  await endWell(worker);
+  await waitUntilDrained(worker);
+  for (const other of fleet.living()) if (other !== worker) await terminate(other);
+  await terminate(worker);
   return inspect(fleet, service, options);
 }
 
 /** Nothing waits and nothing runs. */
-export async function drained(worker: Mortal): Promise<void> {
+export async function waitUntilDrained(worker: ReceiverProcess): Promise<void> {
   await patiently(async () => {
     const { health } = await worker.ask("/control/idle");
     expect(health.waiting, worker.err()).toBe(0);
@@ -47,8 +47,8 @@ export async function drained(worker: Mortal): Promise<void> {
 }
 
 /** It works, and drains its inbox; false where it dies instead. */
-export function survives(worker: Mortal): Promise<boolean> {
-  const well = worker.says(/^works/m).then(() => drained(worker));
+export function survives(worker: ReceiverProcess): Promise<boolean> {
+  const well = worker.prints(/^works/m).then(() => waitUntilDrained(worker));
   return Promise.race([
     worker.ended.then(() => false),
     well.then(
@@ -58,13 +58,13 @@ export function survives(worker: Mortal): Promise<boolean> {
   ]);
 }
 
-async function inspect(fleet: Fleet, service: Service, { row, tried, replays }: ConcludeOptions): Promise<Verdict> {
+async function inspect(fleet: Fleet, service: Service, { row, tried, replays }: FinishOptions): Promise<Outcome> {
   const { sent } = service;
   expect(existsSync(`${fleet.file}-wal`), "the file stands alone").toBe(false);
   expect(integrityOf(fleet.file)).toBe("ok");
   const jobs = await readJobs(fleet);
   const journal = readJournal(fleet.journal);
-  const wrong = judge({ sent, journal, jobs, attempts: 4, replays });
+  const wrong = checkInvariants({ sent, journal, jobs, attempts: 4, replays });
   const dead = jobs.filter(({ state }) => state === "dead");
   const names = new Set(jobs.map(({ name }) => name));
   const acked = sent.filter(({ ackedAt }) => ackedAt !== undefined);

@@ -2,12 +2,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { patiently, startMortal, type Mortal, type MortalOptions } from "./receiver-process.ts";
+import {
+  patiently,
+  startReceiverProcess,
+  type ReceiverProcess,
+  type ReceiverProcessOptions,
+} from "./receiver-process.ts";
 import { createService, type Service } from "./service.ts";
 
-type MortalChoices = Partial<Omit<MortalOptions, "file" | "journal" | "secret" | "life">>;
+type ProcessChoices = Partial<Omit<ReceiverProcessOptions, "file" | "journal" | "secret" | "instance">>;
 
-export interface StartOptions extends MortalChoices {
+export interface StartOptions extends ProcessChoices {
   readonly env?: Readonly<Record<string, string>>;
   /** Runs the program under another one, such as `prlimit`. */
   readonly under?: readonly string[];
@@ -18,8 +23,8 @@ export interface Fleet {
   readonly file: string;
   readonly journal: string;
   readonly secret: string;
-  start(options?: StartOptions): Mortal;
-  living(): readonly Mortal[];
+  start(options?: StartOptions): ReceiverProcess;
+  living(): readonly ReceiverProcess[];
   /** Ports that can be sent to, at random. */
   anyPort(): number | undefined;
   /** Processes that ended by a signal or by themselves, so far. */
@@ -34,31 +39,31 @@ export function createFleet(on: string = tmpdir()): Fleet {
   const notes = mkdtempSync(join(tmpdir(), "hookline-journal-"));
   const journal = join(notes, "journal");
   const secret = "a signing secret";
-  const all: Mortal[] = [];
+  const all: ReceiverProcess[] = [];
   let deaths = 0;
   onTestFinished(async () => {
-    for (const mortal of all) mortal.signal("SIGKILL");
+    for (const receiverProcess of all) receiverProcess.signal("SIGKILL");
     await Promise.all(all.map(({ ended }) => ended));
     for (const path of [folder, notes]) rmSync(path, { recursive: true, force: true });
   });
 
-  const living = (): readonly Mortal[] => all.filter((mortal) => mortal.alive());
+  const living = (): readonly ReceiverProcess[] => all.filter((receiverProcess) => receiverProcess.alive());
 
   return {
     file,
     journal,
     secret,
     start({ env = {}, under = [], ...given } = {}) {
-      const life = String(all.length + 1);
-      const options: MortalOptions = { works: true, ...given, file, journal, secret, life };
-      const mortal = startMortal(options, [...under, process.execPath], env);
-      void mortal.ended.then(() => (deaths += 1));
-      all.push(mortal);
-      return mortal;
+      const instance = String(all.length + 1);
+      const options: ReceiverProcessOptions = { works: true, ...given, file, journal, secret, instance };
+      const receiverProcess = startReceiverProcess(options, [...under, process.execPath], env);
+      void receiverProcess.ended.then(() => (deaths += 1));
+      all.push(receiverProcess);
+      return receiverProcess;
     },
     living,
     anyPort() {
-      const ports = living().flatMap((mortal) => mortal.port() ?? []);
+      const ports = living().flatMap((receiverProcess) => receiverProcess.port() ?? []);
       return ports[Math.floor(Math.random() * ports.length)];
     },
     deaths: () => deaths,
@@ -66,15 +71,15 @@ export function createFleet(on: string = tmpdir()): Fleet {
 }
 
 /** A worker that has the place. */
-export async function startWorker(fleet: Fleet, options: StartOptions = {}): Promise<Mortal> {
-  const mortal = fleet.start(options);
-  await mortal.says(/^ready/m);
-  await mortal.says(/^works/m);
-  return mortal;
+export async function startWorker(fleet: Fleet, options: StartOptions = {}): Promise<ReceiverProcess> {
+  const receiverProcess = fleet.start(options);
+  await receiverProcess.prints(/^ready/m);
+  await receiverProcess.prints(/^works/m);
+  return receiverProcess;
 }
 
 /** Whoever has the place by now. */
-export function aWorker(fleet: Fleet): Promise<Mortal> {
+export function currentWorker(fleet: Fleet): Promise<ReceiverProcess> {
   return patiently(() => {
     const worker = fleet.living().find((one) => one.isWorker());
     if (worker === undefined)
@@ -89,25 +94,27 @@ export function aWorker(fleet: Fleet): Promise<Mortal> {
 }
 
 /** A row's processes and the service that sends to them. */
-export function createWorld(on?: string): { readonly fleet: Fleet; readonly service: Service } {
+export function createScenario(on?: string): { readonly fleet: Fleet; readonly service: Service } {
   const fleet = createFleet(on);
   return { fleet, service: createService({ secret: fleet.secret, port: fleet.anyPort }) };
 }
 
 /** For how long a load goes on; nothing is claimed of it. */
-export function someMs(least: number, most = least): Promise<void> {
+export function sleepMs(least: number, most = least): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, least + Math.random() * (most - least));
   });
 }
 
 /** Ends it as a deploy does, and expects that it ends well. */
-export async function endWell(mortal: Mortal): Promise<void> {
-  mortal.signal("SIGTERM");
-  await endsWith(mortal, 0);
+export async function terminate(receiverProcess: ReceiverProcess): Promise<void> {
+  receiverProcess.signal("SIGTERM");
+  await expectEnd(receiverProcess, 0);
 }
 
-export async function endsWith(mortal: Mortal, wanted: number | NodeJS.Signals): Promise<void> {
-  await patiently(() => expect(mortal.alive(), `It goes on:\n${mortal.out()}${mortal.err()}`).toBe(false));
-  expect(await mortal.ended, mortal.err()).toBe(wanted);
+export async function expectEnd(receiverProcess: ReceiverProcess, wanted: number | NodeJS.Signals): Promise<void> {
+  await patiently(() =>
+    expect(receiverProcess.alive(), `It goes on:\n${receiverProcess.out()}${receiverProcess.err()}`).toBe(false),
+  );
+  expect(await receiverProcess.ended, receiverProcess.err()).toBe(wanted);
 }

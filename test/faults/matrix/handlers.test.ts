@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { createFleet, createWorld, endsWith, endWell, someMs, startWorker } from "./fleet.ts";
+import { createFleet, createScenario, expectEnd, terminate, sleepMs, startWorker } from "./fleet.ts";
 import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { readJournal } from "./journal.ts";
 import { report, rounds } from "./rounds.ts";
 import { createService } from "./service.ts";
-import { conclude, drained, survives } from "./finish-and-check.ts";
+import { finishAndCheck, waitUntilDrained, survives } from "./finish-and-check.ts";
 
 test("row 12: handlers that ignore their signal, throw at once, reject with nothing or hold up the loop harm nobody else", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const worker = await startWorker(fleet, { timeoutMs: 200, graceMs: 200, concurrency: 4 });
   const times = rounds(20);
   service.load(4);
@@ -17,11 +17,11 @@ test("row 12: handlers that ignore their signal, throw at once, reject with noth
     for (const does of ["ignore 1500", "reject-undefined 1", "block 150", "obey 60000 0", "fail 1"])
       await service.deliver(makeDelivery("email", { lane, does }));
   }
-  await conclude(fleet, service, { row: "row 12", tried: { handlers: times * 5 }, worker });
+  await finishAndCheck(fleet, service, { row: "row 12", tried: { handlers: times * 5 }, worker });
 });
 
 test("row 12: a handler that never ends keeps its lane and no other; closed, it is told as stuck, and is run again", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const worker = await startWorker(fleet, { timeoutMs: 100, graceMs: 100, concurrency: 2, drainMs: 1_000 });
   const hung = await service.deliver(makeDelivery("email", { lane: 300, does: "hang 0 1" }));
   const behind = await service.deliver(makeDelivery("email", { lane: 300 }));
@@ -30,24 +30,24 @@ test("row 12: a handler that never ends keeps its lane and no other; closed, it 
   await patiently(async () => expect((await worker.ask()).health.waiting).toBe(1));
   expect(namesStarted(fleet.journal)).not.toContain(behind.entries[0]?.name);
   worker.signal("SIGTERM");
-  await worker.says(/^closed .*"stuck":1/m);
+  await worker.prints(/^closed .*"stuck":1/m);
   // Nothing holds the process but a promise that nobody keeps.
-  await endsWith(worker, 0);
-  await conclude(fleet, service, { row: "row 12, never ends", tried: { hung: hung.name } });
+  await expectEnd(worker, 0);
+  await finishAndCheck(fleet, service, { row: "row 12, never ends", tried: { hung: hung.name } });
 });
 
 test("row 12: a handler that ends the process is like one that kills it", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   let worker = await startWorker(fleet);
   const bad = makeDelivery("tracking", { lane: 1, does: "exit" });
   const sent = Promise.all([bad, makeDelivery("tracking", { lane: 1 })].map((one) => service.deliver(one)));
   // It may end again before it could say that it works.
   do {
-    await endsWith(worker, 3);
+    await expectEnd(worker, 3);
     worker = fleet.start();
   } while (!(await survives(worker)));
   await sent;
-  const { dead } = await conclude(fleet, service, { row: "row 12, exits", tried: { exits: 3 }, worker });
+  const { dead } = await finishAndCheck(fleet, service, { row: "row 12, exits", tried: { exits: 3 }, worker });
   expect(dead.map(({ name }) => name)).toEqual([bad.entries[0]?.name]);
 });
 
@@ -62,29 +62,29 @@ test("row 14: the wall clock jumps an hour ahead, an hour back, and stands still
     for (let lane = 0; lane < 5; lane += 1) await service.deliver(makeDelivery("email", { lane, does: "fail 1" }));
     offset = [3_600_000, -3_600_000, 0][jump % 3] ?? 0;
     await worker.ask(`/control/clock?offset=${offset}${jump % 2 === 0 ? "" : "&frozen"}`);
-    await someMs(300);
+    await sleepMs(300);
     await worker.ask(`/control/clock?offset=${offset}`);
   }
   await service.finish();
-  await drained(worker);
-  await conclude(fleet, service, { row: "row 14", tried: { jumps }, worker });
+  await waitUntilDrained(worker);
+  await finishAndCheck(fleet, service, { row: "row 14", tried: { jumps }, worker });
 });
 
 test("row 14: a worker that is suspended while retries wait goes on where it was", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const worker = await startWorker(fleet);
   const times = rounds(10);
   for (let round = 0; round < times; round += 1) {
     for (let lane = 0; lane < 5; lane += 1) await service.deliver(makeDelivery("email", { lane, does: "fail 1" }));
     worker.signal("SIGSTOP");
-    await someMs(1_500);
+    await sleepMs(1_500);
     worker.signal("SIGCONT");
   }
-  await conclude(fleet, service, { row: "row 14, suspended", tried: { suspended: times }, worker });
+  await finishAndCheck(fleet, service, { row: "row 14, suspended", tried: { suspended: times }, worker });
 });
 
 test("row 15: a thousand cold lanes do not wait for a hot one", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const [hot, cold] = [rounds(100), rounds(1_000)];
   const worker = await startWorker(fleet);
   for (let part = 0; part < hot; part += 1)
@@ -94,21 +94,21 @@ test("row 15: a thousand cold lanes do not wait for a hot one", async () => {
     const { entries } = await service.deliver(makeDelivery("email", { lane: 1_000 + lane, does: "quick" }));
     for (const { name } of entries) names.add(name);
   }
-  await drained(worker);
+  await waitUntilDrained(worker);
   const started = namesStarted(fleet.journal);
   const lastCold = started.findLastIndex((name) => names.has(name));
   const hotBehind = started.slice(lastCold).length - 1;
   report("row 15", { hot: hot * 1_000, cold, "hot ones behind the last cold one": hotBehind });
   expect(hotBehind).toBeGreaterThan(0);
-  await conclude(fleet, service, { row: "row 15", tried: { hot: hot * 1_000, cold }, worker });
+  await finishAndCheck(fleet, service, { row: "row 15", tried: { hot: hot * 1_000, cold }, worker });
 });
 
 test("row 16: the same delivery fifty times in parallel to three processes is one job, and the same id with other content another", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const times = rounds(20);
   const worker = await startWorker(fleet);
   const others = [fleet.start({ works: false }), fleet.start()];
-  await Promise.all(others.map((one) => one.says(/^ready/m)));
+  await Promise.all(others.map((one) => one.prints(/^ready/m)));
   for (let round = 0; round < times; round += 1) {
     const kind = round % 2 === 0 ? "tracking" : "booking";
     const number = 5_000_000 + round;
@@ -118,23 +118,23 @@ test("row 16: the same delivery fifty times in parallel to three processes is on
     // Its name differs, hence its content.
     await Promise.all(Array.from({ length: 10 }, () => service.offer(other)));
   }
-  await conclude(fleet, service, { row: "row 16", tried: { "copies of one": 50, events: times }, worker });
+  await finishAndCheck(fleet, service, { row: "row 16", tried: { "copies of one": 50, events: times }, worker });
 });
 
 test("a deploy in the middle of the load, again and again: nothing is lost and no attempt is burned", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const deploys = rounds(30);
   let worker = await startWorker(fleet);
   service.load(8);
   for (let deploy = 0; deploy < deploys; deploy += 1) {
-    await someMs(20, 300);
+    await sleepMs(20, 300);
     const next = fleet.start();
-    await next.says(/^ready/m);
-    await endWell(worker);
-    await next.says(/^works/m);
+    await next.prints(/^ready/m);
+    await terminate(worker);
+    await next.prints(/^works/m);
     worker = next;
   }
-  await conclude(fleet, service, { row: "row 4, deploys", tried: { deploys }, worker });
+  await finishAndCheck(fleet, service, { row: "row 4, deploys", tried: { deploys }, worker });
   const failing = new Set(service.sent.filter(({ body }) => body.includes('"fail 1"')).map(({ name }) => name));
   const burned = readJournal(fleet.journal).filter(
     (line) => line.at === "start" && line.attempt > 1 && !failing.has(line.names[0]?.split(".")[0] ?? ""),

@@ -7,8 +7,8 @@ export type JournalLine = Started | Ended | Beat;
 export interface Started {
   readonly at: "start";
   /** Whose: a process that was started anew has another. */
-  readonly life: string;
-  /** Among those of this life. */
+  readonly instance: string;
+  /** Among those of this instance. */
   readonly call: number;
   /** As `ctx` says it: the newest of the merged ones. */
   readonly job: number;
@@ -24,7 +24,7 @@ export interface Started {
 /** It returned or threw. */
 interface Ended {
   readonly at: "end";
-  readonly life: string;
+  readonly instance: string;
   readonly call: number;
   readonly ok: boolean;
   /** Of the bytes that `ctx.delivery()` gave. */
@@ -34,7 +34,7 @@ interface Ended {
 /** The process lives and does nothing worth a line. */
 interface Beat {
   readonly at: "beat";
-  readonly life: string;
+  readonly instance: string;
 }
 
 /** @returns what appends a line, whole or not at all, behind those of all other processes */

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { aWorker, createWorld, endsWith, endWell, someMs, startWorker } from "./fleet.ts";
-import { patiently, type Mortal } from "./receiver-process.ts";
+import { currentWorker, createScenario, expectEnd, terminate, sleepMs, startWorker } from "./fleet.ts";
+import { patiently, type ReceiverProcess } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { readJournal } from "./journal.ts";
 import { report, rounds } from "./rounds.ts";
-import { conclude, drained, survives } from "./finish-and-check.ts";
+import { finishAndCheck, waitUntilDrained, survives } from "./finish-and-check.ts";
 
 const ROUNDS = rounds(200);
 /** Until one of ten suspects is alone. */
@@ -14,7 +14,7 @@ test(
   `row 1: SIGKILL at random under load, ${ROUNDS} times: one to three processes receive, one works and is killed as often as the others`,
   { timeout: 60_000 + ROUNDS * 10_000 },
   async () => {
-    const { fleet, service } = createWorld();
+    const { fleet, service } = createScenario();
     let workers = 0;
     fleet.start();
     service.load(12);
@@ -24,21 +24,21 @@ test(
       while (fleet.living().length < size) fleet.start({ works: Math.random() < 0.6 });
       if (!fleet.living().some(({ works }) => works)) fleet.start();
       const other = fleet.living().find((one) => !one.isWorker());
-      const victim = wantsWorker || other === undefined ? await aWorker(fleet) : other;
-      await victim.says(/^ready/m);
+      const victim = wantsWorker || other === undefined ? await currentWorker(fleet) : other;
+      await victim.prints(/^ready/m);
       const acked = service.acked();
       await patiently(() => expect(service.acked()).toBeGreaterThan(acked));
-      await someMs(0, 400);
+      await sleepMs(0, 400);
       if (victim.isWorker()) workers += 1;
       victim.signal("SIGKILL");
       await victim.ended;
     }
-    await conclude(fleet, service, { row: "row 1", tried: { kills: ROUNDS, "of workers": workers } });
+    await finishAndCheck(fleet, service, { row: "row 1", tried: { kills: ROUNDS, "of workers": workers } });
   },
 );
 
 test("row 4: SIGTERM with short and long handlers running: they end or are given back, no attempt is burned, and it ends well", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const first = await startWorker(fleet, { drainMs: 6_000 });
   const long = await service.deliver(makeDelivery("calendar", { lane: 90, does: "obey 60000 1" }));
   const short = await service.deliver(makeDelivery("email", { lane: 91, does: "obey 300 1" }));
@@ -46,67 +46,67 @@ test("row 4: SIGTERM with short and long handlers running: they end or are given
   await patiently(() => expect(startsOf(fleet.journal, [long.name, short.name])).toHaveLength(2));
   service.load(4, { count: 200 });
   first.signal("SIGTERM");
-  await endsWith(first, 0);
+  await expectEnd(first, 0);
   expect(first.out()).toContain('"stuck":0');
-  const { jobs } = await conclude(fleet, service, { row: "row 4", tried: { "ended while running": 2 } });
-  const attempts = startsOf(fleet.journal, [long.name, short.name]).map(({ life, attempt }) => [life, attempt]);
+  const { jobs } = await finishAndCheck(fleet, service, { row: "row 4", tried: { "ended while running": 2 } });
+  const attempts = startsOf(fleet.journal, [long.name, short.name]).map(({ instance, attempt }) => [instance, attempt]);
   expect(attempts).toEqual([["1", 1], ["1", 1], [expect.anything(), 1]]); // prettier-ignore
   expect(jobs.every(({ state }) => state === "done")).toBe(true);
 });
 
 test(`row 11: four processes that could all work, killed at random: one works at a time, and another takes over`, async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const kills = rounds(30);
   const waits: number[] = [];
   while (fleet.living().length < 4) fleet.start();
   service.load(8);
   for (let round = 0; round < kills; round += 1) {
-    const worker = await aWorker(fleet);
+    const worker = await currentWorker(fleet);
     await patiently(() => expect(fleet.living().every((one) => one.port() !== undefined)).toBe(true));
-    await someMs(20, 300);
+    await sleepMs(20, 300);
     expect(fleet.living().filter((one) => one.isWorker())).toEqual([worker]);
     worker.signal("SIGKILL");
     await worker.ended;
     const from = performance.now();
-    await aWorker(fleet);
+    await currentWorker(fleet);
     waits.push(performance.now() - from);
     fleet.start();
   }
   const slowest = Math.round(Math.max(...waits));
-  await conclude(fleet, service, { row: "row 11", tried: { kills, "slowest take-over ms": slowest } });
+  await finishAndCheck(fleet, service, { row: "row 11", tried: { kills, "slowest take-over ms": slowest } });
 });
 
 test("row 11: a worker that is stopped for long and goes on: nobody works meanwhile, and no lane runs twice at once", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const stopMs = process.env["HOOKLINE_LONG"] === undefined ? 5_000 : 60_000;
   const worker = await startWorker(fleet);
   const standby = fleet.start();
-  await standby.says(/^ready/m);
+  await standby.prints(/^ready/m);
   service.load(6);
-  await someMs(500);
+  await sleepMs(500);
   const held = await service.deliver(makeDelivery("email", { lane: 77, does: "obey 200" }), worker.port());
   await patiently(() => expect(startsOf(fleet.journal, [held.name])).toHaveLength(1));
   worker.signal("SIGSTOP");
   // Refused as long as it stands still within a commit: it has SQLite's lock.
   const behind = service.deliver(makeDelivery("email", { lane: 77 }), standby.port());
-  await someMs(stopMs);
+  await sleepMs(stopMs);
   expect(standby.isWorker()).toBe(false);
   worker.signal("SIGCONT");
   await behind;
-  await someMs(300);
+  await sleepMs(300);
   worker.signal("SIGSTOP");
   worker.signal("SIGKILL"); // a stopped process is killed all the same
   await worker.ended;
-  await standby.says(/^works/m);
-  await conclude(fleet, service, { row: "row 11, stopped", tried: { "stopped ms": stopMs }, worker: standby });
+  await standby.prints(/^works/m);
+  await finishAndCheck(fleet, service, { row: "row 11, stopped", tried: { "stopped ms": stopMs }, worker: standby });
 });
 
 test("row 13: a delivery that kills its process each time is dead after a death alone, and no neighbour dies with it", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const times = rounds(10);
   const poison: string[] = [];
   for (let round = 0; round < times; round += 1) {
-    let worker: Mortal = await startWorker(fleet);
+    let worker: ReceiverProcess = await startWorker(fleet);
     service.load(4, { count: 40 });
     // Unique, because its process may die before it answers; and never merged with what comes behind it.
     const bad = makeDelivery("tracking", { lane: 50, does: "kill" });
@@ -118,14 +118,14 @@ test("row 13: a delivery that kills its process each time is dead after a death 
     const sent = Promise.all(sending.map((delivery) => service.deliver(delivery)));
     // It may be dead again before it has said anything.
     do {
-      await endsWith(worker, "SIGKILL");
+      await expectEnd(worker, "SIGKILL");
       worker = fleet.start();
     } while (!(await survives(worker)));
     await sent;
-    await drained(worker);
-    await endWell(worker);
+    await waitUntilDrained(worker);
+    await terminate(worker);
   }
-  const { dead } = await conclude(fleet, service, { row: "row 13", tried: { poison: times } });
+  const { dead } = await finishAndCheck(fleet, service, { row: "row 13", tried: { poison: times } });
   expect(dead.map(({ name }) => name).toSorted()).toEqual(poison.toSorted());
   for (const name of poison) {
     const starts = startsOf(fleet.journal, [name.replace(".0", "")]).length;
@@ -135,10 +135,10 @@ test("row 13: a delivery that kills its process each time is dead after a death 
 });
 
 test("pairs that are sent one after the other to different processes run in the order sent", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const pairs = rounds(400);
   const all = [await startWorker(fleet), fleet.start({ works: false }), fleet.start()];
-  await Promise.all(all.map((one) => one.says(/^ready/m)));
+  await Promise.all(all.map((one) => one.prints(/^ready/m)));
   const portOf = (index: number): number | undefined => all[index % all.length]?.port();
   const chains = Array.from({ length: 8 }, async (_, lane) => {
     for (let pair = 0; pair < pairs / 8; pair += 1) {
@@ -148,23 +148,23 @@ test("pairs that are sent one after the other to different processes run in the 
     }
   });
   await Promise.all(chains);
-  await conclude(fleet, service, { row: "pairs", tried: { pairs }, worker: await aWorker(fleet) });
+  await finishAndCheck(fleet, service, { row: "pairs", tried: { pairs }, worker: await currentWorker(fleet) });
 });
 
 test("a handler that is stuck across close() keeps the work until it ends, and its end counts", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const first = await startWorker(fleet, { drainMs: 300 });
   const standby = fleet.start();
-  await standby.says(/^ready/m);
+  await standby.prints(/^ready/m);
   const stuck = await service.deliver(makeDelivery("email", { lane: 60, does: "ignore 3000" }), first.port());
   await patiently(() => expect(startsOf(fleet.journal, [stuck.name])).toHaveLength(1));
   await service.deliver(makeDelivery("email", { lane: 60 }), standby.port());
   first.signal("SIGTERM");
-  await first.says(/^closed .*"stuck":1/m);
+  await first.prints(/^closed .*"stuck":1/m);
   expect(standby.isWorker()).toBe(false);
-  await endsWith(first, 0);
-  await standby.says(/^works/m);
-  await conclude(fleet, service, { row: "stuck across close", tried: { stuck: 1 }, worker: standby });
+  await expectEnd(first, 0);
+  await standby.prints(/^works/m);
+  await finishAndCheck(fleet, service, { row: "stuck across close", tried: { stuck: 1 }, worker: standby });
   expect(startsOf(fleet.journal, [stuck.name])).toHaveLength(1);
   report("stuck across close", { "calls of it": 1 });
 });

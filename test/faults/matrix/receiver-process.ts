@@ -5,26 +5,26 @@ import { send } from "../../support/http.ts";
 import type { SqliteInboxOptions } from "../../../adapters/inbox/sqlite.ts";
 
 /** How the program of a row is started. */
-export interface MortalOptions {
+export interface ReceiverProcessOptions {
   readonly file: string;
   readonly journal: string;
   readonly secret: string;
-  readonly life: string;
+  readonly instance: string;
   /** False: it only receives. */
   readonly works: boolean;
   readonly concurrency?: number;
   readonly timeoutMs?: number;
   readonly graceMs?: number;
   readonly drainMs?: number;
-  readonly keepMs?: number;
+  readonly storeTimeoutMs?: number;
   readonly inbox?: SqliteInboxOptions;
   /** Its commit thread can be made to die: see `/control/fault`. */
   readonly faulty?: boolean;
 }
 
 /** One process that receives, and may work. */
-export interface Mortal {
-  readonly life: string;
+export interface ReceiverProcess {
+  readonly instance: string;
   /** It works or stands by. */
   readonly works: boolean;
   /** Undefined before it listens, and once it is dead. */
@@ -35,14 +35,14 @@ export interface Mortal {
   alive(): boolean;
   signal(signal: NodeJS.Signals): void;
   /** Resolves when it has said this. */
-  says(pattern: RegExp): Promise<RegExpMatchArray>;
-  ask(path?: string): Promise<Told>;
+  prints(pattern: RegExp): Promise<RegExpMatchArray>;
+  ask(path?: string): Promise<ProcessState>;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
 /** What a process says of itself. */
-interface Told {
+interface ProcessState {
   readonly health: { readonly waiting: number; readonly dead: number; readonly ready: boolean; readonly live: boolean };
   readonly stats: {
     readonly role: string;
@@ -57,11 +57,11 @@ interface Told {
 const PROGRAM = join(import.meta.dirname, "receiver-program.ts");
 
 /** @param command what runs it, with its first arguments */
-export function startMortal(
-  options: MortalOptions,
+export function startReceiverProcess(
+  options: ReceiverProcessOptions,
   [command = "", ...before]: readonly string[],
   env: Readonly<Record<string, string>>,
-): Mortal {
+): ReceiverProcess {
   const args = [...before, "--conditions=hookline-source", PROGRAM, JSON.stringify(options)];
   const child = spawn(command, args, { env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const texts = { out: "", err: "" };
@@ -72,8 +72,8 @@ export function startMortal(
     child.once("exit", () => (alive = false));
     child.once("close", (code, signal) => resolve(code ?? signal));
   });
-  const mortal: Mortal = {
-    life: options.life,
+  const receiverProcess: ReceiverProcess = {
+    instance: options.instance,
     works: options.works,
     port: () => (alive ? Number(/^ready (\d+)/m.exec(texts.out)?.[1]) || undefined : undefined),
     isWorker: () => alive && /^works$/m.test(texts.out),
@@ -81,20 +81,20 @@ export function startMortal(
     err: () => texts.err,
     alive: () => alive,
     signal: (signal) => void child.kill(signal),
-    says: (pattern) =>
+    prints: (pattern) =>
       patiently(() => {
         const found = pattern.exec(texts.out);
         if (found === null) throw new Error(`It did not say ${pattern}:\n${texts.out}\n${texts.err}`);
         return found;
       }),
     async ask(path = "/control/state") {
-      await mortal.says(/^ready/m);
-      const { body } = await send(`http://127.0.0.1:${mortal.port() ?? 0}${path}`, { method: "GET" });
-      return JSON.parse(body) as Told;
+      await receiverProcess.prints(/^ready/m);
+      const { body } = await send(`http://127.0.0.1:${receiverProcess.port() ?? 0}${path}`, { method: "GET" });
+      return JSON.parse(body) as ProcessState;
     },
     ended,
   };
-  return mortal;
+  return receiverProcess;
 }
 
 /** Waits until this no longer throws. Its patience guards against a hang: how long it takes is not the claim. */

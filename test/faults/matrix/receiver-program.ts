@@ -7,12 +7,12 @@ import { sqliteInbox } from "hookline/sqlite";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { faultyChannels, type Fault } from "../../adapters/inbox/faulty-thread.ts";
 import { openJournal } from "./journal.ts";
-import type { MortalOptions } from "./receiver-process.ts";
+import type { ReceiverProcessOptions } from "./receiver-process.ts";
 
 // A program as users write it, whose handlers keep a journal. What an event says in `does` is what its handler does: some of it kills the process.
 // It says `ready <port>`, `works` when it has the worker's place, and `closed <counts>`.
-const options = JSON.parse(process.argv[2] ?? "{}") as MortalOptions;
-const { life, keepMs = 5_000 } = options;
+const options = JSON.parse(process.argv[2] ?? "{}") as ReceiverProcessOptions;
+const { instance, storeTimeoutMs = 5_000 } = options;
 const note = openJournal(options.journal);
 const faults = faultyChannels();
 let wallMs = (): number => Date.now();
@@ -34,7 +34,7 @@ const receiver = createReceiver({
   concurrency: options.concurrency,
   timeoutMs: options.timeoutMs,
   graceMs: options.graceMs,
-  storeTimeoutMs: keepMs,
+  storeTimeoutMs,
   attempts: 4,
   clock,
 });
@@ -51,24 +51,34 @@ async function handle(event: AnyEvent, ctx: Context): Promise<void> {
   const told = (each ? event.changes : [event]) as unknown as readonly Told[];
   const { attempt, merged, jobId, replayOf } = ctx;
   const names = told.map(({ name }) => name);
-  note({ at: "start", life, call, job: Number(jobId), merged, attempt, replay: replayOf !== undefined, names, each });
+  note({
+    at: "start",
+    instance,
+    call,
+    job: Number(jobId),
+    merged,
+    attempt,
+    replay: replayOf !== undefined,
+    names,
+    each,
+  });
   let sha: string | undefined;
   try {
     const { bodyBase64 } = await ctx.delivery();
     sha = createHash("sha256").update(Buffer.from(bodyBase64, "base64")).digest("hex");
     await act(told.at(-1)?.does ?? "", ctx);
   } catch (error) {
-    note({ at: "end", life, call, ok: false, sha });
+    note({ at: "end", instance, call, ok: false, sha });
     throw error;
   }
-  note({ at: "end", life, call, ok: true, sha });
+  note({ at: "end", instance, call, ok: true, sha });
 }
 
-/** @param does `<what> <number> <life>`: in another life, where one is named, it does nothing of the kind */
+/** @param does `<what> <number> <instance>`: in another instance, where one is named, it does nothing of the kind */
 async function act(does: string, ctx: Context): Promise<void> {
-  const [what, text, only = life] = does.split(" ");
+  const [what, text, only = instance] = does.split(" ");
   const number = Number(text);
-  switch (only === life ? what : "") {
+  switch (only === instance ? what : "") {
     case "kill":
       process.kill(process.pid, "SIGKILL");
       return;
@@ -157,7 +167,7 @@ process.once("SIGTERM", () => {
 
 let worked = false;
 const pulse = setInterval(() => {
-  note({ at: "beat", life });
+  note({ at: "beat", instance });
   if (worked || receiver.stats().role !== "working") return;
   worked = true;
   say("works");

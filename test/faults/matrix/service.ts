@@ -3,10 +3,10 @@ import { setTimeout as later } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { send } from "../../support/http.ts";
 import { signedHeaders } from "../../support/sign.ts";
-import { anyDelivery, type Made } from "./deliveries.ts";
+import { anyDelivery, type TestDelivery } from "./deliveries.ts";
 
 /** What was sent, and what came of it. Both times are on one clock that only counts. */
-export interface Sent extends Made {
+export interface Sent extends TestDelivery {
   /** First. */
   readonly sentAt: number;
   /** When the first 200 was there. */
@@ -20,9 +20,9 @@ export interface Service {
   /** Answers, by status; 0 where there was none. */
   readonly answers: ReadonlyMap<number, number>;
   /** One try. @returns the status, or 0 */
-  offer(delivery: Made | Sent, port?: number): Promise<number>;
+  offer(delivery: TestDelivery | Sent, port?: number): Promise<number>;
   /** As often as it takes. */
-  deliver(delivery: Made, port?: number): Promise<Sent>;
+  deliver(delivery: TestDelivery, port?: number): Promise<Sent>;
   /** Sends without end over so many connections. */
   load(connections: number, options?: LoadOptions): void;
   /** Nothing new; resolves when all that was sent is acknowledged. */
@@ -34,7 +34,7 @@ export interface Service {
 }
 
 interface LoadOptions {
-  readonly next?: () => Made;
+  readonly next?: () => TestDelivery;
   /** Between two of a connection, at most. @default 10 */
   readonly pauseMs?: number;
   /** Deliveries, all together. @default no end */
@@ -69,7 +69,7 @@ export function createService({ secret, port, now = Date.now }: ServiceOptions):
     agent.destroy();
   });
 
-  function toSent(delivery: Made): Sent {
+  function toSent(delivery: TestDelivery): Sent {
     let known = byName.get(delivery.name);
     if (known !== undefined) return known;
     known = { ...delivery, sentAt: (tick += 1), tries: 0 };
@@ -78,7 +78,7 @@ export function createService({ secret, port, now = Date.now }: ServiceOptions):
     return known;
   }
 
-  async function offer(delivery: Made, to = port()): Promise<number> {
+  async function offer(delivery: TestDelivery, to = port()): Promise<number> {
     const known = toSent(delivery);
     known.tries += 1;
     const headers = signedHeaders(known.body, { secret, at: new Date(now()) });
@@ -96,7 +96,7 @@ export function createService({ secret, port, now = Date.now }: ServiceOptions):
     return status;
   }
 
-  async function deliver(delivery: Made, to?: number): Promise<Sent> {
+  async function deliver(delivery: TestDelivery, to?: number): Promise<Sent> {
     const known = toSent(delivery);
     for (let wait = BACKOFF_MS.least; (await offer(known, to)) !== 200; wait = Math.min(wait * 2, BACKOFF_MS.most)) {
       if (!retrying) throw new Error(`${known.name} was not acknowledged.`);

@@ -3,24 +3,24 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { createWorld, endWell, startWorker, type Fleet } from "./fleet.ts";
+import { createScenario, terminate, startWorker, type Fleet } from "./fleet.ts";
 import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report } from "./rounds.ts";
-import { drained, integrityOf, readJobs } from "./finish-and-check.ts";
+import { waitUntilDrained, integrityOf, readJobs } from "./finish-and-check.ts";
 
 test("row 23: a file of a newer version is refused, and not touched", async () => {
-  const { fleet, service } = createWorld();
+  const { fleet, service } = createScenario();
   const first = await startWorker(fleet);
   await service.deliver(makeDelivery("email"));
-  await drained(first);
-  await endWell(first);
+  await waitUntilDrained(first);
+  await terminate(first);
   const db = new DatabaseSync(fleet.file);
   db.exec("PRAGMA user_version = 4711; PRAGMA wal_checkpoint(TRUNCATE)");
   db.close();
   const before = shaOf(fleet.file);
   const second = fleet.start();
-  const ended = await Promise.race([second.ended, second.says(/^ready/m).then(() => undefined)]);
+  const ended = await Promise.race([second.ended, second.prints(/^ready/m).then(() => undefined)]);
   if (ended === undefined) expect(await service.offer(makeDelivery("email"))).not.toBe(200);
   await patiently(() => expect(second.err()).toMatch(/schema version 4711/));
   second.signal("SIGKILL");
@@ -30,7 +30,7 @@ test("row 23: a file of a newer version is refused, and not touched", async () =
 });
 
 test("row 23: a file of version 1 is taken over as it is, and all that waits in it ends well", async () => {
-  const { fleet } = createWorld();
+  const { fleet } = createScenario();
   const db = new DatabaseSync(fleet.file);
   // As if it had been written just now: what is old is cleared away.
   const shift = Date.now() - WRITTEN_AT;
@@ -39,8 +39,8 @@ test("row 23: a file of version 1 is taken over as it is, and all that waits in 
   db.exec(sql.replaceAll(/\b1795279\d{6}\b/g, (time) => String(Number(time) + shift)));
   db.close();
   const worker = await startWorker(fleet);
-  await drained(worker);
-  await endWell(worker);
+  await waitUntilDrained(worker);
+  await terminate(worker);
   const jobs = await readJobs(fleet);
   const states = Object.fromEntries(jobs.map(({ name, state, consumer }) => [`${name} ${consumer}`, state]));
   report("row 23, version 1", { jobs: jobs.length, states: [...new Set(Object.values(states))].join(" ") });

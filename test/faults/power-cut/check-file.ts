@@ -3,9 +3,17 @@ import { dirname, join } from "node:path";
 import { createReceiver, type Change, type Clock } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
-import { look, type FoundJobs } from "./inspect-file.ts";
-import type { Happening, Note } from "./trace.ts";
-import { ERASED_ACCOUNT, fillerOf, SECRET, temperOf, toSending, trackedId, type Sending } from "./deliveries.ts";
+import { inspectFile, type FileContents } from "./inspect-file.ts";
+import type { TraceRecord, Marker } from "./trace.ts";
+import {
+  ERASED_ACCOUNT,
+  fillerOf,
+  SECRET,
+  behaviourOf,
+  deliveryOf,
+  trackedId,
+  type TestDelivery,
+} from "./deliveries.ts";
 
 /** What may be gone though it was acknowledged. */
 export interface Expectation {
@@ -14,18 +22,22 @@ export interface Expectation {
 }
 
 /** What is wrong with a file after a power cut, given what had happened before it; nothing, if it is as it must be. */
-export async function judge(file: string, seen: readonly Happening[], expected: Expectation = {}): Promise<string[]> {
+export async function checkFile(
+  file: string,
+  seen: readonly TraceRecord[],
+  expected: Expectation = {},
+): Promise<string[]> {
   const before = toEvidence(seen);
   try {
-    const scene = { ...(await look(file)), before };
-    const { handled, disorder } = await workOff(file);
+    const scene = { ...(await inspectFile(file)), before };
+    const { handled, disorder } = await handleRest(file);
     return [
       ...scene.wrong,
       ...missing(scene, expected),
-      ...overtaken(scene.jobs),
+      ...outOfOrder(scene.jobs),
       ...disorder,
-      ...unreached(scene, handled),
-      ...(before.isErased ? remains(dirname(file)) : []),
+      ...neverHandled(scene, handled),
+      ...(before.isErased ? erasedBytes(dirname(file)) : []),
     ];
   } catch (error) {
     return [`damaged: ${String(error)}`];
@@ -34,23 +46,25 @@ export async function judge(file: string, seen: readonly Happening[], expected: 
 
 interface Evidence {
   /** What was acknowledged and is not to be erased. */
-  readonly sendings: readonly Sending[];
+  readonly sendings: readonly TestDelivery[];
   readonly handled: ReadonlySet<string>;
   readonly isErased: boolean;
 }
 
-function toEvidence(seen: readonly Happening[]): Evidence {
-  const named = (wanted: Note): string[] =>
-    seen.flatMap((one) => (one.type === "noted" && one.what === wanted ? one.name : []));
+function toEvidence(seen: readonly TraceRecord[]): Evidence {
+  const named = (wanted: Marker): string[] =>
+    seen.flatMap((one) => (one.type === "marker" && one.what === wanted ? one.name : []));
   const isErasing = named("erasing").length > 0;
   const sendings = named("acknowledged")
-    .map((name) => toSending(Number(name.slice(1))))
+    .map((name) => deliveryOf(Number(name.slice(1))))
     .filter(({ accountId }) => !isErasing || accountId !== ERASED_ACCOUNT);
   return { sendings, handled: new Set(named("handled")), isErased: named("erased").length > 0 };
 }
 
 /** A receiver starts on the file and handles all that is left. Its clock is a day ahead, so that every retry is due. */
-async function workOff(file: string): Promise<{ readonly handled: ReadonlySet<string>; readonly disorder: string[] }> {
+async function handleRest(
+  file: string,
+): Promise<{ readonly handled: ReadonlySet<string>; readonly disorder: string[] }> {
   const handled = new Set<string>();
   const disorder: string[] = [];
   const last = new Map<string, number>();
@@ -89,7 +103,7 @@ function nameIn({ attributes }: Pick<Change, "attributes">): string {
   return attributes?.threadId ?? "";
 }
 
-type Scene = FoundJobs & { readonly before: Evidence };
+type Scene = FileContents & { readonly before: Evidence };
 
 /** What was acknowledged and is not there; what passes for done and never was. */
 function missing(scene: Scene, { forgets = false }: Expectation): string[] {
@@ -106,7 +120,7 @@ function missing(scene: Scene, { forgets = false }: Expectation): string[] {
       const state = states.get(event);
       if (state === undefined && !unexpanded.has(name) && !isOver) wrong.push(`lost: the job ${event} of ${name}`);
       if (state === "done" && !before.handled.has(event)) wrong.push(`lost: ${event} is done and was never handled`);
-      if (state === "dead" && temperOf(event) !== "hopeless") wrong.push(`dead: ${event} had no reason to be`);
+      if (state === "dead" && behaviourOf(event) !== "hopeless") wrong.push(`dead: ${event} had no reason to be`);
     }
   }
   if (before.isErased && accounts.has(ERASED_ACCOUNT)) wrong.push("erased, and there again");
@@ -114,14 +128,14 @@ function missing(scene: Scene, { forgets = false }: Expectation): string[] {
 }
 
 /** Files that hold the bytes of what was erased, once a receiver has opened and closed the inbox. */
-function remains(folder: string): string[] {
+function erasedBytes(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => readFileSync(join(folder, name)).includes(fillerOf(ERASED_ACCOUNT)))
     .map((name) => `erased, and its bytes are in ${name}`);
 }
 
 /** What was acknowledged is handled before the cut or after it, or dead. */
-function unreached({ jobs, before }: Scene, handled: ReadonlySet<string>): string[] {
+function neverHandled({ jobs, before }: Scene, handled: ReadonlySet<string>): string[] {
   const dead = new Set(jobs.flatMap(({ name, state }) => (state === "dead" ? name : [])));
   return before.sendings
     .flatMap(({ events }) => events)
@@ -130,7 +144,7 @@ function unreached({ jobs, before }: Scene, handled: ReadonlySet<string>): strin
 }
 
 /** In a lane nothing is done while an earlier one still waits. */
-function overtaken(jobs: FoundJobs["jobs"]): string[] {
+function outOfOrder(jobs: FileContents["jobs"]): string[] {
   const waiting = new Map<string, string>();
   const wrong: string[] = [];
   for (const { id, consumer, lane, state } of jobs.toSorted((a, b) => Number(a.id) - Number(b.id))) {

@@ -1,6 +1,6 @@
 import type { Dice } from "../../sim/random.ts";
 import { createDisk, type Disk, type Fate } from "./simulated-disk.ts";
-import type { Happening } from "./trace.ts";
+import type { TraceRecord } from "./trace.ts";
 
 const DATABASE = "inbox.db";
 
@@ -20,7 +20,7 @@ export interface Cut {
   readonly at: number;
   readonly place: Place;
   /** What the process and its client had done by then. */
-  readonly seen: readonly Happening[];
+  readonly seen: readonly TraceRecord[];
   /** Unsynced changes. */
   readonly unsynced: number;
   /** All of them dropped; all that went into the database dropped, and the log as it was at last; and a random half of them. */
@@ -35,32 +35,32 @@ export interface CutOptions {
 }
 
 /** Cuts the power so many times within one trace, a part of them in each place that it has. */
-export function* cutPower(happenings: readonly Happening[], { rounds, dice, focus }: CutOptions): Generator<Cut> {
-  const chosen = choose(placesIn(happenings, focus), rounds, dice);
+export function* cutPower(records: readonly TraceRecord[], { rounds, dice, focus }: CutOptions): Generator<Cut> {
+  const chosen = choose(placesIn(records, focus), rounds, dice);
   const disk = createDisk();
-  for (const [index, happening] of happenings.entries()) {
-    see(disk, happening);
+  for (const [index, record] of records.entries()) {
+    apply(disk, record);
     const place = chosen.get(index);
     if (place === undefined) continue;
     const images = [
-      ["dropped", disk.after(() => "dropped")],
-      ["log alone", disk.after((path) => (path.endsWith(DATABASE) ? "dropped" : "stored"))],
-      ["half", disk.after(() => toFate(dice.next()))],
+      ["dropped", disk.afterPowerCut(() => "dropped")],
+      ["log alone", disk.afterPowerCut((path) => (path.endsWith(DATABASE) ? "dropped" : "stored"))],
+      ["half", disk.afterPowerCut(() => toFate(dice.next()))],
     ] as const;
-    yield { at: index + 1, place, seen: happenings.slice(0, index + 1), unsynced: disk.unsynced(), images };
+    yield { at: index + 1, place, seen: records.slice(0, index + 1), unsynced: disk.unsynced(), images };
   }
 }
 
 /** The files after all that happened, as if no power was ever cut: to be held against the real ones. */
-export function replayAll(happenings: readonly Happening[]): Map<string, Buffer> {
+export function replayAll(records: readonly TraceRecord[]): Map<string, Buffer> {
   const disk = createDisk();
-  for (const happening of happenings) see(disk, happening);
-  return disk.after(() => "stored");
+  for (const record of records) apply(disk, record);
+  return disk.afterPowerCut(() => "stored");
 }
 
-function see(disk: Disk, happening: Happening): void {
-  disk.see(happening);
-  if (happening.type === "noted" && happening.what === "ready") disk.settle();
+function apply(disk: Disk, record: TraceRecord): void {
+  disk.apply(record);
+  if (record.type === "marker" && record.what === "ready") disk.syncAll();
 }
 
 function toFate(random: number): Fate {
@@ -68,7 +68,7 @@ function toFate(random: number): Fate {
   return random < 0.55 ? "stored" : "dropped";
 }
 
-function placesIn(happenings: readonly Happening[], focus?: (index: number) => boolean): Map<Place, number[]> {
+function placesIn(records: readonly TraceRecord[], focus?: (index: number) => boolean): Map<Place, number[]> {
   const places = new Map<Place, number[]>();
   const add = (place: Place, index: number): void => {
     const indexes = places.get(place) ?? [];
@@ -77,15 +77,15 @@ function placesIn(happenings: readonly Happening[], focus?: (index: number) => b
   };
   const disk = createDisk();
   let isReady = false;
-  for (const [index, happening] of happenings.entries()) {
-    see(disk, happening);
-    if (happening.type === "noted" && happening.what === "ready") isReady = true;
+  for (const [index, record] of records.entries()) {
+    apply(disk, record);
+    if (record.type === "marker" && record.what === "ready") isReady = true;
     if (!isReady) continue;
     add("anywhere", index);
     if (disk.isWriting(DATABASE)) add("in a checkpoint", index);
-    if (happening.type === "syncing") add("in a commit", index);
-    if (happening.type === "cut") add(happening.length === 0 ? "at the log's cut" : "at a shortening", index);
-    if (happening.type === "noted" && happening.what === "acknowledged") add("at an acknowledgement", index);
+    if (record.type === "syncing") add("in a commit", index);
+    if (record.type === "cut") add(record.length === 0 ? "at the log's cut" : "at a shortening", index);
+    if (record.type === "marker" && record.what === "acknowledged") add("at an acknowledgement", index);
     if (focus?.(index) === true) add("in focus", index);
   }
   return places;

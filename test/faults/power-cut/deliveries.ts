@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** What is sent and how it fares: all of it follows from a number, so that it can be made again to compare. */
-export interface Sending {
+export interface TestDelivery {
   /** Of this delivery alone. */
   readonly name: string;
   readonly accountId: number;
@@ -21,7 +21,7 @@ export const FIRST_BIG = 100_000;
 const LANES = 11;
 
 /** How a handler takes an event of this name. */
-export function temperOf(name: string): "fine" | "hopeless" | "late" | "failing" {
+export function behaviourOf(name: string): "fine" | "hopeless" | "late" | "failing" {
   const dice = createHash("sha256").update(name).digest().readUInt8(0);
   if (dice < 6) return "hopeless";
   if (dice < 16) return "late";
@@ -38,7 +38,7 @@ export function trackedId(id: number): string {
 }
 
 /** One delivery of every kind in turn: single mails, several at once, contacts to sync, openings sent twice, and big ones. */
-export function toSending(number: number): Sending {
+export function deliveryOf(number: number): TestDelivery {
   const name = `n${number}`;
   const accountId = 1 + (number % 4);
   const kind = number % 10;
@@ -58,12 +58,12 @@ export function toSending(number: number): Sending {
   return toBody({ name, accountId, resource, payloads, events });
 }
 
-interface Parts extends Omit<Sending, "body"> {
+interface Parts extends Omit<TestDelivery, "body"> {
   readonly resource: string;
   readonly payloads: readonly unknown[];
 }
 
-function toBody({ name, accountId, resource, payloads, events }: Parts): Sending {
+function toBody({ name, accountId, resource, payloads, events }: Parts): TestDelivery {
   const number = Number(name.slice(1));
   // Longer than a page of the file now and then, and always among those that are to leave many pages free.
   const length = number % 23 === 0 || number >= FIRST_BIG ? 30_000 : (number * 37) % 900;

@@ -4,10 +4,10 @@ import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
 import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { toSending, type Sending } from "./deliveries.ts";
+import { deliveryOf, type TestDelivery } from "./deliveries.ts";
 
 /** What a file holds after a power cut. */
-export interface FoundJobs {
+export interface FileContents {
   readonly wrong: readonly string[];
   /** By name. */
   readonly bodies: ReadonlyMap<string, string>;
@@ -19,7 +19,7 @@ export interface FoundJobs {
 }
 
 /** The first to open the file, as a receiver does that only receives. */
-export async function look(file: string): Promise<FoundJobs> {
+export async function inspectFile(file: string): Promise<FileContents> {
   const inbox = asWorking(asWriting(sqliteInbox(file)));
   if (inbox === undefined) throw new Error("It has no working half.");
   await inbox.open({ name: "default", clock: systemClock, log: toLogger(false), dedupeWindowMs: 1_000 });
@@ -31,7 +31,7 @@ export async function look(file: string): Promise<FoundJobs> {
       .all()
       .map(({ id, body, cursor }) => {
         const text = Buffer.from(body as Uint8Array).toString();
-        const { name, accountId } = JSON.parse(text) as Pick<Sending, "name" | "accountId">;
+        const { name, accountId } = JSON.parse(text) as Pick<TestDelivery, "name" | "accountId">;
         return { id: String(id), text, name, accountId, isOpen: cursor !== null };
       });
     const nameOf = new Map(found.map(({ id, name }) => [id, name]));
@@ -67,7 +67,7 @@ async function allJobs({ jobs }: WorkingInbox): Promise<StoredJob[]> {
 }
 
 function eventsOf(name: string | undefined): readonly string[] {
-  return name === undefined ? [] : toSending(Number(name.slice(1))).events;
+  return name === undefined ? [] : deliveryOf(Number(name.slice(1))).events;
 }
 
 /** What it counts as it goes along is what is there. */

@@ -8,13 +8,13 @@ import type { Timer } from "hookline/adapter";
 import { nodeReceiver } from "hookline/node";
 import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
-import { openNotebook } from "./trace.ts";
-import { SECRET, temperOf, trackedId } from "./deliveries.ts";
+import { openTraceWriter } from "./trace.ts";
+import { SECRET, behaviourOf, trackedId } from "./deliveries.ts";
 
 // A receiver as users build one, whose disk calls are traced: it notes in the trace each event whose handler ended well. It prints its port.
 // `POST /erase/<account>`, `/idle`, `/forgotten` and `/close` ask it to do what they say.
 const [file = "", trace = "", keepDoneDays = "7"] = process.argv.slice(2);
-const notebook = openNotebook(trace);
+const writer = openTraceWriter(trace);
 /** What is done each minute waits until it is asked for: the file is to grow before it gets shorter. Then it is done several times a second. */
 const minutely = new Set<() => void>();
 
@@ -46,22 +46,22 @@ async function handle(name: string): Promise<void> {
   await turn();
   const tried = (tries.get(name) ?? 0) + 1;
   tries.set(name, tried);
-  const temper = temperOf(name);
+  const temper = behaviourOf(name);
   if (temper === "hopeless") throw new GiveUp("as its name says");
   if (temper === "late" && tried < 3) throw new RetryLater({ afterMs: 20 });
   if (temper === "failing" && tried < 2) throw new Error("as its name says");
-  notebook.note("handled", name);
+  writer.mark("handled", name);
 }
 
 receiver.on("email", (event) => handle(event.attributes?.threadId ?? ""), { merge: false });
 receiver.on("contact.changes", (event) => {
-  for (const { attributes } of event.changes) notebook.note("handled", attributes?.threadId ?? "");
+  for (const { attributes } of event.changes) writer.mark("handled", attributes?.threadId ?? "");
 });
-receiver.on("tracking.open", (event) => notebook.note("handled", trackedId(event.id)));
+receiver.on("tracking.open", (event) => writer.mark("handled", trackedId(event.id)));
 
 const asked: Readonly<Record<string, (argument: number) => Promise<void>>> = {
   async erase(account) {
-    notebook.note("erased", String((await receiver.jobs.erase(account)).count));
+    writer.mark("erased", String((await receiver.jobs.erase(account)).count));
   },
   idle: () => receiver.idle(),
   /** Resolves when nothing is left to remove, and what was free is given back: the next checkpoint makes the file shorter. */

@@ -5,40 +5,40 @@ import { expect, onTestFinished } from "vitest";
 import { createDice } from "../../sim/random.ts";
 import { report } from "../matrix/rounds.ts";
 import { cutPower, replayAll, type Place } from "./cut-power.ts";
-import { judge, type Expectation } from "./check-file.ts";
-import { startTraced, type Setting, type Traced } from "./traced-receiver.ts";
-import { openNotebook, readTrace, type Happening, type Notebook } from "./trace.ts";
+import { checkFile, type Expectation } from "./check-file.ts";
+import { startTraced, type TracedOptions, type TracedReceiver } from "./traced-receiver.ts";
+import { openTraceWriter, readTrace, type TraceRecord, type TraceWriter } from "./trace.ts";
 
 /** Where a trace is made. */
-export interface Stage {
-  start(): Promise<Traced>;
-  readonly notebook: Notebook;
+export interface TraceSession {
+  start(): Promise<TracedReceiver>;
+  readonly writer: TraceWriter;
 }
 
 /**
  * Traces what receivers do to one inbox, from its making to their end. Proves that the trace is whole: all of it, repeated, gives the real
  * files byte for byte.
  */
-export async function record(
-  setting: Omit<Setting, "file" | "trace">,
-  play: (stage: Stage) => Promise<void>,
-): Promise<Happening[]> {
+export async function recordTrace(
+  setting: Omit<TracedOptions, "file" | "trace">,
+  scenario: (session: TraceSession) => Promise<void>,
+): Promise<TraceRecord[]> {
   const folder = newFolder();
   const [inbox, trace] = [join(folder, "inbox"), join(folder, "trace")];
   mkdirSync(inbox);
   writeFileSync(trace, "");
-  const notebook = openNotebook(trace);
-  onTestFinished(notebook.close);
-  await play({ notebook, start: () => startTraced({ ...setting, file: join(inbox, "inbox.db"), trace }) });
-  const happenings = readTrace(trace);
-  const replayed = replayAll(happenings);
+  const writer = openTraceWriter(trace);
+  onTestFinished(writer.close);
+  await scenario({ writer, start: () => startTraced({ ...setting, file: join(inbox, "inbox.db"), trace }) });
+  const records = readTrace(trace);
+  const replayed = replayAll(records);
   const real = readdirSync(inbox).filter((name) => !name.endsWith("-shm"));
   expect([...replayed.keys()].map((path) => basename(path)).toSorted()).toEqual(real.toSorted());
   for (const [path, bytes] of replayed) expect(bytes.equals(readFileSync(path)), `${path} is as repeated`).toBe(true);
-  return happenings;
+  return records;
 }
 
-export interface TrialOptions extends Expectation {
+export interface PowerCutOptions extends Expectation {
   readonly title: string;
   readonly rounds: number;
   readonly focus?: ((index: number) => boolean) | undefined;
@@ -49,20 +49,20 @@ export interface TrialOptions extends Expectation {
 }
 
 /** Cuts the power in a trace so many times, judges what is found each time, and prints what was tried and what was lost. */
-export async function tryCuts(
-  happenings: readonly Happening[],
-  { title, rounds, focus, places: wanted, seed = Date.now() % 1_000_000, ...expected }: TrialOptions,
+export async function runPowerCuts(
+  records: readonly TraceRecord[],
+  { title, rounds, focus, places: wanted, seed = Date.now() % 1_000_000, ...expected }: PowerCutOptions,
 ): Promise<string[]> {
   const folder = newFolder();
   const wrong: string[] = [];
   const places = new Map<Place, number>();
-  const most = { acknowledged: 0, unsynced: 0 };
-  for (const { at, place, seen, unsynced, images } of cutPower(happenings, { rounds, dice: createDice(seed), focus })) {
+  const largest = { acknowledged: 0, unsynced: 0 };
+  for (const { at, place, seen, unsynced, images } of cutPower(records, { rounds, dice: createDice(seed), focus })) {
     places.set(place, (places.get(place) ?? 0) + 1);
-    most.acknowledged = Math.max(most.acknowledged, acknowledgedIn(seen));
-    most.unsynced = Math.max(most.unsynced, unsynced);
+    largest.acknowledged = Math.max(largest.acknowledged, acknowledgedIn(seen));
+    largest.unsynced = Math.max(largest.unsynced, unsynced);
     const verdicts = images.map(async ([kind, files]) => {
-      const found = await judge(lay(join(folder, `${at}-${kind}`), files), seen, expected);
+      const found = await checkFile(lay(join(folder, `${at}-${kind}`), files), seen, expected);
       wrong.push(...found.map((what) => `${what} (seed ${seed}, cut ${at} ${place}, ${kind})`));
     });
     await Promise.all(verdicts);
@@ -72,8 +72,8 @@ export async function tryCuts(
   report(`row 2, power cut ${title}`, {
     cuts: [...places.values()].reduce((sum, count) => sum + count, 0),
     ...Object.fromEntries(places),
-    acknowledged: `${most.acknowledged} of ${acknowledgedIn(happenings)}`,
-    "unsynced at most": most.unsynced,
+    acknowledged: `${largest.acknowledged} of ${acknowledgedIn(records)}`,
+    "unsynced at largest": largest.unsynced,
     lost: of("lost"),
     damaged: of("damaged"),
     "wrong in all": wrong.length,
@@ -82,20 +82,20 @@ export async function tryCuts(
   return wrong;
 }
 
-/** The indexes from one note to some happenings behind another. */
-export function between(
-  happenings: readonly Happening[],
+/** The indexes from one note to some records behind another. */
+export function betweenMarkers(
+  records: readonly TraceRecord[],
   [first, last]: readonly [first: string, last: string],
 ): (index: number) => boolean {
-  const indexOf = (note: string): number => happenings.findIndex((one) => one.type === "noted" && one.what === note);
+  const indexOf = (note: string): number => records.findIndex((one) => one.type === "marker" && one.what === note);
   const [from, to] = [indexOf(first), indexOf(last) + BEHIND];
   return (index) => index >= from && index < to;
 }
 
 const BEHIND = 100;
 
-function acknowledgedIn(happenings: readonly Happening[]): number {
-  return happenings.filter((one) => one.type === "noted" && one.what === "acknowledged").length;
+function acknowledgedIn(records: readonly TraceRecord[]): number {
+  return records.filter((one) => one.type === "marker" && one.what === "acknowledged").length;
 }
 
 function lay(folder: string, files: ReadonlyMap<string, Buffer>): string {

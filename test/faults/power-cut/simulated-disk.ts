@@ -1,16 +1,16 @@
 import { dirname } from "node:path";
-import type { Happening } from "./trace.ts";
+import type { TraceRecord } from "./trace.ts";
 
 /** What becomes of one change that no sync has covered. `torn`: each of its sectors by itself. */
 export type Fate = "stored" | "dropped" | "torn";
 
 /** A disk that has seen a part of a trace. */
 export interface Disk {
-  see(happening: Happening): void;
+  apply(record: TraceRecord): void;
   /** From here on all that happened is on the disk: the set-up is over. */
-  settle(): void;
+  syncAll(): void;
   /** The files as they are found after a power cut, by path. `fate` is asked for each change that no sync covers, with the path. */
-  after(fate: (path: string) => Fate): Map<string, Buffer>;
+  afterPowerCut(fate: (path: string) => Fate): Map<string, Buffer>;
   /** Changes that no sync covers. */
   unsynced(): number;
   /** Where a file's bytes stand: a checkpoint writes the database, all others the log. */
@@ -84,50 +84,50 @@ export function createDisk(): Disk {
   }
 
   return {
-    see(happening) {
-      switch (happening.type) {
+    apply(record) {
+      switch (record.type) {
         case "opened":
-          open(happening.path, happening.inode);
+          open(record.path, record.inode);
           break;
         case "created":
-          create(happening.path, happening.inode);
+          create(record.path, record.inode);
           break;
         case "written":
         case "cut":
-          known(happening.inode).changes.push(happening);
+          known(record.inode).changes.push(record);
           break;
         case "unlinked":
-          current.delete(happening.path);
-          folder.changes.push(happening);
+          current.delete(record.path);
+          folder.changes.push(record);
           break;
         case "renamed": {
-          const file = current.get(happening.path);
-          if (file === undefined) throw new Error(`The trace renames a file that is not there: ${happening.path}.`);
-          current.delete(happening.path);
-          folder.changes.push({ type: "unlinked", path: happening.path });
-          link(happening.to, file, { type: "linked", path: happening.to, file });
+          const file = current.get(record.path);
+          if (file === undefined) throw new Error(`The trace renames a file that is not there: ${record.path}.`);
+          current.delete(record.path);
+          folder.changes.push({ type: "unlinked", path: record.path });
+          link(record.to, file, { type: "linked", path: record.to, file });
           break;
         }
         case "syncing": {
-          const { changes, covered } = waitingOf(happening.inode);
-          covered.set(happening.thread, changes.length);
+          const { changes, covered } = waitingOf(record.inode);
+          covered.set(record.thread, changes.length);
           break;
         }
         case "synced": {
-          const { covered } = waitingOf(happening.inode);
-          const count = covered.get(happening.thread) ?? 0;
-          covered.delete(happening.thread);
-          flush(happening.inode, Math.max(count, 0));
+          const { covered } = waitingOf(record.inode);
+          const count = covered.get(record.thread) ?? 0;
+          covered.delete(record.thread);
+          flush(record.inode, Math.max(count, 0));
           break;
         }
-        case "noted":
+        case "marker":
       }
     },
-    settle() {
+    syncAll() {
       for (const [inode, { changes }] of files) flush(inode, changes.length);
       for (const entry of folder.changes.splice(0)) apply(names, entry);
     },
-    after(fate) {
+    afterPowerCut(fate) {
       const found = new Map(names);
       for (const entry of folder.changes) if (fate(entry.path) !== "dropped") apply(found, entry);
       return new Map([...found].map(([path, file]) => [path, withUnsynced(file, fate)]));

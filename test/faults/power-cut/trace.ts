@@ -1,38 +1,38 @@
 import { closeSync, openSync, readFileSync, writevSync } from "node:fs";
 
 /** What happened, in the order in which it happened: calls as `trace.c` saw them, and what the test's own programs noted between them. */
-export type Happening =
+export type TraceRecord =
   | { readonly type: "opened" | "created"; readonly inode: number; readonly path: string }
   | { readonly type: "written"; readonly inode: number; readonly offset: number; readonly bytes: Buffer }
   | { readonly type: "cut"; readonly inode: number; readonly length: number }
   | { readonly type: "unlinked"; readonly path: string }
   | { readonly type: "renamed"; readonly path: string; readonly to: string }
   | { readonly type: "syncing" | "synced"; readonly inode: number; readonly thread: number }
-  | { readonly type: "noted"; readonly what: Note; readonly name: string };
+  | { readonly type: "marker"; readonly what: Marker; readonly name: string };
 
 /** `acknowledged`: its 200 has arrived. `handled`: its handler has ended well. The others are a scenario's own. */
-export type Note = (typeof NOTES)[number];
+export type Marker = (typeof MARKERS)[number];
 
 /** Appends to a trace, each note in one write, as the tracer does. */
-export interface Notebook {
-  note(what: Note, name: string): void;
+export interface TraceWriter {
+  mark(what: Marker, name: string): void;
   close(): void;
 }
 
 const TYPES = ["", "opened", "created", "written", "cut", "unlinked", "renamed", "syncing", "synced", "unknown"];
-const NOTES = ["ready", "acknowledged", "handled", "erasing", "erased", "killed", "closing", "closed"] as const;
-const FIRST_NOTE = 100;
+const MARKERS = ["ready", "acknowledged", "handled", "erasing", "erased", "killed", "closing", "closed"] as const;
+const FIRST_MARKER = 100;
 const MAGIC = 0x4b4c4b48;
 const HEAD_BYTES = 32;
 
-export function openNotebook(file: string): Notebook {
+export function openTraceWriter(file: string): TraceWriter {
   const to = openSync(file, "a");
   return {
-    note(what, name) {
+    mark(what, name) {
       const text = Buffer.from(name);
       const head = Buffer.alloc(HEAD_BYTES);
       head.writeUInt32LE(MAGIC, 0);
-      head.writeUInt32LE(FIRST_NOTE + NOTES.indexOf(what), 4);
+      head.writeUInt32LE(FIRST_MARKER + MARKERS.indexOf(what), 4);
       head.writeUInt32LE(text.length, 24);
       writevSync(to, [head, text]);
     },
@@ -41,9 +41,9 @@ export function openNotebook(file: string): Notebook {
 }
 
 /** @throws Error where the trace is not whole, or holds a call that cannot be repeated */
-export function readTrace(file: string): Happening[] {
+export function readTrace(file: string): TraceRecord[] {
   const bytes = readFileSync(file);
-  const happenings: Happening[] = [];
+  const records: TraceRecord[] = [];
   for (let at = 0; at < bytes.length;) {
     if (bytes.readUInt32LE(at) !== MAGIC) throw new Error(`The trace has no record at ${at} of ${bytes.length}.`);
     const type = bytes.readUInt32LE(at + 4);
@@ -51,10 +51,10 @@ export function readTrace(file: string): Happening[] {
     const dataAt = at + HEAD_BYTES + bytes.readUInt32LE(at + 24);
     const name = bytes.toString("utf8", at + HEAD_BYTES, dataAt);
     const end = dataAt + bytes.readUInt32LE(at + 28);
-    happenings.push(toHappening(type, { inode, offset, name, data: bytes.subarray(dataAt, end) }));
+    records.push(toRecord(type, { inode, offset, name, data: bytes.subarray(dataAt, end) }));
     at = end;
   }
-  return happenings;
+  return records;
 }
 
 interface Fields {
@@ -64,9 +64,9 @@ interface Fields {
   readonly data: Buffer;
 }
 
-function toHappening(number: number, { inode, offset, name, data }: Fields): Happening {
-  const what = NOTES[number - FIRST_NOTE];
-  if (what !== undefined) return { type: "noted", what, name };
+function toRecord(number: number, { inode, offset, name, data }: Fields): TraceRecord {
+  const what = MARKERS[number - FIRST_MARKER];
+  if (what !== undefined) return { type: "marker", what, name };
   const type = TYPES[number];
   switch (type) {
     case "opened":

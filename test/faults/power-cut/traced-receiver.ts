@@ -3,20 +3,20 @@ import { expect } from "vitest";
 import { startNode, type Child } from "../../cli/child.ts";
 import { send } from "../../support/http.ts";
 import { signedHeaders } from "../../support/sign.ts";
-import type { Notebook } from "./trace.ts";
-import { SECRET, toSending } from "./deliveries.ts";
+import type { TraceWriter } from "./trace.ts";
+import { SECRET, deliveryOf } from "./deliveries.ts";
 
 /** A receiver in a process of its own, with the tracer in it. */
-export interface Traced {
+export interface TracedReceiver {
   readonly url: string;
   readonly child: Child;
   /** @throws Error when it does not answer 200 */
   ask(path: string): Promise<void>;
 }
 
-export interface Setting {
+export interface TracedOptions {
   /** The tracer, to preload. */
-  readonly shim: string;
+  readonly library: string;
   /** The inbox's. */
   readonly file: string;
   readonly trace: string;
@@ -25,7 +25,13 @@ export interface Setting {
   readonly keepDoneDays?: number;
 }
 
-export async function startTraced({ shim, file, trace, pragmas = "", keepDoneDays = 7 }: Setting): Promise<Traced> {
+export async function startTraced({
+  library,
+  file,
+  trace,
+  pragmas = "",
+  keepDoneDays = 7,
+}: TracedOptions): Promise<TracedReceiver> {
   const child = startNode(
     [
       "--import=./test/faults/power-cut/override-pragmas.ts",
@@ -34,7 +40,7 @@ export async function startTraced({ shim, file, trace, pragmas = "", keepDoneDay
       trace,
       String(keepDoneDays),
     ],
-    { LD_PRELOAD: shim, HOOKLINE_TRACE_FILES: file, HOOKLINE_TRACE: trace, HOOKLINE_PRAGMAS: pragmas },
+    { LD_PRELOAD: library, HOOKLINE_TRACE_FILES: file, HOOKLINE_TRACE: trace, HOOKLINE_PRAGMAS: pragmas },
   );
   const [, port] = await child.says("out", /port (\d+)\n/);
   const url = `http://127.0.0.1:${port}`;
@@ -51,14 +57,14 @@ export async function startTraced({ shim, file, trace, pragmas = "", keepDoneDay
 export type Numbers = Iterator<number>;
 
 /** Sends over several connections until there are no more numbers or the receiver is gone, and notes what was acknowledged. */
-export async function pour(url: string, numbers: Numbers, notebook: Notebook): Promise<void> {
+export async function sendAll(url: string, numbers: Numbers, writer: TraceWriter): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
   async function line(): Promise<void> {
     for (let next = numbers.next(); next.done !== true; next = numbers.next()) {
-      const { name, body } = toSending(next.value);
+      const { name, body } = deliveryOf(next.value);
       try {
         const { status } = await send(url, { body, headers: signedHeaders(body, { secret: SECRET }), agent });
-        if (status === 200) notebook.note("acknowledged", name);
+        if (status === 200) writer.mark("acknowledged", name);
       } catch {
         return; // killed
       }
@@ -70,12 +76,16 @@ export async function pour(url: string, numbers: Numbers, notebook: Notebook): P
 
 const CONNECTIONS = 8;
 
-export function* count(from: number, to: number, only: (number: number) => boolean = () => true): Generator<number> {
+export function* numbersBetween(
+  from: number,
+  to: number,
+  only: (number: number) => boolean = () => true,
+): Generator<number> {
   for (let number = from; number < to; number += 1) if (only(number)) yield number;
 }
 
 /** One that writes no more is killed as it is. */
-export async function killAtNextRecord({ child }: Traced): Promise<void> {
+export async function killAtNextRecord({ child }: TracedReceiver): Promise<void> {
   child.kill("SIGUSR2");
   const idle = setTimeout(() => child.kill("SIGKILL"), 5_000);
   await child.ended;

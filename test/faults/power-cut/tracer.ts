@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 /** What is preloaded and writes a process's disk calls down, compiled for this machine. */
 export interface Tracer {
-  readonly shim: string;
+  readonly library: string;
   remove(): void;
 }
 
@@ -14,14 +14,14 @@ export function compileTracer(): Tracer {
   if (process.platform !== "linux")
     throw new Error(`Power cuts are NOT TESTED here: they need Linux (LD_PRELOAD), and this is ${process.platform}.`);
   const folder = mkdtempSync(join(tmpdir(), "hookline-tracer-"));
-  const shim = join(folder, "trace.so");
+  const library = join(folder, "trace.so");
   const source = join(import.meta.dirname, "trace.c");
   for (const compiler of ["cc", "gcc", "clang"]) {
     try {
-      execFileSync(compiler, ["-shared", "-fPIC", "-O2", "-Wall", "-o", shim, source, "-ldl", "-lpthread"], {
+      execFileSync(compiler, ["-shared", "-fPIC", "-O2", "-Wall", "-o", library, source, "-ldl", "-lpthread"], {
         stdio: "pipe",
       });
-      return { shim, remove: () => rmSync(folder, { recursive: true }) };
+      return { library, remove: () => rmSync(folder, { recursive: true }) };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
