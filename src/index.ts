@@ -1,5 +1,3 @@
-
-
 // Making one.
 export { createReceiver } from "./receiver/create-receiver.ts";
 export { forwardInbox } from "./inbox/forward.ts";

@@ -6,7 +6,7 @@ import { readChronicle, type Dated } from "./event-log.ts";
 import { createDice } from "./random.ts";
 import { findIn } from "./read-file.ts";
 import { hold } from "./check-log.ts";
-import { quickFolder, fastTmpdir } from "../support/fast-tmpdir.ts";
+import { fastTmpdir } from "../support/fast-tmpdir.ts";
 
 /** How a world of children went. */
 export interface ChildrenOutcome {

@@ -7,7 +7,7 @@ import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openInline } from "../adapters/inbox/inline-thread.ts";
 import { watched } from "./pending-calls.ts";
-import { quickFolder, fastTmpdir } from "../support/fast-tmpdir.ts";
+import { fastTmpdir } from "../support/fast-tmpdir.ts";
 
 /** In memory; in a file, on the thread of the simulation or on one of its own. */
 export const STORES = ["memory", "sqlite", "sqlite-thread"] as const;

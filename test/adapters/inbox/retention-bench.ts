@@ -7,7 +7,7 @@ import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/s
 import { mail, type FullDelivery, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { openInline } from "./inline-thread.ts";
-import { logBook, logRecorder } from "../../support/log-recorder.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
 import { turns } from "../../support/event-loop.ts";
 
 export const MINUTE_MS = 60_000;

@@ -16,7 +16,7 @@ import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
 import { openInline } from "./inline-thread.ts";
-import { logBook, logRecorder } from "../../support/log-recorder.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
 import { folderFor } from "./on-disk.ts";
 
 const NOT_OURS = { code: "not-an-inbox", fix: expect.stringContaining("Name a file") };
