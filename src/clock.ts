@@ -1,17 +1,15 @@
 import { catchRejection } from "./thrown.ts";
 import type { Logger } from "./logger.ts";
 
-/** A timer that was set. */
+/** A pending timer. */
 export interface Timer {
-  /** It does not fire any more. */
+  /** Cancels it. */
   clear(): void;
-  /** It does not keep the process. Best effort: a clock of one's own need not know it. */
+  /** Lets the process end while the timer is pending. Optional for custom clocks. */
   unref?(): void;
 }
 
-/**
- * Where the receiver gets its time from: handed in, so that a test can advance it.
- */
+/** The receiver's source of time: an option, so that a test can advance it. */
 export interface Clock {
   /** Wall-clock time, milliseconds since the epoch. */
   now(): number;
@@ -19,10 +17,10 @@ export interface Clock {
   setTimer(run: () => void, ms: number): Timer;
 }
 
-/** `setTimeout` takes no more than this; a longer delay would fire at once. */
+/** The limit of `setTimeout`: a longer delay would fire at once. */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1;
 
-/** The machine's own clock. */
+/** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer(run, ms) {
@@ -31,24 +29,24 @@ export const systemClock: Clock = {
   },
 };
 
-/** The last moment that a Date can say, in milliseconds. */
-const LATEST_MS = 8.64e15;
+/** The range of a Date, milliseconds. */
+const MAX_DATE_MS = 8.64e15;
 
 /**
- * The clock of an option: the machine's where none is given. Where one of the user's own throws, or says what is no time, the machine's
- * takes its place for that call: all that waits for a timer would never end.
+ * Resolves the `clock` option; the machine's clock by default. When a custom clock throws or returns no valid time, that call uses the
+ * machine's clock: otherwise whatever waits for a timer would never end.
  */
 export function toClock(given: Clock | undefined, log: Logger): Clock {
   if (given === undefined) return systemClock;
-  let isTold = false;
+  let isLogged = false;
 
   function failed(err: unknown): void {
     catchRejection(err);
-    if (isTold) return;
-    isTold = true;
+    if (isLogged) return;
+    isLogged = true;
     log.error(
       { code: "clock-failed", err, fix: "Let now() give milliseconds, and setTimer a timer with clear()." },
-      "the clock of the options does not work: the machine's takes its place",
+      "the custom clock fails: the machine's clock is used instead",
     );
   }
 
@@ -64,7 +62,7 @@ export function toClock(given: Clock | undefined, log: Logger): Clock {
     now() {
       try {
         const now = given.now();
-        if (typeof now === "number" && Math.abs(now) <= LATEST_MS) return now;
+        if (typeof now === "number" && Math.abs(now) <= MAX_DATE_MS) return now;
         failed(new RangeError(`now() gave ${String(now)}.`));
       } catch (error) {
         failed(error);

@@ -1,13 +1,13 @@
-/** How a failed piece of work may be tried again. */
+/** Options of `HooklineError`: fix hint and cause. */
 export interface ErrorOptions {
-  /** What to change so that it does not come back. */
+  /** What to change so that the error does not recur. */
   readonly fix?: string | undefined;
-  /** The error behind this one. */
+  /** The error that caused this one. */
   readonly cause?: unknown;
 }
 
 /**
- * Every error that Hookline makes: a stable `code`, a message that says what was got and what was expected, and the fix.
+ * Base class of every error that Hookline makes: a stable `code`, a message with the given and the expected value, and the fix.
  *
  * @example
  * try { await receiver.start(); } catch (error) { if (isHooklineError(error, "secret-missing")) explainSetup(error.fix); }
@@ -29,22 +29,22 @@ export class HooklineError extends Error {
   }
 }
 
-/** The program uses Hookline wrongly: thrown at once, where the mistake stands. */
+/** The program uses Hookline wrongly: thrown by the call that does so. */
 export class UsageError extends HooklineError {
   override name: string = "UsageError";
 }
 
-/** A request's signature or timestamp does not hold. The code says which part, such as `signature-wrong` or `timestamp-stale`. */
+/** A request's signature or timestamp is invalid. The code says why, such as `signature-wrong` or `timestamp-stale`. */
 export class SignatureError extends HooklineError {
   override name: string = "SignatureError";
 }
 
-/** The body could not be had: too large, too late, cut off, or consumed before the mount. */
+/** The body could not be read: too large, too late, cut off, or consumed before the mount. */
 export class BodyError extends HooklineError {
   override name: string = "BodyError";
 }
 
-/** An inbox could not keep, or not in time. Nothing was acknowledged. */
+/** An inbox could not store, or not in time. Nothing was acknowledged. */
 export class StorageError extends HooklineError {
   override name: string = "StorageError";
 }
@@ -55,8 +55,8 @@ export class ClosedError extends HooklineError {
 }
 
 /**
- * True for an error of Hookline, and of that `code` when one is given. Works across copies of the package,
- * because it looks at the shape and not at the class. Never throws.
+ * True for an error of Hookline, with that `code` if one is given. Works across copies of the package because it checks the error's
+ * `name`, not only its class. Never throws.
  */
 export function isHooklineError(error: unknown, code?: string): error is HooklineError {
   try {
@@ -64,11 +64,11 @@ export function isHooklineError(error: unknown, code?: string): error is Hooklin
     const known = error instanceof HooklineError || HOOKLINE_NAMES.has(error.name);
     return known && (code === undefined || (error as HooklineError).code === code);
   } catch {
-    return false; // what was thrown may be unreadable: a getter that throws, a revoked proxy
+    return false; // `error` may be unreadable: a getter that throws, a revoked proxy
   }
 }
 
-/** The fix that an error of Hookline carries; undefined for anything else. Never throws. */
+/** The fix of a Hookline error; undefined for anything else. Never throws. */
 export function fixOf(error: unknown): string | undefined {
   try {
     return isHooklineError(error) && typeof error.fix === "string" ? error.fix : undefined;

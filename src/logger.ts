@@ -2,30 +2,29 @@ import { pino } from "pino";
 import type { Clock, Timer } from "./clock.ts";
 import { describeThrown, catchRejection } from "./thrown.ts";
 
-/** What Hookline logs with: pino, or anything of its shape. */
+/** A pino logger, or any object with these methods. */
 export interface Logger {
-  /** What is for somebody who looks for a fault. */
+  /** Details for debugging. */
   debug(facts: object, message?: string): void;
-  /** What is as it should be. */
+  /** Normal operation. */
   info(facts: object, message?: string): void;
-  /** What somebody should look at when there is time. */
+  /** Needs attention, not at once. */
   warn(facts: object, message?: string): void;
-  /** What somebody must look at. */
+  /** Needs attention now. */
   error(facts: object, message?: string): void;
 }
 
 /**
- * The logger of an option: a pino at level info when none is given, on stderr, or on the console of an edge runtime; silence for
- * `false`. One that throws or rejects is not heard, but it changes no answer and ends no job. One that stumbles over what was thrown,
- * such as pino over a getter that throws, is given what can be read of it.
+ * Resolves the `log` option: by default a pino at level info on stderr, or on the console of an edge runtime; silent for `false`. A
+ * logger that throws or rejects changes no answer and ends no job. If it fails on an error object, such as pino on a getter that throws,
+ * it is called again with the error's readable name and message.
  */
 export function toLogger(log: Logger | false | undefined): Logger {
   if (log === false) return SILENT;
-  const told = log ?? defaultLogger();
-  // Where it is not taken, there is no place left to say so.
-  const isTaken = (level: Level, facts: object, message: string | undefined): boolean => {
+  const logger = log ?? defaultLogger();
+  const isLogged = (level: Level, facts: object, message: string | undefined): boolean => {
     try {
-      const returned: unknown = told[level](facts, message);
+      const returned: unknown = logger[level](facts, message);
       catchRejection(returned);
       return true;
     } catch (error) {
@@ -34,14 +33,14 @@ export function toLogger(log: Logger | false | undefined): Logger {
     }
   };
   return eachLevel((level) => (facts, message) => {
-    if (isTaken(level, facts, message) || !("err" in facts)) return;
-    isTaken(level, { ...facts, err: describeThrown(facts.err) }, message);
+    if (isLogged(level, facts, message) || !("err" in facts)) return;
+    isLogged(level, { ...facts, err: describeThrown(facts.err) }, message);
   });
 }
 
 function defaultLogger(): Logger {
   const options = { name: "hookline", level: "info" };
-  // pino's build for browsers, which bundlers for edge runtimes take, has none.
+  // pino's browser build, which bundlers for edge runtimes use, has none.
   const { destination } = pino as Partial<typeof pino>;
   return destination === undefined
     ? pino({ ...options, browser: { asObject: true } })
@@ -51,17 +50,17 @@ function defaultLogger(): Logger {
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 /**
- * Stderr, whatever becomes of it. What a full disk does not take waits, and beyond a MiB it is left out: that ends no process, now
- * or at its exit, and the log goes on when there is room again.
+ * Stderr that survives a full disk: unwritten lines wait, and beyond a MiB they are dropped. A failed write does not end the process, nor
+ * keep it from exiting, and logging resumes when there is space again.
  */
 function toStderr(destination: typeof pino.destination): ReturnType<typeof pino.destination> {
   const stream = destination({ dest: 2, sync: false, minLength: 1, maxLength: MAX_UNWRITTEN_BYTES });
   const flushAtExit = stream.flushSync.bind(stream);
   let fails = false;
   stream.on("error", () => (fails = true)).on("write", () => (fails = false));
-  // What waits is tried again with the next write, and what is left out is none; `flush` does nothing without a minLength.
+  // Waiting lines are retried with the next write, and a dropped line is no write. `flush` does nothing without a minLength.
   stream.on("drop", () => stream.flush());
-  // It tries until it succeeds.
+  // pino's own would retry until it succeeds.
   stream.flushSync = () => {
     if (!fails) flushAtExit();
   };
@@ -70,52 +69,53 @@ function toStderr(destination: typeof pino.destination): ReturnType<typeof pino.
 
 const INTERVAL_MS = 1_000;
 
-/** A log that holds lines back. */
+/** A log with a rate limit. */
 export interface ThrottledLog extends Logger {
-  /** Tells what is held back now: the process may end before its time. */
+  /** Logs the lines held back so far: the process may end before their second does. */
   flush(): void;
 }
 
-/** Of one code. */
+/** The state of one code and level. */
 interface Throttle {
-  /** When its last line was told. */
+  /** Time of the last line logged. */
   at: number;
   /** Lines held back since. */
   held: number;
-  /** Tells the last of them. */
-  tell: (suppressed: number) => void;
+  /** Logs the last of them. */
+  write: (suppressed: number) => void;
   timer: Timer | undefined;
 }
 
 /**
- * A line a second for each code and level: for what a stranger, or a fault in every request or job, can cause, so that it does not fill
- * the disk. Of those held back the last comes when the second is over, and says how many were left out, as `suppressed`.
+ * Logs one line a second for each code and level, so that unauthenticated clients, or a fault in every request or job, cannot fill the
+ * disk. Of the lines held back the last is logged when the second ends, with the number left out as `suppressed`.
  */
 export function throttledLog(log: Logger, clock: Clock): ThrottledLog {
   const throttles = new Map<string, Throttle>();
 
   function flush(throttle: Throttle): void {
-    const { held, tell, timer } = throttle;
+    const { held, write, timer } = throttle;
     if (held === 0) return;
     timer?.clear();
     Object.assign(throttle, { at: clock.now(), held: 0, timer: undefined });
-    tell(held - 1);
+    write(held - 1);
   }
 
   const levels = eachLevel((level) => (facts, message = "") => {
     const key = `${level} ${"code" in facts ? String(facts.code) : message}`;
-    const tell = (suppressed: number): void => log[level](suppressed === 0 ? facts : { ...facts, suppressed }, message);
+    const write = (suppressed: number): void =>
+      log[level](suppressed === 0 ? facts : { ...facts, suppressed }, message);
     const now = clock.now();
     const throttle = throttles.get(key);
     const sinceMs = throttle === undefined ? INTERVAL_MS : now - throttle.at;
     if (throttle === undefined || sinceMs < 0 || sinceMs >= INTERVAL_MS) {
       throttle?.timer?.clear();
-      throttles.set(key, { at: now, held: 0, tell, timer: undefined });
-      tell(throttle?.held ?? 0);
+      throttles.set(key, { at: now, held: 0, write, timer: undefined });
+      write(throttle?.held ?? 0);
       return;
     }
     throttle.held += 1;
-    throttle.tell = tell;
+    throttle.write = write;
     if (throttle.timer !== undefined) return;
     throttle.timer = clock.setTimer(() => flush(throttle), INTERVAL_MS - sinceMs);
     throttle.timer.unref?.();

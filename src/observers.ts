@@ -5,31 +5,31 @@ import type { Job } from "./inbox/port/job.ts";
 import type { Logger } from "./logger.ts";
 import type { Id } from "./protocol/events.ts";
 
-/** A job at a moment of its life. */
+/** What observers are given about a job. */
 export interface JobMoment {
   readonly job: Job;
-  /** What the handler threw. */
+  /** The error that the handler threw. */
   readonly error?: unknown;
-  /** Of the call. */
+  /** Duration of the handler call. */
   readonly durationMs?: number;
 }
 
-/** What `receiver.observe` takes: any of these. */
+/** What `receiver.observe` takes: any of these callbacks. */
 export type Observer = {
-  /** Durable, before the answer. */
+  /** A delivery was stored; called before the answer. */
   readonly stored?: (e: { readonly delivery: Pick<StoredDelivery, "id" | "source" | "receivedAt"> }) => void;
-  /** Not acknowledged. */
+  /** A request was not acknowledged. */
   readonly refused?: (e: { readonly status: number; readonly code: string }) => void;
 } & {
   readonly [E in "started" | "succeeded" | "failed" | "retried" | "dead" | "duplicate"]?: (e: JobMoment) => void;
 } & {
-  /** A subscription is unwanted: by the gate, a handler, or a call. */
+  /** The gate, a handler or a call unsubscribed. */
   readonly unsubscribed?: (e: { readonly subscription: Id; readonly reason: string }) => void;
 };
 
-type Moments = { [E in keyof Observer]-?: Parameters<NonNullable<Observer[E]>>[0] };
+type Payloads = { [E in keyof Observer]-?: Parameters<NonNullable<Observer[E]>>[0] };
 
-const MOMENTS: Readonly<Record<keyof Observer, true>> = {
+const ALLOWED: Readonly<Record<keyof Observer, true>> = {
   stored: true,
   refused: true,
   started: true,
@@ -44,13 +44,13 @@ const MOMENTS: Readonly<Record<keyof Observer, true>> = {
 /** All observers of a receiver. */
 export interface Observers {
   add(observer: Observer): () => void;
-  /** `make` runs only when somebody listens. Never throws. */
-  notify<E extends keyof Observer>(name: E, make: () => Moments[E]): void;
-  /** Tells somebody else, who may fail as well: that is logged under this name. Never throws. */
+  /** Calls every observer of `name`. `make` runs only if there are any. Never throws. */
+  notify<E extends keyof Observer>(name: E, make: () => Payloads[E]): void;
+  /** Calls another listener; logs its failure under `name`. Never throws. */
   call(name: string, listen: () => unknown): void;
 }
 
-/** @param log throttled: an observer fails as often as it is told */
+/** @param log throttled: an observer may fail at every call */
 export function createObservers(log: Logger): Observers {
   const observers = new Set<Observer>();
 
@@ -69,7 +69,7 @@ export function createObservers(log: Logger): Observers {
 
   return {
     add(observer) {
-      assertOptions("observe()", observer, MOMENTS);
+      assertOptions("observe()", observer, ALLOWED);
       for (const [name, listen] of Object.entries(observer))
         if (listen !== undefined) assertFunction(`observe()'s \`${name}\``, listen);
       observers.add(observer);
@@ -79,7 +79,7 @@ export function createObservers(log: Logger): Observers {
       if (observers.size === 0) return;
       for (const observer of observers) {
         call(name, () => {
-          const listen = observer[name] as ((moment: unknown) => unknown) | undefined;
+          const listen = observer[name] as ((payload: unknown) => unknown) | undefined;
           return listen?.call(observer, make());
         });
       }

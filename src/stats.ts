@@ -1,4 +1,4 @@
-/** What a receiver has done since it was made. */
+/** Counts since the receiver was created. */
 export interface Counters {
   answered: Record<number, number>;
   refused: Record<string, number>;
@@ -29,7 +29,7 @@ export function createCounters(): Counters {
   };
 }
 
-/** One more of `key`. */
+/** Adds 1 to the count of `key`. */
 export function tally(counts: Record<string | number, number>, key: string | number): void {
   counts[key] = (counts[key] ?? 0) + 1;
 }
