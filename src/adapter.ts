@@ -3,7 +3,7 @@
 // For authors of mounts: how a request goes in, and how a reply comes out.
 export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types.ts";
 export { toAnswering, type AfterHandlers, type OutlivesFunction } from "./ingest/answer-option.ts";
-export { workAfterResponse } from "./receiver/serverless/work-after-response.ts";
+export { workAfterResponse } from "./receiver/serverless.ts";
 export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/body-errors.ts";
 
 // For authors of inboxes: the port in its two halves.

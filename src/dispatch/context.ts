@@ -39,7 +39,7 @@ export interface Context {
    * Writes the tombstone at once; it stays even if the handler throws afterwards.
    * @param reason of which 1,000 characters are stored
    * @throws UsageError `option-invalid` for a reason that is no text
-   * @throws HooklineError `brake-empty` when too many subscriptions were unsubscribed within the hour
+   * @throws HooklineError `unsubscribe-limit-reached` when too many subscriptions were unsubscribed within the hour
    * @throws UsageError `no-tombstones` on an inbox without them
    */
   unsubscribe(reason: string): Promise<void>;

@@ -59,7 +59,7 @@ export async function askGate(
   }
   if (!brake.allows(subscription, source)) {
     log.error(
-      { code: "brake-empty", subscription, reason: answer.reason },
+      { code: "unsubscribe-limit-reached", subscription, reason: answer.reason },
       "the gate unsubscribes more than `maxUnsubscribesPerHour`: it is not believed, the delivery is stored",
     );
     return undefined;

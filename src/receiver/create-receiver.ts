@@ -1,43 +1,36 @@
 import { assertFunction } from "../assert.ts";
-import { createCounters } from "../stats.ts";
-import { type Handler, type Middleware, createHandlers } from "../dispatch/handlers.ts";
 import { createDirectHandling } from "../dispatch/direct-handling.ts";
+import { createHandlers, type Handler, type Middleware } from "../dispatch/handlers.ts";
 import { createExpansionReporter, type ExpandedListener } from "../dispatch/reporter.ts";
 import { UsageError } from "../errors.ts";
-import type { Receiver } from "./receiver-types.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
-import { toDrainMs } from "./drain-ms.ts";
-import { createFreezeWarning } from "./serverless/freeze-warning.ts";
-import { functionPlatform, keepsRequestsApart } from "./serverless/function-platform.ts";
-import { createHealth } from "./health/health.ts";
 import { asWorking, asWriting } from "../inbox/port/halves.ts";
-import type { Job } from "../inbox/port/job.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";
-import { throttledLog } from "../logger.ts";
-import { createObservers } from "../observers.ts";
-import { setInternals } from "./internals.ts";
-import { createJobs } from "./jobs/create-jobs.ts";
-import { createKnownSubscriptions } from "./health/known-subscriptions.ts";
-import { createLifecycle } from "./lifecycle.ts";
-import { createOpening } from "./open-inbox.ts";
-import { createReceiverStates } from "./receiver-states.ts";
-import { whyNotReady } from "./health/receiving-problems.ts";
-import { resolveOptions, type ReceiverOptions } from "./options.ts";
-import type { EventName } from "../protocol/events.ts";
-import { createUnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
-import type { Gate } from "../ingest/unsubscribe-gate.ts";
-import { createInFlightBytes } from "../ingest/in-flight-bytes.ts";
+import type { Job } from "../inbox/port/job.ts";
 import { createHandleFirst } from "../ingest/after-handlers.ts";
-import { createDeliveryStore } from "../ingest/store.ts";
+import { createInFlightBytes } from "../ingest/in-flight-bytes.ts";
 import { receive } from "../ingest/receive.ts";
 import { createReporter } from "../ingest/reporter.ts";
 import { createSecretLookup } from "../ingest/secret-lookup.ts";
-import { toReason } from "../ingest/to-reason.ts";
-import { createRecentRefusals } from "./health/recent-refusals.ts";
-import { createStorageDoubt } from "./health/storage-doubt.ts";
-import { toUnsubscribable } from "./unsubscribe-arguments.ts";
+import { createDeliveryStore } from "../ingest/store.ts";
+import type { Gate } from "../ingest/unsubscribe-gate.ts";
+import { createUnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
+import { throttledLog } from "../logger.ts";
+import { createObservers } from "../observers.ts";
+import type { EventName } from "../protocol/events.ts";
+import { createCounters } from "../stats.ts";
+import { checkReady } from "./health/checks.ts";
+import { createHealth } from "./health/health.ts";
+import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
+import { createSubscriptionErrors } from "./health/subscription-errors.ts";
+import { setInternals } from "./internals.ts";
+import { createJobs } from "./jobs/create-jobs.ts";
+import { createLifecycle, createReceiverStates } from "./lifecycle.ts";
+import { createOpening } from "./open-inbox.ts";
+import { resolveOptions, toDrainMs, type ReceiverOptions } from "./options.ts";
+import type { Receiver } from "./receiver-types.ts";
+import { createFreezeWarning, functionPlatform, keepsRequestsApart } from "./serverless.ts";
 import { createUnsubscriber } from "./unsubscribe.ts";
-import { watchedReporter } from "./health/watched-reporter.ts";
 import { createWork } from "./worker.ts";
 
 /**
@@ -51,43 +44,39 @@ import { createWork } from "./worker.ts";
  */
 export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K>): Receiver<K> {
   const resolved = resolveOptions(options);
-  const { clock, log, concurrency, graceMs, maxStuck } = resolved;
-  const inbox = asWriting(options.inbox);
-  const counters = createCounters();
+  const { name, clock, log, logContent, storeTimeoutMs, dedupeWindowMs } = resolved;
   const throttled = throttledLog(log, clock);
+  const counters = createCounters();
   const observers = createObservers(throttled);
+  const inbox = asWriting(options.inbox);
+  const working = asWorking(inbox);
+  const platform = functionPlatform(process.env, navigator.userAgent);
+  const apart = keepsRequestsApart(platform);
+  const freezeWarning = createFreezeWarning({ storage: inbox.storage, platform, log });
+  const states = createReceiverStates();
+  const host = { name, clock, log: throttled, dedupeWindowMs };
+  const opening = createOpening(inbox, host, { states, timeoutMs: storeTimeoutMs, clock });
+  const secrets = createSecretLookup(options.secret, { clock, timeoutMs: resolved.secretTimeoutMs, apart });
+  const intake = createInFlightBytes(resolved.maxInFlightBytes);
+  const rateLimit = createUnsubscribeRateLimit(resolved.maxUnsubscribesPerHour, clock);
+  const subscriptions = createSubscriptionErrors(working, throttled);
+
   const handlers = createHandlers(resolved.limits);
   const middleware: Middleware[] = [];
   const onDead: ((job: Job) => unknown)[] = [];
-  const recent = createRecentRefusals(counters, clock);
-  const working = asWorking(inbox);
-  const subscriptions = createKnownSubscriptions(working, throttled);
-  const doubt = createStorageDoubt(counters, clock);
-  const reporter = watchedReporter(createReporter({ counters, log: throttled, observers }), {
-    recent,
-    subscriptions,
-    unstored() {
-      if (whyNotReady({ states, secrets, opening, inbox, intake }).length === 0) doubt.failed();
-    },
-  });
-  const brake = createUnsubscribeRateLimit(resolved.maxUnsubscribesPerHour, clock);
-  const platform = functionPlatform(process.env, navigator.userAgent);
-  const apart = keepsRequestsApart(platform);
-  const secrets = createSecretLookup(options.secret, { clock, timeoutMs: resolved.secretTimeoutMs, apart });
-  const host = { name: resolved.name, clock, log: throttled, dedupeWindowMs: resolved.dedupeWindowMs };
-  const states = createReceiverStates();
-  const closing = (): boolean => states.isClosing;
-  const opening = createOpening(inbox, host, { states, timeoutMs: resolved.storeTimeoutMs, clock });
+  const expandedListeners = new Set<ExpandedListener>();
+  let gate: Gate | undefined;
+
   const unsubscriber = createUnsubscriber({
     opened: opening.opened,
     assertOpen: () => lifecycle.assertOpen(),
     tombstones: inbox.tombstones,
-    brake,
+    rateLimit,
     log,
     observers,
-    unwanted: subscriptions.forget,
+    unsubscribed: subscriptions.forget,
   });
-  const parts = {
+  const dispatchDeps = {
     handlers,
     middleware,
     onDead,
@@ -98,94 +87,84 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     random: Math.random,
     counters,
     observers,
-    concurrency,
-    graceMs,
-    maxStuck,
+    concurrency: resolved.concurrency,
+    graceMs: resolved.graceMs,
+    maxStuck: resolved.maxStuck,
   };
-  const listeners = new Set<ExpandedListener>();
-  const { logContent } = resolved;
-  const news = createExpansionReporter({
+  const expansionReporter = createExpansionReporter({
     counters,
     observers,
     log,
     logContent,
-    listeners,
-    direct: subscriptions.arrived,
+    listeners: expandedListeners,
+    direct: subscriptions.record,
   });
-  const work = createWork(working, parts, news);
-  const direct = createDirectHandling(parts, news, { apart });
-  const intake = createInFlightBytes(resolved.maxInFlightBytes);
-  const keeper = createDeliveryStore({
+  const work = createWork(working, dispatchDeps, expansionReporter);
+  const direct = createDirectHandling(dispatchDeps, expansionReporter, { apart });
+  const store = createDeliveryStore({
     inbox,
     intake,
-    timeoutMs: resolved.storeTimeoutMs,
+    timeoutMs: storeTimeoutMs,
     clock,
     expand: work.expand,
     stored: work.stored,
     committed: work.wake,
     apart,
   });
-  const handleFirst = createHandleFirst({
-    handle(delivery, signal) {
-      handlers.seal();
-      return direct.handle(delivery, signal);
-    },
-    intake,
-    clock,
-  });
-  const freezing = createFreezeWarning({ storage: inbox.storage, platform, log });
-  const lifecycle = createLifecycle({ states, inbox, opening, secrets, handlers, work, direct, keeper, clock, log });
-  const hands = createJobs({
-    inbox: working,
-    opened: opening.opened,
-    assertOpen: lifecycle.assertOpen,
-    clock,
-    log,
-  });
+  const lifecycle = createLifecycle({ states, inbox, opening, secrets, handlers, work, direct, store, clock, log });
+  const jobs = createJobs({ inbox: working, opened: opening.opened, assertOpen: lifecycle.assertOpen, clock, log });
+
+  const readiness = { states, secrets, opening, inbox, intake };
+  const refusals = createRecentRefusals({ counters, clock, isReady: () => checkReady(readiness).length === 0 });
+  const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, subscriptions);
   const health = createHealth({
-    inbox,
-    opening,
-    states,
-    secrets,
+    ...readiness,
     working,
     work,
     startFailure: lifecycle.startFailure,
-    brake,
-    intake,
-    recent,
-    doubt,
+    rateLimit,
+    refusals,
     subscriptions,
-    unhandledNames: news.unhandledNames,
-    freezing,
+    unhandledNames: expansionReporter.unhandledNames,
+    freezeWarning,
     clock,
     log: throttled,
   });
-  let gate: Gate | undefined;
   const receiving = {
     ...resolved,
     log: throttled,
     intake,
     secrets,
-    closing,
+    closing: () => states.isClosing,
     opened: opening.inTime,
     tombstones: inbox.tombstones,
     gate: () => gate,
-    brake,
-    keeper,
-    handleFirst,
-    keeping: freezing.saw,
+    brake: rateLimit,
+    keeper: store,
+    handleFirst: createHandleFirst({
+      handle(delivery, signal) {
+        handlers.seal();
+        return direct.handle(delivery, signal);
+      },
+      intake,
+      clock,
+    }),
+    keeping: freezeWarning.storesForLater,
     reporter,
   };
 
   const receiver: Receiver<K> = {
     storage: inbox.storage,
-    on(name, handler, given = {}) {
-      handlers.add((Array.isArray(name) ? name : [name]) as readonly EventName[], handler as Handler, given);
+    on(names, handler, given = {}) {
+      handlers.add((Array.isArray(names) ? names : [names]) as readonly EventName[], handler as Handler, given);
       return receiver;
     },
     use(one) {
       assertFunction("use()", one);
-      assertUnsealed(handlers.sealed, "use");
+      if (handlers.sealed)
+        throw new UsageError("handlers-sealed", "use() came after the start.", {
+          fix: "Call use() before `receiver.start()` or the first `receiver.handle()`.",
+        });
       middleware.push(one);
       return receiver;
     },
@@ -203,35 +182,25 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       gate = given;
       return receiver;
     },
-    async unsubscribe(given, reason, which = {}) {
-      const wanted = toUnsubscribable("unsubscribe", given, which);
-      await unsubscriber.put({ ...wanted, reason: toReason(reason) });
-    },
-    async resubscribe(given, which = {}) {
-      const { subscription, source } = toUnsubscribable("resubscribe", given, which);
-      await unsubscriber.lift(subscription, source);
-    },
+    unsubscribe: unsubscriber.unsubscribe,
+    resubscribe: unsubscriber.resubscribe,
     start() {
-      freezing.saw();
+      freezeWarning.storesForLater();
       return lifecycle.start();
     },
     async idle() {
-      await keeper.drained();
+      await store.drained();
       await work.idle();
     },
     async close(budget = {}) {
       const drainMs = toDrainMs(budget);
-      hands.stop();
+      jobs.stop();
       return lifecycle.close(drainMs).finally(throttled.flush);
     },
     health,
-    stats: () => ({
-      role: lifecycle.role(),
-      ...structuredClone(counters),
-      secrets: reporter.secrets(),
-    }),
+    stats: () => ({ role: lifecycle.role(), ...structuredClone(counters), secrets: reporter.secrets() }),
     observe: (observer) => observers.add(observer),
-    jobs: hands.jobs,
+    jobs: jobs.verbs,
     receive: (request, answering) => receive(request, receiving, answering),
     async handle(delivery, { signal } = {}) {
       lifecycle.assertOpen();
@@ -247,14 +216,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     state: () => states.current,
     works: working !== undefined,
     handles: handlers.some,
-    expandedListeners: listeners,
+    expandedListeners,
   });
   return receiver;
-}
-
-function assertUnsealed(sealed: boolean, verb: string): void {
-  if (sealed)
-    throw new UsageError("handlers-sealed", `${verb}() came after the start.`, {
-      fix: `Call ${verb}() before \`receiver.start()\` or the first \`receiver.handle()\`.`,
-    });
 }

@@ -2,14 +2,85 @@ import type { Clock } from "../clock.ts";
 import type { DirectHandling } from "../dispatch/direct-handling.ts";
 import type { Handlers } from "../dispatch/handlers.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
-import type { Logger } from "../logger.ts";
-import type { DeliveryStore } from "../ingest/store.ts";
 import type { SecretLookup } from "../ingest/secret-lookup.ts";
+import type { DeliveryStore } from "../ingest/store.ts";
+import type { Logger } from "../logger.ts";
 import { withTimeout } from "../timeout.ts";
-import type { Closed, Stats } from "./receiver-types.ts";
 import { toClosed, type Opening } from "./open-inbox.ts";
-import type { ReceiverStates } from "./receiver-states.ts";
+import type { Closed, Stats } from "./receiver-types.ts";
 import type { Work } from "./worker.ts";
+
+export type ReceiverState =
+  /** Created; the inbox was not needed yet. */
+  | "idle"
+  /** The inbox is being opened. */
+  | "opening"
+  /** The inbox could not be opened: the next call that needs it tries again. */
+  | "unavailable"
+  /** The inbox is open, and this process does not work on it. */
+  | "receiving"
+  /** This process tries to become the inbox's worker. */
+  | "starting"
+  /** Another process is the worker: this one takes over when that one ends. */
+  | "standby"
+  | "working"
+  /** `close` was called; the inbox stays open for the handlers that still run. */
+  | "closing"
+  /** The inbox was released. */
+  | "closed";
+
+export type ReceiverStep =
+  | "open"
+  | "opened"
+  | "open-failed"
+  | "start"
+  | "begun"
+  | "stood-by"
+  | "ended"
+  | "start-failed"
+  | "close"
+  | "closed";
+
+/** Every transition: a step that a state does not list changes nothing. `docs/lifecycle.md` draws them. */
+export const RECEIVER_STATES: Readonly<Record<ReceiverState, Readonly<Partial<Record<ReceiverStep, ReceiverState>>>>> =
+  {
+    idle: { open: "opening", close: "closing" },
+    opening: { opened: "receiving", "open-failed": "unavailable", close: "closing" },
+    unavailable: { open: "opening", close: "closing" },
+    receiving: { start: "starting", close: "closing" },
+    starting: { begun: "working", "stood-by": "standby", "start-failed": "receiving", close: "closing" },
+    standby: { begun: "working", "start-failed": "receiving", close: "closing" },
+    working: { ended: "standby", "start-failed": "receiving", close: "closing" },
+    closing: { closed: "closed" },
+    closed: {},
+  };
+
+/** The one place where a receiver's state changes. */
+export interface ReceiverStates {
+  readonly current: ReceiverState;
+  /** `close` was called. */
+  readonly isClosing: boolean;
+  /** @returns false if the current state has no such step: nothing changed */
+  take(step: ReceiverStep): boolean;
+}
+
+export function createReceiverStates(): ReceiverStates {
+  let current: ReceiverState = "idle";
+  return {
+    get current() {
+      return current;
+    },
+    get isClosing() {
+      return current === "closing" || current === "closed";
+    },
+    take(step) {
+      const next = RECEIVER_STATES[current][step];
+      if (next === undefined) return false;
+      current = next;
+      return true;
+    },
+  };
+}
 
 /** A receiver's start and end. */
 export interface Lifecycle {
@@ -18,11 +89,11 @@ export interface Lifecycle {
   /** @throws ClosedError `closed` */
   assertOpen(): void;
   role(): Stats["role"];
-  /** Why the last `start()` rejected; undefined where none did, or a later one held. */
+  /** Why the last `start()` rejected; undefined if it did not, or a later one succeeded. */
   startFailure(): { readonly error: unknown } | undefined;
 }
 
-export interface LifecycleParts {
+export interface LifecycleDeps {
   readonly states: ReceiverStates;
   readonly inbox: Pick<WritingInbox, "unref">;
   readonly opening: Opening;
@@ -30,17 +101,17 @@ export interface LifecycleParts {
   readonly handlers: Handlers;
   readonly work: Work;
   readonly direct: DirectHandling;
-  readonly keeper: DeliveryStore;
+  readonly store: DeliveryStore;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** So long an inbox may take to close, beyond the time that its handlers had. */
+/** Time for an inbox to close, after the time that its handlers had. */
 const INBOX_CLOSE_MS = 1_000;
 
-export function createLifecycle(parts: LifecycleParts): Lifecycle {
-  const { states, inbox, opening, secrets, handlers, work, direct, keeper, clock, log } = parts;
-  /** `close` gives it up: nobody is to wait for an inbox that never answers. */
+export function createLifecycle(deps: LifecycleDeps): Lifecycle {
+  const { states, inbox, opening, secrets, handlers, work, direct, store, clock, log } = deps;
+  /** `close` gives up a start: an inbox that never answers must not keep `start()` pending. */
   let starting: { readonly done: Promise<void>; readonly giveUp: () => void } | undefined;
   let closing: Promise<Closed> | undefined;
   let startFailure: { readonly error: unknown } | undefined;
@@ -77,7 +148,7 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
   async function close(drainMs: number): Promise<Closed> {
     states.take("close");
     starting?.giveUp();
-    const stored = withTimeout(drainMs, keeper.drained(), { clock, late: undefined });
+    const stored = withTimeout(drainMs, store.drained(), { clock, late: undefined });
     const [worked, handled] = await Promise.all([work.stop(drainMs), direct.stop(drainMs), stored]);
     const closed = closeInbox();
     if (worked.stuck === 0) await withTimeout(INBOX_CLOSE_MS, closed, { clock, late: undefined });
@@ -85,13 +156,13 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
     return { done: worked.done + handled.done, released: worked.released, stuck: worked.stuck + handled.stuck };
   }
 
-  /** A handler that outlives the close still settles: its inbox is closed after it. */
+  /** A handler that outlives the close still settles: the inbox is closed after it. */
   async function closeInbox(): Promise<void> {
     try {
       await work.ended();
       await opening.close();
     } catch (error) {
-      log.error({ err: error, code: "inbox-close-failed" }, "the inbox did not close well");
+      log.error({ err: error, code: "inbox-close-failed" }, "the inbox failed to close");
     }
     states.take("closed");
   }
@@ -99,30 +170,22 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
   return {
     async start() {
       assertOpen();
-      if (ROLES[states.current] !== "receiving") return;
+      if (roleIn(states.current) !== "receiving") return;
       const mine = (starting ??= begin());
       try {
         await mine.done;
       } finally {
-        // What was missing may be there next time.
+        // The next call tries again.
         if (starting === mine) starting = undefined;
       }
     },
     close: (drainMs) => (closing ??= close(drainMs)),
     assertOpen,
-    role: () => ROLES[states.current],
+    role: () => roleIn(states.current),
     startFailure: () => startFailure,
   };
 }
 
-const ROLES: Readonly<Record<ReceiverStates["current"], Stats["role"]>> = {
-  idle: "receiving",
-  opening: "receiving",
-  unavailable: "receiving",
-  receiving: "receiving",
-  starting: "receiving",
-  standby: "standby",
-  working: "working",
-  closing: "receiving",
-  closed: "receiving",
-};
+function roleIn(state: ReceiverState): Stats["role"] {
+  return state === "standby" || state === "working" ? state : "receiving";
+}

@@ -2,22 +2,21 @@ import type { Clock } from "../clock.ts";
 import { ClosedError, StorageError } from "../errors.ts";
 import type { InboxHost, WritingInbox } from "../inbox/port/inbox.ts";
 import { withTimeout } from "../timeout.ts";
-import type { ReceiverStates } from "./receiver-states.ts";
+import type { ReceiverStates } from "./lifecycle.ts";
 
-/** Opens the inbox when it is first needed, never at import; and lets it go. */
+/** Opens the inbox when it is first needed, never at import; and closes it. */
 export interface Opening {
   /**
-   * Resolves when it is open. A failure is forgotten, so that the next one tries again.
-   * @throws ClosedError `closed` once it was let go, or is not to be opened any more
+   * Resolves when the inbox is open. After a failure the next call tries again.
+   * @throws ClosedError `closed` once the receiver closes
    */
   opened(): Promise<void>;
-  /** The same for a request, which does not wait longer for an inbox to open than for it to keep. */
+  /** For a request, which waits no longer for an inbox to open than to store. @throws StorageError `storage-late` */
   inTime(): Promise<void>;
-  /** It can be used. */
   isOpen(): boolean;
-  /** Why a try failed, the last one that did; means nothing once it is open. */
+  /** The error of the last failed attempt; meaningless once the inbox is open. */
   failure(): { readonly error: unknown } | undefined;
-  /** Closes it, also while it opens; not where nobody ever needed it. */
+  /** Closes the inbox, also while it opens; does nothing if it was never needed. */
   close(): Promise<void>;
 }
 
@@ -46,7 +45,7 @@ export function createOpening(
       throw error;
     }
     if (!states.take("opened")) {
-      // Nobody waits for it any more, and whoever opens it next must not find it taken.
+      // Closed meanwhile: the next receiver must not find the inbox in use.
       await inbox.close();
       throw toClosed();
     }
@@ -56,11 +55,11 @@ export function createOpening(
   async function opened(): Promise<void> {
     if (isOpen) return;
     if (states.isClosing) throw toClosed();
-    const begun = (opening ??= open());
+    const mine = (opening ??= open());
     try {
-      await begun;
+      await mine;
     } catch (error) {
-      if (opening === begun) opening = undefined;
+      if (opening === mine) opening = undefined;
       throw error;
     }
   }
@@ -76,14 +75,14 @@ export function createOpening(
     isOpen: () => isOpen,
     failure: () => failure,
     async close() {
-      const begun = isOpen || opening !== undefined;
+      const isNeeded = isOpen || opening !== undefined;
       isOpen = false;
-      if (begun) await inbox.close();
+      if (isNeeded) await inbox.close();
     },
   };
 }
 
-/** For whoever comes too late. */
+/** The error of every call after `close()`. */
 export function toClosed(): ClosedError {
   return new ClosedError("closed", "The receiver is closed.", { fix: "Make a new one with `createReceiver`." });
 }

@@ -13,20 +13,20 @@ import {
 } from "../protocol/signature-scheme.ts";
 import type { SecretSource } from "../ingest/secret-lookup.ts";
 
-/** What `createReceiver` takes. Only `secret` and `inbox` must be given. */
+/** Options of `createReceiver`. Only `secret` and `inbox` are required. */
 export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   /**
-   * `undefined` is allowed in the type (`process.env.X`); a missing or empty value is refused by `start()` and by the first request,
-   * not at import.
+   * The signing secret. `undefined` is allowed in the type (`process.env.X`); a missing or empty value is refused by `start()` and by
+   * the first request, not at import.
    */
   secret: SecretSource | undefined;
   /** Where deliveries and jobs are stored. */
   inbox: Inbox<K>;
   /** Namespace in a shared inbox. @default "default" */
   name?: string | undefined;
-  /** Jobs run at once. @default 10 */
+  /** Most jobs running at once. @default 10 */
   concurrency?: number | undefined;
-  /** Most attempts of a job that fail; a handler may set its own. @default no limit but `retryForMs` */
+  /** Most failed attempts of a job; a handler may set its own. @default no limit but `retryForMs` */
   attempts?: number | undefined;
   /** How long after its first attempt a job is retried, milliseconds; a handler may set its own. @default 86_400_000 */
   retryForMs?: number | undefined;
@@ -38,11 +38,11 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   maxInFlightBytes?: number | undefined;
   /** From the headers to the end of the body, milliseconds. @default 10_000 */
   bodyTimeoutMs?: number | undefined;
-  /** How old a signed timestamp may be. @default 604_800 (7 days) */
+  /** Largest age of a signed timestamp. @default 604_800 (7 days) */
   maxAgeSeconds?: number | undefined;
   /** Look-up of a secret by function, milliseconds. @default 2_000 */
   secretTimeoutMs?: number | undefined;
-  /** Time for keeping before 503, milliseconds. @default 5_000 */
+  /** Time for storing before 503, milliseconds. @default 5_000 */
   storeTimeoutMs?: number | undefined;
   /** From the abort of a handler to giving its slot back, milliseconds. @default 30_000 */
   graceMs?: number | undefined;
@@ -53,7 +53,7 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
         /** @default 500 */
         timeoutMs?: number | undefined;
         /**
-         * Different subscriptions an hour, by the gate and `ctx.unsubscribe` together; beyond it the gate's yes is not believed.
+         * Different subscriptions an hour, by the gate and `ctx.unsubscribe` together; further unsubscribes are ignored and logged.
          * @default 10
          */
         maxUnsubscribesPerHour?: number | undefined;
@@ -75,7 +75,7 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   clock?: Clock | undefined;
 }
 
-/** The options, checked, each with its value. */
+/** The checked options with their defaults. */
 export interface ResolvedOptions {
   readonly name: string;
   readonly concurrency: number;
@@ -130,7 +130,7 @@ export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
     maxStuck: number("maxStuck", options.maxStuck ?? concurrency, 0),
     gateTimeoutMs: time("gate.timeoutMs", gate.timeoutMs ?? 500, 1),
     maxUnsubscribesPerHour: number("gate.maxUnsubscribesPerHour", gate.maxUnsubscribesPerHour ?? 10, 0),
-    // A redelivery that is still fresh must meet the key of its first copy.
+    // A redelivery whose timestamp is still accepted must find the dedupe key of the first one.
     dedupeWindowMs: Math.max(windowSeconds, maxAgeSeconds + DAY_SECONDS) * 1_000,
     scheme: resolveScheme(options.scheme ?? serviceScheme),
     log,
@@ -170,17 +170,25 @@ function nameOf(name: unknown): string {
   throw new UsageError(
     "option-invalid",
     `createReceiver got name ${kindOf(name)}, expected a text that is not empty.`,
-    {
-      fix: 'Leave `name` out for "default".',
-    },
+    { fix: 'Leave `name` out for "default".' },
   );
+}
+
+/**
+ * The budget of `close()`, milliseconds.
+ * @throws UsageError `option-invalid`
+ */
+export function toDrainMs(options: { readonly drainMs?: number | undefined }): number {
+  assertOptions("close", options, { drainMs: true });
+  const { drainMs: value = 10_000 } = options;
+  return wholeNumber({ where: "close", name: "drainMs", value, least: 0, most: LONGEST_TIMER_MS });
 }
 
 function number(name: string, value: unknown, least: number): number {
   return wholeNumber({ where: "createReceiver", name, value, least });
 }
 
-/** What a timer is set for. */
+/** A duration that a timer can take. */
 function time(name: string, value: unknown, least: number): number {
   return wholeNumber({ where: "createReceiver", name, value, least, most: LONGEST_TIMER_MS });
 }

@@ -1,83 +1,106 @@
+import { assertOptions, kindOf } from "../assert.ts";
 import type { ContextServices } from "../dispatch/context.ts";
 import { HooklineError, UsageError } from "../errors.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
+import { toReason } from "../ingest/to-reason.ts";
+import type { UnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
 import type { Id } from "../protocol/events.ts";
-import type { UnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
-import { toReason } from "../ingest/to-reason.ts";
+import { toId } from "../protocol/ids.ts";
+import type { Receiver } from "./receiver-types.ts";
 
-/** Puts tombstones, and lifts them. */
-export interface Unsubscriber {
-  /** By the user's own call: never braked. */
-  put(tombstone: {
-    readonly subscription: Id;
-    readonly source: string | undefined;
-    readonly reason: string;
-  }): Promise<void>;
-  /** By a handler: shares its brake with the gate. */
+/** Writes tombstones, and lifts them. */
+export interface Unsubscriber extends Pick<Receiver, "unsubscribe" | "resubscribe"> {
+  /** `ctx.unsubscribe`: shares its rate limit with the gate, and works while the receiver closes. */
   readonly byHandler: ContextServices["unsubscribe"];
-  lift(subscription: Id, source: string | undefined): Promise<void>;
 }
 
-export interface UnsubscriberParts {
+export interface UnsubscriberDeps {
   /** Resolves when the inbox is open. */
   readonly opened: () => Promise<void>;
-  /** For the user's own calls: handlers may go on while the receiver closes. @throws ClosedError `closed` */
+  /** @throws ClosedError `closed` */
   readonly assertOpen: () => void;
   readonly tombstones: Tombstones;
-  readonly brake: UnsubscribeRateLimit;
+  readonly rateLimit: UnsubscribeRateLimit;
   readonly log: Logger;
   readonly observers: Observers;
-  /** A tombstone was put. */
-  readonly unwanted: (subscription: Id, source: string | undefined) => void;
+  /** Called after a tombstone was written. */
+  readonly unsubscribed: (subscription: Id, source: string | undefined) => void;
 }
 
-export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
-  const { opened, assertOpen, tombstones, brake, log, observers, unwanted } = parts;
-  const put: Unsubscriber["put"] = async (tombstone) => {
+export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
+  const { opened, assertOpen, tombstones, rateLimit, log, observers, unsubscribed } = deps;
+
+  async function put(tombstone: Target & { readonly reason: string }): Promise<void> {
     const { subscription, source, reason } = tombstone;
     await opened();
     await tombstones.put(tombstone);
-    unwanted(subscription, source);
+    unsubscribed(subscription, source);
     log.warn(
       { code: "unsubscribed", subscription, source, reason },
-      "a subscription is unwanted: its deliveries are answered 422 from now on",
+      "unsubscribed: deliveries of this subscription are answered 422 from now on",
     );
     observers.notify("unsubscribed", () => ({ subscription, reason }));
-  };
+  }
 
   return {
-    async put(tombstone) {
+    async unsubscribe(given, reason, options = {}) {
+      const tombstone = { ...toTarget("unsubscribe", given, options), reason: toReason(reason) };
       assertOpen();
       await put(tombstone);
+    },
+    async resubscribe(given, options = {}) {
+      const { subscription, source } = toTarget("resubscribe", given, options);
+      assertOpen();
+      await opened();
+      await tombstones.lift(subscription, source);
+      log.info({ code: "resubscribed", subscription, source }, "resubscribed: its deliveries are accepted again");
     },
     async byHandler({ subscription }, source, given) {
       const reason = toReason(given);
       if (subscription === undefined)
         throw new UsageError("subscription-invalid", "This event names no subscription.", {
-          fix: "Look at `event.reason`: what could not be read cannot be unsubscribed.",
+          fix: "Check `event.reason`: an event without a readable subscription cannot be unsubscribed.",
         });
-      if (!brake.allows(subscription, source)) {
+      if (!rateLimit.allows(subscription, source)) {
         log.error(
-          { code: "brake-empty", subscription, reason },
-          "handlers unsubscribe more than `maxUnsubscribesPerHour`: it is not done",
+          { code: "unsubscribe-limit-reached", subscription, reason },
+          "handlers unsubscribe more than `maxUnsubscribesPerHour`: this one is ignored",
         );
         throw new HooklineError(
-          "brake-empty",
+          "unsubscribe-limit-reached",
           `More than \`gate.maxUnsubscribesPerHour\` subscriptions were unsubscribed within the hour; ${subscription} was not.`,
-          {
-            fix: "Look for a bug first; then raise it, or call `receiver.unsubscribe`, which is not braked.",
-          },
+          { fix: "Check for a bug first; then raise the limit, or call `receiver.unsubscribe`, which has none." },
         );
       }
       await put({ subscription, source, reason });
     },
-    async lift(subscription, source) {
-      assertOpen();
-      await opened();
-      await tombstones.lift(subscription, source);
-      log.info({ code: "resubscribed", subscription, source }, "a subscription is wanted again");
-    },
   };
+}
+
+interface Target {
+  readonly subscription: Id;
+  readonly source: string | undefined;
+}
+
+/**
+ * Checks the arguments of `unsubscribe()` and `resubscribe()`.
+ * @param given the number, or its text, as the service gives it
+ * @throws UsageError `subscription-invalid`, `option-invalid`
+ */
+function toTarget(where: string, given: unknown, options: { readonly source?: unknown }): Target {
+  const subscription = toId(given);
+  if (subscription === undefined)
+    throw new UsageError(
+      "subscription-invalid",
+      `${where}() got ${typeof given === "string" ? JSON.stringify(given.slice(0, 100)) : kindOf(given)} as the subscription, expected its number.`,
+      { fix: "Take `event.subscription`, or the `id` that the service gave when it was created." },
+    );
+  assertOptions(where, options, { source: true });
+  const { source } = options;
+  if (source === undefined || typeof source === "string") return { subscription, source };
+  throw new UsageError("option-invalid", `${where}() got ${kindOf(source)} for \`source\`, expected a text.`, {
+    fix: "Leave `source` out for every source.",
+  });
 }

@@ -9,13 +9,13 @@ import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { entryCount, eventsOf } from "../protocol/envelope.ts";
 import type { DeliveryStoreOptions } from "../ingest/store.ts";
 
-/** The working stage as the receiver sees it: there or not, begun or not. */
+/** The working stage of a receiver; without effect where the inbox has no working half. */
 export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   /** @throws UsageError `inbox-cannot-work` */
   assertPossible(): void;
-  /** Asks for the worker's place. */
-  start(place: PlaceListener): Promise<void>;
-  /** This process works no more, but may begin again. */
+  /** Tries to become the inbox's worker; resolves when this process works or stands by. */
+  start(listener: WorkerListener): Promise<void>;
+  /** Ends the work; it may begin again. */
   end(): void;
   wake(): void;
   idle(): Promise<void>;
@@ -23,28 +23,32 @@ export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   ended(): Promise<void>;
   /** Handlers past their grace. */
   stuck(): number;
-  /** So many of them that nothing more is claimed. */
+  /** So many of them that no further job is claimed. */
   jammed(): boolean;
 }
 
-/** Who is told first of the worker's place, maybe more than once. False: it means nothing any more. */
-interface PlaceListener {
+/** Called first when this process becomes or ceases to be the worker, maybe repeatedly. False: ignore the change. */
+interface WorkerListener {
   begun(): boolean;
   ended(): boolean;
 }
 
-/** A commit expands no more events than this: the loop must not stop for one batch. */
+/** Most events that a commit expands: one batch must not block the event loop. */
 const EVENTS_A_COMMIT = 5 * EXPAND_AT_ONCE;
 
 /** @param inbox undefined where it has no working half */
-export function createWork(inbox: WorkingInbox | undefined, parts: DispatchDeps, news: ExpansionReporter): Work {
-  const dispatcher = inbox && createDispatcher(inbox, parts, news.expanded);
-  const { counters, observers } = parts;
+export function createWork(
+  inbox: WorkingInbox | undefined,
+  deps: DispatchDeps,
+  expansionReporter: ExpansionReporter,
+): Work {
+  const dispatcher = inbox && createDispatcher(inbox, deps, expansionReporter.expanded);
+  const { counters, observers } = deps;
 
   return {
     assertPossible() {
       if (inbox !== undefined) return;
-      throw new UsageError("inbox-cannot-work", "This inbox only hands deliveries on: there is nothing to start.", {
+      throw new UsageError("inbox-cannot-work", "This inbox only forwards deliveries: there is nothing to start.", {
         fix: "Call `receiver.handle(delivery)` in the consumer of the queue behind it; mounts work without start().",
       });
     },
@@ -67,11 +71,11 @@ export function createWork(inbox: WorkingInbox | undefined, parts: DispatchDeps,
       let room = EVENTS_A_COMMIT;
       return batch.map(({ delivery, document }): readonly NewEvent[] | undefined => {
         const count = entryCount(document());
-        // What follows one that is left unexpanded is left so too: expansion follows the order of deliveries.
+        // Deliveries after an unexpanded one stay unexpanded too: expansion follows the order of deliveries.
         room = count > EXPAND_AT_ONCE || count > room ? 0 : room - count;
         return room === 0
           ? undefined
-          : expandEvents(eventsOf(document()), parts.handlers, { source: delivery.source, first: 0 });
+          : expandEvents(eventsOf(document()), deps.handlers, { source: delivery.source, first: 0 });
       });
     },
     stored({ delivery }, stored, events) {
@@ -83,7 +87,8 @@ export function createWork(inbox: WorkingInbox | undefined, parts: DispatchDeps,
           ...(delivery.source === undefined ? {} : { source: delivery.source }),
         },
       }));
-      if (stored.expanded && events !== undefined) news.expanded({ id: stored.id, delivery }, events, stored);
+      if (stored.expanded && events !== undefined)
+        expansionReporter.expanded({ id: stored.id, delivery }, events, stored);
       else dispatcher?.fallBehind();
     },
     end: () => dispatcher?.end(),

@@ -1,6 +1,6 @@
 import { createReceiver, forwardInbox, memoryInbox, type Inbox } from "hookline";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { functionPlatform } from "../../src/receiver/serverless/function-platform.ts";
+import { functionPlatform } from "../../src/receiver/serverless.ts";
 import { problemsOf, toReported } from "../support/health.ts";
 import { logRecorder } from "../support/log-recorder.ts";
 import { signedRequest } from "../support/make-delivery.ts";
@@ -36,10 +36,10 @@ function onLambda(inbox: Inbox = memoryInbox()) {
   const receiver = createReceiver({ secret: SECRET, inbox, log: log.logger });
   receiver.on("email", () => {});
   onTestFinished(() => void receiver.close({ drainMs: 0 }));
-  return { receiver, log, told: () => problemsOf(receiver, "may-freeze") };
+  return { receiver, log, told: () => problemsOf(receiver, "process-may-freeze") };
 }
 
-const TOLD = toReported("may-freeze", "Found AWS Lambda, and an inbox that keeps in memory.");
+const TOLD = toReported("process-may-freeze", "Found AWS Lambda, and an inbox that stores in memory.");
 
 describe("a receiver whose process may freeze after the answer", () => {
   test("is in trouble once it starts on an inbox that goes with the process; the log says so once", async () => {
@@ -48,7 +48,7 @@ describe("a receiver whose process may freeze after the answer", () => {
     await receiver.start();
     await receiver.receive(signed());
     expect(await told()).toEqual([TOLD]);
-    expect(log.of("may-freeze")).toMatchObject([{ level: "error", facts: { fix: TOLD.fix } }]);
+    expect(log.of("process-may-freeze")).toMatchObject([{ level: "error", facts: { fix: TOLD.fix } }]);
   });
 
   test("is in trouble once it keeps a delivery there for later", async () => {
@@ -60,7 +60,7 @@ describe("a receiver whose process may freeze after the answer", () => {
   test("says so of a file, too", async () => {
     const { receiver, told } = onLambda(forwardInbox(async () => {}, { storage: "disk" }));
     await receiver.receive(signed());
-    expect((await told())[0]?.message).toContain("keeps in a file");
+    expect((await told())[0]?.message).toContain("stores in a file");
   });
 
   test("is well where a queue keeps, or where the answer waits for the handlers", async () => {

@@ -37,7 +37,7 @@ describe("health says of a disk", () => {
 
   test("that only another process can help: not alive", async () => {
     const { receiver, state } = onDisk({ ready: false, error: failing("thread-lost"), hopeless: true });
-    const told = toReported("inbox-hopeless", "So it is.");
+    const told = toReported("inbox-reopen-failing", "So it is.");
     expect(await receiver.health()).toMatchObject({ live: false, ready: false, problems: [told] });
     state.readiness = { ready: true };
     expect(await receiver.health()).toMatchObject({ live: true, ready: true });
@@ -45,7 +45,7 @@ describe("health says of a disk", () => {
 
   test("that nobody would see it if the file were taken away", async () => {
     const { receiver, state } = onDisk({ ready: true }, { freeBytes: 5, reopened: undefined, isBlind: true });
-    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("inbox-unwatched")] });
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("inode-unreliable")] });
     state.disk = { freeBytes: 5, reopened: undefined, isBlind: false };
     expect(await codesOf(receiver)).toEqual([]);
   });
@@ -71,7 +71,7 @@ describe("health says of a disk", () => {
     const { receiver, state, clock } = onDisk({ ready: true });
     state.disk = { freeBytes: 5, reopened: undefined, takenOver: { count: 1, lastAt: clock.now() } };
     const got = `Since the start of this process: 1 time, last at ${clock.date().toISOString()}.`;
-    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("work-taken", got)] });
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("worker-lock-lost", got)] });
     clock.jump(3_600_001);
     expect(await codesOf(receiver)).toEqual([]);
   });

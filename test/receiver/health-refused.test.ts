@@ -100,8 +100,8 @@ describe("requests that do not verify are a problem", () => {
     expect(await codesOf(receiver)).toEqual([]);
     await receiver.receive({ ...signed(clock.date()), headers: {} });
     expect(await receiver.health()).toMatchObject({ ready: true });
-    expect(await problemsOf(receiver, "nothing-verifies")).toEqual([
-      toReported("nothing-verifies", "Seen 5 times, last at 2026-05-06T07:08:09.000Z."),
+    expect(await problemsOf(receiver, "all-signatures-invalid")).toEqual([
+      toReported("all-signatures-invalid", "Seen 5 times, last at 2026-05-06T07:08:09.000Z."),
     ]);
     await send();
     await pass();
@@ -109,7 +109,7 @@ describe("requests that do not verify are a problem", () => {
     for (let count = 0; count < 4; count += 1) await forge(receiver, clock.date());
     expect(await codesOf(receiver)).toEqual([]);
     await forge(receiver, clock.date());
-    expect(await codesOf(receiver)).toEqual(["nothing-verifies"]);
+    expect(await codesOf(receiver)).toEqual(["all-signatures-invalid"]);
     await pass(10 * MINUTE_MS);
     expect(await codesOf(receiver)).toEqual([]);
   });
@@ -129,7 +129,7 @@ describe("requests that do not verify are a problem", () => {
   test("of many applications on one server too, where none of them is known", async () => {
     const { receiver, clock } = rig({ secret: () => undefined });
     for (let count = 0; count < 5; count += 1) await receiver.receive(signed(clock.date()));
-    expect(await codesOf(receiver)).toEqual(["nothing-verifies"]);
+    expect(await codesOf(receiver)).toEqual(["all-signatures-invalid"]);
   });
 });
 
@@ -144,8 +144,8 @@ describe("a clock that does not agree with the service's is a problem", () => {
     await pass();
     expect(await codesOf(receiver)).toEqual([]);
     await receiver.receive(signed(old));
-    expect(await problemsOf(receiver, "clock-suspect")).toEqual([
-      toReported("clock-suspect", "Seen 5 times, last at 2026-05-06T07:08:09.000Z."),
+    expect(await problemsOf(receiver, "clock-skew")).toEqual([
+      toReported("clock-skew", "Seen 5 times, last at 2026-05-06T07:08:09.000Z."),
     ]);
     await pass(10 * MINUTE_MS);
     expect(await codesOf(receiver)).toEqual([]);

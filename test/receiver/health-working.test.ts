@@ -19,7 +19,7 @@ describe("stored deliveries that no process works on are a problem", () => {
     await send();
     expect(await receiver.health()).toMatchObject({ ready: true, live: true, waiting: 2 });
     expect(await receiver.health()).toMatchObject({
-      problems: [toReported("nobody-works", "Now: 0 jobs, and 2 not expanded yet.")],
+      problems: [toReported("no-worker", "Now: 0 jobs, and 2 not expanded yet.")],
     });
     await receiver.start();
     await receiver.idle();
@@ -39,7 +39,7 @@ describe("stored deliveries that no process works on are a problem", () => {
     await pass(5 * MINUTE_MS);
     expect(await codesOf(receiver)).toEqual([]);
     await pass(1);
-    expect(await codesOf(receiver)).toEqual(["nobody-works"]);
+    expect(await codesOf(receiver)).toEqual(["no-worker"]);
   });
 
   test("where it is known that no other process works on them either, once a successor had its time", async () => {
@@ -53,7 +53,7 @@ describe("stored deliveries that no process works on are a problem", () => {
     await pass(MINUTE_MS);
     expect(await codesOf(receiver)).toEqual([]);
     isWorkedOn = false;
-    expect(await codesOf(receiver)).toEqual(["nobody-works"]);
+    expect(await codesOf(receiver)).toEqual(["no-worker"]);
     await receiver.jobs.erase(2002);
     await send();
     expect(await codesOf(receiver)).toEqual([]);
@@ -187,7 +187,7 @@ describe("the brake on unsubscribing is a problem", () => {
     await receiver.start();
     await send();
     await pass();
-    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("brake-empty")] });
+    expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("unsubscribe-limit-reached")] });
     await pass(60 * MINUTE_MS);
     expect(await codesOf(receiver)).toEqual([]);
   });
@@ -198,7 +198,7 @@ describe("the brake on unsubscribing is a problem", () => {
     await receiver.start();
     await send();
     await pass();
-    expect(await codesOf(receiver)).toEqual(["brake-empty", "dead-letters"]);
+    expect(await codesOf(receiver)).toEqual(["unsubscribe-limit-reached", "dead-letters"]);
   });
 });
 

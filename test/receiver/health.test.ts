@@ -68,7 +68,7 @@ function sized(bytes: number): string {
   return bytes < body.length ? " ".repeat(bytes) : body + " ".repeat(bytes - body.length);
 }
 
-const nobodyWorks = expect.objectContaining({ code: "nobody-works" });
+const nobodyWorks = expect.objectContaining({ code: "no-worker" });
 
 describe("a receiver is not ready, but alive,", () => {
   test("while it closes and after: nothing else is told then", async () => {
@@ -164,7 +164,7 @@ describe("a receiver is not ready, but alive,", () => {
     expect(await problemsOf(receiver, "inbox-unavailable")).toEqual([
       {
         code: "inbox-unavailable",
-        message: `${PROBLEMS["inbox-unavailable"].meaning} This file is another receiver's.`,
+        message: `${PROBLEMS["inbox-unavailable"].message} This file is another receiver's.`,
         fix: "Take another file.",
       },
     ]);
@@ -193,7 +193,7 @@ describe("a receiver is not ready, but alive,", () => {
     await send(sized(1));
     expect(await receiver.health()).toMatchObject({ ready: false, problems: [toReported("inbox-full"), nobodyWorks] });
     expect(await offer(sized(1))).toMatchObject({ status: 503 });
-    expect(await codesOf(receiver)).toEqual(["inbox-full", "nobody-works"]);
+    expect(await codesOf(receiver)).toEqual(["inbox-full", "no-worker"]);
     await inbox.jobs.erase(2002);
     await send(sized(16 * 1024));
   });
@@ -222,13 +222,13 @@ describe("a receiver is not ready, but alive,", () => {
       ready: () => ({ ready: false, error: new StorageError("queue-slow", "10 MiB are free.", { fix: "Make room." }) }),
     };
     const { receiver } = rig({ inbox: stubInbox(() => ({ ready: () => state.ready() })) });
-    const { meaning, fix } = PROBLEMS["inbox-not-ready"];
-    const problem = { code: "inbox-not-ready", message: `${meaning} 10 MiB are free.`, fix: "Make room." };
+    const { message, fix } = PROBLEMS["inbox-not-ready"];
+    const problem = { code: "inbox-not-ready", message: `${message} 10 MiB are free.`, fix: "Make room." };
     expect(await receiver.health()).toEqual({ ...well, ready: false, problems: [problem] });
     state.ready = () => {
       throw new Error("10.0.0.7 is away");
     };
-    expect(await problemsOf(receiver, "inbox-not-ready")).toEqual([{ ...problem, message: meaning, fix }]);
+    expect(await problemsOf(receiver, "inbox-not-ready")).toEqual([{ ...problem, message, fix }]);
     state.ready = () => ({ ready: true });
     expect(await receiver.health()).toEqual(well);
   });
@@ -247,7 +247,7 @@ test("a receiver that has more stuck handlers than it may is not alive: a restar
   await pass(1_500);
   const jammed = await receiver.health();
   expect(jammed).toMatchObject({ live: false, ready: true, stuck: 2 });
-  expect(jammed.problems).toEqual([toReported("handlers-jammed", "Now stuck: 2 handlers.")]);
+  expect(jammed.problems).toEqual([toReported("stuck-limit-reached", "Now stuck: 2 handlers.")]);
   calls[0]?.end();
   await pass();
   expect(await receiver.health()).toMatchObject({ live: true, stuck: 1 });
@@ -286,7 +286,7 @@ test("an inbox that does not say how much it holds is told, with numbers of 0", 
     },
   }));
   const { receiver, log } = rig({ inbox });
-  expect(await receiver.health()).toEqual({ ...well, problems: [toReported("inbox-silent")] });
+  expect(await receiver.health()).toEqual({ ...well, problems: [toReported("inbox-stats-failed")] });
   expect(log.of("inbox-stats-failed")).toHaveLength(1);
 });
 
@@ -309,7 +309,7 @@ test("the worst comes first", async () => {
   await receiver.start();
   await send(emails("a", "b", "c"));
   await pass(600_000);
-  expect(await codesOf(receiver)).toEqual(["handlers-jammed", "inbox-full", "lag"]);
+  expect(await codesOf(receiver)).toEqual(["stuck-limit-reached", "inbox-full", "lag"]);
 });
 
 test("asking changes nothing in what was done", async () => {
@@ -325,8 +325,8 @@ test("asking changes nothing in what was done", async () => {
   expect(receiver.stats()).toEqual(before);
 });
 
-test("every problem has its meaning and its fix in whole sentences", () => {
-  for (const { meaning, fix } of Object.values(PROBLEMS)) expect([meaning, fix]).toEqual([sentence, sentence]);
+test("every problem has its message and its fix in whole sentences", () => {
+  for (const { message, fix } of Object.values(PROBLEMS)) expect([message, fix]).toEqual([sentence, sentence]);
 });
 
 const sentence: unknown = expect.stringMatching(/^[A-Z].*[.!]$/);

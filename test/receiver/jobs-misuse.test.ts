@@ -69,7 +69,7 @@ describe("list", () => {
     [{ limit: -1 }, "limit -1"],
     [{ limit: "10" }, 'limit "10"'],
     [{ limit: Infinity }, "limit Infinity"],
-    [{ after: 7 }, "after 7, expected what the page before gave as `next`"],
+    [{ after: 7 }, "after 7, expected the `next` of the page before"],
     [{ after: "" }, 'after ""'],
     [{ type: "mail" }, 'type "mail"'],
     [{ state: "failed" }, 'state "failed"'],

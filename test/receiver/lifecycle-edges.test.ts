@@ -3,8 +3,8 @@ import { sqliteInbox } from "hookline/sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { insideOf } from "../../src/receiver/internals.ts";
-import { RECEIVER_STATES, type ReceiverState, type ReceiverStep } from "../../src/receiver/receiver-states.ts";
+import { findInternals } from "../../src/receiver/internals.ts";
+import { RECEIVER_STATES, type ReceiverState, type ReceiverStep } from "../../src/receiver/lifecycle.ts";
 import { controllableInbox, type ControllableInbox } from "../support/controllable-inbox.ts";
 import { eventually } from "../support/eventually.ts";
 import { codesOf } from "../support/health.ts";
@@ -223,7 +223,7 @@ function openBench(own: Inbox<"memory" | "disk" | "network">): Bench {
     for (const verb of ["open", "work", "worked", "close"] as const) commands.release(verb);
     await receiver.close({ drainMs: 0 });
   });
-  const state = (): ReceiverState => insideOf(receiver)?.state() ?? "closed";
+  const state = (): ReceiverState => findInternals(receiver)?.state() ?? "closed";
   return {
     ...commands,
     receiver,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoredJob } from "../../src/inbox/port/jobs.ts";
-import { readEvents } from "../../src/receiver/jobs/read-events.ts";
+import { readEvents } from "../../src/receiver/jobs/create-jobs.ts";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { bodyOf, change, makeDelivery } from "../support/make-delivery.ts";
 

@@ -1,7 +1,7 @@
 import { createReceiver, memoryInbox } from "hookline";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { insideOf } from "../../src/receiver/internals.ts";
+import { findInternals } from "../../src/receiver/internals.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { controllableInbox } from "../support/controllable-inbox.ts";
 import { fakeClock } from "../support/fake-clock.ts";
@@ -98,7 +98,7 @@ function openBench(hasSecret: boolean) {
       else if (taken.do === "close") void receiver.close({ drainMs: 0 });
       else if (taken.do === "takeWorkerLock" || taken.do === "freeWorkerLock") commands[taken.do]();
       else if (taken.do === "set the secret") secret.splice(0, 1, SECRET);
-      else if (taken.do === "make room" && insideOf(receiver)?.state() !== "closed")
+      else if (taken.do === "make room" && findInternals(receiver)?.state() !== "closed")
         void own.jobs.erase(2002).catch(() => {});
     },
     isSurprise: () => keep !== tried || (keep !== "release" && clock.now() - failedAt >= DOUBT_MS),
@@ -109,7 +109,7 @@ function openBench(hasSecret: boolean) {
       if (!reply.ended) await clock.advance(5_000);
       await turns(3);
       const status = reply.value?.status ?? 0;
-      if (!isFull && secret.length > 0 && TAKES.has(insideOf(receiver)?.state())) {
+      if (!isFull && secret.length > 0 && TAKES.has(findInternals(receiver)?.state())) {
         tried = keep;
         isHeld ||= keep === "hold";
         if (status !== 200) failedAt = clock.now();

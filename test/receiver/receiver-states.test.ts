@@ -6,7 +6,7 @@ import {
   RECEIVER_STATES,
   type ReceiverState,
   type ReceiverStep,
-} from "../../src/receiver/receiver-states.ts";
+} from "../../src/receiver/lifecycle.ts";
 
 const edges = Object.entries(RECEIVER_STATES).flatMap(([from, ways]) =>
   Object.entries(ways).map(([step, to]) => ({ from, step, to })),

@@ -15,6 +15,6 @@ export async function problemsOf(receiver: Receiver, code: string): Promise<read
 
 /** A problem as it is told: what it means, and what was got. */
 export function toReported(code: keyof typeof PROBLEMS, got?: string): Problem {
-  const { meaning, fix } = PROBLEMS[code];
-  return { code, message: got === undefined ? meaning : `${meaning} ${got}`, fix };
+  const { message, fix } = PROBLEMS[code];
+  return { code, message: got === undefined ? message : `${message} ${got}`, fix };
 }

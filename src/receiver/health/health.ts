@@ -1,60 +1,48 @@
 import type { Clock } from "../../clock.ts";
 import type { InboxStats } from "../../inbox/port/inbox-stats.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
-import type { Logger } from "../../logger.ts";
 import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
-import type { KnownSubscriptions } from "./known-subscriptions.ts";
-import type { Health } from "../receiver-types.ts";
-import type { FreezeWarning } from "../serverless/freeze-warning.ts";
+import type { Logger } from "../../logger.ts";
+import type { ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
-import { diskProblems } from "./disk-problems.ts";
-import { countOf, toProblem, type Problem } from "./problem.ts";
-import { whyNotReady, type ReceivingState } from "./receiving-problems.ts";
-import { refusedProblems } from "./refusal-problems.ts";
-import { subscriptionProblems } from "./subscription-problems.ts";
-import { workingProblems } from "./working-problems.ts";
-import type { ReceiverStates } from "../receiver-states.ts";
-import type { RecentRefusals } from "./recent-refusals.ts";
-import type { StorageDoubt } from "./storage-doubt.ts";
+import type { Health } from "../receiver-types.ts";
+import type { FreezeWarning } from "../serverless.ts";
 import type { Work } from "../worker.ts";
+import {
+  checkDisk,
+  checkReady,
+  checkRefusals,
+  checkSubscriptions,
+  checkWork,
+  countOf,
+  type ReceivingState,
+} from "./checks.ts";
+import { toProblem, type Problem } from "./problem-catalog.ts";
+import type { RecentRefusals } from "./recent-refusals.ts";
+import type { SubscriptionErrors } from "./subscription-errors.ts";
 
-export interface HealthParts extends ReceivingState {
+export interface HealthDeps extends ReceivingState {
   readonly opening: Opening;
   /** Undefined where the inbox has no working half. */
   readonly working: WorkingInbox | undefined;
   readonly work: Pick<Work, "stuck" | "jammed">;
   readonly states: Pick<ReceiverStates, "current" | "isClosing">;
   readonly startFailure: () => { readonly error: unknown } | undefined;
-  readonly brake: Pick<UnsubscribeRateLimit, "held">;
-  readonly recent: RecentRefusals;
-  readonly doubt: Pick<StorageDoubt, "stands">;
-  readonly subscriptions: Pick<KnownSubscriptions, "list">;
+  readonly rateLimit: Pick<UnsubscribeRateLimit, "held">;
+  readonly refusals: RecentRefusals;
+  readonly subscriptions: Pick<SubscriptionErrors, "list">;
   readonly unhandledNames: ReadonlyMap<string, number>;
-  readonly freezing: Pick<FreezeWarning, "problems">;
+  readonly freezeWarning: Pick<FreezeWarning, "problems">;
   readonly clock: Clock;
-  /** Throttled: a probe asks every few seconds. */
+  /** Throttled: probes call every few seconds. */
   readonly log: Logger;
 }
 
-/** What `receiver.health()` says. Costs nothing while nobody asks. */
-export function createHealth(parts: HealthParts): () => Promise<Health> {
-  const {
-    opening,
-    states,
-    startFailure,
-    working,
-    work,
-    brake,
-    recent,
-    doubt,
-    subscriptions,
-    freezing,
-    unhandledNames,
-    clock,
-    log,
-  } = parts;
+/** `receiver.health()`. Costs nothing between calls. */
+export function createHealth(deps: HealthDeps): () => Promise<Health> {
+  const { opening, states, working, work, refusals, clock, log } = deps;
 
-  /** One turn is enough for an inbox in memory; a slower one is found open at the next call. */
+  /** Opens the inbox; returns after one turn of the loop. An inbox in memory is open by then, a slower one at the next call. */
   async function open(): Promise<void> {
     if (states.isClosing || opening.isOpen()) return;
     if (states.current !== "opening") {
@@ -66,36 +54,43 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** What the inbox knows, as far as it says so. */
-  function ask(): { readonly stats: InboxStats; readonly problems: readonly Problem[] } {
+  function readInbox(): { readonly stats: InboxStats; readonly problems: readonly Problem[] } {
     try {
-      return { stats: working?.stats() ?? NOTHING, problems: subscriptionProblems(subscriptions.list()) };
+      return { stats: working?.stats() ?? EMPTY_STATS, problems: checkSubscriptions(deps.subscriptions.list()) };
     } catch (error) {
-      log.error({ err: error, code: "inbox-stats-failed" }, "the inbox does not say how much it holds");
-      return { stats: NOTHING, problems: [toProblem("inbox-silent")] };
+      log.error({ err: error, code: "inbox-stats-failed" }, "the inbox cannot count its jobs");
+      return { stats: EMPTY_STATS, problems: [toProblem("inbox-stats-failed")] };
     }
   }
 
   return async () => {
     await open();
-    const notReady = whyNotReady(parts);
-    const { stats, problems: told } = ask();
+    const notReady = checkReady(deps);
+    const { stats, problems: inboxProblems } = readInbox();
     const [stuck, jammed] = [work.stuck(), work.jammed()];
     const oldestWaitingMs = Math.max(clock.now() - (stats.oldestWaitingAt ?? clock.now()), 0);
     const freeDiskBytes = stats.disk?.freeBytes;
-    const state = { stats, stuck, jammed, oldestWaitingMs, inbox: working, unhandledNames };
     return {
-      live: !jammed && notReady.every(({ code }) => code !== "inbox-hopeless"),
-      ready: notReady.length === 0 && !doubt.stands,
+      live: !jammed && notReady.every(({ code }) => code !== "inbox-reopen-failing"),
+      ready: notReady.length === 0 && !refusals.isStorageInDoubt,
       problems: [
-        ...(jammed ? [toProblem("handlers-jammed", { got: `Now stuck: ${countOf(stuck, "handler")}.` })] : []),
+        ...(jammed ? [toProblem("stuck-limit-reached", { detail: `Now stuck: ${countOf(stuck, "handler")}.` })] : []),
         ...notReady,
-        ...refusedProblems(recent, new Set(notReady.map(({ code }) => code))),
-        ...(brake.held ? [toProblem("brake-empty")] : []),
-        ...told,
-        ...diskProblems(stats.disk, clock.now()),
-        ...freezing.problems(),
-        ...workingProblems({ ...state, state: states.current, startFailure: startFailure() }),
+        ...checkRefusals(refusals, new Set(notReady.map(({ code }) => code))),
+        ...(deps.rateLimit.held ? [toProblem("unsubscribe-limit-reached")] : []),
+        ...inboxProblems,
+        ...checkDisk(stats.disk, clock.now()),
+        ...deps.freezeWarning.problems(),
+        ...checkWork({
+          inbox: working,
+          stats,
+          state: states.current,
+          startFailure: deps.startFailure(),
+          oldestWaitingMs,
+          stuck,
+          jammed,
+          unhandledNames: deps.unhandledNames,
+        }),
       ],
       waiting: stats.waiting + stats.unexpanded,
       oldestWaitingMs,
@@ -108,7 +103,7 @@ export function createHealth(parts: HealthParts): () => Promise<Health> {
   };
 }
 
-const NOTHING: InboxStats = {
+const EMPTY_STATS: InboxStats = {
   unexpanded: 0,
   waiting: 0,
   running: 0,

@@ -1,192 +1,189 @@
+import { fixOf, isHooklineError } from "../../errors.ts";
 import { REFUSALS } from "../../ingest/responses.ts";
+import { describeThrown } from "../../thrown.ts";
+import type { Health } from "../receiver-types.ts";
 
-/** What can be wrong with a receiver, by how much it hurts: first what a restart can help, then what makes deliveries get 503. */
-export type ProblemCode =
-  | "handlers-jammed"
-  | "inbox-hopeless"
-  | "closing"
-  | "secret-missing"
-  | "inbox-opening"
-  | "inbox-unavailable"
-  | "inbox-full"
-  | "disk-low"
-  | "disk-full"
-  | "inbox-corrupt"
-  | "inbox-not-ready"
-  | "storage-failing"
-  | "body-consumed"
-  | "body-too-large"
-  | "content-encoding"
-  | "intake-full"
-  | "inbox-too-small"
-  | "secret-lookup-failing"
-  | "internal"
-  | "nothing-verifies"
-  | "clock-suspect"
-  | "brake-empty"
-  | "subscription-errored"
-  | "inbox-silent"
-  | "inbox-reopened"
-  | "inbox-unwatched"
-  | "hard-linked"
-  | "work-taken"
-  | "may-freeze"
-  | "start-failed"
-  | "nobody-works"
-  | "lag"
-  | "handlers-stuck"
-  | "lanes-blocked"
-  | "dead-letters"
-  | "unhandled";
-
-/** Every problem with its meaning and its fix. */
-export const PROBLEMS: Readonly<Record<ProblemCode, { readonly meaning: string; readonly fix: string }>> = {
-  "handlers-jammed": {
-    meaning: "More handlers than `maxStuck` ignore their signal and keep their slots: nothing new is begun.",
-    fix: "Restart the process; then hand `ctx.signal` on to whatever the handlers wait for.",
+/**
+ * Every problem that `health()` reports, with its message and its fix. In order of severity: problems that need a restart, problems that
+ * make deliveries get 503, refusals that repeat, and the rest.
+ */
+export const PROBLEMS = {
+  "stuck-limit-reached": {
+    message: "More handlers than `maxStuck` ignore their abort signal and keep their slots: no further handler starts.",
+    fix: "Restart the process; then pass `ctx.signal` on to whatever the handlers wait for.",
   },
-  "inbox-hopeless": {
-    meaning: "The inbox fails as soon as it is begun anew, again and again: deliveries get 503.",
-    fix: "Restart the process; if that does not help, look at the disk, and at the cause in the log.",
+  "inbox-reopen-failing": {
+    message: "The inbox fails again each time it is reopened: deliveries get 503.",
+    fix: "Restart the process; if that does not help, check the disk, and the cause in the log.",
   },
   closing: {
-    meaning: "The receiver is closing or closed: deliveries get 503.",
+    message: "The receiver is closing or closed: deliveries get 503.",
     fix: "Nothing to do: they are redelivered.",
   },
   "secret-missing": {
-    meaning: "There is no signing secret: deliveries get 503.",
+    message: "There is no signing secret: deliveries get 503.",
     fix: REFUSALS["secret-missing"].fix,
   },
   "inbox-opening": {
-    meaning: "The inbox is not open yet.",
-    fix: "Nothing to do if it opens within seconds; else look at the disk or the server that it stands on.",
+    message: "The inbox is not open yet.",
+    fix: "Nothing to do if it opens within seconds; else check its disk or server.",
   },
   "inbox-unavailable": {
-    meaning: "The inbox cannot be opened: deliveries get 503. Each health check tries again.",
+    message: "The inbox cannot be opened: deliveries get 503. Each health check tries again.",
     fix: "See the cause in the log.",
   },
   "inbox-full": {
-    meaning: "The inbox is full: deliveries get 503.",
-    fix: "Handlers are slower than the stream, or blocked: look at the other problems; or take a durable inbox.",
+    message: "The inbox is full: deliveries get 503.",
+    fix: "Handlers are slower than the stream, or blocked: check the other problems; or use a durable inbox.",
   },
   "disk-low": {
-    meaning: "The disk of the inbox is nearly full: deliveries get 503, what is stored is still handled.",
-    fix: "Make room on it, or lower `minFreeDiskBytes`: deliveries are taken again by themselves.",
+    message: "The disk of the inbox is nearly full: deliveries get 503, and stored ones are still handled.",
+    fix: "Free disk space, or lower `minFreeDiskBytes`: receiving resumes by itself.",
   },
   "disk-full": {
-    meaning: "The disk of the inbox is full: deliveries get 503, and what handlers did cannot be written down.",
-    fix: "Make room on it: what is stored is not lost, and the inbox goes on by itself.",
+    message: "The disk of the inbox is full: deliveries get 503, and handlers' results cannot be stored.",
+    fix: "Free disk space: stored deliveries are not lost, and the inbox resumes by itself.",
   },
   "inbox-corrupt": {
-    meaning: "The file of the inbox is damaged: deliveries get 503, and the file is left as it is.",
-    fix: 'Stop all processes on it and keep a copy of it and of the files beside it; then `sqlite3 inbox.db ".recover" >new.sql` and `sqlite3 new.db <new.sql`, put new.db in its place without the old -wal and -shm, or restore a backup.',
+    message: "The file of the inbox is damaged: deliveries get 503, and the file is left as it is.",
+    fix: 'Stop all processes that use it and copy it and the files beside it; then `sqlite3 inbox.db ".recover" >new.sql` and `sqlite3 new.db <new.sql`, put new.db in its place without the old -wal and -shm, or restore a backup.',
   },
   "inbox-not-ready": {
-    meaning: "The inbox can keep nothing: deliveries get 503.",
-    fix: "Look at the disk or the server that it stands on.",
+    message: "The inbox cannot store: deliveries get 503.",
+    fix: "Check its disk or server.",
   },
   "storage-failing": {
-    meaning: "The last delivery that came could not be stored: it got 503, and comes again.",
+    message: "The last delivery could not be stored: it got 503 and is redelivered.",
     fix: "See the cause in the log; nothing was acknowledged.",
   },
   "body-consumed": {
-    meaning: "Within the last 10 minutes a parser read bodies before the mount: those deliveries get 500 for ever.",
+    message:
+      "Within the last 10 minutes a parser read bodies before the mount: those deliveries get 500 each time they are redelivered.",
     fix: REFUSALS["body-consumed"].fix,
   },
   "body-too-large": {
-    meaning: "Within the last 10 minutes bodies were over `maxBodyBytes`: those deliveries get 413 for ever.",
+    message:
+      "Within the last 10 minutes bodies were over `maxBodyBytes`: those deliveries get 413 each time they are redelivered.",
     fix: "Raise `maxBodyBytes`, and the limit of a proxy in front, if there is one.",
   },
   "content-encoding": {
-    meaning: "Within the last 10 minutes bodies were compressed: those deliveries get 415 for ever.",
+    message:
+      "Within the last 10 minutes bodies were compressed: those deliveries get 415 each time they are redelivered.",
     fix: REFUSALS["content-encoding"].fix,
   },
   "intake-full": {
-    meaning: "Within the last 10 minutes bodies in flight held `maxInFlightBytes`: others got 503.",
+    message: "Within the last 10 minutes bodies in flight reached `maxInFlightBytes`: further ones got 503.",
     fix: REFUSALS["intake-full"].fix,
   },
   "inbox-too-small": {
-    meaning: "Within the last 10 minutes deliveries found no room in the inbox: those got 503.",
-    fix: "Give it more room, such as `maxBytes`, or take a durable inbox; look at what keeps handlers from their work.",
+    message: "Within the last 10 minutes the inbox had no space for deliveries: those got 503.",
+    fix: "Give it more space, such as `maxBytes`, or use a durable inbox; find out why handlers are slow or blocked.",
   },
   "secret-lookup-failing": {
-    meaning: "Within the last 10 minutes the look-up of the secret failed or was late: those deliveries got 503.",
-    fix: "See the cause in the log; a slow one needs a longer `secretTimeoutMs`.",
+    message: "Within the last 10 minutes the secret look-up failed or timed out: those deliveries got 503.",
+    fix: "See the cause in the log; a slow look-up needs a longer `secretTimeoutMs`.",
   },
   internal: {
-    meaning: "Within the last 10 minutes something in this receiver's set-up threw: those deliveries got 503.",
+    message: "Within the last 10 minutes a function in this receiver's options threw: those deliveries got 503.",
     fix: "See the cause in the log; nothing was acknowledged.",
   },
-  "nothing-verifies": {
-    meaning: "Within the last 10 minutes requests were refused for their signature, and none was right.",
+  "all-signatures-invalid": {
+    message: "Within the last 10 minutes requests were refused for their signature, and none was valid.",
     fix: "Check the secret, and that no proxy changes headers or body; `hookline explain` names the mistake.",
   },
-  "clock-suspect": {
-    meaning: "Within the last 10 minutes several requests were too old or from the future.",
+  "clock-skew": {
+    message: "Within the last 10 minutes several requests were too old or from the future.",
     fix: "Set this machine's clock; if it is right, the requests are replays, or older than `maxAgeSeconds` allows.",
   },
-  "brake-empty": {
-    meaning:
-      "Within the last hour more than `gate.maxUnsubscribesPerHour` subscriptions were to be unsubscribed: the rest were not.",
-    fix: "Look for a bug in the gate or a handler first; then raise it, or call `receiver.unsubscribe`, which is not braked.",
+  "unsubscribe-limit-reached": {
+    message:
+      "Within the last hour the gate and handlers asked for more than `gate.maxUnsubscribesPerHour` unsubscribes: the rest were ignored.",
+    fix: "Check the gate and the handlers for a bug first; then raise the limit, or call `receiver.unsubscribe`, which has none.",
   },
   "subscription-errored": {
-    meaning:
-      "A subscription is in trouble since its `lifecycle.error`: changes may not be told until `lifecycle.active` comes.",
+    message: "A subscription reported `lifecycle.error`: changes may be missing until `lifecycle.active` comes.",
     fix: "Have the account authorised again; or unsubscribe it.",
   },
-  "inbox-silent": {
-    meaning: "The inbox does not say how much it holds: the numbers here are 0.",
+  "inbox-stats-failed": {
+    message: "The inbox cannot count its jobs: the numbers here are 0.",
     fix: "See the cause in the log.",
   },
   "inbox-reopened": {
-    meaning:
-      "Within the last hour the file of the inbox was opened anew: a write failed, its thread ended, or it was replaced.",
-    fix: "Look at the disk and at the cause in the log; what was not certain got 503 and comes again.",
+    message:
+      "Within the last hour the file of the inbox was reopened: a write failed, its thread ended, or the file was replaced.",
+    fix: "Check the disk and the cause in the log; deliveries in doubt got 503 and are redelivered.",
   },
-  "inbox-unwatched": {
-    meaning: "Files have no lasting numbers on this file system: that the inbox is deleted or replaced goes unseen.",
+  "inode-unreliable": {
+    message:
+      "This file system has no stable file ids (inodes): a deletion or replacement of the inbox's file goes unnoticed.",
     fix: "Put the inbox on a local disk with an ordinary file system.",
   },
   "hard-linked": {
-    meaning:
-      "The file of the inbox has several names (hard links): a process that opens it by another does not know of this one, and the next start refuses it.",
-    fix: "Find the others with `find -samefile` and remove them; for backups take `VACUUM INTO`, not `cp -al`.",
+    message:
+      "The file of the inbox has several names (hard links): processes that open it by different names cannot see each other, and the next start refuses it.",
+    fix: "Find the others with `find -samefile` and remove them; for backups use `VACUUM INTO`, not `cp -al`.",
   },
-  "work-taken": {
-    meaning: "Within the last hour another process took over the work on the inbox while this one had it.",
-    fix: "Nobody may remove or replace the files beside the inbox while it is in use, `inbox.db-lock` too; all processes on it run on one machine.",
+  "worker-lock-lost": {
+    message: "Within the last hour another process became the inbox's worker while this one was.",
+    fix: "Never remove or replace the files beside the inbox while it is in use, `inbox.db-lock` included; run all processes that use it on one machine.",
   },
-  "may-freeze": {
-    meaning: "This platform may freeze or end the process after the answer, and what is stored here goes with it.",
-    fix: 'Mount with `{ answer: "after-handlers", timeoutMs }`, or take `forwardInbox` and let its queue\'s consumer call `receiver.handle`.',
+  "process-may-freeze": {
+    message: "This platform may freeze or end the process after the answer, and stored deliveries are lost with it.",
+    fix: 'Mount with `{ answer: "after-handlers", timeoutMs }`, or use `forwardInbox` and let its queue\'s consumer call `receiver.handle`.',
   },
   "start-failed": {
-    meaning: "This process only receives: its last `start()` rejected.",
-    fix: "See what it rejected with, and call `receiver.start()` again: what is stored until then waits.",
+    message: "This process only receives: its last `start()` rejected.",
+    fix: "See the error of `receiver.start()`, and call it again: stored deliveries wait until then.",
   },
-  "nobody-works": {
-    meaning: "Deliveries are stored, and nobody handles them: this process only receives.",
+  "no-worker": {
+    message: "Deliveries are stored, and no process handles them: this one only receives.",
     fix: "Call `receiver.start()` here, or start a process that works on this inbox.",
   },
   lag: {
-    meaning: "The oldest waiting job was received more than 5 minutes ago.",
-    fix: "Raise `concurrency`, make handlers faster, or take more out of one call with `.changes`; a blocked lane needs its handler mended.",
+    message: "The oldest waiting job was received more than 5 minutes ago.",
+    fix: "Raise `concurrency`, make handlers faster, or merge more into one call with `.changes`; for a blocked lane, fix its handler.",
   },
   "handlers-stuck": {
-    meaning: "Handlers ignore their signal: each keeps its lane until it ends.",
-    fix: "Hand `ctx.signal` on to whatever they wait for, or raise their `timeoutMs`.",
+    message: "Handlers ignore their abort signal: each blocks its lane until it ends.",
+    fix: "Pass `ctx.signal` on to whatever they wait for, or raise their `timeoutMs`.",
   },
   "lanes-blocked": {
-    meaning: "A job waits for its next attempt, and what came after it in its lane waits too.",
-    fix: "Look at the handler's error in the log; throw `GiveUp` for what cannot get better.",
+    message: "A job waits for its next attempt, and later jobs in its lane wait too.",
+    fix: "Check the handler's error in the log; throw `GiveUp` for errors that no retry can fix.",
   },
   "dead-letters": {
-    meaning: "Jobs failed for good.",
-    fix: "Mend the handler, then replay them with `receiver.jobs.replay`, or drop them with `receiver.jobs.drop`.",
+    message: "Jobs failed for good.",
+    fix: "Fix the handler, then replay them with `receiver.jobs.replay`, or drop them with `receiver.jobs.drop`.",
   },
   unhandled: {
-    meaning: "Events came that nobody handles.",
-    fix: 'Register `receiver.on("<name>", handler)`: what the inbox keeps of them is handled after the next start.',
+    message: "Events came that have no handler.",
+    fix: 'Register `receiver.on("<name>", handler)`: those that the inbox stored are handled after the next start.',
   },
-};
+} as const satisfies Readonly<Record<string, { readonly message: string; readonly fix: string }>>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** An entry of `health().problems`. */
+export type Problem = Health["problems"][number];
+
+export interface ProblemDetail {
+  /** Sentences that follow the catalog's message. */
+  readonly detail?: string | undefined;
+  /** A fix that is more exact than the catalog's. */
+  readonly fix?: string | undefined;
+}
+
+export function toProblem(code: ProblemCode, { detail, fix }: ProblemDetail = {}): Problem {
+  const { message, fix: usual } = PROBLEMS[code];
+  return { code, message: detail === undefined ? message : `${message} ${detail}`, fix: fix ?? usual };
+}
+
+/** Message and fix of a Hookline error. Other errors' texts may hold addresses, and belong in the log. */
+export function detailOf(error: unknown): ProblemDetail {
+  if (!isHooklineError(error)) return {};
+  const { message } = describeThrown(error);
+  const fix = fixOf(error);
+  // The message ends with the fix, which has a field of its own here.
+  const detail = fix !== undefined && message.endsWith(fix) ? message.slice(0, -fix.length).trimEnd() : message;
+  return { detail, fix };
+}

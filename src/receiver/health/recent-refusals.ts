@@ -1,68 +1,109 @@
 import type { Clock } from "../../clock.ts";
-import type { Counters } from "../../stats.ts";
 import { fixOf } from "../../errors.ts";
+import type { Reporter } from "../../ingest/reporter.ts";
 import type { RefusalCode } from "../../ingest/responses.ts";
 import type { Refused } from "../../ingest/steps.ts";
+import type { Counters } from "../../stats.ts";
+import type { SubscriptionErrors } from "./subscription-errors.ts";
 
-/** What was refused lately: what repeats is a problem, what ended is none. */
+/** Refusals of the last minutes: a repeated one is a problem, an old one is not. */
 export interface RecentRefusals {
-  saw(refused: Refused): void;
+  record(refused: Refused): void;
   /** Those with these codes within the last ten minutes. */
   of(codes: readonly RefusalCode[]): Recent | undefined;
-  /** One with these codes was refused after the last delivery that was stored, however long ago. */
+  /** Whether a request was refused with one of these codes after the last delivery was stored, however long ago. */
   sinceStored(codes: readonly RefusalCode[]): boolean;
+  /**
+   * A delivery could not be stored although the receiver seemed ready, and none was stored since. Ends after a while, because only
+   * another delivery can show that storing works again.
+   */
+  readonly isStorageInDoubt: boolean;
 }
 
 /** Refusals that came no more than ten minutes after one another. */
 interface Recent {
   readonly count: number;
-  /** Those after the last request that was acknowledged. */
-  readonly alone: number;
-  /** Of the newest: milliseconds since the epoch. */
+  /** Those after the last acknowledged request. */
+  readonly sinceAcknowledged: number;
+  /** Time of the newest. */
   readonly at: number;
-  /** The exact fix, where the refusal brought one. */
+  /** The fix of the refusal's own error, if it has one. */
   readonly fix: string | undefined;
 }
 
 const WINDOW_MS = 10 * 60 * 1_000;
+const DOUBT_MS = 30_000;
 
-/** @param counters of the receiver: what was acknowledged and stored is not counted twice */
-export function createRecentRefusals(counters: Readonly<Counters>, clock: Clock): RecentRefusals {
-  const seen = new Map<RefusalCode, Recent & { readonly acknowledged: number; readonly stored: number }>();
+export interface RecentRefusalsDeps {
+  /** Of the receiver: the number of acknowledged and stored deliveries. */
+  readonly counters: Readonly<Counters>;
+  readonly clock: Clock;
+  /** Asked when a delivery could not be stored. */
+  readonly isReady: () => boolean;
+}
+
+export function createRecentRefusals({ counters, clock, isReady }: RecentRefusalsDeps): RecentRefusals {
+  const byCode = new Map<RefusalCode, Recent & { readonly acknowledged: number; readonly stored: number }>();
+  let unexpected: { readonly at: number; readonly stored: number } | undefined;
 
   const acknowledged = (): number => (counters.answered[200] ?? 0) + (counters.answered[422] ?? 0);
 
-  function isRecent(at: number): boolean {
+  function isWithin(ms: number, at: number): boolean {
     const age = clock.now() - at;
-    return age >= 0 && age < WINDOW_MS; // below 0 the wall clock was set back: nobody knows how long ago it was
+    return age >= 0 && age < ms; // A negative age means that the wall clock was set back: the true age is unknown.
   }
 
   return {
-    saw({ code, cause }) {
-      const last = seen.get(code);
-      const before = last !== undefined && isRecent(last.at) ? last : undefined;
+    record({ code, cause }) {
+      const last = byCode.get(code);
+      const before = last !== undefined && isWithin(WINDOW_MS, last.at) ? last : undefined;
       const now = acknowledged();
-      seen.set(code, {
+      byCode.set(code, {
         count: (before?.count ?? 0) + 1,
-        alone: (before?.acknowledged === now ? before.alone : 0) + 1,
+        sinceAcknowledged: (before?.acknowledged === now ? before.sinceAcknowledged : 0) + 1,
         at: clock.now(),
         fix: fixOf(cause),
         acknowledged: now,
         stored: counters.stored,
       });
+      if ((code === "storage-failed" || code === "storage-late") && isReady())
+        unexpected = { at: clock.now(), stored: counters.stored };
     },
     of(codes) {
-      const found = codes.flatMap((code) => seen.get(code) ?? []).filter(({ at }) => isRecent(at));
+      const found = codes.flatMap((code) => byCode.get(code) ?? []).filter(({ at }) => isWithin(WINDOW_MS, at));
       if (found.length === 0) return undefined;
       const newest = found.reduce((last, one) => (one.at >= last.at ? one : last));
       const now = acknowledged();
       return {
         count: found.reduce((sum, { count }) => sum + count, 0),
-        alone: found.reduce((sum, one) => sum + (one.acknowledged === now ? one.alone : 0), 0),
+        sinceAcknowledged: found.reduce((sum, one) => sum + (one.acknowledged === now ? one.sinceAcknowledged : 0), 0),
         at: newest.at,
         fix: newest.fix,
       };
     },
-    sinceStored: (codes) => codes.some((code) => seen.get(code)?.stored === counters.stored),
+    sinceStored: (codes) => codes.some((code) => byCode.get(code)?.stored === counters.stored),
+    get isStorageInDoubt() {
+      return unexpected?.stored === counters.stored && isWithin(DOUBT_MS, unexpected.at);
+    },
+  };
+}
+
+/** A reporter that also records refusals and unsubscribes for `health()`. Successes are not recorded: they cost nothing. */
+export function recordingReporter(
+  reporter: Reporter,
+  refusals: Pick<RecentRefusals, "record">,
+  subscriptions: Pick<SubscriptionErrors, "forget">,
+): Reporter {
+  return {
+    ...reporter,
+    refused(refused, status) {
+      refusals.record(refused);
+      reporter.refused(refused, status);
+    },
+    unwanted(verified, decision) {
+      const subscription = verified.document().envelope?.subscription;
+      if (subscription !== undefined) subscriptions.forget(subscription, verified.delivery.source);
+      reporter.unwanted(verified, decision);
+    },
   };
 }

@@ -1,27 +1,32 @@
 import type { Clock } from "../../clock.ts";
-import { toJob, eventIn } from "../../dispatch/job-view.ts";
+import { eventIn, toJob } from "../../dispatch/job-view.ts";
 import { UsageError } from "../../errors.ts";
-import type { StoredDelivery } from "../../inbox/port/delivery.ts";
+import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { Job } from "../../inbox/port/job.ts";
 import type { InboxJobs, StoredJob } from "../../inbox/port/jobs.ts";
-import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { Logger } from "../../logger.ts";
-import { parseDocument, type Document } from "../../protocol/envelope.ts";
-import { assertAccount, assertFields, assertId, DRY_CHECKS, PACE_CHECKS } from "./job-checks.ts";
+import { parseDocument } from "../../protocol/envelope.ts";
+import type { SingleEvent } from "../../protocol/events.ts";
+import {
+  assertAccount,
+  assertFields,
+  assertId,
+  DROP_OPTIONS,
+  REPLAY_OPTIONS,
+  toPage,
+  toSelection,
+} from "./job-arguments.ts";
 import { createJobPages } from "./job-pages.ts";
-import { toPage, toSelection } from "./job-selection.ts";
 import type { Jobs } from "./jobs-types.ts";
-import { createSleeper } from "../sleep.ts";
-import { readEvents } from "./read-events.ts";
 
-/** The hands to look inside, and their end. */
 export interface ReceiverJobs {
-  readonly jobs: Jobs;
-  /** The receiver closes: what goes on page by page ends at the next one. */
+  /** `receiver.jobs`. */
+  readonly verbs: Jobs;
+  /** The receiver closes: a replay or drop in progress ends after its current page. */
   stop(): void;
 }
 
-export interface ReceiverJobsParts {
+export interface ReceiverJobsDeps {
   /** Undefined where it has no working half. */
   readonly inbox: WorkingInbox | undefined;
   /** Resolves when the inbox is open. */
@@ -32,67 +37,64 @@ export interface ReceiverJobsParts {
   readonly log: Logger;
 }
 
-export function createJobs({ inbox, opened, assertOpen, clock, log }: ReceiverJobsParts): ReceiverJobs {
-  const pauses = createSleeper(clock);
-  const pages = createJobPages(pauses);
+export function createJobs({ inbox, opened, assertOpen, clock, log }: ReceiverJobsDeps): ReceiverJobs {
+  const pages = createJobPages(clock);
 
   async function open(): Promise<InboxJobs> {
     assertOpen();
     if (inbox === undefined)
-      throw new UsageError("inbox-cannot-work", "This inbox only hands deliveries on: it holds no jobs.", {
-        fix: "Look into the queue behind it; `memoryInbox()` and others that work have jobs.",
+      throw new UsageError("inbox-cannot-work", "This inbox only forwards deliveries: it holds no jobs.", {
+        fix: "Look into the queue behind it; `memoryInbox()` and other inboxes that work have jobs.",
       });
     await opened();
     assertOpen();
     return inbox.jobs;
   }
 
-  return {
-    jobs: {
-      async list(filter = {}) {
-        const query = toPage(filter);
-        const stored = await open();
-        const { jobs, next } = await stored.find(query);
-        return { jobs: await toJobs(stored, jobs), ...(next === undefined ? {} : { next }) };
-      },
-      async get(id) {
-        assertId("get", id);
-        const found = await (await open()).get(id);
-        if (found === undefined) return undefined;
-        const { job, delivery } = found;
-        return { ...toJob(job, job.event ?? eventIn(documentOf(delivery), job.entry)), delivery };
-      },
-      async replay(selection, options = {}) {
-        const selected = toSelection("replay", selection);
-        assertFields("replay", options, PACE_CHECKS);
-        const { perSecond = Infinity, dryRun = false } = options;
-        const stored = await open();
-        if (dryRun) return { count: await pages.count(stored, selected, "replay") };
-        const count = await pages.replay(stored, selected, perSecond);
-        log.info({ code: "jobs-replayed", count }, "jobs were replayed by hand");
-        return { count };
-      },
-      async drop(selection, options = {}) {
-        const selected = toSelection("drop", selection);
-        assertFields("drop", options, DRY_CHECKS);
-        const stored = await open();
-        if (options.dryRun === true) return { count: await pages.count(stored, selected, "drop") };
-        const count = await pages.drop(stored, selected);
-        log.info({ code: "jobs-dropped", count }, "jobs were dropped by hand");
-        return { count };
-      },
-      async erase(accountId) {
-        assertAccount("erase", accountId);
-        const count = await (await open()).erase(accountId);
-        log.info({ code: "account-erased", accountId, count }, "all jobs and deliveries of an account were erased");
-        return { count };
-      },
+  const verbs: Jobs = {
+    async list(filter = {}) {
+      const query = toPage(filter);
+      const stored = await open();
+      const { jobs, next } = await stored.find(query);
+      return { jobs: await toJobs(stored, jobs), ...(next === undefined ? {} : { next }) };
     },
-    stop: pauses.stop,
+    async get(id) {
+      assertId("get", id);
+      const found = await (await open()).get(id);
+      if (found === undefined) return undefined;
+      const { job, delivery } = found;
+      return { ...toJob(job, job.event ?? eventIn(documentOf(delivery), job.entry)), delivery };
+    },
+    async replay(selection, options = {}) {
+      const selected = toSelection("replay", selection);
+      assertFields("replay", options, REPLAY_OPTIONS);
+      const { perSecond = Infinity, dryRun = false } = options;
+      const stored = await open();
+      if (dryRun) return { count: await pages.count(stored, selected, "replay") };
+      const count = await pages.replay(stored, selected, perSecond);
+      log.info({ code: "jobs-replayed", count }, "receiver.jobs.replay() replayed jobs");
+      return { count };
+    },
+    async drop(selection, options = {}) {
+      const selected = toSelection("drop", selection);
+      assertFields("drop", options, DROP_OPTIONS);
+      const stored = await open();
+      if (options.dryRun === true) return { count: await pages.count(stored, selected, "drop") };
+      const count = await pages.drop(stored, selected);
+      log.info({ code: "jobs-dropped", count }, "receiver.jobs.drop() dropped jobs");
+      return { count };
+    },
+    async erase(accountId) {
+      assertAccount("erase", accountId);
+      const count = await (await open()).erase(accountId);
+      log.info({ code: "account-erased", accountId, count }, "all jobs and deliveries of an account were erased");
+      return { count };
+    },
   };
+  return { verbs, stop: pages.stop };
 }
 
-/** Without those that are gone since they were found. */
+/** Leaves out jobs that were removed since they were found. */
 async function toJobs(inbox: InboxJobs, stored: readonly StoredJob[]): Promise<Job[]> {
   const read = await readEvents(
     inbox,
@@ -104,6 +106,33 @@ async function toJobs(inbox: InboxJobs, stored: readonly StoredJob[]): Promise<J
   });
 }
 
-function documentOf({ bodyBase64 }: StoredDelivery): Document {
+/** Deliveries read at once: their bodies are in memory together. */
+const READ_AT_ONCE = 50;
+
+/** The events of jobs, without those of removed ones. Reads each delivery once: it may have a thousand jobs. */
+export async function readEvents(
+  inbox: Pick<InboxJobs, "get">,
+  jobs: readonly StoredJob[],
+): Promise<Map<StoredJob, SingleEvent>> {
+  const events = new Map<StoredJob, SingleEvent>();
+  const groups = [...Map.groupBy(jobs, ({ deliveryId }) => deliveryId).values()];
+  const missed: StoredJob[] = [];
+  for (let first = 0; first < groups.length; first += READ_AT_ONCE) {
+    await Promise.all(
+      groups.slice(first, first + READ_AT_ONCE).map(async ([job, ...others]) => {
+        const found = job && (await inbox.get(job.id));
+        // Only this job is known to be removed since it was found.
+        if (found === undefined) return missed.push(...others);
+        const document = documentOf(found.delivery);
+        for (const one of [job, ...others]) if (one !== undefined) events.set(one, eventIn(document, one.entry));
+        return undefined;
+      }),
+    );
+  }
+  if (missed.length > 0) for (const [job, event] of await readEvents(inbox, missed)) events.set(job, event);
+  return events;
+}
+
+function documentOf({ bodyBase64 }: { readonly bodyBase64: string }): ReturnType<typeof parseDocument> {
   return parseDocument(Buffer.from(bodyBase64, "base64"));
 }

@@ -1,33 +1,37 @@
+import type { Clock } from "../../clock.ts";
 import { ClosedError } from "../../errors.ts";
 import type { InboxJobs, JobSelection, StoredJob } from "../../inbox/port/jobs.ts";
-import type { Sleeper } from "../sleep.ts";
 
-/** Changes many jobs by hand, page by page: the loop turns between two of them, and the receiver may close there. */
+/** Replays and drops many jobs page by page: between pages the event loop turns, and the receiver may close. */
 export interface JobPages {
   /** @throws ClosedError `closed` */
   replay(jobs: InboxJobs, selection: JobSelection, perSecond: number): Promise<number>;
   /** @throws ClosedError `closed` */
   drop(jobs: InboxJobs, selection: JobSelection): Promise<number>;
   /**
-   * How many of them the verb would take.
+   * The number of selected jobs that the verb would take.
    * @throws ClosedError `closed`
    */
   count(jobs: InboxJobs, selection: JobSelection, verb: "replay" | "drop"): Promise<number>;
+  /** Ends what is in progress after its current page. */
+  stop(): void;
 }
 
-/** So many at a time: a commit of the inbox. */
+/** Jobs in a page: a commit of the inbox. */
 const PAGE = 500;
-/** How often a replay with a rate goes on, where the rate is not lower than that. */
-const PARTS_A_SECOND = 10;
+/** Pages a second of a replay with a rate, unless the rate is lower. */
+const PAGES_A_SECOND = 10;
 
-export function createJobPages(pauses: Sleeper): JobPages {
+export function createJobPages(clock: Clock): JobPages {
+  const stopped = new AbortController();
+
   return {
     async replay(jobs, selection, perSecond) {
       const run: Run = { takes: TAKES.replay, done: "replayed", count: 0 };
-      // All of them before the first one: what dies anew meanwhile would be found once more.
+      // Find all jobs before the first replay: a replayed one that dies again must not be found a second time.
       const ids: string[] = [];
       for await (const page of idsOf(jobs, selection, run)) ids.push(...page);
-      const size = Math.min(PAGE, Math.max(1, Math.ceil(perSecond / PARTS_A_SECOND)));
+      const size = Math.min(PAGE, Math.max(1, Math.ceil(perSecond / PAGES_A_SECOND)));
       for (let first = 0; first < ids.length; first += size) {
         await between(run, first === 0 ? 0 : (size / perSecond) * 1_000);
         run.count += await jobs.replay({ ids: ids.slice(first, first + size) });
@@ -45,9 +49,10 @@ export function createJobPages(pauses: Sleeper): JobPages {
         run.count += "ids" in selection ? await countTaken(jobs, ids, run) : ids.length;
       return run.count;
     },
+    stop: () => stopped.abort(),
   };
 
-  /** What a selection names, or finds and the verb takes. */
+  /** The selected ids in pages: all given ones, or those found that the verb takes. */
   async function* idsOf(
     jobs: InboxJobs,
     selection: JobSelection,
@@ -69,7 +74,7 @@ export function createJobPages(pauses: Sleeper): JobPages {
     } while (after !== undefined);
   }
 
-  /** One by one, with a turn of the loop for each: it comes with all the bytes of its delivery. */
+  /** One job at a time, with a turn of the loop for each: `get` reads the whole delivery. */
   async function countTaken(jobs: InboxJobs, ids: readonly string[], run: Run): Promise<number> {
     let taken = 0;
     for (const id of ids) {
@@ -81,10 +86,28 @@ export function createJobPages(pauses: Sleeper): JobPages {
   }
 
   async function between(run: Run, ms = 0): Promise<void> {
-    await pauses.pause(ms);
-    if (!pauses.stopped) return;
+    if (!stopped.signal.aborted) await sleep(ms);
+    if (!stopped.signal.aborted) return;
     throw new ClosedError("closed", `The receiver closed after ${run.count} jobs were ${run.done}.`, {
-      fix: "The rest is as it was: do it again with the next receiver.",
+      fix: "The other jobs are unchanged: call it again on the next receiver.",
+    });
+  }
+
+  /** At least one turn of the loop; ends early when stopped. */
+  function sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (ms === 0) {
+        setImmediate(resolve);
+        return;
+      }
+      const timer = clock.setTimer(end, ms);
+      stopped.signal.addEventListener("abort", end);
+
+      function end(): void {
+        stopped.signal.removeEventListener("abort", end);
+        timer.clear();
+        resolve();
+      }
     });
   }
 }
@@ -97,7 +120,7 @@ interface Run {
 }
 
 const TAKES = {
-  // One of nobody has no lane to go to.
+  // Without a consumer a job has no lane.
   replay: ({ state, consumer }: StoredJob) => consumer !== undefined && state !== "waiting" && state !== "running",
   drop: ({ state }: StoredJob) => state === "waiting" || state === "dead" || state === "unhandled",
 };

@@ -2,20 +2,20 @@ import type { StoredDelivery } from "../../inbox/port/delivery.ts";
 import type { Job, JobState } from "../../inbox/port/job.ts";
 import type { EventName, Id } from "../../protocol/events.ts";
 
-/** Which jobs: all that is given must hold. */
+/** Selects jobs that match every given field. */
 export interface JobFilter {
   /**
-   * The name of an event, or a wider one as `receiver.on` takes it: `"email"` is created, updated and deleted, `"email.changes"` the
-   * signal too, `"*"` everything but `unknown`.
+   * An event name or a family, as in `receiver.on`: `"email"` is created, updated and deleted, `"email.changes"` the signal too, `"*"`
+   * everything but `unknown`.
    */
   type?: EventName | undefined;
   accountId?: Id | undefined;
   subscription?: Id | undefined;
-  /** Who handles it, or would. */
+  /** The consumer that handles it. */
   consumer?: string | undefined;
-  /** Its delivery was received after this moment, not at it. */
+  /** The delivery was received after this time (exclusive). */
   receivedAfter?: Date | undefined;
-  /** Its delivery was received before this moment, not at it. */
+  /** The delivery was received before this time (exclusive). */
   receivedBefore?: Date | undefined;
 }
 
@@ -23,14 +23,14 @@ export interface JobFilter {
 export type Selection = string | readonly string[] | (JobFilter & { state: JobState | readonly JobState[] });
 
 /**
- * The jobs of a receiver's inbox, to look at and to change by hand. Works before `start()`, and on a process that never calls it.
+ * Lists, replays, drops and erases the jobs of a receiver's inbox. Works before `start()`, and on a process that never calls it.
  *
- * Every verb rejects with UsageError `jobs-invalid` for what it cannot take and `inbox-cannot-work` on an inbox that only hands on,
- * and with ClosedError `closed` after `close()`.
+ * Every method rejects with UsageError `jobs-invalid` for invalid arguments and `inbox-cannot-work` on an inbox that only forwards, and
+ * with ClosedError `closed` after `close()`.
  */
 export interface Jobs {
   /**
-   * Jobs in the order in which they were made, page by page: `next` is the `after` of the next page, absent on the last one.
+   * Lists jobs in the order of their creation, page by page: `next` is the `after` of the next page, absent on the last one.
    * @throws UsageError `jobs-invalid`
    * @example
    * const { jobs, next } = await receiver.jobs.list({ state: "dead", type: "email" });
@@ -40,18 +40,18 @@ export interface Jobs {
       state?: JobState | readonly JobState[] | undefined;
       /** Jobs a page. @default 50, at most 1_000 */
       limit?: number | undefined;
-      /** What `next` said. @default from the first one */
+      /** The `next` of the page before. @default the first page */
       after?: string | undefined;
     },
   ): Promise<{ readonly jobs: readonly Job[]; readonly next?: string }>;
   /**
-   * One job with the stored bytes of its delivery, as `receiver.handle` and `verify` take them; `undefined` where it is not there.
+   * One job with the stored bytes of its delivery, as `receiver.handle` and `verify` take them; `undefined` if there is none.
    * @throws UsageError `jobs-invalid`
    */
   get(id: string): Promise<(Job & { readonly delivery: StoredDelivery }) | undefined>;
   /**
-   * A new job at the tail of its lane for each that is done, skipped, dead or unhandled and has a consumer; others are left. Takes
-   * what is there at the call: what dies anew meanwhile is not replayed a second time.
+   * Creates a new job at the tail of its lane for each selected one that is done, skipped, dead or unhandled and has a consumer; ignores
+   * others. A replayed job that fails again meanwhile is not replayed a second time.
    * @param options `perSecond`: jobs, by the receiver's clock @default no limit; `dryRun`: only counts @default false
    * @throws UsageError `jobs-invalid`
    * @throws ClosedError `closed` when the receiver closes meanwhile: its message says how many were replayed
@@ -63,15 +63,15 @@ export interface Jobs {
     options?: { perSecond?: number | undefined; dryRun?: boolean | undefined },
   ): Promise<{ readonly count: number }>;
   /**
-   * Takes away waiting, dead and unhandled jobs; a running one is left. What waited behind one in its lane goes on.
+   * Removes waiting, dead and unhandled jobs; ignores others. Jobs behind a removed one in its lane go on.
    * @param options `dryRun`: only counts @default false
    * @throws UsageError `jobs-invalid`
    * @throws ClosedError `closed` when the receiver closes meanwhile: its message says how many were dropped
    */
   drop(selection: Selection, options?: { dryRun?: boolean | undefined }): Promise<{ readonly count: number }>;
   /**
-   * Takes away every job and every stored delivery of one account, whatever their state. Its running handlers are told to stop, and
-   * what becomes of them does not count.
+   * Removes every job and every stored delivery of one account, whatever their state. Running handlers get an aborted signal, and their
+   * results are ignored.
    * @throws UsageError `jobs-invalid`
    */
   erase(accountId: Id): Promise<{ readonly count: number }>;

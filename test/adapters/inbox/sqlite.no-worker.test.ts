@@ -20,7 +20,7 @@ test("one that was not started says so ten seconds after a delivery that nobody 
   await clock.advance(10_000);
   expect(await codesOf(receiver)).toEqual([]);
   await clock.advance(1);
-  expect(await codesOf(receiver)).toEqual(["nobody-works"]);
+  expect(await codesOf(receiver)).toEqual(["no-worker"]);
 });
 
 test("one whose start failed says both, until a start holds", async () => {
@@ -30,7 +30,7 @@ test("one whose start failed says both, until a start holds", async () => {
   await expect(receiver.start()).rejects.toThrow("no work");
   await send();
   await clock.advance(10_001);
-  expect(await codesOf(receiver)).toEqual(["start-failed", "nobody-works"]);
+  expect(await codesOf(receiver)).toEqual(["start-failed", "no-worker"]);
   commands.release("work");
   await receiver.start();
   await eventually(async () => expect(await codesOf(receiver)).toEqual([]));
@@ -55,7 +55,7 @@ test("not while another one works, however long a job takes; but from its end on
   await closed;
   await web.send();
   await clock.advance(10_001);
-  await eventually(async () => expect(await codesOf(web.receiver)).toEqual(["nobody-works"]));
+  await eventually(async () => expect(await codesOf(web.receiver)).toEqual(["no-worker"]));
 });
 
 test("a lock that cannot be looked at says nothing", () => {

@@ -110,7 +110,7 @@ describe("a process whose work another has taken over", () => {
     expect(calls[0]?.ctx.signal.reason).toMatchObject({ code: "claim-lost" });
     expect(await send("o-1")).toBe(200);
     expect(await receiver.health()).toMatchObject({ live: true, ready: true });
-    expect((await problemsOf(receiver, "work-taken"))[0]?.message).toContain("1 time, last at");
+    expect((await problemsOf(receiver, "worker-lock-lost"))[0]?.message).toContain("1 time, last at");
     for (const { end } of calls) end();
     await clock.advance(1_000);
     await eventually(() => expect(receiver.stats().role).toBe("working"));
@@ -348,7 +348,7 @@ describe("a lock that somebody removes while its process works", () => {
     const other = startNode(["test/adapters/inbox/holding-process.ts", file]);
     expect(await send("held too")).toBe(200);
     expect(calls[0]?.ctx.signal.aborted).toBe(true);
-    expect(await codesOf(receiver)).toContain("work-taken");
+    expect(await codesOf(receiver)).toContain("worker-lock-lost");
     calls[0]?.end();
     await Promise.race([
       other.says("out", /^worker\n/m),

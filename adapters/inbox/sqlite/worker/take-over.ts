@@ -105,7 +105,10 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
     const now = clock.now();
     streak = takenOver !== undefined && Math.abs(now - takenOver.lastAt) <= FORGOTTEN_MS ? streak + 1 : 1;
     takenOver = { count: (takenOver?.count ?? 0) + 1, lastAt: now };
-    log.error({ code: "work-taken" }, "another process has taken over the work on this inbox: this one stands by");
+    log.error(
+      { code: "worker-lock-lost" },
+      "another process has taken over the work on this inbox: this one stands by",
+    );
     term = undefined;
     const lost = lose();
     place?.leave();

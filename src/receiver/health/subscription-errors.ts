@@ -1,0 +1,52 @@
+import { createErroredSubscriptions, noticeOf } from "../../inbox/errored-subscriptions.ts";
+import type { Delivery } from "../../inbox/port/delivery.ts";
+import type { WorkingInbox } from "../../inbox/port/inbox.ts";
+import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
+import type { Logger } from "../../logger.ts";
+import type { SingleEvent } from "../../protocol/events.ts";
+
+/** Subscriptions with a `lifecycle.error`: those that the inbox recorded, and those of events handled without an inbox. */
+export interface SubscriptionErrors {
+  /** Records an event that goes directly to its handlers: no inbox records it. */
+  record(event: SingleEvent, delivery: Pick<Delivery, "source" | "sentAt">): void;
+  /** Removes an unsubscribed one; without a source, of every source. */
+  forget(subscription: number, source: string | undefined): void;
+  list(): readonly ErroredSubscription[];
+}
+
+/** @param inbox undefined where it has no working half */
+export function createSubscriptionErrors(
+  inbox: Pick<WorkingInbox, "subscriptions"> | undefined,
+  log: Logger,
+): SubscriptionErrors {
+  const direct = createErroredSubscriptions();
+
+  /** Never throws: a 422 and health() call it. */
+  function recorded(): readonly ErroredSubscription[] {
+    try {
+      return inbox?.subscriptions.errored() ?? [];
+    } catch (error) {
+      failed(error);
+      return [];
+    }
+  }
+
+  function failed(error: unknown): void {
+    log.warn({ err: error, code: "subscriptions-failed" }, "the inbox cannot list or update errored subscriptions");
+  }
+
+  return {
+    record(event, { source, sentAt }) {
+      const notice = noticeOf(event);
+      if (notice !== undefined) direct.heard(notice, { source, sentAt });
+    },
+    forget(subscription, source) {
+      direct.forget(subscription, source);
+      const isRecorded = recorded().some(
+        (one) => one.subscription === subscription && (source === undefined || one.source === source),
+      );
+      if (isRecorded) inbox?.subscriptions.forget(subscription, source).catch(failed);
+    },
+    list: () => [...recorded(), ...direct.list()],
+  };
+}
