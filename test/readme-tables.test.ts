@@ -1,7 +1,12 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { memoryInbox } from "hookline";
 import { resolveOptions } from "../src/receiver/options.ts";
-import { errorCodes, options, problems, readmeTable, refusals } from "./support/readme-tables.ts";
+import { PROBLEMS } from "../src/receiver/health/problem-catalog.ts";
+import { REFUSALS } from "../src/ingest/responses.ts";
+
+const root = join(import.meta.dirname, "..");
 
 describe("the README's tables say what the code does:", () => {
   it("every refusal with its status, its message and its fix", () => {
@@ -47,3 +52,69 @@ describe("the README's tables say what the code does:", () => {
     expect(resolved.limits.attempts).toBe(Infinity);
   });
 });
+
+/** The rows of a table of the README, by the marker above it: cells as they read, without the two rows of its head. */
+function readmeTable(marker: string): readonly (readonly string[])[] {
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  const start = readme.indexOf(`<!-- ${marker} -->`);
+  if (start === -1) throw new Error(`README.md has no table marked ${marker}.`);
+  const lines = readme.slice(start).split("\n");
+  const first = lines.findIndex((line) => line.startsWith("|"));
+  const end = lines.findIndex((line, index) => index > first && !line.startsWith("|"));
+  return lines.slice(first + 2, end).map((line) =>
+    line
+      .split(/(?<!\\)\|/)
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+/** Why a request was refused, with its status and the fix. */
+function refusals(): readonly (readonly string[])[] {
+  return Object.entries(REFUSALS).map(([code, { status, message, fix }]) => [
+    `\`${code}\``,
+    String(status),
+    message,
+    fix,
+  ]);
+}
+
+/** What `health()` may tell, with what to do. */
+function problems(): readonly (readonly string[])[] {
+  return Object.entries(PROBLEMS).map(([code, { meaning, fix }]) => [`\`${code}\``, meaning, fix]);
+}
+
+/** Every option of `createReceiver` with its default, as its documentation says. */
+function options(): readonly { readonly name: string; readonly default: string | undefined }[] {
+  const source = readFileSync(join(root, "src/receiver/options.ts"), "utf8");
+  const body = source.slice(
+    source.indexOf("export interface ReceiverOptions"),
+    source.indexOf("export interface ResolvedOptions"),
+  );
+  const found: { name: string; default: string | undefined }[] = [];
+  let group = "";
+  for (const [, comment, indent, name, rest] of body.matchAll(
+    /(?:\/\*\*((?:(?!\*\/)[^])*?)\*\/\s*)?^( +)(\w+)\??:(.*)$/gm,
+  )) {
+    if (rest?.trim() === "") {
+      group = `${name}.`;
+      continue;
+    }
+    const text = comment?.replace(/\s*\*\s*/g, " ").match(/@default (.*?)\s*$/)?.[1];
+    found.push({ name: indent?.length === 8 ? `${group}${name}` : `${name}`, default: text });
+  }
+  return found;
+}
+
+/** The codes of errors that the sources make. */
+function errorCodes(): ReadonlySet<string> {
+  const codes = new Set<string>();
+  for (const folder of ["src", "adapters"]) {
+    for (const file of readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })) {
+      if (!file.endsWith(".ts") || file.startsWith("cli/")) continue;
+      const source = readFileSync(join(root, folder, file), "utf8");
+      for (const [, code] of source.matchAll(/(?:new \w*Error|super)\(\s*"([a-z-]+)"/g)) codes.add(code ?? "");
+    }
+  }
+  return codes;
+}

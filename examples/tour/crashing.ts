@@ -1,7 +1,9 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import * as wire from "./deliveries.ts";
-import type { Entry } from "./journal.ts";
-import { startKillableApp } from "./killable-app.ts";
+import type { Entry, Journal } from "./journal.ts";
 import { createService } from "./service.ts";
 import type { TourContext } from "./context.ts";
 
@@ -35,4 +37,41 @@ export async function crashing({ folder, secret, journal, printer, counts }: Tou
   await killable.kill();
   const handled = ["m-7", "m-8", "m-9", "m-10"].filter((id) => came.some(({ text }) => text.endsWith(`fetch ${id}`)));
   counts.push({ what: "handled after the crash", expected: 4, got: handled.length });
+}
+
+/** A process of the app that can be killed, on a file that stays. */
+interface KillableApp {
+  readonly url: string;
+  /** As `kill -9` does: nothing of it runs any more, not even a `finally`. */
+  kill(): Promise<void>;
+  /** The next process, on the same file and port. */
+  restart(): Promise<void>;
+}
+
+/** Starts the first one. What they do is told in the journal. */
+async function startKillableApp(file: string, secret: string, journal: Journal): Promise<KillableApp> {
+  let port = 0;
+  let child: ChildProcess;
+
+  async function start(): Promise<void> {
+    child = fork(fileURLToPath(new URL("./crashing-app.ts", import.meta.url)), [file, secret, String(port)]);
+    const listening = new Promise<number>((resolve, reject) => {
+      child.on("message", (message: { readonly port: number } | Entry) => {
+        if ("port" in message) resolve(message.port);
+        else journal.add(message.what, message.text);
+      });
+      child.once("exit", () => reject(new Error("The app of the tour ended before it listened.")));
+    });
+    port = await listening;
+  }
+
+  await start();
+  return {
+    url: `http://127.0.0.1:${port}/webhooks`,
+    restart: start,
+    async kill() {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    },
+  };
 }

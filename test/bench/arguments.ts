@@ -1,7 +1,9 @@
 import { parseArgs } from "node:util";
 import { CONTENDERS, DURABLE, MOUNTS } from "./contenders.ts";
 import { MEASURES } from "./measures.ts";
-import { BenchError } from "./problem.ts";
+
+/** Why the bench cannot run, with what to do. It is printed without a stack. */
+export class BenchError extends Error {}
 
 /** What the bench is asked to do. */
 export interface Arguments {

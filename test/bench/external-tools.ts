@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { BenchError } from "./problem.ts";
+import { BenchError } from "./arguments.ts";
 
 /** Whether a command can be run, whatever it says. */
 export function isInstalled(command: string, args: readonly string[]): boolean {

@@ -26,14 +26,14 @@ const PARTS: readonly Part[] = [
     title: "Kept to done",
     measures: ["p-queue", "lanes-1", "lanes-5000", "lanes-all", "changes", "file-5000", "file-all"],
     columns: [
-      column("jobs", "jobs", { exact: true }),
-      column("calls", "calls", { exact: true }),
-      column("ms", "ms"),
-      column("jobs/s", "perSecond"),
-      column("CPU us", "cpuUs", { digits: 1 }),
+      figureColumn("jobs", "jobs", { exact: true }),
+      figureColumn("calls", "calls", { exact: true }),
+      figureColumn("ms", "ms"),
+      figureColumn("jobs/s", "perSecond"),
+      figureColumn("CPU us", "cpuUs", { digits: 1 }),
       { head: "over p-queue us", value: overQueue, digits: 1 },
-      column("expand us", "expandUs", { digits: 1 }),
-      column("run us", "runUs", { digits: 1 }),
+      figureColumn("expand us", "expandUs", { digits: 1 }),
+      figureColumn("run us", "runUs", { digits: 1 }),
     ],
     legend:
       "CPU us: for a job, all threads; over p-queue: beyond a bare task of the same round. Expand, run: by the clock.",
@@ -42,10 +42,10 @@ const PARTS: readonly Part[] = [
     title: "Received to handler",
     measures: ["cold-alone", "cold-hot", "file-cold-alone", "file-cold-hot"],
     columns: [
-      column("jobs", "jobs", { exact: true }),
-      column("p50 ms", "p50Ms", { digits: 2 }),
-      column("p99 ms", "p99Ms", { digits: 2 }),
-      column("max ms", "maxMs", { digits: 1 }),
+      figureColumn("jobs", "jobs", { exact: true }),
+      figureColumn("p50 ms", "p50Ms", { digits: 2 }),
+      figureColumn("p99 ms", "p99Ms", { digits: 2 }),
+      figureColumn("max ms", "maxMs", { digits: 1 }),
     ],
     legend: "A delivery a millisecond to one of 1,000 cold lanes; the hot one holds 100,000 jobs. Nothing is merged.",
   },
@@ -53,10 +53,10 @@ const PARTS: readonly Part[] = [
     title: "Received to handler, idle",
     measures: ["file-idle", "file-idle-other"],
     columns: [
-      column("jobs", "jobs", { exact: true }),
-      column("p50 ms", "p50Ms", { digits: 2 }),
-      column("p99 ms", "p99Ms", { digits: 2 }),
-      column("max ms", "maxMs", { digits: 1 }),
+      figureColumn("jobs", "jobs", { exact: true }),
+      figureColumn("p50 ms", "p50Ms", { digits: 2 }),
+      figureColumn("p99 ms", "p99Ms", { digits: 2 }),
+      figureColumn("max ms", "maxMs", { digits: 1 }),
     ],
     legend: "A delivery every 15 ms, and nothing else; received by the process that works, or by another one.",
   },
@@ -64,10 +64,10 @@ const PARTS: readonly Part[] = [
     title: "Start",
     measures: ["file-start"],
     columns: [
-      column("jobs", "jobs", { exact: true }),
-      column("ms", "ms"),
-      column("stall ms", "stallMs", { digits: 1 }),
-      column("bytes", "bytes"),
+      figureColumn("jobs", "jobs", { exact: true }),
+      figureColumn("ms", "ms"),
+      figureColumn("stall ms", "stallMs", { digits: 1 }),
+      figureColumn("bytes", "bytes"),
     ],
     legend: "Until the first handler runs, the longest stall of the loop meanwhile, and what each waiting job holds.",
   },
@@ -75,10 +75,10 @@ const PARTS: readonly Part[] = [
     title: "Waiting",
     measures: ["waiting", "waiting-single"],
     columns: [
-      column("jobs", "jobs", { exact: true }),
-      column("bytes", "bytes"),
-      column("beside the body", "bytesBeside"),
-      column("most in p-queue", "held", { exact: true }),
+      figureColumn("jobs", "jobs", { exact: true }),
+      figureColumn("bytes", "bytes"),
+      figureColumn("beside the body", "bytesBeside"),
+      figureColumn("most in p-queue", "held", { exact: true }),
     ],
     legend: "Bytes of heap and buffers for a job that waits, each a lane; p-queue is watched while all of them run.",
   },
@@ -104,7 +104,7 @@ export function toJobTable(
   return [...parts, failed.join("\n"), verdicts.join("\n")].filter((text) => text !== "").join("\n\n");
 }
 
-function column(head: string, figure: string, format: Pick<Column, "digits" | "exact"> = {}): Column {
+function figureColumn(head: string, figure: string, format: Pick<Column, "digits" | "exact"> = {}): Column {
   return { head, value: (one) => one[figure], ...format };
 }
 

@@ -7,7 +7,7 @@ import type { Paint } from "./format-columns.ts";
 import { assertWrk, installPeers } from "./external-tools.ts";
 import { benchJobs, measuresOf } from "./job-bench.ts";
 import { describeMachine, findCores, MOST_BUSY, type Machine } from "./machine.ts";
-import { BenchError } from "./problem.ts";
+import { BenchError } from "./arguments.ts";
 import { benchRequests, contendersOf } from "./request-bench.ts";
 
 // Plain where the output is no terminal, and where NO_COLOR is set.

@@ -6,7 +6,7 @@ import { BASELINE, type Contender } from "./contenders.ts";
 import type { Sample } from "./figures.ts";
 import { CONNECTIONS, runLoad } from "./load.ts";
 import type { Cores } from "./machine.ts";
-import { BenchError } from "./problem.ts";
+import { BenchError } from "./arguments.ts";
 import { writeRequests, type Requests } from "./requests.ts";
 import { startServer, type Server } from "./server.ts";
 

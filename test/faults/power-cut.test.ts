@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { rounds } from "./matrix/rounds.ts";
-import { numbersBetween, killAtNextRecord, sendAll, type TracedReceiver } from "./power-cut/traced-receiver.ts";
-
+import {
+  numbersBetween,
+  killAtNextRecord,
+  sendAll,
+  type TracedReceiver,
+  compileTracer,
+  type Tracer,
+} from "./power-cut/traced-receiver.ts";
 import type { Place } from "./power-cut/cut-power.ts";
 import type { TraceRecord } from "./power-cut/trace.ts";
-import { compileTracer, type Tracer } from "./power-cut/tracer.ts";
 import { ERASED_ACCOUNT, FIRST_BIG, deliveryOf } from "./power-cut/deliveries.ts";
 import { betweenMarkers, recordTrace, runPowerCuts, type TraceSession } from "./power-cut/run-power-cuts.ts";
 

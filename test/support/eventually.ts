@@ -1,6 +1,6 @@
 import { vi } from "vitest";
 
-/** Waits until this no longer throws. Its patience guards against a hang: how long it takes is not the claim. */
-export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(check, { timeout: 50_000, interval: 5 });
+/** Waits until `check` no longer throws. The timeout only guards against a hang: tests claim nothing about time. */
+export function eventually<T>(check: () => T | Promise<T>, timeoutMs = 50_000): Promise<T> {
+  return vi.waitFor(check, { timeout: timeoutMs, interval: 5 });
 }

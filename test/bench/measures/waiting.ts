@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
+import { PQueue } from "../../support/p-queue.ts";
 import { CONCURRENCY, fill, openBench } from "./stored.ts";
-import { watchQueues } from "./queues.ts";
 import { readSizes, sendResult, usedBytes } from "./send-result.ts";
 
 // Expanded jobs, each in a lane of its own, that wait behind handlers that do not end; then all of them are let through.
@@ -28,3 +28,15 @@ sendResult({
   held: mostHeld(),
   heldOfConcurrency: mostHeld() / CONCURRENCY,
 });
+
+/** From here on: the tasks that one p-queue held at its fullest, those that wait and those that run. */
+function watchQueues(): () => number {
+  let most = 0;
+  const { add } = PQueue.prototype;
+  PQueue.prototype.add = function watched(this: PQueue, ...given: Parameters<typeof add>) {
+    const added = add.apply(this, given);
+    most = Math.max(most, this.size + this.pending);
+    return added;
+  } as typeof add;
+  return () => most;
+}

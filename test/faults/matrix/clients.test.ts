@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { dial, headersText, pour } from "../../support/http.ts";
 import { signedHeaders } from "../../support/sign.ts";
 import { createScenario, startWorker } from "./fleet.ts";
-import { patiently } from "./receiver-process.ts";
 import { makeDelivery, type TestDelivery } from "./deliveries.ts";
 import { rounds } from "./rounds.ts";
 import { finishAndCheck } from "./finish-and-check.ts";
@@ -43,12 +43,12 @@ test("row 21: clients that go away in the middle, are slow, or send without end:
   big.write(headOf(makeDelivery("email"), 1_000_000_000));
   await pour(big, 50_000_000);
   // Who goes on sending may find the connection gone before the answer is read.
-  await patiently(() => expect(big.socket.destroyed || /^HTTP\/1.1 413 /.test(big.text())).toBe(true));
+  await eventually(() => expect(big.socket.destroyed || /^HTTP\/1.1 413 /.test(big.text())).toBe(true));
   const { rss, stats } = await worker.ask();
   expect(stats.refused["body-too-large"]).toBe(1);
   const grown = rss - rssBefore;
   for (const byte of slow.body) slowWire.write(byte);
-  await patiently(() => expect(slowWire.text()).toMatch(/^HTTP\/1.1 (200|408) /));
+  await eventually(() => expect(slowWire.text()).toMatch(/^HTTP\/1.1 (200|408) /));
   await service.deliver(slow);
   await finishAndCheck(fleet, service, {
     row: "row 21",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { currentWorker, createScenario, sleepMs, startWorker } from "./fleet.ts";
-import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
 import { finishAndCheck, waitUntilDrained } from "./finish-and-check.ts";
@@ -30,7 +30,7 @@ test("row 22: killed while jobs die and dead ones are replayed: each is dead or 
     worker.signal("SIGKILL");
     await worker.ended;
     fleet.start();
-    await patiently(() => expect(fleet.anyPort()).toBeDefined());
+    await eventually(() => expect(fleet.anyPort()).toBeDefined());
   }
   const { jobs } = await finishAndCheck(fleet, service, { row: "row 22", tried: { kills, replays }, replays: true });
   const names = new Set(jobs.map(({ name }) => name));

@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { createScenario, expectEnd, sleepMs, startWorker } from "./fleet.ts";
-import { patiently, type ReceiverProcess } from "./receiver-process.ts";
+import { type ReceiverProcess } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
 import { createDiskShim, type DiskFault } from "./disk-shim.ts";
@@ -12,7 +13,7 @@ import { finishAndCheck } from "./finish-and-check.ts";
 
 /** It answers 200 again. */
 async function recovered(worker: ReceiverProcess): Promise<void> {
-  await patiently(async () => expect((await worker.ask()).health.ready, worker.err()).toBe(true));
+  await eventually(async () => expect((await worker.ask()).health.ready, worker.err()).toBe(true));
 }
 
 test(`row 3: SIGKILL between COMMIT and the 200: the redelivery is a duplicate, and handled once`, async () => {
@@ -61,10 +62,10 @@ test.each(FAULTS)("row 6: $name, at the n-th call for all n", async ({ name, ...
   for (let from = 1; from <= calls; from += 1) {
     const before = shim.faultCount(fault.what);
     shim.set({ ...fault, from });
-    await patiently(() => expect(shim.faultCount(fault.what)).toBe(before + 1));
+    await eventually(() => expect(shim.faultCount(fault.what)).toBe(before + 1));
     await recovered(worker);
     const acked = service.acked();
-    await patiently(() => expect(service.acked(), worker.err()).toBeGreaterThan(acked));
+    await eventually(() => expect(service.acked(), worker.err()).toBeGreaterThan(acked));
   }
   shim.clear();
   await recovered(worker);
@@ -83,7 +84,7 @@ test.each(["sync", "write"] as const)(
     shim.clear();
     const worker = await startWorker(fleet, { env: shim.env });
     service.load(6, { count: 100 });
-    await patiently(() => expect(service.acked()).toBeGreaterThan(20));
+    await eventually(() => expect(service.acked()).toBeGreaterThan(20));
     shim.set({ call, what: "eio", times: 0 });
     const statuses: number[] = [];
     for (let tried = 0; tried < 30; tried += 1) {
@@ -106,12 +107,12 @@ test("row 7: the disk is full: 503 and nothing else, and all goes on when there 
   const ballast = join(folder, "ballast");
   writeFileSync(ballast, Buffer.alloc(1_500_000));
   service.load(4, { next: () => makeDelivery("email", { lane: service.sent.length % 9, filler: 10_000 }) });
-  await patiently(() => expect(service.answers.get(503) ?? 0, worker.err()).toBeGreaterThan(20));
+  await eventually(() => expect(service.answers.get(503) ?? 0, worker.err()).toBeGreaterThan(20));
   await service.abandon();
   expect(worker.alive()).toBe(true);
   rmSync(ballast);
   const last = makeDelivery("email", { lane: 1 });
-  await patiently(async () => expect(await service.offer(last)).toBe(200));
+  await eventually(async () => expect(await service.offer(last)).toBe(200));
   await finishAndCheck(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
 });
 
@@ -122,12 +123,12 @@ test("row 7: the disk is nearly full: 503 before it is full, and what is stored 
   const { fleet, service } = createScenario(folder);
   const worker = await startWorker(fleet, { inbox: { minFreeDiskBytes: 25_000_000 } });
   service.load(4);
-  await patiently(() => expect(service.acked()).toBeGreaterThan(50));
+  await eventually(() => expect(service.acked()).toBeGreaterThan(50));
   const slow = await service.deliver(makeDelivery("email", { lane: 70, does: "obey 5000" }));
   const ballast = join(folder, "ballast");
   writeFileSync(ballast, Buffer.alloc(45_000_000));
-  await patiently(() => expect(service.answers.get(503) ?? 0, worker.err()).toBeGreaterThan(20));
-  await patiently(async () => expect((await worker.ask()).health.waiting).toBe(0));
+  await eventually(() => expect(service.answers.get(503) ?? 0, worker.err()).toBeGreaterThan(20));
+  await eventually(async () => expect((await worker.ask()).health.waiting).toBe(0));
   expect((await worker.ask()).health.ready).toBe(false);
   rmSync(ballast);
   await recovered(worker);
@@ -142,7 +143,7 @@ test("row 7: a file that may not grow (RLIMIT_FSIZE): 503, and nothing that was 
     under: ["bash", "-c", 'trap "" XFSZ; ulimit -f 1500; exec "$@"', "bash"],
   });
   service.load(4, { next: () => makeDelivery("email", { lane: service.sent.length % 9, filler: 10_000 }) });
-  await patiently(() => expect(service.answers.get(503) ?? 0, limited.err()).toBeGreaterThan(20));
+  await eventually(() => expect(service.answers.get(503) ?? 0, limited.err()).toBeGreaterThan(20));
   expect(limited.alive()).toBe(true);
   limited.signal("SIGKILL");
   await limited.ended;
@@ -174,11 +175,11 @@ test("row 8: fsync takes 2 s longer: the loop goes on, and deliveries are refuse
   for (let stall = 0; stall < rounds(20); stall += 1) {
     const [begun, over] = [shim.faultCount("stall"), shim.faultCount("over")];
     shim.set({ call: "sync", what: "stall", ms: 2_000 });
-    await patiently(() => expect(shim.faultCount("stall")).toBe(begun + 1));
+    await eventually(() => expect(shim.faultCount("stall")).toBe(begun + 1));
     await worker.ask();
     expect(await service.offer(makeDelivery("tracking"))).toBe(503);
     expect(shim.faultCount("over"), "both were answered while the disk stood still").toBe(over);
-    await patiently(() => expect(shim.faultCount("over")).toBe(over + 1));
+    await eventually(() => expect(shim.faultCount("over")).toBe(over + 1));
   }
   report("row 8, 2 s", { "answered 503": service.answers.get(503) });
   await finishAndCheck(fleet, service, { row: "row 8, 2 s", tried: { stalls: shim.faultCount("stall") } });

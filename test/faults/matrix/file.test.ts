@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { createScenario, terminate, sleepMs, startWorker, type Fleet } from "./fleet.ts";
-import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
 import { finishAndCheck, waitUntilDrained, integrityOf, readJobs } from "./finish-and-check.ts";
@@ -92,7 +92,7 @@ test("row 10: another process holds the write lock: deliveries wait, or get 503,
   await sleepMs(300);
   for (const ms of held) {
     const other = new DatabaseSync(fleet.file);
-    await patiently(() => other.exec("BEGIN IMMEDIATE"));
+    await eventually(() => other.exec("BEGIN IMMEDIATE"));
     const acked = service.acked();
     await sleepMs(ms);
     // Those whose commit was before it may have been answered since.
@@ -122,8 +122,8 @@ test("row 10: a reader that stays blocks the checkpoint: acknowledging goes on, 
     count: many,
     next: () => makeDelivery("email", { lane: service.sent.length % 99, filler: 12_000 }),
   });
-  await patiently(() => expect(service.acked()).toBeGreaterThan(many / 2));
-  await patiently(() => expect(service.acked()).toBeGreaterThanOrEqual(many));
+  await eventually(() => expect(service.acked()).toBeGreaterThan(many / 2));
+  await eventually(() => expect(service.acked()).toBeGreaterThanOrEqual(many));
   const size = statSync(`${fleet.file}-wal`).size;
   reader.close();
   await finishAndCheck(fleet, service, {

@@ -4,8 +4,9 @@ import { DatabaseSync } from "node:sqlite";
 import { createReceiver, type Job, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { expect } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { currentWorker, terminate, type Fleet } from "./fleet.ts";
-import { patiently, type ReceiverProcess } from "./receiver-process.ts";
+import { type ReceiverProcess } from "./receiver-process.ts";
 import { readJournal } from "./journal.ts";
 import { checkInvariants, type FinalJob } from "./check-invariants.ts";
 import { report } from "./rounds.ts";
@@ -40,7 +41,7 @@ export async function finishAndCheck(fleet: Fleet, service: Service, options: Fi
 
 /** Nothing waits and nothing runs. */
 export async function waitUntilDrained(worker: ReceiverProcess): Promise<void> {
-  await patiently(async () => {
+  await eventually(async () => {
     const { health } = await worker.ask("/control/idle");
     expect(health.waiting, worker.err()).toBe(0);
   }, 300_000);

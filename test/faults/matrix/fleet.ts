@@ -2,12 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import {
-  patiently,
-  startReceiverProcess,
-  type ReceiverProcess,
-  type ReceiverProcessOptions,
-} from "./receiver-process.ts";
+import { startReceiverProcess, type ReceiverProcess, type ReceiverProcessOptions } from "./receiver-process.ts";
+import { eventually } from "../../support/eventually.ts";
 import { createService, type Service } from "./service.ts";
 
 type ProcessChoices = Partial<Omit<ReceiverProcessOptions, "file" | "journal" | "secret" | "instance">>;
@@ -80,7 +76,7 @@ export async function startWorker(fleet: Fleet, options: StartOptions = {}): Pro
 
 /** Whoever has the place by now. */
 export function currentWorker(fleet: Fleet): Promise<ReceiverProcess> {
-  return patiently(() => {
+  return eventually(() => {
     const worker = fleet.living().find((one) => one.isWorker());
     if (worker === undefined)
       throw new Error(
@@ -113,7 +109,7 @@ export async function terminate(receiverProcess: ReceiverProcess): Promise<void>
 }
 
 export async function expectEnd(receiverProcess: ReceiverProcess, wanted: number | NodeJS.Signals): Promise<void> {
-  await patiently(() =>
+  await eventually(() =>
     expect(receiverProcess.alive(), `It goes on:\n${receiverProcess.out()}${receiverProcess.err()}`).toBe(false),
   );
   expect(await receiverProcess.ended, receiverProcess.err()).toBe(wanted);

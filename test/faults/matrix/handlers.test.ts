@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { createFleet, createScenario, expectEnd, terminate, sleepMs, startWorker } from "./fleet.ts";
-import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { readJournal } from "./journal.ts";
 import { report, rounds } from "./rounds.ts";
@@ -27,7 +27,7 @@ test("row 12: a handler that never ends keeps its lane and no other; closed, it 
   const behind = await service.deliver(makeDelivery("email", { lane: 300 }));
   service.load(4, { count: 100 });
   await service.finish();
-  await patiently(async () => expect((await worker.ask()).health.waiting).toBe(1));
+  await eventually(async () => expect((await worker.ask()).health.waiting).toBe(1));
   expect(namesStarted(fleet.journal)).not.toContain(behind.entries[0]?.name);
   worker.signal("SIGTERM");
   await worker.prints(/^closed .*"stuck":1/m);

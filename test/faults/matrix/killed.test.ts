@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { currentWorker, createScenario, expectEnd, terminate, sleepMs, startWorker } from "./fleet.ts";
-import { patiently, type ReceiverProcess } from "./receiver-process.ts";
+import { type ReceiverProcess } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { readJournal } from "./journal.ts";
 import { report, rounds } from "./rounds.ts";
@@ -27,7 +28,7 @@ test(
       const victim = wantsWorker || other === undefined ? await currentWorker(fleet) : other;
       await victim.prints(/^ready/m);
       const acked = service.acked();
-      await patiently(() => expect(service.acked()).toBeGreaterThan(acked));
+      await eventually(() => expect(service.acked()).toBeGreaterThan(acked));
       await sleepMs(0, 400);
       if (victim.isWorker()) workers += 1;
       victim.signal("SIGKILL");
@@ -43,7 +44,7 @@ test("row 4: SIGTERM with short and long handlers running: they end or are given
   const long = await service.deliver(makeDelivery("calendar", { lane: 90, does: "obey 60000 1" }));
   const short = await service.deliver(makeDelivery("email", { lane: 91, does: "obey 300 1" }));
   for (let count = 0; count < 20; count += 1) await service.deliver(makeDelivery("calendar", { lane: 90 }));
-  await patiently(() => expect(startsOf(fleet.journal, [long.name, short.name])).toHaveLength(2));
+  await eventually(() => expect(startsOf(fleet.journal, [long.name, short.name])).toHaveLength(2));
   service.load(4, { count: 200 });
   first.signal("SIGTERM");
   await expectEnd(first, 0);
@@ -62,7 +63,7 @@ test(`row 11: four processes that could all work, killed at random: one works at
   service.load(8);
   for (let round = 0; round < kills; round += 1) {
     const worker = await currentWorker(fleet);
-    await patiently(() => expect(fleet.living().every((one) => one.port() !== undefined)).toBe(true));
+    await eventually(() => expect(fleet.living().every((one) => one.port() !== undefined)).toBe(true));
     await sleepMs(20, 300);
     expect(fleet.living().filter((one) => one.isWorker())).toEqual([worker]);
     worker.signal("SIGKILL");
@@ -85,7 +86,7 @@ test("row 11: a worker that is stopped for long and goes on: nobody works meanwh
   service.load(6);
   await sleepMs(500);
   const held = await service.deliver(makeDelivery("email", { lane: 77, does: "obey 200" }), worker.port());
-  await patiently(() => expect(startsOf(fleet.journal, [held.name])).toHaveLength(1));
+  await eventually(() => expect(startsOf(fleet.journal, [held.name])).toHaveLength(1));
   worker.signal("SIGSTOP");
   // Refused as long as it stands still within a commit: it has SQLite's lock.
   const behind = service.deliver(makeDelivery("email", { lane: 77 }), standby.port());
@@ -157,7 +158,7 @@ test("a handler that is stuck across close() keeps the work until it ends, and i
   const standby = fleet.start();
   await standby.prints(/^ready/m);
   const stuck = await service.deliver(makeDelivery("email", { lane: 60, does: "ignore 3000" }), first.port());
-  await patiently(() => expect(startsOf(fleet.journal, [stuck.name])).toHaveLength(1));
+  await eventually(() => expect(startsOf(fleet.journal, [stuck.name])).toHaveLength(1));
   await service.deliver(makeDelivery("email", { lane: 60 }), standby.port());
   first.signal("SIGTERM");
   await first.prints(/^closed .*"stuck":1/m);

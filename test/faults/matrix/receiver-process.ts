@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { vi } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { send } from "../../support/http.ts";
 import type { SqliteInboxOptions } from "../../../adapters/inbox/sqlite.ts";
 
@@ -82,7 +82,7 @@ export function startReceiverProcess(
     alive: () => alive,
     signal: (signal) => void child.kill(signal),
     prints: (pattern) =>
-      patiently(() => {
+      eventually(() => {
         const found = pattern.exec(texts.out);
         if (found === null) throw new Error(`It did not say ${pattern}:\n${texts.out}\n${texts.err}`);
         return found;
@@ -95,9 +95,4 @@ export function startReceiverProcess(
     ended,
   };
   return receiverProcess;
-}
-
-/** Waits until this no longer throws. Its patience guards against a hang: how long it takes is not the claim. */
-export function patiently<T>(check: () => T | Promise<T>, timeout = 60_000): Promise<T> {
-  return vi.waitFor(check, { timeout, interval: 10 });
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { createScenario, sleepMs, startWorker } from "./fleet.ts";
-import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { rounds } from "./rounds.ts";
 import { createDiskShim } from "./disk-shim.ts";
@@ -39,9 +39,9 @@ test("row 5: the commit thread hangs in a system call: 503 and nothing else, and
   service.load(6);
   await sleepMs(500);
   shim.set({ call: "sync", what: "stall", ms: 45_000 });
-  await patiently(() => expect(shim.faultCount("stall")).toBe(1));
+  await eventually(() => expect(shim.faultCount("stall")).toBe(1));
   expect(await service.offer(makeDelivery("tracking"))).toBe(503);
-  await patiently(async () => expect(await service.offer(makeDelivery("tracking")), worker.err()).toBe(200), 90_000);
+  await eventually(async () => expect(await service.offer(makeDelivery("tracking")), worker.err()).toBe(200), 90_000);
   const by = shim.faultCount("over") === 0 ? "another thread" : "the same thread";
   await finishAndCheck(fleet, service, { row, tried: { "answered 200 again by": by }, worker });
 });

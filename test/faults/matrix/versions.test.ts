@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { createScenario, terminate, startWorker, type Fleet } from "./fleet.ts";
-import { patiently } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
 import { report } from "./rounds.ts";
 import { waitUntilDrained, integrityOf, readJobs } from "./finish-and-check.ts";
@@ -22,7 +22,7 @@ test("row 23: a file of a newer version is refused, and not touched", async () =
   const second = fleet.start();
   const ended = await Promise.race([second.ended, second.prints(/^ready/m).then(() => undefined)]);
   if (ended === undefined) expect(await service.offer(makeDelivery("email"))).not.toBe(200);
-  await patiently(() => expect(second.err()).toMatch(/schema version 4711/));
+  await eventually(() => expect(second.err()).toMatch(/schema version 4711/));
   second.signal("SIGKILL");
   await second.ended;
   expect(shaOf(fleet.file)).toBe(before);
