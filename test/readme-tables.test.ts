@@ -81,7 +81,7 @@ function refusals(): readonly (readonly string[])[] {
 
 /** What `health()` may tell, with what to do. */
 function problems(): readonly (readonly string[])[] {
-  return Object.entries(PROBLEMS).map(([code, { meaning, fix }]) => [`\`${code}\``, meaning, fix]);
+  return Object.entries(PROBLEMS).map(([code, { message, fix }]) => [`\`${code}\``, message, fix]);
 }
 
 /** Every option of `createReceiver` with its default, as its documentation says. */

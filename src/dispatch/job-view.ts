@@ -1,9 +1,8 @@
 import type { Job } from "../inbox/port/job.ts";
 import type { ClaimedJob } from "../inbox/port/claims.ts";
 import type { StoredJob } from "../inbox/port/jobs.ts";
-import type { SingleEvent } from "../protocol/events.ts";
+import { unknownEvent, type SingleEvent } from "../protocol/events.ts";
 import { eventsOf, parseDocument, type Document } from "../protocol/envelope.ts";
-import { unknownEvent } from "../protocol/frozen.ts";
 
 /** A job as users see it. */
 export function toJob(stored: StoredJob, event: SingleEvent): Job {

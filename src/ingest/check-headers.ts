@@ -1,7 +1,7 @@
 import { readCredentials } from "../protocol/signature-headers.ts";
 import type { RawRequest } from "./types.ts";
 import { Refused, type Checked } from "./steps.ts";
-import { headerOf } from "./header-of.ts";
+import { headerOf } from "../protocol/headers.ts";
 import type { ReceivingParts } from "./parts.ts";
 
 /** Rows 2 to 4 of the table of answers: what can be told before the body is read. */

@@ -1,6 +1,6 @@
 import { BodyError, isHooklineError } from "../errors.ts";
 import { bodyTooLarge } from "./body-errors.ts";
-import { headerOf } from "./header-of.ts";
+import { headerOf } from "../protocol/headers.ts";
 import type { ReceivingParts } from "./parts.ts";
 import type { RawRequest, ReadLimits } from "./types.ts";
 import { REFUSALS, type RefusalCode } from "./responses.ts";

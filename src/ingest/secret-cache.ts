@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { Key } from "../protocol/sign.ts";
+import type { Key } from "../protocol/secrets.ts";
 
 /** What look-ups of secrets have found for each source, as long as it may be believed. */
 export interface SecretCache {

@@ -1,8 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
 import { catchRejection } from "../thrown.ts";
-import { toKeys, type Secret } from "../protocol/secrets.ts";
-import type { Key } from "../protocol/sign.ts";
+import { toKeys, type Secret, type Key } from "../protocol/secrets.ts";
 import { withTimeout } from "../timeout.ts";
 import { createSecretCache } from "./secret-cache.ts";
 import { createSingleFlight } from "./single-flight.ts";

@@ -1,6 +1,6 @@
 import { parseDocument, type Document } from "../protocol/envelope.ts";
 import { matchKey } from "../protocol/sign.ts";
-import { headerOf } from "./header-of.ts";
+import { headerOf } from "../protocol/headers.ts";
 import type { ReceivingParts } from "./parts.ts";
 import type { RawRequest } from "./types.ts";
 import type { SecretRequest } from "./secret-lookup.ts";

@@ -1,27 +1,23 @@
 import * as z from "zod/mini";
-import type { Envelope, SingleEvent, UnknownEvent } from "./events.ts";
-import { freezeDeep, unknownEvent } from "./frozen.ts";
-import { idField } from "./ids.ts";
+import { LIFECYCLE_STATES } from "./event-names.ts";
+import { freezeDeep, unknownEvent, type Envelope, type SingleEvent, type UnknownEvent } from "./events.ts";
+import { EntryProblem, fieldsReader, idField, optional, toProblem, type FieldsOf, type Loose } from "./fields.ts";
 import { parseExactly, parseJson } from "./json.ts";
-import { resourceOf } from "./resources.ts";
-import { EntryProblem, toProblem } from "./resources/entry-problem.ts";
-import { type FieldsOf, type Loose } from "./fields.ts";
-import { isLifecycle, readLifecycle } from "./resources/lifecycle.ts";
-import type { Entry, PathIds, Resource } from "./resources/resource.ts";
+import { resourceOf, type Entry, type PathIds, type Resource } from "./resources.ts";
 
-/** A delivery's body, read but not yet taken apart. */
+/** A delivery's body as JSON, and its envelope. */
 export interface Document {
-  /** What the body says; `undefined` when it is not JSON. */
+  /** The parsed body; `undefined` when it is not JSON. */
   readonly json: unknown;
   /** False when the body is not JSON. */
   readonly parsed: boolean;
-  /** Who it came from; `undefined` when it does not say so. */
+  /** `undefined` when a field of it is missing or has another type. */
   readonly envelope: Envelope | undefined;
-  /** The same as `json`, with integers beyond 2^53 as texts of their digits. Read when first asked for: few deliveries are. */
+  /** The same as `json`, with integers beyond 2^53 as texts of their digits. Parsed at the first call: few deliveries need it. */
   readonly exact: () => unknown;
 }
 
-/** Reads a delivery's body, whatever it is. Never throws. @see protocol 6.2 */
+/** Parses a delivery's body, whatever it is. Never throws. @see protocol 6.2 */
 export function parseDocument(body: Uint8Array): Document {
   const { json, parsed } = parseJson(body);
   let exact: { readonly json: unknown } | undefined;
@@ -34,11 +30,11 @@ export function parseDocument(body: Uint8Array): Document {
 }
 
 /**
- * The events of a delivery: a notice of its subscription, then its entries in their order. They are frozen, because one object is for
- * all consumers and attempts. Whatever it is, a delivery gives at least one. Never throws.
+ * The events of a delivery: a lifecycle notice, then its entries in their order. They are frozen, because all consumers and attempts
+ * share them. Every delivery gives at least one event. Never throws.
  *
- * @param from index of the first event wanted, so that a long delivery can be taken in parts. @default 0
- * @param max how many are wanted. @default all
+ * @param from index of the first event, so that a long delivery can be expanded in parts. @default 0
+ * @param max most events. @default all
  * @see protocol 6.2
  */
 export function eventsOf(document: Document, from = 0, max = Infinity): readonly SingleEvent[] {
@@ -63,9 +59,8 @@ const envelopeSchema = z.object({
   resource: z.string(),
 } satisfies FieldsOf<Envelope>);
 
-/** What a delivery is made of. */
+/** A delivery's events: those of the delivery as a whole come before its entries. */
 interface Content {
-  /** Events of the delivery as a whole, which come before its entries. */
   readonly heads: readonly SingleEvent[];
   readonly list?: List;
 }
@@ -87,24 +82,51 @@ function contentOf(document: Document): Content {
   const payloads = delivery["payloads"] ?? [];
   const whole = (field: string, reason: UnknownEvent["reason"]): SingleEvent =>
     toUnknown({ reason, field }, envelope, document.exact());
-  // Before the resource is asked: a notice is understood whatever it is about.
+  // Before the resource: any resource can send a notice, unknown ones too.
   const notice = isLifecycle(delivery) ? [noticeOf(document, envelope)] : [];
-  // It is no signal: what it says is how the subscription is.
+  // A notice without entries is not a signal.
   if (notice.length > 0 && Array.isArray(payloads) && payloads.length === 0) return { heads: notice };
   const found = resourceOf(envelope.resource);
   if (found === undefined) return { heads: [...notice, whole("resource", "resource")] };
   if (!Array.isArray(payloads)) return { heads: [...notice, whole("payloads", "shape")] };
   const { resource } = found;
-  const ids = resource.namesItself ? {} : found.ids;
+  const ids = resource.entryHasIds ? {} : found.ids;
   if (payloads.length > 0) return { heads: notice, list: { document, envelope, resource, ids, entries: payloads } };
   if (resource.signal === undefined) return { heads: [whole("payloads", "shape")] };
   return { heads: [toEvent({ type: resource.signal, fields: {} }, ids, envelope)] };
 }
 
+/** True for a delivery that tells the state of its subscription. @see protocol 3 */
+function isLifecycle(delivery: Loose): boolean {
+  return delivery["lifecycleEvent"] !== undefined && delivery["lifecycleEvent"] !== null;
+}
+
 function noticeOf({ json, exact }: Document, envelope: Envelope): SingleEvent {
-  const read = readLifecycle(json as Loose);
+  const read = readLifecycle(json);
   return read instanceof EntryProblem ? toUnknown(read, envelope, exact()) : toEvent(read, {}, envelope);
 }
+
+/**
+ * Reads the notice without the entries beside it, which are events of their own. An `error` without a text is reported with an
+ * empty one, because the subscription died all the same.
+ *
+ * @see protocol 6.2
+ */
+function readLifecycle(delivery: unknown): Entry | EntryProblem {
+  const read = readNotice(delivery);
+  if (read instanceof EntryProblem) return read;
+  const state = LIFECYCLE_STATES.find((known) => known === read.lifecycleEvent);
+  if (state === undefined) return new EntryProblem("value", "lifecycleEvent");
+  const { payloads: _, ...fields } = read;
+  return { type: `lifecycle.${state}`, fields: state === "error" ? { error: "", ...fields } : fields };
+}
+
+interface WireNotice {
+  readonly lifecycleEvent: string;
+  readonly error?: string;
+}
+
+const readNotice = fieldsReader<WireNotice>({ lifecycleEvent: z.string(), error: optional(z.string()) });
 
 function entryOf({ document, envelope, resource, ids, entries }: List, at: number): SingleEvent {
   const entry = entries[at];
@@ -117,21 +139,20 @@ function entryOf({ document, envelope, resource, ids, entries }: List, at: numbe
   return again instanceof EntryProblem ? toUnknown(again, envelope, exact) : toEvent(again, ids, envelope);
 }
 
-/** An id beyond 2^53 is known by its digits; any other number stays one, so that it is not taken for a text. */
+/** Takes the exact digits for the ids alone: any other field that is a number stays a number. */
 function withExactIds({ recordIds }: Resource, entry: Loose, exact: Loose): Loose {
   return { ...entry, ...Object.fromEntries(recordIds.map((name) => [name, exact[name]])) };
 }
 
 function toEvent({ type, fields }: Entry, ids: PathIds, envelope: Envelope): SingleEvent {
-  // The entry comes first: no field of it may stand for the path's ids, the envelope or the type.
+  // In this order, so that no field of an entry replaces an id of the path, the envelope or the type.
   return freezeDeep(Object.assign(fields, ids, envelope, { type })) as unknown as SingleEvent;
 }
 
-interface Problem {
-  readonly reason: UnknownEvent["reason"];
-  readonly field: string | undefined;
-}
-
-function toUnknown({ reason, field }: Problem, envelope: Envelope | undefined, json: unknown): UnknownEvent {
+function toUnknown(
+  { reason, field }: { readonly reason: UnknownEvent["reason"]; readonly field: string | undefined },
+  envelope: Envelope | undefined,
+  json: unknown,
+): UnknownEvent {
   return unknownEvent({ ...envelope, reason, ...(field !== undefined && { field }) }, json);
 }

@@ -1,15 +1,18 @@
-import type { ChangeFamily, EventMap, EventName } from "./events.ts";
+import type { ChangeFamily, ChangeType, EventMap, EventName } from "./events.ts";
 
 /** The families of changes, in the order of protocol 6.1. */
 export const CHANGE_FAMILIES = ["email", "contact", "calendarEvent", "task"] as const satisfies readonly ChangeFamily[];
 
-/** What can come after the dot of a family of changes. */
-const CHANGE_SUFFIXES = ["created", "updated", "deleted", "signal", "changes"] as const;
+/** What happens to a record. @see protocol 6.2 */
+export const CHANGE_TYPES = ["created", "updated", "deleted"] as const satisfies readonly ChangeType[];
 
-/** The kinds of tracking event; `click` is beyond protocol 6.2, the service's machine-readable description has it. */
+/** What follows the dot in the name of a family's event. */
+const CHANGE_SUFFIXES = [...CHANGE_TYPES, "signal", "changes"] as const;
+
+/** The types of tracking event of protocol 6.2, and `click`, which only the service's machine-readable description has. */
 export const TRACKING_TYPES = ["open", "click", "reply", "replyBounce", "initial"] as const;
 
-/** The states a lifecycle notice announces. @see protocol 3 */
+/** The states that a lifecycle notice announces. @see protocol 3 */
 export const LIFECYCLE_STATES = ["error", "active"] as const;
 
 /** Every name of an event, as in {@link EventMap}. */

@@ -128,3 +128,33 @@ export type AnyEvent = EventMap[keyof EventMap];
 
 /** Any event that stands for itself in a delivery: all but the `.changes` batches, which are made of several. */
 export type SingleEvent = EventMap[OneAtATime];
+
+/** Freezes an object made from JSON and all objects in it, so that consumers can share it. */
+export function freezeDeep<T extends object>(value: T): T {
+  // Not Object.values: its list costs as much as all the rest. JSON inherits nothing.
+  for (const key in value) {
+    const inner = value[key];
+    if (typeof inner === "object" && inner !== null) freezeDeep(inner);
+  }
+  return Object.freeze(value);
+}
+
+/**
+ * A frozen unknown event. Its `json` may have any size and depth, so it is not frozen: each read gives a new copy.
+ *
+ * @param json what was parsed; `undefined` where nothing was
+ */
+export function unknownEvent(fields: Omit<UnknownEvent, "type" | "json">, json?: unknown): UnknownEvent {
+  if (json === undefined) return Object.freeze({ ...fields, type: "unknown" });
+  const event: UnknownEvent = {
+    ...fields,
+    type: "unknown",
+    get json() {
+      return structuredClone(json);
+    },
+  };
+  // So that console.log shows the value, not a getter.
+  return Object.freeze(Object.defineProperty(event, INSPECT, { value: () => ({ ...event }) }));
+}
+
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");

@@ -1,19 +1,118 @@
+import * as z from "zod/mini";
 import { booking } from "./booking.ts";
-import { calendarEvent } from "./resources/calendar-event.ts";
-import { contact } from "./resources/contact.ts";
-import { email } from "./resources/email.ts";
-import type { PathIds, Resource } from "./resources/resource.ts";
-import { task } from "./resources/task.ts";
+import { CHANGE_TYPES } from "./event-names.ts";
+import type { Change, ChangeFamily, ChangeType, SingleEvent } from "./events.ts";
+import { EntryProblem, fieldsReader, optional, recordIdField, toId } from "./fields.ts";
 import { tracking } from "./tracking.ts";
 
-/** All that can be subscribed to, the busiest first. @see protocol 6.1 */
-export const RESOURCES: readonly Resource[] = [email, calendarEvent, contact, task, tracking, booking];
+/** What a subscription can watch, and how its deliveries are read. @see protocol 6.1 */
+export interface Resource {
+  /** The family of its events. */
+  readonly family: ChangeFamily | "tracking" | "booking";
+  /** Its path, with the names of the ids in it, such as `/calendars/{calendarId}/events`. */
+  readonly path: string;
+  /** The event of a delivery without entries; `undefined` where such a delivery says nothing. */
+  readonly signal: `${ChangeFamily}.signal` | undefined;
+  /** Fields of an entry that are ids of records: texts, or numbers whose digits count. */
+  readonly recordIds: readonly string[];
+  /** True where an entry has the ids of the path as fields of its own: those of the path are then ignored. */
+  readonly entryHasIds: boolean;
+  /** Reads one of `payloads`. Never throws. */
+  read(entry: unknown): Entry | EntryProblem;
+}
 
-/** The resource of a path and the ids in it; `undefined` for a path of no known resource. */
+/** The ids that a resource's path can hold, decoded. */
+export interface PathIds {
+  readonly calendarId?: string;
+  readonly taskListId?: string;
+  readonly bookingId?: number;
+}
+
+/** One entry as it was read: the event that it becomes, and its fields in a new object. */
+export interface Entry {
+  readonly type: SingleEvent["type"];
+  readonly fields: Record<string, unknown>;
+}
+
+/**
+ * All that can be subscribed to, the busiest first. A calendar may be the alias `primary`, a task list the alias `default`.
+ * @see protocol 6.1
+ */
+export const RESOURCES: readonly Resource[] = [
+  changeResource("email", "/email/messages"),
+  changeResource("calendarEvent", "/calendars/{calendarId}/events"),
+  changeResource("contact", "/contacts"),
+  changeResource("task", "/tasklists/{taskListId}/tasks"),
+  tracking,
+  booking,
+];
+
+const PATTERNS = RESOURCES.map((resource) => ({ resource, pattern: toPattern(resource.path) }));
+
+/** The resource of a path and the ids in it; `undefined` for a path of no known resource. Never throws. */
 export function resourceOf(path: string): { readonly resource: Resource; readonly ids: PathIds } | undefined {
-  for (const resource of RESOURCES) {
-    const ids = resource.match(path);
-    if (ids !== undefined) return { resource, ids };
+  for (const { resource, pattern } of PATTERNS) {
+    const match = pattern.exec(path);
+    if (match === null) continue;
+    const ids = toPathIds(match.groups ?? {});
+    return ids && { resource, ids };
   }
   return undefined;
 }
+
+/** An id is one segment. Slashes at the end and a query are tolerated. */
+function toPattern(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, "(?<$1>[^/?]+)")}/*(?:\\?|$)`);
+}
+
+/** `undefined` for an id with a malformed escape. */
+function toPathIds(groups: Record<string, string>): PathIds | undefined {
+  const ids: Record<string, string | number> = {};
+  try {
+    for (const name of Object.keys(groups)) {
+      const text = decodeURIComponent(groups[name] ?? "");
+      // A booking page may be subscribed by a name as well, which is no id.
+      const id = name === "bookingId" ? toId(text) : text;
+      if (id !== undefined) ids[name] = id;
+    }
+  } catch {
+    return undefined;
+  }
+  return ids;
+}
+
+/** A resource whose entries say which record changed, or that something changed when there are none. @see protocol 6.2 */
+function changeResource(family: ChangeFamily, path: string): Resource {
+  const types = new Map<string, `${ChangeFamily}.${ChangeType}`>(
+    CHANGE_TYPES.map((changeType) => [changeType, `${family}.${changeType}`]),
+  );
+  return {
+    family,
+    path,
+    signal: `${family}.signal`,
+    recordIds: ["id"],
+    entryHasIds: false,
+    read(entry) {
+      const fields = readChange(entry);
+      if (fields instanceof EntryProblem) return fields;
+      // It names no record: fetching it would fetch the whole list.
+      if (fields.id === "") return new EntryProblem("shape", "id");
+      const type = types.get(fields.changeType);
+      return type === undefined ? new EntryProblem("value", "changeType") : { type, fields };
+    },
+  };
+}
+
+/** As on the wire, where `changeType` may have a value that is not known yet. */
+type WireChange = Omit<Change, "changeType"> & { readonly changeType: string };
+
+const readAttributes = fieldsReader<NonNullable<Change["attributes"]>>({ threadId: optional(recordIdField) });
+
+const readChange = fieldsReader<WireChange>({
+  id: recordIdField,
+  changeType: z.string(),
+  attributes: z.transform((value) => {
+    const attributes = readAttributes(value);
+    return attributes instanceof EntryProblem ? undefined : attributes;
+  }),
+});

@@ -1,5 +1,6 @@
-import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
+import { createHmac, timingSafeEqual, type KeyObject } from "node:crypto";
 import { UsageError } from "../errors.ts";
+import { toKey, type Key } from "./secrets.ts";
 import {
   resolveScheme,
   serviceScheme,
@@ -8,15 +9,8 @@ import {
   type TextPart,
 } from "./signature-scheme.ts";
 
-/** A signing secret, ready for use: made once, because a raw key a call costs five times as much. */
-export interface Key {
-  /** Told in logs and counters, so that a rotation can be finished. */
-  readonly name: string;
-  readonly key: KeyObject;
-}
-
 /** What a signature is computed over. */
-export interface Signed {
+interface Signed {
   /** The timestamp header's text, exactly as received; empty where the scheme has none. */
   readonly timestamp: string;
   /** The raw bytes, exactly as received. */
@@ -33,30 +27,7 @@ export interface SignOptions {
   scheme?: SignatureScheme | undefined;
 }
 
-/**
- * Makes a key of a secret. A text counts as its UTF-8 bytes, as it stands: nothing is trimmed or decoded.
- *
- * @throws UsageError `secret-missing` when it is empty, only white space, or no text at all
- */
-export function toKey(value: string | Uint8Array, name: string): Key {
-  if (!isSecret(value)) {
-    throw new UsageError("secret-missing", `The signing secret "${name}" is ${describe(value)}, expected a text.`, {
-      fix: SECRET_FIX,
-    });
-  }
-  return { name, key: typeof value === "string" ? createSecretKey(value, "utf8") : createSecretKey(value) };
-}
-
-/** True for what can be a signing secret: a text with more than white space in it, or some bytes. */
-export function isSecret(value: unknown): value is string | Uint8Array {
-  return typeof value === "string" ? value.trim() !== "" : value instanceof Uint8Array && value.length > 0;
-}
-
-/** What to do about a missing secret. */
-export const SECRET_FIX =
-  "Copy the signing secret from the application's dashboard and check that its variable is set.";
-
-/** The message authentication code of a request: the scheme's texts and the body hashed in order, nothing copied. */
+/** The message authentication code of a request: the scheme's texts and the body, hashed in order, nothing copied. */
 export function macOf(scheme: ResolvedScheme, key: KeyObject, { timestamp, body }: Signed): Buffer {
   const hmac = createHmac(scheme.algorithm, key);
   if (scheme.before.length > 0) hmac.update(textOf(scheme.before, timestamp));
@@ -66,10 +37,7 @@ export function macOf(scheme: ResolvedScheme, key: KeyObject, { timestamp, body 
   return Buffer.from(hmac.digest("binary"), "binary");
 }
 
-/**
- * The key that made a signature, if one of them did. Compares in constant time, and asks every key,
- * so that the time taken does not tell which one matched.
- */
+/** The key that made a signature, if any. Compares in constant time, and with every key, so that the time does not tell which one matched. */
 export function matchKey(
   scheme: ResolvedScheme,
   keys: readonly Key[],
@@ -85,7 +53,7 @@ export function matchKey(
 }
 
 /**
- * The headers that make a body a signed request, for tests and senders of one's own.
+ * The headers of a signed request, for tests and for your own sender.
  *
  * @throws UsageError `secret-missing` for an empty secret, `time-invalid` for a time before 1970 or no time at all
  * @see protocol 5
@@ -118,9 +86,4 @@ function timestampOf(at: Date, unit: "seconds" | "milliseconds"): string {
     });
   }
   return String(unit === "seconds" ? Math.floor(ms / 1000) : ms);
-}
-
-function describe(value: unknown): string {
-  if (typeof value === "string") return value === "" ? "empty" : "only white space";
-  return value instanceof Uint8Array ? "empty" : `of type ${value === null ? "null" : typeof value}`;
 }

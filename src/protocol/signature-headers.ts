@@ -1,3 +1,4 @@
+import type { HeaderLookup } from "./headers.ts";
 import type { ResolvedScheme } from "./signature-scheme.ts";
 
 /** What the headers of a request say about who sent it, before anything is computed. */
@@ -19,9 +20,6 @@ export type SignatureProblem =
 
 /** What can be told from the headers alone. */
 export type HeaderProblem = Exclude<SignatureProblem, "signature-wrong">;
-
-/** Finds a header by its name in lower case. */
-export type HeaderLookup = (lowerCaseName: string) => string | readonly string[] | undefined;
 
 /** By what a timestamp is judged. */
 export interface Freshness {

@@ -1,20 +1,17 @@
 import * as z from "zod/mini";
-import type { Envelope, EventMap } from "./events.ts";
-import { idField, recordIdField } from "./ids.ts";
 import { TRACKING_TYPES } from "./event-names.ts";
-import { EntryProblem } from "./resources/entry-problem.ts";
-import { fieldsReader, optional } from "./fields.ts";
-import { pathMatcher } from "./resources/path.ts";
-import type { Resource } from "./resources/resource.ts";
+import type { Envelope, EventMap } from "./events.ts";
+import { EntryProblem, fieldsReader, idField, optional, recordIdField } from "./fields.ts";
+import type { Resource } from "./resources.ts";
 
-/** What becomes of e-mails that were sent with tracking. @see protocol 6.2 */
+/** What happens to e-mails that were sent with tracking. @see protocol 6.2 */
 export const tracking: Resource = {
   family: "tracking",
+  path: "/email/tracking",
   signal: undefined,
-  // Those that it must have are numbers of the protocol: beyond 2^53 they are none.
+  // Its required ids are numbers by protocol 6.2; beyond 2^53 they are invalid.
   recordIds: [],
-  namesItself: false,
-  match: pathMatcher("/email/tracking"),
+  entryHasIds: false,
   read(entry) {
     const fields = readTracking(entry);
     if (fields instanceof EntryProblem) return fields;
@@ -29,7 +26,7 @@ const types = new Map<string, `tracking.${(typeof TRACKING_TYPES)[number]}`>(
 
 type Own<E> = Omit<E, keyof Envelope | "type" | "eventType">;
 
-/** As on the wire: one bean for all kinds of event, each kind filling its part. */
+/** As on the wire: one object for all types of event, each of which fills its part. */
 type WireTracking = Own<EventMap["tracking.open"]> & Own<EventMap["tracking.reply"]> & { readonly eventType: string };
 
 const optionalText = optional(z.string());

@@ -7,7 +7,7 @@ import type { UnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
 import type { Id } from "../protocol/events.ts";
-import { toId } from "../protocol/ids.ts";
+import { toId } from "../protocol/fields.ts";
 import type { Receiver } from "./receiver-types.ts";
 
 /** Writes tombstones, and lifts them. */

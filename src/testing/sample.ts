@@ -1,6 +1,13 @@
 import { UsageError } from "../errors.ts";
-import type { AnyEvent, Change, Envelope, EventMap, UnknownEvent } from "../protocol/events.ts";
-import { freezeDeep, unknownEvent } from "../protocol/frozen.ts";
+import {
+  freezeDeep,
+  unknownEvent,
+  type AnyEvent,
+  type Change,
+  type Envelope,
+  type EventMap,
+  type UnknownEvent,
+} from "../protocol/events.ts";
 import { resourceOf } from "../protocol/resources.ts";
 
 /**

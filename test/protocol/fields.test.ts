@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { idField, toId } from "../../src/protocol/ids.ts";
+import { idField, toId } from "../../src/protocol/fields.ts";
 
 test("a safe integer and its decimal text are the same id", () => {
   fc.assert(

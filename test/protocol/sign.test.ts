@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isHooklineError } from "../../src/errors.ts";
 import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature-scheme.ts";
-import { macOf, matchKey, sign, toKey } from "../../src/protocol/sign.ts";
+import { toKey } from "../../src/protocol/secrets.ts";
+import { macOf, matchKey, sign } from "../../src/protocol/sign.ts";
 
 const service = resolveScheme(serviceScheme);
 const bodyOnly = resolveScheme({

@@ -1,5 +1,5 @@
 import { SIGNATURE_PROBLEMS, type HeaderProblem } from "../../protocol/signature-headers.ts";
-import { SECRET_FIX } from "../../protocol/sign.ts";
+import { SECRET_FIX } from "../../protocol/secrets.ts";
 
 /** A mistake that `explain` knows: a problem that `verify` names as well, or what may be behind `signature-wrong`. */
 export type MistakeCode =

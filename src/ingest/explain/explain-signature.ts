@@ -1,19 +1,14 @@
 import { timingSafeEqual } from "node:crypto";
-import {
-  ageProblem,
-  DEFAULT_MAX_AGE_SECONDS,
-  readSignature,
-  readTimestamp,
-  type HeaderLookup,
-} from "../../protocol/signature-headers.ts";
-import { toHeaderLookup } from "../../protocol/headers.ts";
+import { ageProblem, DEFAULT_MAX_AGE_SECONDS, readSignature, readTimestamp } from "../../protocol/signature-headers.ts";
+import { toHeaderLookup, type HeaderLookup } from "../../protocol/headers.ts";
 import {
   resolveScheme,
   serviceScheme,
   type ResolvedScheme,
   type SignatureScheme,
 } from "../../protocol/signature-scheme.ts";
-import { isSecret, macOf, toKey } from "../../protocol/sign.ts";
+import { isSecret, toKey } from "../../protocol/secrets.ts";
+import { macOf } from "../../protocol/sign.ts";
 import { toBytes, type SignedRequest } from "../../protocol/verify.ts";
 import { bodyVariants } from "./bodies.ts";
 import { inputVariants, secretVariants, signatureVariants, timestampVariants, type Variant } from "./variants.ts";

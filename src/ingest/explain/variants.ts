@@ -1,6 +1,6 @@
-import type { HeaderLookup } from "../../protocol/signature-headers.ts";
+import type { HeaderLookup } from "../../protocol/headers.ts";
 import type { Encoding, ResolvedScheme, TextPart } from "../../protocol/signature-scheme.ts";
-import { isSecret } from "../../protocol/sign.ts";
+import { isSecret } from "../../protocol/secrets.ts";
 import type { MistakeCode } from "./catalog.ts";
 
 /** A part of a request as it is, or as it would be if somebody had made these mistakes. */
