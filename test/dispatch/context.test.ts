@@ -1,8 +1,10 @@
+import { verify } from "hookline/signature";
 import { describe, expect, test } from "vitest";
 import { createContext, type CallFacts } from "../../src/dispatch/context.ts";
 import { bookingMade, emailEvent, lifecycleOf, trackingOpen } from "../support/events.ts";
 import { logRecorder } from "../support/log-recorder.ts";
 import { bodyOf, makeDelivery } from "../support/make-delivery.ts";
+import { emails, rig } from "../support/rig.ts";
 
 const delivery = makeDelivery(bodyOf(), { source: "crm" });
 
@@ -122,5 +124,24 @@ describe("a context", () => {
     const ctx = context();
     await ctx.unsubscribe("gone");
     expect(ctx.unsubscribed).toEqual([[emailEvent("created"), "crm", "gone"]]);
+  });
+});
+
+describe("ctx.delivery()", () => {
+  test("gives the stored request, byte for byte, which can be verified again", async () => {
+    const { receiver, send, clock } = rig();
+    const body = ` ${emails("a", "b")}\n`;
+    const given: unknown[] = [];
+    receiver.on("email", async (event, ctx) => {
+      const { headers, bodyBase64, signedBy, source } = await ctx.delivery();
+      const bytes = Buffer.from(bodyBase64, "base64");
+      const verified = verify({ headers, body: bytes }, { secret: "a signing secret", now: clock.date() });
+      given.push([event.id, bytes.toString(), verified.sentAt?.getTime(), signedBy, source]);
+    });
+    await receiver.start();
+    const at = new Date("2026-05-06T07:00:00Z");
+    await send(body, { source: "crm", at });
+    await receiver.idle();
+    expect(given).toEqual(["a", "b"].map((id) => [id, body, at.getTime(), "default", "crm"]));
   });
 });
