@@ -198,7 +198,10 @@ function invalid(names: readonly string[], what: string): UsageError {
 /** Handles one event. What it returns is ignored; what it throws, or its rejection, is a failed attempt. */
 export type Handler<E extends AnyEvent = AnyEvent> = (event: E, ctx: Context) => unknown;
 
-/** Runs around every handler, in the order of `use`. Without a call of `next` the handler does not run, and the job is done. */
+/**
+ * Runs around every handler, in the order of `use`. `next()` runs the rest and gives a promise of it: return or await it, so that a
+ * failure of the handler fails the job. Without a call of `next` the handler does not run, and the job is done.
+ */
 export type Middleware = (event: AnyEvent, ctx: Context, next: () => Promise<void>) => unknown;
 
 /** What may not overlap, and stays in order. @see the chapter on order in the README */

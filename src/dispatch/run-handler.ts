@@ -73,78 +73,48 @@ export function startCall(
 
 /** The handler inside its middleware, outermost first. */
 export function compose(middleware: readonly Middleware[], handler: Handler): Handler {
-  return middleware.reduceRight<Handler>((inner, outer) => (event, ctx) => around(outer, inner, [event, ctx]), handler);
+  return middleware.reduceRight<Handler>((rest, outer) => wrap(outer, rest), handler);
 }
 
 /**
- * A middleware does not end the call before its inside does, whether it waits for `next()`, returns early or throws: two handlers would
- * run at once in a lane. A failure of the inside is the call's, unless the middleware looked at it and went on.
+ * `next()` is koa's: it runs the rest once and gives a plain promise of it. Beyond koa, a middleware that returns or throws without
+ * awaiting the rest does not end the call: a second handler would start in the lane beside it.
  */
-async function around(outer: Middleware, inner: Handler, [event, ctx]: [AnyEvent, Context]): Promise<void> {
-  const insides: Inside[] = [];
-  let over = false;
-  let returned = false;
-  const run = async (): Promise<void> => {
-    try {
-      await inner(event, ctx);
-    } finally {
-      over = true;
-    }
-  };
-  const next = (): Promise<void> => {
-    const isFirst = insides.length === 0;
-    // Its lane may be another's already. Silent where nobody hears it.
-    if (isFirst && returned) return new Inside((_, reject) => reject(nextLate()));
-    const inside = new Inside((resolve) => resolve(isFirst ? run() : Promise.reject(nextDoubled())));
-    insides.push(inside);
-    return inside;
-  };
-  const outside = async (): Promise<void> => {
+function wrap(outer: Middleware, rest: Handler): Handler {
+  return async (event, ctx) => {
+    const pending = new Set<Promise<void>>();
+    let mayRun = true;
+
+    const run = async (): Promise<void> => void (await rest(event, ctx));
+    const next = (): Promise<void> => {
+      const begin = mayRun ? run : refuse;
+      mayRun = false;
+      // A turn of the microtasks later: what fails at once is still pending when a middleware that awaits nothing returns.
+      const running = Promise.resolve()
+        .then(begin)
+        .finally(() => pending.delete(running));
+      pending.add(running);
+      catchRejection(running); // a middleware may do other work before it awaits the rest
+      return running;
+    };
+
     try {
       await outer(event, ctx, next);
-    } finally {
-      returned = true;
+    } catch (error) {
+      mayRun = false;
+      await Promise.allSettled(pending);
+      throw error;
     }
-  };
-  try {
-    await outside();
-  } catch (error) {
-    await Promise.allSettled(insides);
-    throw error;
-  }
-  for (const inside of insides) if (!over || !inside.looked) await inside;
-}
-
-/** What `next()` gives: it knows whether anybody looked at how it ended. */
-class Inside extends Promise<void> {
-  static override readonly [Symbol.species] = Promise;
-  looked = false;
-
-  constructor(...given: ConstructorParameters<typeof Promise<void>>) {
-    super(...given);
-    // Who looks at it later, after other work, must not find the process ended.
-    super.then(undefined, () => {});
-  }
-
-  // oxlint-disable-next-line unicorn/no-thenable -- a promise has one
-  override then: Promise<void>["then"] = (...reactions) => {
-    this.looked = true;
-    return super.then(...reactions);
+    mayRun = false;
+    // In the order of the calls: the rest has ended before a second `next()` fails the call.
+    for (const running of [...pending]) await running;
   };
 }
 
-function nextDoubled(): HooklineError {
-  return new HooklineError("next-doubled", "A middleware called next() twice.", {
-    fix: "Call it once: a second run of the handler is a retry's business.",
+function refuse(): never {
+  throw new HooklineError("next-misused", "A middleware called next() twice, or after it had returned.", {
+    fix: "Call it once, and return or await it. To run the handler again, let the call fail: the job is retried.",
   });
-}
-
-function nextLate(): HooklineError {
-  return new HooklineError(
-    "next-late",
-    "A middleware called next() after it had returned, expected before: its handler is not run.",
-    { fix: "Return or await next(), and whatever calls it." },
-  );
 }
 
 function timeout(timeoutMs: number): HooklineError {

@@ -8,6 +8,12 @@ import { turns } from "../support/event-loop.ts";
 
 const given = [emailEvent("created") as AnyEvent, {} as Context] as const;
 
+interface State {
+  names?: string[];
+}
+
+const stateOf = (ctx: Context): State => ctx.state as State;
+
 /** A middleware that says when it begins and ends. */
 function named(name: string, said: string[]): Middleware {
   return async (_event, _ctx, next) => {
@@ -59,9 +65,9 @@ describe("middleware", () => {
       await next();
     };
     const call = compose([twice], () => (runs += 1));
-    await expect(call(...given)).rejects.toMatchObject({ code: "next-doubled" });
+    await expect(call(...given)).rejects.toMatchObject({ code: "next-misused" });
     expect(runs).toBe(1);
-    await expect(call(...given)).rejects.toMatchObject({ code: "next-doubled" });
+    await expect(call(...given)).rejects.toMatchObject({ code: "next-misused" });
     expect(runs).toBe(2);
   });
 
@@ -69,7 +75,7 @@ describe("middleware", () => {
     let [runs, late] = [0, (): Promise<void> => Promise.resolve()];
     await compose([(_event, _ctx, next) => void (late = next)], () => (runs += 1))(...given);
     void late(); // ends no process where nobody hears it
-    await expect(late()).rejects.toMatchObject({ code: "next-late", fix: expect.stringContaining("await next()") });
+    await expect(late()).rejects.toMatchObject({ code: "next-misused", fix: expect.stringContaining("await it") });
     expect(runs).toBe(0);
   });
 
@@ -80,7 +86,7 @@ describe("middleware", () => {
       throw new Error("no");
     };
     const ended = compose([thrower], () => (runs += 1))(...given) as Promise<void>;
-    const told = expect(late()).rejects.toMatchObject({ code: "next-late" });
+    const told = expect(late()).rejects.toMatchObject({ code: "next-misused" });
     await expect(ended).rejects.toThrow("no");
     await told;
     expect(runs).toBe(0);
@@ -191,15 +197,7 @@ describe("receiver.use", () => {
     await receiver.idle();
     expect(receiver.stats()).toMatchObject({ succeeded: 1, failed: 0 });
   });
-});
 
-interface State {
-  names?: string[];
-}
-
-const stateOf = (ctx: Context): State => ctx.state as State;
-
-describe("middleware of a receiver", () => {
   test("runs in the order of `use`, outermost first, once for a merged call", async () => {
     const { receiver, send } = rig();
     const said: string[] = [];

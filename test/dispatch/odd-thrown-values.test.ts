@@ -162,7 +162,7 @@ describe("a middleware that", () => {
     await all.send(emails("a"));
     await expectRest(all, 1);
     expect(seen).toEqual(["a"]);
-    expect(all.log.text()).toContain("next-doubled");
+    expect(all.log.text()).toContain("next-misused");
   });
 
   test("waits for next() after something longer fails with its handler", async () => {
