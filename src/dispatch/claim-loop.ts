@@ -1,46 +1,45 @@
+import PQueue from "p-queue";
 import { createFifo } from "../inbox/collections/fifo.ts";
 import type { Claim, JobOutcome } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { DispatchDeps } from "./deps.ts";
+import { createPoisonIsolation } from "./poison.ts";
 import type { JobRunner } from "./run-job.ts";
 import type { Settle } from "./settle-queue.ts";
-import { createPoisonIsolation } from "./poison.ts";
-import PQueue from "p-queue";
 
 /** Most jobs that one call may settle. */
 const MERGE_MAX = 1_000;
 
-/** Claims on their way from the inbox to a slot. */
+/** Claims jobs ahead of the handlers, and starts them as slots become free. */
 export interface ClaimLoop {
-  /** Claims as much as there is room for, and begins what has a slot. */
-  claim(): Promise<Found>;
-  /** They ended without this process settling them. */
+  /** Claims as much as there is room for, and starts what has a slot. */
+  claim(): Promise<ClaimResult>;
+  /** These claims ended without this process settling them. */
   lost(claims: readonly Claim[]): void;
-  /** Its outcome is told. */
+  /** The inbox has the outcome of this claim. */
   settled(claim: Claim): void;
-  /** Its handler is stuck: nobody waits for it any longer. */
+  /** The claim's handler is stuck: its slot is free. */
   overdue(claim: Claim): void;
-  /** Gives back what has not begun. */
+  /** Releases what has not started. */
   stop(): void;
   /** After a `stop`: claims again. */
   start(): void;
-  /** Claimed and not begun. */
-  waiting(): number;
-  /** Claims that are on their way back. */
-  givingBack(): number;
-  /** Jobs that were given back. */
-  givenBack(): number;
+  /** Claims that have not started. */
+  prefetched(): number;
+  /** Claims whose release the inbox has not confirmed yet. */
+  releasing(): number;
+  /** Jobs that were released before they started. */
+  released(): number;
 }
 
-/** What a claim found. */
-interface Found {
-  /** Claims. */
+interface ClaimResult {
+  /** Claims that were found. */
   readonly count: number;
   /** There was room for more, and nothing more is due. */
   readonly exhausted: boolean;
-  /** What may be claimed is another now. */
+  /** Another claim may find something now, because the turn of poison isolation changed. */
   readonly again: boolean;
-  /** Wall-clock time; undefined: as before. */
+  /** Wall-clock time; undefined: unchanged. */
   readonly nextDueAt: number | undefined;
 }
 
@@ -50,215 +49,176 @@ export interface ClaimLoopOptions {
   readonly working: () => boolean;
   /** It is time to claim again. */
   readonly wake: () => void;
-  /** Something has come to rest. */
-  readonly rested: () => void;
+  /** A slot has nothing more to start, or a release is confirmed. */
+  readonly ended: () => void;
 }
 
 export function createClaimLoop(
   inbox: Pick<WorkingInbox, "claim">,
   { clock, concurrency }: Pick<DispatchDeps, "clock" | "concurrency">,
-  { runner, settle, working, wake, rested }: ClaimLoopOptions,
+  { runner, settle, working, wake, ended }: ClaimLoopOptions,
 ): ClaimLoop {
-  const pace = createPrefetch(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
-  const solitude = createPoisonIsolation(clock, {
+  const prefetch = createPrefetch(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
+  const isolation = createPoisonIsolation(clock, {
     stuck: () => runner.stuck() > 0,
-    over: () => giveBackAhead(() => true),
+    over: () => releaseAhead(() => true),
     wake,
   });
+  /** Claimed and not started. */
   const ahead = createFifo<Claim>();
-  /** Taken away before they began. */
-  const gone = new WeakSet<Claim>();
-  /** Suspects, with whom to tell that the others may go on. */
-  const solitary = new WeakMap<Claim, () => void>();
-  const slots = createSlots({
-    concurrency,
-    waiting: () => ahead.size,
-    next: () => (working() ? ahead.shift() : undefined),
-    start(claim, free) {
-      pace.started(clock.now());
-      runner.start(claim, free);
-    },
-    rested,
-  });
+  /** Lost before they started. */
+  const lost = new WeakSet<Claim>();
+  /** Suspects, each with the call that ends its isolation. */
+  const isolated = new WeakMap<Claim, () => void>();
+  /** p-queue's `timeout` is never used: it frees a slot while the function still runs. */
+  const slots = new PQueue({ concurrency });
+  let slotsTaken = 0;
   /** The last claim found all that it had room for. */
   let wasFull = false;
-  let givingBack = 0;
-  let givenBack = 0;
+  let releasing = 0;
+  let released = 0;
 
-  const room = (): number => (runner.jammed() || !working() ? 0 : pace.ahead(clock.now()) - ahead.size - slots.taken());
+  /** A task of p-queue is a slot that starts one claim after another: a task for each claim would cost as much as its handler. */
+  function fillSlots(): void {
+    while (slotsTaken < concurrency && ahead.size > 0) {
+      slotsTaken += 1;
+      void slots.add(() => new Promise<void>(runSlot));
+    }
+  }
 
-  function giveBack(claim: Claim): void {
-    givingBack += 1;
-    settle({ claim, outcomes: claim.jobs.map((): JobOutcome => ({ to: "release" })) }, (given) => {
-      if (given) givenBack += claim.jobs.length;
-      givingBack -= 1;
-      rested();
+  function runSlot(end: () => void): void {
+    for (let claim = next(); claim !== undefined; claim = next()) {
+      let starting = true;
+      let free = false;
+      prefetch.started(clock.now());
+      runner.start(claim, () => {
+        free = true;
+        if (!starting) runSlot(end);
+      });
+      starting = false;
+      if (!free) return;
+    }
+    slotsTaken -= 1;
+    end();
+    ended();
+  }
+
+  const next = (): Claim | undefined => (working() ? ahead.shift() : undefined);
+
+  const room = (): number => (runner.jammed() || !working() ? 0 : prefetch.size(clock.now()) - ahead.size - slotsTaken);
+
+  function release(claim: Claim): void {
+    releasing += 1;
+    settle({ claim, outcomes: claim.jobs.map((): JobOutcome => ({ to: "release" })) }, (settled) => {
+      if (settled) released += claim.jobs.length;
+      releasing -= 1;
+      ended();
     });
   }
 
-  /** For now: those that meet the condition are not begun. */
-  function giveBackAhead(condition: (claim: Claim) => boolean): void {
-    for (const claim of ahead) if (condition(claim)) giveBack(claim);
+  function releaseAhead(condition: (claim: Claim) => boolean): void {
+    for (const claim of ahead) if (condition(claim)) release(claim);
     ahead.keep((claim) => !condition(claim));
   }
 
   return {
     async claim() {
-      const outstanding = ahead.size + slots.taken();
-      if (outstanding === 0 && wasFull) pace.starved();
-      if (ahead.size > 0) pace.fed();
+      const outstanding = ahead.size + slotsTaken;
+      if (outstanding === 0 && wasFull) prefetch.starved();
+      if (ahead.size > 0) prefetch.fed();
       const free = room();
       if (free <= 0) return { count: 0, exhausted: false, again: false, nextDueAt: undefined };
-      const busy = outstanding > 0 || givingBack > 0 || runner.running() > 0 || runner.settling() > 0;
-      const turn = solitude.turn(busy);
-      // Claiming none tells whether the suspects are still there: they may have been dropped.
-      const max = turn === "nobody" ? 0 : turn === "suspects" ? concurrency : free;
+      const busy = outstanding > 0 || releasing > 0 || runner.running() > 0 || runner.settling() > 0;
+      const turn = isolation.turn(busy);
+      const isOthers = turn === "others";
+      // A claim of none says whether suspects still wait: they may have been dropped.
+      const max = turn === "nobody" ? 0 : isOthers ? free : concurrency;
       wasFull = false;
-      const limits = { max, slots: concurrency - outstanding, mergeMax: MERGE_MAX, suspects: turn === "suspects" };
-      const found = await inbox.claim({ ...limits, ahead: turn === "others" ? room : undefined });
-      // Their turn may have ended meanwhile.
-      const mayBegin = turn !== "others" || solitude.isOthersTurn;
-      const { claims, suspects, nextDueAt } = found;
+      const { claims, suspects, nextDueAt } = await inbox.claim({
+        max,
+        slots: concurrency - outstanding,
+        mergeMax: MERGE_MAX,
+        suspects: turn === "suspects",
+        ahead: isOthers ? room : undefined,
+      });
+      // The others' turn may have ended meanwhile.
+      const mayStart = !isOthers || isolation.isOthersTurn;
       for (const claim of claims) {
-        if (turn === "suspects") solitary.set(claim, solitude.begun());
-        if (gone.has(claim) || !working() || !mayBegin) giveBack(claim);
+        if (turn === "suspects") isolated.set(claim, isolation.begun());
+        if (lost.has(claim) || !working() || !mayStart) release(claim);
         else ahead.push(claim);
       }
-      if (turn === "others" && claims.length < max) pace.fed();
-      wasFull = turn === "others" && claims.length === max;
-      const nothingElse = turn === "others" && !busy && claims.length === 0;
-      const again = solitude.found({ suspects, nothingElse });
-      slots.feed();
-      return {
-        count: claims.length,
-        exhausted: turn === "others" && claims.length < max && !suspects,
-        again,
-        nextDueAt,
-      };
+      const isShort = isOthers && claims.length < max;
+      if (isShort) prefetch.fed();
+      wasFull = isOthers && claims.length === max;
+      const nothingElse = isOthers && !busy && claims.length === 0;
+      const again = isolation.found({ suspects, nothingElse });
+      fillSlots();
+      return { count: claims.length, exhausted: isShort && !suspects, again, nextDueAt };
     },
     lost(claims) {
       for (const claim of claims) {
-        gone.add(claim);
+        lost.add(claim);
         runner.lose(claim);
       }
-      giveBackAhead((claim) => gone.has(claim)); // their lanes wait for it
+      releaseAhead((claim) => lost.has(claim)); // their lanes wait for it
     },
-    settled: (claim) => solitary.get(claim)?.(),
+    settled: (claim) => isolated.get(claim)?.(),
     overdue(claim) {
-      solitary.get(claim)?.();
-      wake(); // its slot is free, and nothing is settled that would say so
+      isolated.get(claim)?.();
+      wake(); // nothing is settled that would wake the loop
     },
     stop() {
-      solitude.stop();
-      giveBackAhead(() => true);
+      isolation.stop();
+      releaseAhead(() => true);
     },
-    start: solitude.start,
-    waiting: () => ahead.size,
-    givingBack: () => givingBack,
-    givenBack: () => givenBack,
+    start: isolation.start,
+    prefetched: () => ahead.size,
+    releasing: () => releasing,
+    released: () => released,
   };
 }
 
-/** How far ahead to claim: what would start within the next moment, judged by what started in the last one. */
-interface Prefetch {
-  started(now: number): void;
-  /** Handlers have nothing to do, though a claim found all that it had room for: claims take longer than they do. */
-  starved(): void;
-  /** More was claimed than could begin, or all that there was. */
-  fed(): void;
-  /** Between the least and {@link MOST_AHEAD}. */
-  ahead(now: number): number;
-}
-
-const MOMENT_MS = 50;
-/** A claim that waits cannot take along what comes for it meanwhile, and counts as running when the process dies. */
+const WINDOW_MS = 50;
+/** A prefetched claim cannot merge with what is stored after it, and counts as running when the process dies. */
 const MOST_AHEAD = 512;
 
-/** @param least claimed however slow the handlers are */
-function createPrefetch(least: number): Prefetch {
+/**
+ * How many jobs to claim ahead: what would start within the next {@link WINDOW_MS}, judged by what started in the last one.
+ * @param least claimed however slow the handlers are
+ */
+function createPrefetch(least: number) {
   let since = 0;
   let current = 0;
   let last = 0;
-  /** What starts in a moment is no more than what was claimed: where that was too little, only more of it shows. */
+  /** No more starts in a window than was claimed: where that was too little, only claiming more shows it. */
   let tried = 0;
 
   function roll(now: number): void {
     const age = now - since;
-    if (age >= 0 && age < MOMENT_MS) return;
-    last = age < 2 * MOMENT_MS && age >= 0 ? current : 0;
+    if (age >= 0 && age < WINDOW_MS) return;
+    last = age < 2 * WINDOW_MS && age >= 0 ? current : 0;
     current = 0;
     since = now;
   }
 
   return {
-    started(now) {
+    started(now: number) {
       roll(now);
       current += 1;
     },
+    /** Slots are empty although the last claim found all that it had room for: claims take longer than handlers. */
     starved() {
       tried = Math.min(2 * Math.max(least, tried), MOST_AHEAD);
     },
+    /** More was claimed than could start, or all that is due. */
     fed() {
       tried = 0;
     },
-    ahead(now) {
+    /** Between `least` and {@link MOST_AHEAD}. */
+    size(now: number): number {
       roll(now);
       return Math.max(least, tried, Math.min(Math.max(last, current), MOST_AHEAD));
     },
-  };
-}
-
-/** What runs at once: p-queue is the one place with concurrency. */
-interface Slots {
-  /** Begins as many claims as have a slot. */
-  feed(): void;
-  /** Slots that are taken. */
-  taken(): number;
-}
-
-interface SlotsOptions {
-  readonly concurrency: number;
-  /** Claims that wait to begin. */
-  readonly waiting: () => number;
-  /** The next one to begin. */
-  readonly next: () => Claim | undefined;
-  /** Begins it, and says once when its slot is free. */
-  readonly start: (claim: Claim, free: () => void) => void;
-  /** A slot is free and has nothing to begin. */
-  readonly rested: () => void;
-}
-
-/**
- * A task of p-queue is a slot that begins one claim after another: a task for each claim would cost as much as its handler.
- * p-queue's `timeout` is never used: it frees a slot while the function still runs.
- */
-function createSlots({ concurrency, waiting, next, start, rested }: SlotsOptions): Slots {
-  const queue = new PQueue({ concurrency });
-  let taken = 0;
-
-  function run(end: () => void): void {
-    for (let claim = next(); claim !== undefined; claim = next()) {
-      let starting = true;
-      let free = false;
-      start(claim, () => {
-        free = true;
-        if (!starting) run(end);
-      });
-      starting = false;
-      if (!free) return;
-    }
-    taken -= 1;
-    end();
-    rested();
-  }
-
-  return {
-    feed() {
-      while (taken < concurrency && waiting() > 0) {
-        taken += 1;
-        void queue.add(() => new Promise<void>(run));
-      }
-    },
-    taken: () => taken,
   };
 }

@@ -3,25 +3,25 @@ import { ClosedError, HooklineError, isHooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import { eventsOf, parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/events.ts";
-import { compose, startCall, type RunningCall } from "./run-handler.ts";
+import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createContext } from "./context.ts";
+import type { DispatchDeps } from "./deps.ts";
 import type { Registration } from "./handlers.ts";
-import { fixOfFrozenWrite, type ExpansionReporter } from "./reporter.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./merge.ts";
-import type { DispatchDeps } from "./deps.ts";
-import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
+import { fixOfFrozenWrite, type ExpansionReporter } from "./reporter.ts";
+import { compose, startCall, type RunningCall } from "./run-handler.ts";
 
-/** Runs deliveries that a queue of the user keeps: each event once, one after another, without merging. */
+/** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */
 export interface DirectHandling {
-  /** @throws HooklineError `handle-failed` when a handler failed: the delivery is to come again, whole */
+  /** @throws HooklineError `handle-failed` when a handler failed: the whole delivery must come again */
   handle(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<void>;
-  /** Waits for what runs, tells it to stop 5 s before the end, and then counts it as stuck. */
+  /** Waits for running handlers, aborts them 5 s before the end, and then counts them as stuck. */
   stop(drainMs: number): Promise<{ readonly done: number; readonly stuck: number }>;
 }
 
-/** One event on its way to one handler. */
-interface Direct {
+/** One event for one handler. */
+interface DirectJob {
   readonly delivery: IdentifiedDelivery;
   readonly event: SingleEvent;
   readonly entry: number;
@@ -29,27 +29,42 @@ interface Direct {
   readonly signal: AbortSignal | undefined;
 }
 
-/** @param apart a delivery may not wait for what another one began: they share neither lanes nor `concurrency` */
+/** @param apart deliveries share neither lanes nor `concurrency`: one must not wait for what another one began */
 export function createDirectHandling(
-  parts: DispatchDeps,
-  news: Pick<ExpansionReporter, "arrived" | "unhandled">,
+  { handlers, middleware, services, clock, counters, concurrency, graceMs }: DispatchDeps,
+  reporter: Pick<ExpansionReporter, "arrived" | "unhandled">,
   { apart }: { readonly apart: boolean },
 ): DirectHandling {
-  const { handlers, middleware, services, clock, counters, concurrency, graceMs } = parts;
   const queue = new PQueue({ concurrency });
-  const inLanes = createInLanes();
+  /** The end of each lane's last call. */
+  const laneEnds = new Map<string, Promise<void>>();
   const calls = new Set<RunningCall>();
   const handling = new Set<Promise<void>>();
   let succeeded = 0;
 
-  /** Rejects with what the handler threw. A handler that never ends is waited for: its queue has a time limit of its own. */
-  function run(direct: Direct): Promise<void> {
-    const { registration, event, signal } = direct;
+  /** Rejects with what the handler threw. Waits for ever for a handler that never ends: the user's queue has a time limit of its own. */
+  function run({ delivery, event, entry, registration, signal }: DirectJob): Promise<void> {
+    signal?.throwIfAborted();
     const controller = new AbortController();
-    const ctx = createContext(factsOf(direct, controller.signal), services);
+    const ctx = createContext(
+      {
+        signal: controller.signal,
+        attempt: 1,
+        lastAttempt: false,
+        merged: 1,
+        event,
+        entry,
+        jobId: `${delivery.id}.${entry}`,
+        deliveryId: delivery.id,
+        consumer: registration.consumer,
+        replayOf: undefined,
+        delivery,
+      },
+      services,
+    );
     const handler = compose(middleware, registration.handler);
     return new Promise((resolve, reject) => {
-      let running: RunningCall | undefined; // not yet there for a handler that ends at once
+      let running: RunningCall | undefined; // undefined yet when the handler ends at once
       let over = false;
       const abort = (): void => running?.abort(signal?.reason);
       running = startCall(() => handler(mergeEvents([event], registration), ctx), {
@@ -72,32 +87,37 @@ export function createDirectHandling(
     });
   }
 
-  async function attempt(direct: Direct): Promise<{ readonly error: unknown } | undefined> {
-    const begin = async (): Promise<void> => {
-      direct.signal?.throwIfAborted();
-      await run(direct);
-    };
+  /** After the lane's earlier calls; at once where there is no lane. */
+  async function runInLane(job: DirectJob): Promise<void> {
+    const begin = (): Promise<void> => queue.add(() => run(job));
+    const lane = laneOf(job.event, job.registration);
+    if (lane === undefined) return begin();
+    const turn = (laneEnds.get(lane) ?? Promise.resolve()).then(begin);
+    const end = turn.catch(() => {}); // the lane's next call runs all the same
+    laneEnds.set(lane, end);
     try {
-      if (apart) await begin();
-      else await inLanes(laneOf(direct.event, direct.registration), () => queue.add(begin));
-    } catch (error) {
-      counters.failed += 1;
-      return { error };
+      await turn;
+    } finally {
+      if (laneEnds.get(lane) === end) laneEnds.delete(lane);
     }
-    counters.succeeded += 1;
-    succeeded += 1;
-    return undefined;
   }
 
   async function handle(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<void> {
     const errors: unknown[] = [];
     for (const [entry, event] of eventsOf(parseDocument(delivery.body)).entries()) {
       const routes = handlers.routes(event.type);
-      news.arrived(event, delivery);
-      if (routes.length === 0) news.unhandled(event);
+      reporter.arrived(event, delivery);
+      if (routes.length === 0) reporter.unhandled(event);
       for (const registration of routes) {
-        const failure = await attempt({ delivery, event, entry, registration, signal });
-        if (failure !== undefined) errors.push(failure.error);
+        const job = { delivery, event, entry, registration, signal };
+        try {
+          await (apart ? run(job) : runInLane(job));
+          counters.succeeded += 1;
+          succeeded += 1;
+        } catch (error) {
+          counters.failed += 1;
+          errors.push(error);
+        }
       }
     }
     if (errors.length === 0) return;
@@ -121,52 +141,11 @@ export function createDirectHandling(
     },
     async stop(drainMs) {
       const before = succeeded;
-      const rest = Promise.allSettled(handling);
-      await withTimeout(drainMs - ABORT_BEFORE_END_MS, rest, { clock, late: undefined });
+      const all = Promise.allSettled(handling);
+      await withTimeout(drainMs - ABORT_BEFORE_END_MS, all, { clock, late: undefined });
       for (const running of calls) running.abort(new ClosedError("closed", "The receiver is closing."));
-      await withTimeout(Math.min(drainMs, ABORT_BEFORE_END_MS), rest, { clock, late: undefined });
+      await withTimeout(Math.min(drainMs, ABORT_BEFORE_END_MS), all, { clock, late: undefined });
       return { done: succeeded - before, stuck: calls.size };
     },
-  };
-}
-
-function factsOf(
-  { delivery, event, entry, registration }: Direct,
-  signal: AbortSignal,
-): Parameters<typeof createContext>[0] {
-  return {
-    signal,
-    attempt: 1,
-    lastAttempt: false,
-    merged: 1,
-    event,
-    entry,
-    jobId: `${delivery.id}.${entry}`,
-    deliveryId: delivery.id,
-    consumer: registration.consumer,
-    replayOf: undefined,
-    delivery,
-  };
-}
-
-/** Runs one after another what shares a lane, and at once what has none. */
-type InLanes = (lane: string | undefined, run: () => Promise<void>) => Promise<void>;
-
-/** The lanes of this process alone: for work that no inbox keeps. */
-function createInLanes(): InLanes {
-  /** The end of each lane: the next one waits for it. */
-  const ends = new Map<string, Promise<void>>();
-
-  return async (lane, run) => {
-    if (lane === undefined) return run();
-    const turn = (ends.get(lane) ?? Promise.resolve()).then(run);
-    // Its failure is its caller's: the next one runs all the same.
-    const end = turn.catch(() => {});
-    ends.set(lane, end);
-    try {
-      await turn;
-    } finally {
-      if (ends.get(lane) === end) ends.delete(lane);
-    }
   };
 }

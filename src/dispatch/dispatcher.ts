@@ -1,138 +1,159 @@
 import { ClosedError } from "../errors.ts";
 import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
-import { createBacklog, type BacklogOptions } from "./expand.ts";
 import { createClaimLoop } from "./claim-loop.ts";
 import type { DispatchDeps } from "./deps.ts";
+import { createBacklog, type BacklogOptions } from "./expand.ts";
 import { createJobRunner } from "./run-job.ts";
 import { createSettleQueue } from "./settle-queue.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 
-/** Then the loop gets a turn: more would serve a hot lane faster, and let all others wait for it. */
+/** The loop yields to I/O after so many claims: more would serve a busy lane faster, and make all others wait. */
 const CLAIMS_A_TURN = 4;
 /** After a failure of the inbox itself. */
 const TRY_AGAIN_MS = 1_000;
 
-/** Works on an inbox: expands, claims, runs, settles. */
+/** Works on an inbox: expands deliveries, claims jobs, runs their handlers, settles. */
 export interface Dispatcher {
-  /** This process has the worker's place. */
+  /** This process became the worker. */
   begin(): void;
-  /** It has it no more, and may have it again later: nothing more is expanded or claimed until then. */
+  /** Another process is the worker; `begin` may come again. Nothing is expanded or claimed until then. */
   end(): void;
-  /** There may be something to claim. Cheap: many calls in one turn are one look. */
+  /** There may be something to claim. Cheap: many calls in one turn are one round of the loop. */
   wake(): void;
-  /** There may be something to expand: a newer delivery must not be expanded before it. */
-  fallBehind(): void;
-  /** Claims that ended without this process settling them. */
+  /** There may be an unexpanded delivery: it must be expanded before any newer one. */
+  wakeToExpand(): void;
+  /** These claims ended without this process settling them. */
   lost(claims: readonly Claim[]): void;
-  /** From the end of the sweep to `end` or `stop`: what comes before is stored unexpanded, because what waited longer goes first. */
-  expanding(): boolean;
-  /** Nothing due and nothing running. */
+  /** Whether a new delivery may be expanded as it is stored. False before the sweep has ended: older deliveries go first. */
+  mayExpand(): boolean;
+  /** Resolves when nothing is due and nothing runs. */
   idle(): Promise<void>;
   /** No new claims; see `receiver.close`. */
   stop(drainMs: number): Promise<{ readonly done: number; readonly released: number; readonly stuck: number }>;
   /** Resolves when the handlers that outlived `stop` have ended and are settled. */
   ended(): Promise<void>;
-  /** See the runner. */
+  /** Handlers past their grace. */
   stuck(): number;
+  /** `maxStuck` of them run without a slot, and more keep theirs: nothing more is claimed. */
   jammed(): boolean;
 }
 
 export function createDispatcher(
   inbox: WorkingInbox,
-  parts: DispatchDeps,
+  deps: DispatchDeps,
   expanded: BacklogOptions["expanded"],
 ): Dispatcher {
-  const { clock, log, faultLog } = parts;
-  const rests = createIdleWaiters();
+  const { clock, log, faultLog } = deps;
+  const idleWaiters = createIdleWaiters();
   const settle = createSettleQueue(inbox, {
     clock,
     log: faultLog,
     tryAgainMs: TRY_AGAIN_MS,
-    answered(tell) {
-      exhausted = false; // before anybody asks whether this was the last
-      tell();
+    answered(report) {
+      exhausted = false; // before `idle` asks whether this was the last job
+      report();
       wake();
     },
-    settled: (claim) => claiming.settled(claim),
+    settled: (claim) => claims.settled(claim),
   });
-  const runner = createJobRunner(parts, {
+  const runner = createJobRunner(deps, {
     settle,
-    rested: rests.tell,
-    overdue: (claim) => claiming.overdue(claim),
+    ended: idleWaiters.check,
+    overdue: (claim) => claims.overdue(claim),
   });
-  const claiming = createClaimLoop(inbox, parts, { runner, settle, working: () => working, wake, rested: rests.tell });
-  const backlog = createBacklog(parts, { inbox, expanded, wake });
+  const claims = createClaimLoop(inbox, deps, {
+    runner,
+    settle,
+    working: () => working,
+    wake,
+    ended: idleWaiters.check,
+  });
+  const backlog = createBacklog(deps, { inbox, expanded, wake });
   let working = false;
   let stopped = false;
   let swept = false; // nothing is expanded or claimed before the sweep
+  /** Counts how often this process became the worker. */
   let tenure = 0;
   /** The tenure whose sweep is under way. */
   let sweeping: number | undefined;
-  let looking = false;
+  let looping = false;
+  let loopAgain = false;
   let claimedThisTurn = 0;
-  let lookAgain = false;
-  let behind = true;
+  let behind = true; // deliveries wait unexpanded
   let exhausted = false; // the last claim found less than it had room for
   let timer: { clear(): void } | undefined;
 
-  function wake(): void {
-    exhausted = false;
-    lookAgain = true;
-    if (swept && !looking) void look();
-  }
-
-  /** @returns says, between two steps of some work, whether the tenure that began it is over */
-  function ofTenure(): () => boolean {
-    const mine = tenure;
-    return () => !working || tenure !== mine;
-  }
-
-  async function look(): Promise<void> {
-    looking = true;
+  /*
+   * How a stored delivery reaches its handlers. `loop` is the only place that expands and claims; all else wakes it.
+   *
+   * Sweep: when this process becomes the worker, unhandled jobs that have a handler by now become waiting jobs. The loop starts after it.
+   * Expand: deliveries that were stored without jobs (by another process, or before `start()`) become jobs: the oldest first, a page a
+   *   round, so that handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
+   * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
+   * Prefetch: at least `concurrency` jobs are claimed, and up to 512 where handlers are fast: as many as started in the last 50 ms.
+   * Slots: `concurrency` tasks of p-queue. Each starts the next prefetched claim as soon as its call has ended.
+   * Run: the runner merges the events and calls the handler inside its middleware, within its time limit. A handler that ignores the
+   *   abort for `graceMs` gives up its slot and keeps its lane.
+   * Settle: done, retry, dead, unhandled or release. What ends in one turn shares a commit. A commit that fails is tried again every
+   *   second, and its lanes stay closed until one holds.
+   * Idle: a claim that finds less than it asked for ends the loop. `idle()` resolves when nothing runs or is being settled either.
+   *
+   * Poison isolation: a job over which the process died twice is a suspect, and runs with nothing but suspects beside it. Suspects and
+   *   all others take turns of 30 s. At the end of the others' turn, prefetched claims go back and running calls get 30 s to end, while
+   *   nothing is claimed. If they have ended, a group of suspects runs; if not, the others get another turn, and more patience after it.
+   *
+   * The loop wakes when a sweep or a page of it ends, the inbox or the receiver stores or changes something, a settle is answered, or a
+   *   stuck handler gives up its slot; and by timers: the next job is due, one second after the inbox failed, a turn of poison isolation
+   *   ends. Wake-ups during a round add up to one more round.
+   */
+  async function loop(): Promise<void> {
+    looping = true;
     try {
-      while (lookAgain && swept) {
-        lookAgain = false;
-        // A part at a time: what is expanded is handled while the rest of a long backlog waits.
-        if (behind && (await backlog.expand(ofTenure()))) lookAgain = true;
+      while (loopAgain && swept) {
+        loopAgain = false;
+        if (behind && (await backlog.expand(ofTenure()))) loopAgain = true;
         else behind &&= inbox.stats().unexpanded > 0;
-        if (!swept) break; // it lost its place, and a new sweep must end first
-        await claimMore();
+        if (!swept) break; // the work went to another process: a new sweep must end first
+        await claim();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
-        // Handlers that wait for nothing would keep the loop from everything else.
+        // Handlers that wait for nothing would keep the event loop from everything else.
         claimedThisTurn = 0;
         await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
       if (working) faultLog.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
-      lookAt(TRY_AGAIN_MS);
+      wakeIn(TRY_AGAIN_MS);
     } finally {
-      looking = false;
+      looping = false;
     }
-    rests.tell();
+    idleWaiters.check();
   }
 
-  async function claimMore(): Promise<void> {
-    const found = await claiming.claim();
+  async function claim(): Promise<void> {
+    const found = await claims.claim();
     claimedThisTurn += found.count;
-    lookAgain ||= found.again;
-    exhausted = found.exhausted && !lookAgain;
-    if (found.nextDueAt !== undefined) lookAt(found.nextDueAt - clock.now());
+    loopAgain ||= found.again;
+    exhausted = found.exhausted && !loopAgain;
+    if (found.nextDueAt !== undefined) wakeIn(found.nextDueAt - clock.now());
   }
 
-  function lookAt(inMs: number | undefined): void {
+  function wake(): void {
+    exhausted = false;
+    loopAgain = true;
+    if (swept && !looping) void loop();
+  }
+
+  function wakeIn(ms: number): void {
     timer?.clear();
-    timer = inMs === undefined || !working ? undefined : clock.setTimer(wake, Math.max(inMs, 0));
+    timer = working ? clock.setTimer(wake, Math.max(ms, 0)) : undefined;
   }
 
-  const ended = (): boolean =>
-    !looking &&
-    sweeping === undefined &&
-    claiming.givingBack() === 0 &&
-    runner.running() === 0 &&
-    runner.settling() === 0;
-  const idle = (): boolean =>
-    working ? !lookAgain && exhausted && claiming.waiting() === 0 && ended() : stopped || ended();
+  /** @returns whether the tenure that began some work is over, for use between two steps of it */
+  function ofTenure(): () => boolean {
+    const mine = tenure;
+    return () => !working || tenure !== mine;
+  }
 
   async function sweep(): Promise<void> {
     const mine = (sweeping = tenure);
@@ -142,22 +163,27 @@ export function createDispatcher(
       if (working)
         log.error(
           { err: error, code: "inbox-failed" },
-          "unhandled jobs could not be looked at: they wait for the next start",
+          "unhandled jobs could not be read: they wait for the next start",
         );
     }
-    // Another one took its place where the process lost its own meanwhile, and had it again.
+    // This process lost the work and became the worker again meanwhile: another sweep is under way.
     if (sweeping !== mine) return;
     sweeping = undefined;
     swept = working;
     wake();
-    rests.tell();
+    idleWaiters.check();
   }
 
-  function rest(): void {
+  const hasEnded = (): boolean =>
+    !looping && sweeping === undefined && claims.releasing() === 0 && runner.running() === 0 && runner.settling() === 0;
+  const isIdle = (): boolean =>
+    working ? !loopAgain && exhausted && claims.prefetched() === 0 && hasEnded() : stopped || hasEnded();
+
+  function pause(): void {
     working = false;
     swept = false;
-    lookAt(undefined);
-    claiming.stop();
+    timer?.clear();
+    claims.stop();
   }
 
   return {
@@ -166,61 +192,56 @@ export function createDispatcher(
       working = true;
       tenure += 1;
       behind = true;
-      claiming.start();
+      claims.start();
       void sweep();
     },
     end() {
-      rest();
-      rests.tell();
+      pause();
+      idleWaiters.check();
     },
     wake,
-    fallBehind() {
+    wakeToExpand() {
       behind = true;
       wake();
     },
-    lost: claiming.lost,
-    expanding: () => swept,
+    lost: claims.lost,
+    mayExpand: () => swept,
     async idle() {
-      if (!idle()) wake();
-      await rests.when(idle);
+      if (!isIdle()) wake();
+      await idleWaiters.when(isIdle);
     },
     async stop(drainMs) {
-      const released = (): number => claiming.givenBack() + runner.released();
+      const released = (): number => claims.released() + runner.released();
       const [doneBefore, releasedBefore] = [runner.done(), released()];
       stopped = true;
-      rest();
-      await withTimeout(drainMs - ABORT_BEFORE_END_MS, rests.when(ended), { clock, late: undefined });
+      pause();
+      const end = (ms: number): Promise<void> =>
+        withTimeout(ms, idleWaiters.when(hasEnded), { clock, late: undefined });
+      await end(drainMs - ABORT_BEFORE_END_MS);
       if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
-      await withTimeout(Math.min(drainMs, ABORT_BEFORE_END_MS), rests.when(ended), { clock, late: undefined });
-      rests.tell();
+      await end(Math.min(drainMs, ABORT_BEFORE_END_MS));
+      idleWaiters.check();
       return {
         done: runner.done() - doneBefore,
         released: released() - releasedBefore,
         stuck: runner.running() + runner.settling(),
       };
     },
-    ended: () => rests.when(ended),
+    ended: () => idleWaiters.when(hasEnded),
     stuck: runner.stuck,
     jammed: runner.jammed,
   };
 }
 
-/** Those who wait for a moment of rest, each for its own kind. */
-interface IdleWaiters {
-  /** Resolves when it holds: now, or when a later `tell` finds that it does. */
-  when(holds: () => boolean): Promise<void>;
-  /** Something ended. */
-  tell(): void;
-}
-
-function createIdleWaiters(): IdleWaiters {
+/** Resolves waiters when their predicate holds: at once, or when a later `check` finds that it does. */
+function createIdleWaiters() {
   let waiting: { readonly holds: () => boolean; readonly resolve: () => void }[] = [];
 
   return {
-    when: async (holds) => {
+    when: async (holds: () => boolean): Promise<void> => {
       if (!holds()) await new Promise<void>((resolve) => waiting.push({ holds, resolve }));
     },
-    tell() {
+    check() {
       const over = waiting.filter(({ holds }) => holds());
       if (over.length === 0) return;
       waiting = waiting.filter((one) => !over.includes(one));

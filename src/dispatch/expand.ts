@@ -1,34 +1,37 @@
 import { createHash } from "node:crypto";
-import type { NewEvent, NewJob, Expanded, Expansion, Unexpanded } from "../inbox/port/storing.ts";
-import type { SingleEvent } from "../protocol/events.ts";
-import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
-import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
-import type { Handlers } from "./handlers.ts";
-import { laneOf, mergeKeyOf } from "./lane-key.ts";
-import type { UnhandledJob } from "../inbox/port/jobs.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
+import type { UnhandledJob } from "../inbox/port/jobs.ts";
+import type { Expanded, Expansion, NewEvent, NewJob, Unexpanded } from "../inbox/port/storing.ts";
+import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
-import type { DispatchDeps } from "./deps.ts";
+import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
+import type { SingleEvent } from "../protocol/events.ts";
+import type { Handlers } from "./handlers.ts";
 import { eventAt } from "./job-view.ts";
+import { laneOf, mergeKeyOf } from "./lane-key.ts";
 
 /** A delivery of more events is expanded in parts of this many, a part a commit. */
 export const EXPAND_AT_ONCE = 1_000;
+/** Deliveries read at a time. Pages grow while there is more: deliveries stored during a page wait behind it, and must be fewer. */
+const PAGE = { least: 100, most: EXPAND_AT_ONCE };
+/** Bytes of bodies parsed before the event loop gets a turn, so that it never stops for long. */
+const TURN_BYTES = 64 * 1024;
 
-/** The events of a delivery with a job for each consumer that handles them; `first` is the place of the first one. */
+/** The events of a delivery with a job for each consumer that handles them; `first` is the entry of the first one. */
 export function expandEvents(
   events: readonly SingleEvent[],
   handlers: Handlers,
-  origin: { readonly source: string | undefined; readonly first: number },
+  { source, first }: { readonly source: string | undefined; readonly first: number },
 ): NewEvent[] {
   return events.map((event, index) => ({
-    entry: origin.first + index,
+    entry: first + index,
     event,
-    unique: uniqueOf(event, origin.source),
-    jobs: jobsOf(event, handlers, origin.source),
+    unique: uniqueOf(event, source),
+    jobs: jobsOf(event, handlers, source),
   }));
 }
 
-/** A job for each consumer; where there is none, one that says whether somebody passed it over or nobody knows it. */
+/** A job for each consumer. An event that no consumer handles gets one job: skipped where its family is handled, else unhandled. */
 export function jobsOf(event: SingleEvent, handlers: Handlers, source: string | undefined): readonly NewJob[] {
   const routes = handlers.routes(event.type);
   if (routes.length === 0) {
@@ -45,12 +48,11 @@ export function jobsOf(event: SingleEvent, handlers: Handlers, source: string | 
   }));
 }
 
-const SKIPPED: readonly NewJob[] = [{ state: "skipped", consumer: undefined, lane: undefined, mergeKey: undefined }];
-const UNHANDLED: readonly NewJob[] = [
-  { state: "unhandled", consumer: undefined, lane: undefined, mergeKey: undefined },
-];
+const NO_CONSUMER = { consumer: undefined, lane: undefined, mergeKey: undefined };
+const SKIPPED: readonly NewJob[] = [{ state: "skipped", ...NO_CONSUMER }];
+const UNHANDLED: readonly NewJob[] = [{ state: "unhandled", ...NO_CONSUMER }];
 
-/** Tracking and booking are told once. The subscription is left out of the content: two of them tell of one and the same event. */
+/** Of tracking and booking. Their content leaves out the subscription: two subscriptions bring the same event. */
 function uniqueOf(event: SingleEvent, source: string | undefined): NewEvent["unique"] {
   const key = dedupeKeyOf(event);
   if (key === undefined) return undefined;
@@ -61,37 +63,32 @@ function uniqueOf(event: SingleEvent, source: string | undefined): NewEvent["uni
   return { key: source === undefined ? key : `${source} ${key}`, content };
 }
 
-/** So many are read at a time. While there is more, pages grow: what comes while one is expanded waits behind it, and must be fewer. */
-const PAGE = { least: 100, most: EXPAND_AT_ONCE };
-/** Of bodies that are parsed before the loop gets a turn, so that it never stops for long. */
-const TURN_BYTES = 64 * 1024;
-
-/** What was stored before this process could expand it. */
+/** Deliveries that were stored unexpanded, and jobs that had no handler. */
 export interface Backlog {
-  /** Gives unhandled jobs to those who handle them now: before anything newer is expanded. */
+  /** Makes jobs of unhandled ones that have a handler now. Comes before anything newer is expanded. */
   reopen(stopped: Stopped): Promise<void>;
-  /** Expands the oldest, as much as one commit may carry. @returns whether there was any, and room for it */
+  /** Expands the oldest deliveries, as many as fit into one commit. @returns whether there were any, and room for them */
   expand(stopped: Stopped): Promise<boolean>;
 }
 
-/** True ends it before it changes anything more. */
+/** True ends the work before it changes anything more. */
 type Stopped = () => boolean;
 
 export interface BacklogOptions {
   readonly inbox: WorkingInbox;
-  /** A page was expanded. */
-  readonly expanded: (origin: Unexpanded, events: readonly NewEvent[], seen: Expanded) => void;
+  /** A part of a delivery was expanded. */
+  readonly expanded: (origin: Unexpanded, events: readonly NewEvent[], result: Expanded) => void;
   /** There may be something to claim. */
   readonly wake: () => void;
 }
 
 export function createBacklog(
-  { handlers }: Pick<DispatchDeps, "handlers">,
+  { handlers }: { readonly handlers: Handlers },
   { inbox, expanded, wake }: BacklogOptions,
 ): Backlog {
   let pageSize = PAGE.least;
 
-  /** The next part of some deliveries, in order, as much as one commit may carry: a delivery that fits into one is not cut. */
+  /** What one commit may carry of some deliveries, in order. A delivery that fits into one commit is not cut. */
   async function nextPart(page: readonly Unexpanded[]): Promise<Expansion[]> {
     const part: Expansion[] = [];
     let room = EXPAND_AT_ONCE;
@@ -117,7 +114,7 @@ export function createBacklog(
     return part;
   }
 
-  /** One that lost its handler is for its own consumer: the others had a job of their own. */
+  /** A job that lost its handler goes to its own consumer only: the others had a job of their own. */
   function jobsFor(job: UnhandledJob): NewJob[] {
     const jobs = jobsOf(eventAt(job), handlers, job.delivery.source);
     return jobs.filter(
@@ -144,9 +141,9 @@ export function createBacklog(
       const part = await nextPart(page);
       if (stopped()) return false;
       pageSize = part.length === pageSize ? Math.min(2 * pageSize, PAGE.most) : PAGE.least;
-      const seen = await inbox.expand(part);
+      const results = await inbox.expand(part);
       for (const [index, { events }] of part.entries())
-        expanded(page[index] as Unexpanded, events, seen[index] as Expanded);
+        expanded(page[index] as Unexpanded, events, results[index] as Expanded);
       await nextTurn();
       return true;
     },

@@ -1,5 +1,5 @@
-import type { Job } from "../inbox/port/job.ts";
 import type { ClaimedJob } from "../inbox/port/claims.ts";
+import type { Job } from "../inbox/port/job.ts";
 import type { StoredJob } from "../inbox/port/jobs.ts";
 import { unknownEvent, type SingleEvent } from "../protocol/events.ts";
 import { eventsOf, parseDocument, type Document } from "../protocol/envelope.ts";
@@ -23,49 +23,32 @@ export function toJob(stored: StoredJob, event: SingleEvent): Job {
   };
 }
 
-/** A claimed job as users see it: running, or what it has just become. */
+/** A claimed job as users see it: running, or in the state that it just reached. */
 export function toJobOf(
-  claimed: ClaimedJob,
+  { attempt, delivery, ...claimed }: ClaimedJob,
   event: SingleEvent,
   now?: Partial<Pick<StoredJob, "state" | "error" | "runAt" | "settledAt">>,
 ): Job {
-  const { id, deliveryId, entry, consumer, lane, attempt, replayOf, delivery } = claimed;
-  return toJob(
-    {
-      id,
-      deliveryId,
-      entry,
-      state: "running",
-      event,
-      consumer,
-      lane,
-      attempts: attempt,
-      error: undefined,
-      receivedAt: delivery.receivedAt,
-      runAt: undefined,
-      settledAt: undefined,
-      replayOf,
-      ...now,
-    },
-    event,
-  );
+  const { receivedAt } = delivery;
+  const unset = { error: undefined, runAt: undefined, settledAt: undefined };
+  return toJob({ ...claimed, ...unset, state: "running", attempts: attempt, receivedAt, ...now }, event);
 }
 
-/** The event of a job: as the inbox held it, or read back from the stored bytes. */
+/** The event of a job: as the inbox holds it, or decoded from the stored bytes. */
 export function eventAt({ event, delivery, entry }: Pick<ClaimedJob, "event" | "delivery" | "entry">): SingleEvent {
-  return event ?? eventIn(documentIn(delivery.body), entry);
+  return event ?? eventIn(documentOf(delivery.body), entry);
 }
 
-/** The event at a place of a delivery; unknown where there is none. */
+/** The event at an entry of a delivery; unknown where there is none. */
 export function eventIn(document: Document, entry: number): SingleEvent {
   return eventsOf(document, entry, 1)[0] ?? unknownEvent({ reason: "shape" });
 }
 
-/** What an inbox gives to the jobs of one delivery at a time is read once: they may be a thousand. */
-const read = new WeakMap<Uint8Array, Document>();
+/** A body that an inbox gives to several jobs at a time is parsed once: it may be of a thousand jobs. */
+const documents = new WeakMap<Uint8Array, Document>();
 
-function documentIn(body: Uint8Array): Document {
-  let document = read.get(body);
-  if (document === undefined) read.set(body, (document = parseDocument(body)));
+function documentOf(body: Uint8Array): Document {
+  let document = documents.get(body);
+  if (document === undefined) documents.set(body, (document = parseDocument(body)));
   return document;
 }

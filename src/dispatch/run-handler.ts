@@ -6,28 +6,27 @@ import type { Context } from "./context.ts";
 import type { Handler, Middleware } from "./handlers.ts";
 import type { CallResult } from "./retry-policy.ts";
 
-/** One call of a handler with its middleware. */
+/** How a call is run. */
 export interface CallOptions {
-  /** Whose signal the handler got. */
+  /** The handler has its signal. */
   readonly controller: AbortController;
   /** Until the signal aborts; 0 = none. */
   readonly timeoutMs: number;
   /** From the abort to `overdue`. */
   readonly graceMs: number;
   readonly clock: Clock;
-  /** The call ended, whenever that was. */
+  /** The call ended, also after `overdue`. */
   readonly ended: (result: CallResult) => void;
-  /** It ignored the abort for all of its grace. It still runs. */
+  /** The handler ignored the abort for all of its grace, and still runs. */
   readonly overdue: () => void;
 }
 
-/** A call under way. */
 export interface RunningCall {
-  /** Aborts its signal; its grace begins. */
+  /** Aborts the signal; the grace begins. */
   abort(reason: unknown): void;
 }
 
-/** Runs one call. A handler that ignores its signal cannot be stopped: it is told, waited for, and then reported. */
+/** Runs one call. A handler that ignores its signal cannot be stopped: `overdue` is called, and the call ends when the handler does. */
 export function startCall(
   call: () => unknown,
   { controller, timeoutMs, graceMs, clock, ended, overdue }: CallOptions,
@@ -41,16 +40,16 @@ export function startCall(
     timer = clock.setTimer(() => {
       if (!over) overdue(); // the clock's `clear` may have failed
     }, graceMs);
-    // Nobody waits for its slot then: it is not to keep the process.
+    // At a close the slot is not used again: the timer must not keep the process alive.
     if (isHooklineError(reason, "closed")) timer.unref?.();
     controller.abort(reason);
   }
 
   function end(result: CallResult): void {
-    if (over) return; // a promise with a `then` of somebody's own may say so twice
+    if (over) return; // a custom `then` may call back twice
     over = true;
     timer?.clear();
-    if (!result.ok) catchRejection(result.error); // `throw fetch(url)`: what was thrown is a promise
+    if (!result.ok) catchRejection(result.error); // `throw fetch(url)` throws a promise
     ended(result);
   }
 
@@ -58,14 +57,14 @@ export function startCall(
   try {
     returned = call();
     if (isThenable(returned))
-      // What is only like a promise may give another one.
+      // A thenable may resolve to another one.
       Promise.resolve(returned).then(
         () => end({ ok: true }),
         (error: unknown) => end({ ok: false, error }),
       );
     else end({ ok: true });
   } catch (error) {
-    catchRejection(returned); // a promise that cannot be waited for
+    catchRejection(returned); // a promise whose `then` throws
     end({ ok: false, error });
   }
   return { abort };
@@ -128,52 +127,44 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown }).then === "function";
 }
 
-/** Handlers past their grace. So many of them may run on without a slot; the others keep theirs until there is a place for them. */
-export interface HungHandlers {
-  /**
-   * One more.
-   * @param free gives its slot to another; called once
-   * @returns to be called when it has ended
-   */
-  add(free: () => void): () => void;
-  /** All of them, with a slot or without. */
-  readonly size: number;
-  /** Some keep their slots: nothing more is to be claimed. */
-  readonly jammed: boolean;
-}
-
-export function createHungHandlers(max: number): HungHandlers {
-  /** Those that keep their slots, in order: each call gives one up. */
-  const jammed = new Set<() => void>();
+/** Handlers past their grace. At most `max` of them run without a slot; any more keep theirs until one of those ends. */
+export function createHungHandlers(max: number) {
+  /** Of those that keep their slots, the oldest first: a call gives the slot up. */
+  const keeping = new Set<() => void>();
   let slotless = 0;
 
   return {
-    add(free) {
+    /**
+     * @param free gives the slot to another claim; called once
+     * @returns to be called when the handler has ended
+     */
+    add(free: () => void): () => void {
       let freed = false;
       const giveUpSlot = (): void => {
-        jammed.delete(giveUpSlot);
+        keeping.delete(giveUpSlot);
         freed = true;
         slotless += 1;
         free();
       };
       if (slotless < max) giveUpSlot();
-      else jammed.add(giveUpSlot);
+      else keeping.add(giveUpSlot);
       return () => {
         if (freed) {
           slotless -= 1;
         } else {
-          jammed.delete(giveUpSlot);
+          keeping.delete(giveUpSlot);
           free();
         }
-        const [next] = jammed;
+        const [next] = keeping;
         if (slotless < max) next?.();
       };
     },
-    get size() {
-      return slotless + jammed.size;
+    get size(): number {
+      return slotless + keeping.size;
     },
-    get jammed() {
-      return jammed.size > 0;
+    /** Some keep their slots: nothing more is to be claimed. */
+    get jammed(): boolean {
+      return keeping.size > 0;
     },
   };
 }

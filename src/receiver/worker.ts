@@ -62,12 +62,12 @@ export function createWork(
         end() {
           if (ended()) dispatcher?.end();
         },
-        wake: () => dispatcher?.fallBehind(),
+        wake: () => dispatcher?.wakeToExpand(),
         lost: (claims) => dispatcher?.lost(claims),
       });
     },
     expand(batch) {
-      if (dispatcher?.expanding() !== true) return [];
+      if (dispatcher?.mayExpand() !== true) return [];
       let room = EVENTS_A_COMMIT;
       return batch.map(({ delivery, document }): readonly NewEvent[] | undefined => {
         const count = entryCount(document());
@@ -89,7 +89,7 @@ export function createWork(
       }));
       if (stored.expanded && events !== undefined)
         expansionReporter.expanded({ id: stored.id, delivery }, events, stored);
-      else dispatcher?.fallBehind();
+      else dispatcher?.wakeToExpand();
     },
     end: () => dispatcher?.end(),
     wake: () => dispatcher?.wake(),
