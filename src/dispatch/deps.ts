@@ -1,19 +1,19 @@
 import type { Clock } from "../clock.ts";
-import type { Counters } from "../stats.ts";
 import type { Job } from "../inbox/port/job.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
+import type { Counters } from "../stats.ts";
 import type { ContextServices } from "./context.ts";
-import type { Middleware, Handlers } from "./handlers.ts";
+import type { Handlers, Middleware } from "./handlers.ts";
 
-/** What everything that runs handlers works with. */
+/** What the receiver gives to all that runs handlers. */
 export interface DispatchDeps {
   readonly handlers: Handlers;
   readonly middleware: readonly Middleware[];
   readonly onDead: readonly ((job: Job) => unknown)[];
   readonly services: ContextServices;
   readonly log: Logger;
-  /** Throttled: for a storage that fails, which it does as often as there are jobs. */
+  /** Throttled: a storage that fails does so as often as there are jobs. */
   readonly faultLog: Logger;
   readonly clock: Clock;
   /** From 0 to below 1. */
@@ -22,8 +22,8 @@ export interface DispatchDeps {
   readonly observers: Observers;
   /** Jobs run at once. */
   readonly concurrency: number;
-  /** From the abort of a handler to giving its slot back. */
+  /** From the abort of a handler until its slot is free. */
   readonly graceMs: number;
-  /** So many handlers past their grace may run on without a slot. */
+  /** Handlers past their grace that may run without a slot. */
   readonly maxStuck: number;
 }

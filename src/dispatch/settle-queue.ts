@@ -5,22 +5,25 @@ import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Logger } from "../logger.ts";
 import { describeThrown, isError } from "../thrown.ts";
 
-/** Says what became of a claim, until the inbox takes it: a settle that failed is not certain, and its lane stays closed. */
+/**
+ * Settles a claim, and tries again until the inbox confirms it: a settle that failed is not certain, and its lane stays closed.
+ * @param then called with false when the claim was lost. A callback, because a promise for each job costs more than its settle.
+ */
 export type Settle = (settlement: Settlement, then: (settled: boolean) => void) => void;
 
 export interface SettleQueueOptions {
   readonly clock: Clock;
-  /** Throttled: each job of a storage that fails is tried again each second. */
+  /** Throttled: while a storage fails, each job is tried again each second. */
   readonly log: Logger;
   /** After a failure of the inbox itself. */
   readonly tryAgainMs: number;
-  /** Around every answer of the inbox: something may be claimable now. */
-  readonly answered: (tell: () => void) => void;
-  /** The inbox has it, or the claim was lost. */
+  /** Wraps each answer of the inbox: something may be claimable now. */
+  readonly answered: (report: () => void) => void;
+  /** The inbox confirmed the outcome, or the claim was lost. */
   readonly settled: (claim: Claim) => void;
 }
 
-/** Those of one turn of the loop share a commit, where a commit costs anything. */
+/** Settlements of one turn of the event loop share a commit, where a commit costs anything. */
 export function createSettleQueue(
   inbox: Pick<WorkingInbox, "settle" | "capabilities">,
   { clock, log, tryAgainMs, answered, settled }: SettleQueueOptions,
@@ -40,10 +43,7 @@ export function createSettleQueue(
           settled(settlement.claim);
           return;
         }
-        log.error(
-          { err: result, code: "settle-failed" },
-          "the inbox did not take what became of a job: it is tried again",
-        );
+        log.error({ err: result, code: "settle-failed" }, "the inbox failed to settle a job: it is tried again");
         clock.setTimer(() => settle(settlement, then), tryAgainMs);
       }),
     );
