@@ -9,7 +9,7 @@ export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/body-errors.ts"
 // For authors of inboxes: the port in its two halves.
 export type { Claim, Claimed, ClaimedJob, ClaimLimits, JobError, JobOutcome, Settlement } from "./inbox/port/claims.ts";
 export type { InboxJobs, JobQuery, JobSelection, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
-export type { InboxDisk, InboxStats, Readiness } from "./inbox/port/inbox-stats.ts";
+export type { InboxDisk, InboxStats, Readiness } from "./inbox/port/inbox.ts";
 export type {
   Expanded,
   Expansion,
@@ -18,7 +18,7 @@ export type {
   NewEvent,
   NewJob,
   Unexpanded,
-} from "./inbox/port/storing.ts";
+} from "./inbox/port/delivery.ts";
 export type {
   Capabilities,
   Inbox,
@@ -28,11 +28,11 @@ export type {
   WorkingInbox,
   WritingInbox,
 } from "./inbox/port/inbox.ts";
-export type { Tombstone, Tombstones } from "./inbox/port/tombstones.ts";
+export type { Tombstone, Tombstones } from "./inbox/port/subscriptions.ts";
 export type { ErroredSubscription, Subscriptions } from "./inbox/port/subscriptions.ts";
 export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";
 export { toStored, type Delivery, type StoredDelivery } from "./inbox/port/delivery.ts";
-export type { Job, JobState } from "./inbox/port/job.ts";
+export type { Job, JobState } from "./inbox/port/jobs.ts";
 export type { Clock, Timer } from "./clock.ts";
 export type { Logger } from "./logger.ts";
 export type { SingleEvent } from "./protocol/events.ts";
@@ -51,5 +51,5 @@ export {
   type Progress,
 } from "./inbox/job-state.ts";
 export { createLaneQueues, type Lane, type LaneQueues, type LaneRow } from "./inbox/lane-queues.ts";
-export { windowAfter, windowStart, type LaneWindow } from "./inbox/lane-window.ts";
+export { windowAfter, windowStart, type LaneWindow } from "./inbox/lane-queues.ts";
 export { createCompactingMap, type CompactingMap } from "./inbox/collections/compacting-map.ts";

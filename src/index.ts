@@ -37,7 +37,7 @@ export type { Decided, Gate } from "./ingest/unsubscribe-gate.ts";
 export type { UnsubscribeDecision } from "./ingest/unsubscribe-decision.ts";
 
 // Looking inside.
-export type { Job, JobState } from "./inbox/port/job.ts";
+export type { Job, JobState } from "./inbox/port/jobs.ts";
 export type { JobFilter, Jobs, Selection } from "./receiver/jobs/jobs-types.ts";
 export type { JobMoment, Observer } from "./observers.ts";
 

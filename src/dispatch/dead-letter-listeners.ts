@@ -1,3 +1,4 @@
+import type { Job } from "../inbox/port/jobs.ts";
 import type { JobOutcome } from "../inbox/port/claims.ts";
 import type { Job } from "../inbox/port/job.ts";
 import type { DispatchDeps } from "./deps.ts";

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.ts";
-import type { Job } from "../inbox/port/job.ts";
+import type { Counters } from "../stats.ts";
+import type { Job } from "../inbox/port/jobs.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
 import type { Counters } from "../stats.ts";

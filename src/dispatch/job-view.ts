@@ -1,8 +1,8 @@
 import type { ClaimedJob } from "../inbox/port/claims.ts";
-import type { Job } from "../inbox/port/job.ts";
-import type { StoredJob } from "../inbox/port/jobs.ts";
+import type { StoredJob, Job } from "../inbox/port/jobs.ts";
 import { unknownEvent, type SingleEvent } from "../protocol/events.ts";
 import { eventsOf, parseDocument, type Document } from "../protocol/envelope.ts";
+import type { SingleEvent } from "../protocol/events.ts";
 
 /** A job as users see it. */
 export function toJob(stored: StoredJob, event: SingleEvent): Job {

@@ -3,7 +3,7 @@ import { assertOptions } from "../assert.ts";
 import { StorageError, UsageError } from "../errors.ts";
 import { toStored, type StoredDelivery } from "./port/delivery.ts";
 import type { Inbox, StorageKind, WritingInbox } from "./port/inbox.ts";
-import type { Tombstones } from "./port/tombstones.ts";
+import type { Tombstones } from "./port/subscriptions.ts";
 
 /**
  * StorageKind nothing itself: hands deliveries to a queue that the user has. When `store` resolves they are stored and answered 200; when

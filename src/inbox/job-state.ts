@@ -1,4 +1,4 @@
-import type { JobState } from "./port/job.ts";
+import type { JobState } from "./port/jobs.ts";
 import type { JobError, JobOutcome } from "./port/claims.ts";
 
 /** How far a job has come. Never changed in place: the fresh ones of an inbox share one. */

@@ -8,7 +8,7 @@ import type { InFlightBytes } from "./in-flight-bytes.ts";
 import type { DeliveryStore } from "./store.ts";
 import type { Reporter } from "./reporter.ts";
 import type { SecretLookup } from "./secret-lookup.ts";
-import type { Tombstones } from "../inbox/port/tombstones.ts";
+import type { Tombstones } from "../inbox/port/subscriptions.ts";
 
 /** What the steps of receiving work with. */
 export interface ReceivingParts {

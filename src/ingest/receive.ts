@@ -1,4 +1,4 @@
-import type { StoreResult } from "../inbox/port/storing.ts";
+import type { StoreResult } from "../inbox/port/delivery.ts";
 import { isGoodToken, tokenOf } from "../protocol/handshake.ts";
 import { admit } from "./admit.ts";
 import type { AfterHandlers } from "./answer-option.ts";

@@ -1,5 +1,5 @@
 import { createBatcher } from "../inbox/batcher.ts";
-import type { StoreResult, NewEvent } from "../inbox/port/storing.ts";
+import type { StoreResult, NewEvent } from "../inbox/port/delivery.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
 import { StorageError } from "../errors.ts";
 import { isError } from "../thrown.ts";

@@ -1,6 +1,6 @@
 import type { Handler, HandlerOptions, Middleware } from "../dispatch/handlers.ts";
 import type { StoredDelivery } from "../inbox/port/delivery.ts";
-import type { Job } from "../inbox/port/job.ts";
+import type { Job } from "../inbox/port/jobs.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";
 import type { Observer } from "../observers.ts";
 import type { EventName, EventOf, Id } from "../protocol/events.ts";

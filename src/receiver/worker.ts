@@ -4,7 +4,7 @@ import type { ExpansionReporter } from "../dispatch/reporter.ts";
 import type { DispatchDeps } from "../dispatch/deps.ts";
 import { UsageError } from "../errors.ts";
 import type { Closed } from "./receiver-types.ts";
-import type { NewEvent } from "../inbox/port/storing.ts";
+import type { NewEvent } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { entryCount, eventsOf } from "../protocol/envelope.ts";
 import type { DeliveryStoreOptions } from "../ingest/store.ts";

@@ -1,5 +1,5 @@
 import { ClosedError } from "../errors.ts";
-import type { Job } from "../inbox/port/job.ts";
+import type { Job } from "../inbox/port/jobs.ts";
 import type { Receiver } from "../receiver/receiver-types.ts";
 import { internalsOf } from "../receiver/internals.ts";
 import type { Reply } from "../ingest/types.ts";

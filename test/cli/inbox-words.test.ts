@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { ClosedError, StorageError, UsageError, type AnyEvent } from "hookline";
-import { assertReadable, toLookError } from "../../adapters/inbox/sqlite/inspect/read-only.ts";
+import { assertReadable, toLookError } from "../../adapters/inbox/sqlite/inspect/inspect-file.ts";
 import { toCommandError } from "../../src/cli/inbox/command-error.ts";
 import { toJsonBlock, toJsonLine, toPlain } from "../../src/cli/terminal/escape-terminal.ts";
 import { createTable } from "../../src/cli/terminal/table.ts";

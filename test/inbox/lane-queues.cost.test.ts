@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createLaneQueues, type LaneRow } from "../../src/inbox/lane-queues.ts";
-import { windowAfter } from "../../src/inbox/lane-window.ts";
+import { createLaneQueues, type LaneRow, windowAfter } from "../../src/inbox/lane-queues.ts";
 import { FRESH, type Progress } from "../../src/inbox/job-state.ts";
 
 const ROWS = 100_000;

@@ -1,6 +1,6 @@
 import { memoryInbox, StorageError, UsageError, type MemoryInboxOptions } from "hookline";
 import { describe, expect, test } from "vitest";
-import type { NewDelivery } from "../../src/inbox/port/storing.ts";
+import type { NewDelivery } from "../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openBench } from "../suites/inbox/fixture.ts";
 import { mail, raw, told, UNHANDLED } from "../suites/inbox/deliveries.ts";

@@ -1,5 +1,5 @@
 import type { StoredJob } from "../../src/inbox/port/jobs.ts";
-import type { Expanded, NewEvent } from "../../src/inbox/port/storing.ts";
+import type { Expanded, NewEvent } from "../../src/inbox/port/delivery.ts";
 import type { Arrival, Wire } from "./arrivals.ts";
 import { leave, show, type Books, type Entry, type LifeFacts } from "./ledger.ts";
 import { createUniques } from "./dedupe-rules.ts";

@@ -14,16 +14,15 @@ import { createExpanding } from "./worker/expand.ts";
 import { createFileSubscriptions } from "./client/subscription-cache.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
 import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";
-import { isLocked } from "./worker/is-locked.ts";
+import { isLocked } from "./worker/worker-lock.ts";
 import type { DeliveryRecord } from "./client/messages.ts";
-import { assertSinglePath } from "./disk/single-path-check.ts";
+import { assertSinglePath, realPathOf } from "./disk/file-path.ts";
 import { createWorkerState } from "./worker/worker-state.ts";
-import { realPathOf } from "./disk/real-path.ts";
 import { toDeliveryRecord } from "./worker/row-encoding.ts";
 import { createRetention } from "./retention/retention.ts";
 import { createTakeOver, toNotBegun } from "./worker/take-over.ts";
 import { createTombstones } from "./client/tombstone-cache.ts";
-import { createWalWatch } from "./disk/wal-watch.ts";
+import { createWalWatch } from "./disk/wal.ts";
 
 /** How an inbox in a file is made. What is not given has no limit: what users get by default is said by `sqliteInbox`. */
 export interface SqliteOptions {

@@ -1,4 +1,4 @@
-import { lookAtFile, statsOfFile } from "../../../adapters/inbox/sqlite/inspect/read-only.ts";
+import { lookAtFile, statsOfFile } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
 import { defineCommand } from "../command.ts";
 import { EXIT } from "../exit-codes.ts";
 import { grouped } from "../terminal/format.ts";

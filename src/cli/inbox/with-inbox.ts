@@ -1,5 +1,4 @@
-import { openToRead } from "../../../adapters/inbox/sqlite/inspect/read-channel.ts";
-import { lookAtFile, type FileFacts } from "../../../adapters/inbox/sqlite/inspect/read-only.ts";
+import { openToRead, lookAtFile, type FileFacts } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 import type { Tombstones, WritingInbox } from "../../adapter.ts";

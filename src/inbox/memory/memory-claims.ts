@@ -1,6 +1,5 @@
 import { createCompactingMap } from "../collections/compacting-map.ts";
-import type { LaneQueues } from "../lane-queues.ts";
-import { windowAfter } from "../lane-window.ts";
+import { type LaneQueues, windowAfter } from "../lane-queues.ts";
 import type { Row, MemoryStore } from "./memory-store.ts";
 import type { Claim, Settlement } from "../port/claims.ts";
 import { claimed, orphaned, settled, type Progress } from "../job-state.ts";

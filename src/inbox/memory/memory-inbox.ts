@@ -1,14 +1,15 @@
 import { assertOptions, wholeNumber } from "../../assert.ts";
 import { StorageError, UsageError } from "../../errors.ts";
-import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
+import { wholeNumber } from "../../whole-number.ts";
 import { createFifo } from "../collections/fifo.ts";
+import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
 import { createLaneQueues } from "../lane-queues.ts";
+import type { Expanded, StoreResult, NewDelivery, NewEvent } from "../port/delivery.ts";
+import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 import { createMemoryClaims } from "./memory-claims.ts";
-import { createUniqueKeys, type UniqueKeys } from "./memory-dedupe.ts";
 import { memoryJobs } from "./memory-jobs.ts";
 import { createMemoryStore, type Parcel, type Row } from "./memory-store.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
-import type { Expanded, StoreResult, NewDelivery, NewEvent } from "../port/storing.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 
 /** How much a memory inbox may hold. */
@@ -207,4 +208,47 @@ export function crashMemoryInbox(inbox: Inbox): void {
 
 function positive(name: string, value: number): number {
   return wholeNumber({ where: "memoryInbox", name, value, least: 1 });
+}
+
+/** The natural keys that were seen, each for a window of time. */
+interface UniqueKeys {
+  /** `conflict`: the key was seen with other content. Either way it is remembered from now on. */
+  add(unique: { readonly key: string; readonly content: string }, now: number): "new" | "duplicate" | "conflict";
+}
+
+/**
+ * In memory, oldest forgotten first when there are more than `max`.
+ */
+function createUniqueKeys(options: { readonly windowMs: number; readonly max: number }): UniqueKeys {
+  /**
+   * When a key with its content was first seen, and when a key alone last made a job. A Map keeps the order of insertion, so the
+   * oldest is first.
+   */
+  const seen = new Map<string, number>();
+
+  function remember(key: string, now: number): void {
+    for (const [oldest, at] of seen) {
+      if (seen.size < options.max && now - at < options.windowMs) break;
+      seen.delete(oldest);
+    }
+    const at = Math.max(now, seen.get(key) ?? now); // a wall clock that jumped back shortens no window
+    seen.delete(key);
+    seen.set(key, at);
+  }
+
+  const known = (key: string, now: number): boolean => {
+    const at = seen.get(key);
+    return at !== undefined && now - at < options.windowMs;
+  };
+
+  return {
+    add({ key, content }, now) {
+      const whole = `${key}\n${content}`;
+      if (known(whole, now)) return "duplicate";
+      const conflict = known(key, now);
+      remember(key, now);
+      remember(whole, now);
+      return conflict ? "conflict" : "new";
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import type { Tombstone, Tombstones } from "../port/tombstones.ts";
+import type { Tombstone, Tombstones } from "../port/subscriptions.ts";
 
 /** A tombstone that nobody met for this long is lifted: the service has stopped. */
 const TOMBSTONE_LIFE_MS = 30 * 24 * 60 * 60 * 1_000;

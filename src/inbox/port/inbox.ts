@@ -1,12 +1,10 @@
 import type { Clock } from "../../clock.ts";
-import type { StorageError } from "../../errors.ts";
+import { type StorageError, UsageError } from "../../errors.ts";
 import type { Logger } from "../../logger.ts";
 import type { Claim, ClaimLimits, Claimed, Settlement } from "./claims.ts";
 import type { InboxJobs } from "./jobs.ts";
-import type { InboxStats, Readiness } from "./inbox-stats.ts";
-import type { Expanded, Expansion, StoreResult, NewDelivery, Unexpanded } from "./storing.ts";
-import type { Subscriptions } from "./subscriptions.ts";
-import type { Tombstones } from "./tombstones.ts";
+import type { Expanded, Expansion, StoreResult, NewDelivery, Unexpanded } from "./delivery.ts";
+import type { Subscriptions, Tombstones } from "./subscriptions.ts";
 
 /** Where stored deliveries live, hence what they outlive. */
 export type StorageKind = "memory" | "disk" | "network";
@@ -92,4 +90,66 @@ export interface Capabilities {
   readonly order: "strict" | "valid-claims";
   /** Whether several processes can receive into it. */
   readonly shared: boolean;
+}
+
+/** Whether a delivery could be stored now. */
+export type Readiness =
+  | { readonly ready: true }
+  | {
+      readonly ready: false;
+      readonly error: StorageError;
+      /** It gets no better in this process: only another one can help. @default false */
+      readonly hopeless?: boolean;
+    };
+
+/** How much there is, in jobs. */
+export interface InboxStats {
+  readonly unexpanded: number;
+  readonly waiting: number;
+  readonly running: number;
+  readonly dead: number;
+  readonly unhandled: number;
+  /** Lanes whose head waits for its retry. */
+  readonly blockedLanes: number;
+  /** When the oldest delivery was received that waits to be expanded, or has a job that waits. */
+  readonly oldestWaitingAt: number | undefined;
+  /** Whether any process works on it; undefined where that is not known. */
+  readonly isWorkedOn?: boolean | undefined;
+  /** Where it is on a disk. */
+  readonly disk?: InboxDisk;
+}
+
+/** How the disk of an inbox stands. */
+export interface InboxDisk {
+  /** Undefined where it is not known. */
+  readonly freeBytes: number | undefined;
+  /** How often something failed so that the file was opened anew, and when last; undefined where it never was. */
+  readonly reopened: { readonly count: number; readonly lastAt: number } | undefined;
+  /** Its files have no lasting numbers: that they are deleted or replaced while they are in use is not seen. @default false */
+  readonly isBlind?: boolean;
+  /** Hard links of its file, itself included: processes that open it by different ones do not know of each other. */
+  readonly names?: number | undefined;
+  /** How often another process took the work over while this one had it, and when last; undefined where none ever did. */
+  readonly takenOver?: { readonly count: number; readonly lastAt: number } | undefined;
+}
+
+/**
+ * An inbox by its writing half.
+ * @throws UsageError `inbox-invalid` when it is none
+ */
+export function asWriting<K extends StorageKind>(inbox: Inbox<K>): WritingInbox<K> {
+  const given = inbox as Partial<WritingInbox<K>> | undefined;
+  if (typeof given?.store === "function" && typeof given.open === "function") return given as WritingInbox<K>;
+  throw new UsageError(
+    "inbox-invalid",
+    `createReceiver got ${given === undefined ? "no inbox" : "an inbox without verbs"}.`,
+    {
+      fix: "Give it `memoryInbox()`, `forwardInbox(store)`, or one written for `hookline/adapter`.",
+    },
+  );
+}
+
+/** The working half, where the inbox has one. */
+export function asWorking<K extends StorageKind>(inbox: WritingInbox<K>): WorkingInbox<K> | undefined {
+  return "work" in inbox ? (inbox as WorkingInbox<K>) : undefined;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.ts";
-import type { InboxStats } from "../../inbox/port/inbox-stats.ts";
-import type { WorkingInbox } from "../../inbox/port/inbox.ts";
+import type { WorkingInbox, InboxStats } from "../../inbox/port/inbox.ts";
+import type { Logger } from "../../logger.ts";
 import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../../logger.ts";
 import type { ReceiverStates } from "../lifecycle.ts";

@@ -1,5 +1,5 @@
 import type { StoredDelivery } from "../../inbox/port/delivery.ts";
-import type { Job, JobState } from "../../inbox/port/job.ts";
+import type { Job, JobState } from "../../inbox/port/jobs.ts";
 import type { EventName, Id } from "../../protocol/events.ts";
 
 /** Selects jobs that match every given field. */

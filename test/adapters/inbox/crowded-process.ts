@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
-import { asWriting } from "../../../src/inbox/port/halves.ts";
+import { asWriting } from "../../../src/inbox/port/inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";

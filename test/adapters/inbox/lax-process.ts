@@ -1,4 +1,4 @@
-import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
+import { asWorking, asWriting } from "../../../src/inbox/port/inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";

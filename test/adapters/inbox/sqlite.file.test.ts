@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { FileError } from "../../../adapters/inbox/sqlite/disk/file-error.ts";
+import { FileError } from "../../../adapters/inbox/sqlite/disk/file-errors.ts";
 import { assertLocalDisk } from "../../../adapters/inbox/sqlite/disk/network-disk-check.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";

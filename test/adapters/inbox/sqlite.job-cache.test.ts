@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { FRESH_ROW } from "../../../adapters/inbox/sqlite/client/messages.ts";
-import { toRow, type Row } from "../../../adapters/inbox/sqlite/worker/job-row.ts";
+import { toRow, type Row } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
 import { createJobCache } from "../../../adapters/inbox/sqlite/worker/job-cache.ts";
 
 /** So far apart that each stands in a table of its own. */

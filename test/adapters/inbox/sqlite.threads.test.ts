@@ -3,7 +3,7 @@ import { StorageError } from "hookline";
 import type { Claim, JobOutcome } from "hookline/adapter";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createFailures } from "../../../adapters/inbox/sqlite/client/failures.ts";
-import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/client/unless-hung.ts";
+import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/client/watchdog.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultyChannels } from "./faulty-thread.ts";

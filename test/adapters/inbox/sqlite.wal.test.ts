@@ -4,10 +4,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
-import { createVacuum } from "../../../adapters/inbox/sqlite/retention/vacuum.ts";
-import { createWal, MAX_WAL_BYTES, walBytes } from "../../../adapters/inbox/sqlite/disk/wal.ts";
-import { createWalWatch } from "../../../adapters/inbox/sqlite/disk/wal-watch.ts";
+import { createWal, MAX_WAL_BYTES, walBytes, createWalWatch } from "../../../adapters/inbox/sqlite/disk/wal.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
+import { createVacuum } from "../../../adapters/inbox/sqlite/retention/retention-steps.ts";
 
 const MIB = 1024 * 1024;
 

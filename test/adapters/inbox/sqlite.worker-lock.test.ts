@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { lookAtFile } from "../../../adapters/inbox/sqlite/inspect/read-only.ts";
-import { isMountPoint } from "../../../adapters/inbox/sqlite/disk/single-path-check.ts";
+import { lookAtFile } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
+import { isMountPoint } from "../../../adapters/inbox/sqlite/disk/file-path.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { createWorkerLock } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
 import { systemClock } from "../../../src/clock.ts";

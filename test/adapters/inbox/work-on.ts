@@ -1,7 +1,7 @@
 import type { Claim, WorkingInbox } from "hookline/adapter";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 import { systemClock } from "../../../src/clock.ts";
-import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
+import { asWorking, asWriting } from "../../../src/inbox/port/inbox.ts";
 import { toLogger } from "../../../src/logger.ts";
 
 /** What a program does with a file. */

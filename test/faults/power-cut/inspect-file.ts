@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { StoredJob, WorkingInbox } from "hookline/adapter";
 import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
-import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
+import { asWorking, asWriting } from "../../../src/inbox/port/inbox.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { deliveryOf, type TestDelivery } from "./deliveries.ts";
 

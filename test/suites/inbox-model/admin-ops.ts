@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewJob } from "../../../src/inbox/port/storing.ts";
+import type { NewJob } from "../../../src/inbox/port/delivery.ts";
 import { jobsOf } from "./arrivals.ts";
 import type { Course } from "./model-state.ts";
 import type { PlainJob } from "./reference-jobs.ts";

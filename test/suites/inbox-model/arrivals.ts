@@ -1,4 +1,4 @@
-import type { NewEvent, NewJob } from "../../../src/inbox/port/storing.ts";
+import type { NewEvent, NewJob } from "../../../src/inbox/port/delivery.ts";
 import { mail, SKIPPED, UNHANDLED, type FullDelivery } from "../inbox/deliveries.ts";
 import type { DeliveryToStore, EntryToStore } from "./steps.ts";
 

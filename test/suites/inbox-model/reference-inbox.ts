@@ -1,6 +1,5 @@
 import type { JobOutcome } from "../../../src/inbox/port/claims.ts";
-import type { Delivery } from "../../../src/inbox/port/delivery.ts";
-import type { Expanded, NewEvent, NewJob } from "../../../src/inbox/port/storing.ts";
+import type { Delivery, Expanded, NewEvent, NewJob } from "../../../src/inbox/port/delivery.ts";
 import {
   claimPlainly,
   isPlainlyDue,

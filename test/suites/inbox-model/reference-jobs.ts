@@ -1,4 +1,4 @@
-import type { JobState } from "../../../src/inbox/port/job.ts";
+import type { JobState } from "../../../src/inbox/port/jobs.ts";
 import type { JobError, JobOutcome } from "../../../src/inbox/port/claims.ts";
 
 /** A job as plainly as it can be said. */

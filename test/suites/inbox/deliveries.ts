@@ -1,4 +1,4 @@
-import type { NewDelivery, NewEvent, NewJob } from "../../../src/inbox/port/storing.ts";
+import type { NewDelivery, NewEvent, NewJob } from "../../../src/inbox/port/delivery.ts";
 import { eventsOf, parseDocument } from "../../../src/protocol/envelope.ts";
 
 /** One entry of a delivery of e-mails, and its jobs. By default one job in a lane of its own name that does not merge. */

@@ -1,6 +1,5 @@
 import { UsageError } from "../../../src/errors.ts";
-import { asWorking, asWriting } from "../../../src/inbox/port/halves.ts";
-import type { Inbox, WorkingInbox } from "../../../src/inbox/port/inbox.ts";
+import { asWorking, asWriting, type Inbox, type WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 
 /** An inbox to hold against the port: how to get one, how its process dies, what to clear away. */
 export interface InboxSubject {

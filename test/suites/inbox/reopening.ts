@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewJob } from "../../../src/inbox/port/storing.ts";
+import type { NewJob } from "../../../src/inbox/port/delivery.ts";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, nobodys } from "./deliveries.ts";
 import { claimAll, claimOne, drain, findAll, storeAll, killAll, recordsOf, settleAll, unhandled } from "./verbs.ts";

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { InboxStats } from "../../../src/inbox/port/inbox-stats.ts";
-import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
+import type { InboxStats, WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 import type { InboxPromises } from "./fixture.ts";
 import { mail, nobodys, one, raw } from "./deliveries.ts";
 import { claimAll, claimOne, dead, done, storeAll, retry, settleAll, unhandled } from "./verbs.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { eventAt } from "../../../src/dispatch/job-view.ts";
 import type { Claim, ClaimedJob, JobOutcome } from "../../../src/inbox/port/claims.ts";
 import type { JobQuery, StoredJob } from "../../../src/inbox/port/jobs.ts";
-import type { StoreResult, NewDelivery } from "../../../src/inbox/port/storing.ts";
+import type { StoreResult, NewDelivery } from "../../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 import type { InboxBench } from "./fixture.ts";
 import { mail, type MailEntry } from "./deliveries.ts";

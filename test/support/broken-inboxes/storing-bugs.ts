@@ -1,4 +1,4 @@
-import type { NewDelivery } from "../../../src/inbox/port/storing.ts";
+import type { NewDelivery } from "../../../src/inbox/port/delivery.ts";
 import type { Break, Bug } from "./broken-subject.ts";
 
 type Events = NonNullable<NewDelivery["events"]>;

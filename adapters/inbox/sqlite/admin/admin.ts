@@ -1,11 +1,21 @@
-import type { InboxHost, InboxJobs, Worker } from "../../../../src/adapter.ts";
+import {
+  type InboxHost,
+  type InboxJobs,
+  type Worker,
+  toStored,
+  type JobError,
+  type JobQuery,
+  type JobSelection,
+  type StoredJob,
+} from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { JobRow } from "../client/messages.ts";
-import type { WorkerState } from "../worker/worker-state.ts";
-import { createRequestRunner } from "./request-runner.ts";
-import { createRequestQueue } from "./request-queue.ts";
-import { sqliteJobs } from "./sqlite-jobs.ts";
+import { matches, type FoundJob } from "../thread/query-jobs.ts";
+import { toDelivery } from "../worker/row-encoding.ts";
 import { createWorkerLock } from "../worker/worker-lock.ts";
+import type { WorkerState } from "../worker/worker-state.ts";
+import { createRequestQueue, type RequestQueue } from "./request-queue.ts";
+import { createRequestRunner } from "./request-runner.ts";
 
 /** What is done by hand: asked for here, or carried out here for another process. */
 export interface SqliteAdmin {
@@ -71,5 +81,85 @@ export function createSqliteAdmin({ file, commits, host, owned, worker }: Sqlite
       carrier.stop();
       desk.stop();
     },
+  };
+}
+
+interface SqliteJobsParts {
+  readonly commits: CommitQueue;
+  readonly ask: RequestQueue["ask"];
+  /** New jobs, of which this process has to know. */
+  readonly made: (rows: readonly JobRow[]) => void;
+}
+
+/** Looking into the file, from any process, and changing it by hand. */
+function sqliteJobs({ commits, ask, made }: SqliteJobsParts): InboxJobs {
+  /** In order, a range of ids a commit. */
+  async function* found(query: JobQuery, after = 0): AsyncGenerator<FoundJob> {
+    for (let next: number | undefined = after; next !== undefined;) {
+      const page: { readonly jobs: readonly FoundJob[]; readonly next: number | undefined } = await commits.add(
+        "find",
+        { after: next },
+      );
+      for (const job of page.jobs) if (matches(job, query)) yield job;
+      next = page.next;
+    }
+  }
+
+  return {
+    async find({ after, limit, ...query }) {
+      const jobs: StoredJob[] = [];
+      for await (const job of found(query, Number(after ?? 0))) {
+        if (jobs.length === limit) return { jobs, next: String(jobs.at(-1)?.id) };
+        jobs.push(toStoredJob(job));
+      }
+      return { jobs };
+    },
+    async get(id) {
+      const after = Number(id) - 1;
+      if (!Number.isSafeInteger(after) || after < 0) return undefined;
+      const job = (await commits.add("find", { after, range: 1 })).jobs.find((one) => one.id === after + 1);
+      if (job === undefined) return undefined;
+      const row = (await commits.add("copyOf", job.id)) ?? (await commits.add("deliveries", [job.delivery]))[0];
+      if (row === undefined) return undefined;
+      return { job: toStoredJob(job), delivery: toStored(String(job.delivery), toDelivery(row)) };
+    },
+    replay: (selection) => ask({ verb: "replay", selection: onceEach(selection) }),
+    drop: (selection) => ask({ verb: "drop", selection: onceEach(selection) }),
+    erase: (accountId) => ask({ verb: "erase", selection: accountId }),
+    async unhandled({ after, limit }) {
+      const rows = await commits.add("unhandled", { after: Number(after ?? 0), limit });
+      return rows.map((row) => ({
+        id: String(row.id),
+        event: undefined,
+        entry: row.entry,
+        consumer: row.consumer ?? undefined,
+        delivery: toDelivery(row),
+      }));
+    },
+    async reopen(replacements) {
+      for (const { id, jobs } of replacements) made(await commits.add("reopen", { id: Number(id), jobs }));
+    },
+  };
+}
+
+function onceEach(selection: JobSelection): JobSelection {
+  return "ids" in selection ? { ids: [...new Set(selection.ids)] } : selection;
+}
+
+function toStoredJob(job: FoundJob): StoredJob {
+  return {
+    id: String(job.id),
+    deliveryId: String(job.delivery),
+    entry: job.entry,
+    state: job.state,
+    event: undefined,
+    consumer: job.consumer ?? undefined,
+    lane: job.lane ?? undefined,
+    attempts: job.attempts,
+    error: job.error === null ? undefined : (JSON.parse(job.error) as JobError),
+    receivedAt: job.receivedAt,
+    runAt: job.runAt ?? undefined,
+    settledAt: job.settledAt ?? undefined,
+    replayOf: job.replayOf === null ? undefined : String(job.replayOf),
   };
 }

@@ -1,8 +1,7 @@
-import { StorageError, type Clock } from "../../../../src/adapter.ts";
+import { StorageError, type Clock, type Timer } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { RequestRunner } from "./request-runner.ts";
-import type { AdminRequest, RequestState } from "./request-table.ts";
-import { createRequestWait, type RequestWait } from "./request-wait.ts";
+import type { AdminRequest, RequestState } from "./admin-requests.ts";
 
 /** Where this process asks for something to be done by hand. */
 export interface RequestQueue {
@@ -103,4 +102,85 @@ function queued(id: number): StorageError {
   return new StorageError("request-queued", `Nothing was done for request ${id} for 10 s, or the inbox was closed.`, {
     fix: "It stays queued, and is carried out as soon as the process that works answers again, or another begins: do not ask again, look at the jobs.",
   });
+}
+
+/** Waits for an answer that another process gives. */
+interface RequestWait {
+  /** Nothing happened for too long, or it was ended. */
+  readonly isOver: boolean;
+  /** Something happened: its patience begins anew. */
+  restart(): void;
+  /** Until it is woken or over, or has waited for long enough to look again. */
+  pause(): Promise<void>;
+  /** For so long, or until it is over. */
+  rest(ms: number): Promise<void>;
+  wake(): void;
+  /** For good. */
+  end(): void;
+}
+
+/** Nobody answers for so long: the one who works is stalled. */
+const PATIENCE_MS = 10_000;
+/** Between two looks: at first, and at most. */
+const LOOK_MS = { first: 10, most: 250 };
+
+function createRequestWait(clock: Clock): RequestWait {
+  let isOver = false;
+  let isEnded = false;
+  let isWoken = false;
+  let lookMs = LOOK_MS.first;
+  /** What is being waited for, if something is. */
+  let sleep: { end(): void; readonly isLight: boolean } | undefined;
+  let patience = setPatience();
+
+  function setPatience(): Timer {
+    return clock.setTimer(() => {
+      isOver = true;
+      sleep?.end();
+    }, PATIENCE_MS);
+  }
+
+  async function wait(ms: number, isLight: boolean): Promise<void> {
+    if (isOver) return;
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimer(resolve, ms);
+      sleep = {
+        isLight,
+        end() {
+          timer.clear();
+          resolve();
+        },
+      };
+    });
+    sleep = undefined;
+  }
+
+  return {
+    get isOver() {
+      return isOver;
+    },
+    restart() {
+      if (isEnded) return;
+      isOver = false;
+      lookMs = LOOK_MS.first;
+      patience.clear();
+      patience = setPatience();
+    },
+    async pause() {
+      if (!isWoken) await wait(lookMs, true);
+      isWoken = false;
+      lookMs = Math.min(lookMs * 2, LOOK_MS.most);
+    },
+    rest: (ms) => wait(ms, false),
+    wake() {
+      isWoken = true;
+      if (sleep?.isLight === true) sleep.end();
+    },
+    end() {
+      isEnded = true;
+      isOver = true;
+      patience.clear();
+      sleep?.end();
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { cutWal } from "../disk/cut-wal.ts";
+import { cutWal } from "../disk/wal.ts";
 
 /**
  * Overwrites what was erased: SQLite overwrites it in the file (`secure_delete`), but the log beside it keeps older pages until all of it is in

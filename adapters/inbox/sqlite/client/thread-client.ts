@@ -3,7 +3,7 @@ import { StorageError } from "../../../../src/adapter.ts";
 import { toTaskError, type Batch, type TaskError, type TaskResult } from "../thread/transaction.ts";
 import type { Counts } from "../thread/counters.ts";
 import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
-import { outOfFiles } from "../disk/open-files-limit.ts";
+import { outOfFiles } from "../disk/file-errors.ts";
 import { toStorageError } from "./to-storage-error.ts";
 
 /** The way to a commit thread. */

@@ -1,12 +1,12 @@
 import { StorageError, type Clock, type InboxDisk, type InboxHost } from "../../../../src/adapter.ts";
-import type { Batch, TaskResult } from "../thread/transaction.ts";
-import type { ThreadClient } from "./thread-client.ts";
 import type { Counts } from "../thread/counters.ts";
-import { createFailures } from "./failures.ts";
 import type { Operations } from "../thread/operations.ts";
-import { createThreads, type ThreadsOptions } from "./threads.ts";
+import type { Batch, TaskResult } from "../thread/transaction.ts";
+import { createFailures } from "./failures.ts";
+import type { ThreadOptions } from "./messages.ts";
+import type { ThreadClient, ThreadEvents } from "./thread-client.ts";
 import { toStorageError } from "./to-storage-error.ts";
-import { realTimer } from "./unless-hung.ts";
+import { realTimer, unlessHung, watchedChannel } from "./watchdog.ts";
 
 /** The way to the file, over commit threads that may die or hang: another takes the place of one that did. */
 export interface ThreadSupervisor {
@@ -197,3 +197,72 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
 
 /** That one of them holds says that the next holds; what an inbox does by itself when it is opened says nothing. */
 const WRITES: ReadonlySet<keyof Operations> = new Set(["insert", "expand", "settle"]);
+
+/** Commit threads, one after the other: what an earlier one still says is not heard. */
+interface Threads {
+  /** @throws StorageError with the thread's reason, or that it hangs */
+  start(options: ThreadOptions): Promise<ThreadClient>;
+  /** How much the newest says there is in the file. */
+  counts(): Counts;
+}
+
+interface ThreadsOptions {
+  readonly openThread: (options: ThreadOptions, events: ThreadEvents) => Promise<ThreadClient>;
+  readonly setTimer: Clock["setTimer"];
+  /** Another process has committed. */
+  readonly changed: () => void;
+  /** It ended by itself, or hangs. */
+  readonly lost: (error: StorageError, channel: ThreadClient) => void;
+  /** A batch has its results. */
+  readonly ended: (batch: Batch, results: readonly TaskResult[]) => void;
+}
+
+/** A thread that gives no answer for so long hangs; one that looks at all of a damaged file may take its time. */
+const SILENT_MS = 30_000;
+const LOOKING_MS = 10 * 60_000;
+
+function createThreads({ openThread, setTimer, changed, lost, ended }: ThreadsOptions): Threads {
+  let counts: Counts = EMPTY;
+  let newest = 0;
+
+  return {
+    async start({ file, name, dedupeWindowMs, isSuspect }) {
+      newest += 1;
+      const mine = newest;
+      let channel: ThreadClient | undefined;
+      const made = openThread(
+        { file, name, dedupeWindowMs, isSuspect },
+        {
+          counted(given) {
+            if (mine === newest) counts = given;
+          },
+          changed() {
+            if (mine === newest) changed();
+          },
+          ended(error) {
+            if (channel !== undefined) lost(error, channel);
+          },
+        },
+      );
+      try {
+        const raw = await unlessHung(made, { ms: isSuspect === true ? LOOKING_MS : SILENT_MS, setTimer });
+        channel = watchedChannel(raw, { ms: SILENT_MS, setTimer, lost, ended });
+      } catch (error) {
+        made.then((late) => late.abandon()).catch(() => {});
+        throw error;
+      }
+      return channel;
+    },
+    counts: () => counts,
+  };
+}
+
+const EMPTY: Counts = {
+  unexpanded: 0,
+  waiting: 0,
+  running: 0,
+  dead: 0,
+  unhandled: 0,
+  oldestUnexpandedAt: undefined,
+  oldestUnsettledAt: undefined,
+};

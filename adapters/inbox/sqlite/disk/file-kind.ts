@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { FileError } from "./file-error.ts";
+import { FileError } from "./file-errors.ts";
 import { walBytes } from "./wal.ts";
 
 /** What a database is: an inbox of any version, one that nobody has written to yet, or somebody else's. */

@@ -1,5 +1,5 @@
 import { chmodSync, closeSync, openSync, statSync } from "node:fs";
-import { FileError } from "./file-error.ts";
+import { FileError } from "./file-errors.ts";
 
 /** SQLite gives its sidecar files the mode that the file has when they are made. */
 const SIDECARS = ["-wal", "-shm", "-journal"] as const;

@@ -1,8 +1,8 @@
+import type { StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { StorageError } from "../../../../src/adapter.ts";
-import { freeBytes } from "./free-bytes.ts";
-import { namesOf } from "./single-path-check.ts";
+import { namesOf } from "./file-path.ts";
 
 /** How a file stands on its disk: how much room there is, and whether it has other names. Looked at when somebody asks, and no more than once a second. */
 export interface FreeDisk {
@@ -86,4 +86,9 @@ async function ofStatfs(folder: string): Promise<number> {
 
 function toMiB(bytes = 0): string {
   return `${Math.floor(bytes / 1024 / 1024)} MiB`;
+}
+
+/** How much of a disk is there for this user, by what statfs says. */
+export function freeBytes({ bavail, bsize }: Pick<StatsFs, "bavail" | "bsize">): number {
+  return bavail * bsize;
 }

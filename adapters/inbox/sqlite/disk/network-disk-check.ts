@@ -1,6 +1,6 @@
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { FileError } from "./file-error.ts";
+import { FileError } from "./file-errors.ts";
 
 /**
  * Types of statfs on Linux behind which a network or another machine may be: locks and the shared memory of a write-ahead log do not reach

@@ -1,6 +1,6 @@
 import { rmSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { cutWal } from "./cut-wal.ts";
+import { cutWal } from "./wal.ts";
 import { openFile, type OpenOptions } from "../thread/open-file.ts";
 
 /** A file that is open, and whether it still stands at its path. */

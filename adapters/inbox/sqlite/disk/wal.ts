@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { cutWal } from "./cut-wal.ts";
-import { CODE, primaryCode } from "./result-codes.ts";
+import type { Logger } from "../../../../src/adapter.ts";
+import { CODE, primaryCode } from "./file-errors.ts";
 
 /** StorageKind the write-ahead log short, on the thread that owns the file. SQLite itself writes it back into the file within a commit now and then. */
 export interface Wal {
@@ -65,4 +65,38 @@ function unlessFull(write: () => unknown): void {
     // On a full disk all of it stays in the log. Any other error is the file's: the thread ends with it, and the file is opened anew.
     if (primaryCode(error) !== CODE.full) throw error;
   }
+}
+
+/**
+ * Writes all of the write-ahead log into the file and cuts it off. Outside of any transaction.
+ * @param patienceMs for how long others who read the log may hold that up; commits wait meanwhile
+ * @returns whether it is cut off
+ */
+export function cutWal(db: Pick<DatabaseSync, "exec" | "prepare">, patienceMs: number): boolean {
+  const usual = Number(db.prepare("PRAGMA busy_timeout").get()?.["timeout"]);
+  db.exec(`PRAGMA busy_timeout = ${patienceMs}`);
+  try {
+    return db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.["busy"] === 0;
+  } finally {
+    db.exec(`PRAGMA busy_timeout = ${usual}`);
+  }
+}
+
+/** A log this long has been stored from being written back. */
+const TOO_LONG_BYTES = 1024 * 1024 * 1024;
+
+/** Looks how long the write-ahead log of a file is, and says it once when it is too long. */
+export function createWalWatch(fileOf: () => string, log: () => Logger): () => void {
+  let isTold = false;
+  return () => {
+    const file = fileOf();
+    const bytes = walBytes(file);
+    const isLong = bytes > TOO_LONG_BYTES;
+    if (isLong && !isTold)
+      log().warn(
+        { code: "wal-long", file: `${file}-wal`, bytes },
+        "the write-ahead log of the inbox grows: some process reads the file without end, and nothing can be written back meanwhile; end that read",
+      );
+    isTold = isLong;
+  };
 }

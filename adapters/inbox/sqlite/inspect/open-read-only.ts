@@ -2,7 +2,7 @@ import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StorageError } from "../../../../src/adapter.ts";
-import { CODE, primaryCode } from "../disk/result-codes.ts";
+import { CODE, primaryCode } from "../disk/file-errors.ts";
 import { walBytes } from "../disk/wal.ts";
 
 /** A file that is only read. */

@@ -1,11 +1,9 @@
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { FileError, PERMIT } from "../disk/file-error.ts";
+import { FileError, PERMIT, outOfFiles, CODE, primaryCode } from "../disk/file-errors.ts";
 import { assertOurs, kindOfFile } from "../disk/file-kind.ts";
 import { assertLocalDisk } from "../disk/network-disk-check.ts";
 import { makePrivate } from "../disk/file-mode.ts";
-import { outOfFiles } from "../disk/open-files-limit.ts";
-import { CODE, primaryCode } from "../disk/result-codes.ts";
 import { migrate } from "./schema.ts";
 import { MAX_WAL_BYTES } from "../disk/wal.ts";
 

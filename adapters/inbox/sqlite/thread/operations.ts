@@ -7,15 +7,13 @@ import { createJobLists } from "./job-lists.ts";
 import type { DeliveryRow, SettleRecord } from "../client/messages.ts";
 import { createOwnerEpoch, type OwnerEpoch } from "./owner-epoch.ts";
 import { createDropAndErase } from "../admin/drop-and-erase.ts";
-import { createRequestTable } from "../admin/request-table.ts";
-import { createRequests, type Requests } from "../admin/admin-requests.ts";
+import { createRequestTable, createRequests, type Requests } from "../admin/admin-requests.ts";
 import { createSecureErase, type SecureErase } from "../admin/secure-erase.ts";
-import { createRetentionSteps, type RetentionSteps } from "../retention/delete-pages.ts";
-import { settleWriter } from "./settle-writer.ts";
+import { createRetentionSteps, type RetentionSteps, createVacuum, type Vacuum } from "../retention/retention-steps.ts";
+import { settleWriter } from "./job-writer.ts";
 import { createTombstoneTable, type TombstoneTable } from "./tombstone-table.ts";
 import { createSubscriptionTable, type SubscriptionTable } from "./subscription-table.ts";
-import { createVacuum, type Vacuum } from "../retention/vacuum.ts";
-import { createWindowTable, type WindowTable } from "./window-table.ts";
+import { createWindowTable, type WindowTable } from "./lane-window-table.ts";
 
 /** What a commit can do. Each runs inside its transaction. */
 export interface Operations

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Counters } from "./counters.ts";
-import { FileError } from "../disk/file-error.ts";
-import { createWindowTable } from "./window-table.ts";
+import { FileError } from "../disk/file-errors.ts";
+import { createWindowTable } from "./lane-window-table.ts";
 
 /** Who works on a file, and what may be running there. */
 export interface OwnerEpoch {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { FileError } from "../disk/file-error.ts";
+import { FileError } from "../disk/file-errors.ts";
 import { APPLICATION_ID, assertOurs, kindOf } from "../disk/file-kind.ts";
 
 /** Each brings the schema from its index to the next version, within the transaction that opens the file. */

@@ -1,10 +1,9 @@
 import type { MessagePort } from "node:worker_threads";
 import { createBatchRunner, toTaskError, type TaskResult } from "./transaction.ts";
 import { createCounters } from "./counters.ts";
-import { FileError } from "../disk/file-error.ts";
+import { FileError, CODE, primaryCode } from "../disk/file-errors.ts";
 import { openInPlace } from "../disk/replaced-file-check.ts";
 import { createOperations } from "./operations.ts";
-import { CODE, primaryCode } from "../disk/result-codes.ts";
 import { createSecureErase } from "../admin/secure-erase.ts";
 import type { FromThread, ThreadOptions, ToThread } from "../client/messages.ts";
 import { createWal } from "../disk/wal.ts";

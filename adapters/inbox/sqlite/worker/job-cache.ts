@@ -1,5 +1,5 @@
 import type { Delivery } from "../../../../src/adapter.ts";
-import type { Hold, Row } from "./job-row.ts";
+import type { Hold, Row } from "./row-encoding.ts";
 
 /** The unsettled jobs of a file in memory, by id, and the bodies that they hold. */
 export interface JobCache {

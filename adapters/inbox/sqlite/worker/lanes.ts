@@ -17,7 +17,7 @@ import {
 import { createRunningMark } from "./running-mark.ts";
 import type { WindowRecord } from "../client/messages.ts";
 import type { Mark } from "../thread/owner-epoch.ts";
-import { toClaimed, type Hold, type Row } from "./job-row.ts";
+import { toClaimed, type Hold, type Row } from "./row-encoding.ts";
 import { createJobCache } from "./job-cache.ts";
 
 /** The lanes of a file in memory: SQL is the truth, and changes first. */

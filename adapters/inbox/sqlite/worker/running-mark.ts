@@ -1,6 +1,6 @@
-import { createSpeculativeClaims, type SpeculativeClaims } from "./speculative-claims.ts";
+import type { NewJob } from "../../../../src/adapter.ts";
 import type { Mark } from "../thread/owner-epoch.ts";
-import type { Row } from "./job-row.ts";
+import type { Row } from "./row-encoding.ts";
 
 /** Says what may be running, for the file: jobs that were claimed, and those that are foreseen. */
 export interface RunningMark extends Pick<SpeculativeClaims, "follow" | "foresee" | "made" | "take" | "isOpen"> {
@@ -38,6 +38,82 @@ export function createRunningMark(): RunningMark {
     unmark() {
       marked = undefined;
       foresight.clear();
+    },
+  };
+}
+
+/**
+ * Jobs that run as soon as the commit that makes them holds: they are marked in that very commit, where a claim would need another one.
+ * What is foreseen and not claimed is marked in vain, and counts a death if the process dies then: so the next commits take it back.
+ */
+interface SpeculativeClaims {
+  /** A claim says how many runs more would be claimed now; undefined: it says nothing. */
+  follow(ahead: (() => number) | undefined): void;
+  /**
+   * A commit is put together. Whoever claims has the time that it takes: then what came with the one before is foreseen no more.
+   * @returns what its mark has to name still
+   */
+  turn(): Iterable<Row>;
+  /** Takes room for a job that this commit makes, if there is any: it is to be marked with it. Nothing else is in its lane. */
+  foresee(job: NewJob): boolean;
+  /** This commit makes what is foreseen. */
+  readonly makes: boolean;
+  /** It was made, and marked with it. */
+  made(row: Row): void;
+  /** Takes a run; true if all of it is marked. */
+  take(run: readonly Row[]): boolean;
+  /** What was marked, or is being marked, may not be. */
+  clear(): void;
+  /** Something is marked that nobody has claimed. */
+  readonly isOpen: boolean;
+}
+
+function createSpeculativeClaims(): SpeculativeClaims {
+  let ahead: (() => number) | undefined;
+  /** Of the commit that is put together, or runs; undefined until it is asked for. */
+  let room: number | undefined;
+  let makes = false;
+  let isVoid = false;
+  const lanes = new Set<string>();
+  /** Made by the last commit, and by the one before. */
+  let fresh = new Map<number, Row>();
+  let older = fresh;
+
+  return {
+    follow(given) {
+      ahead = given;
+    },
+    turn() {
+      [room, makes, isVoid] = [undefined, false, false];
+      lanes.clear();
+      [older, fresh] = [fresh, new Map()];
+      return older.values();
+    },
+    foresee({ state, lane }) {
+      room ??= (ahead?.() ?? 0) - older.size;
+      if (room <= 0 || state !== "waiting" || (lane !== undefined && lanes.has(lane))) return false;
+      if (lane !== undefined) lanes.add(lane);
+      room -= 1;
+      makes = true;
+      return true;
+    },
+    get makes() {
+      return makes;
+    },
+    made(row) {
+      if (!isVoid) fresh.set(row.id, row);
+    },
+    take(run) {
+      let isMarked = true;
+      for (const { id } of run) isMarked = (fresh.delete(id) || older.delete(id)) && isMarked;
+      return isMarked;
+    },
+    clear() {
+      isVoid = true;
+      [fresh, older] = [new Map(), new Map()];
+    },
+    get isOpen() {
+      return fresh.size + older.size > 0;
     },
   };
 }

@@ -2,11 +2,11 @@ import { statSync, type BigIntStats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock, InboxHost } from "../../../../src/adapter.ts";
-import { toTaskError } from "../thread/transaction.ts";
-import { makePrivate } from "../disk/file-mode.ts";
-import { CODE, primaryCode } from "../disk/result-codes.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
-import { realTimer } from "../client/unless-hung.ts";
+import { realTimer } from "../client/watchdog.ts";
+import { CODE, primaryCode } from "../disk/file-errors.ts";
+import { makePrivate } from "../disk/file-mode.ts";
+import { toTaskError } from "../thread/transaction.ts";
 
 /** The place of the one process that works on a file. */
 export interface WorkerLock {
@@ -164,3 +164,21 @@ function toId({ dev, ino }: BigIntStats): string {
 }
 
 const GONE = "gone";
+
+/**
+ * Whether somebody holds an exclusive transaction on this file, as whoever works on an inbox does; undefined where that cannot be known.
+ * SQLite keeps track of its own connections within a process: looking drops no lock that this one has.
+ */
+export function isLocked(path: string): boolean | undefined {
+  let db: DatabaseSync | undefined;
+  try {
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
+    db = new DatabaseSync(path, { readOnly: true, timeout: 0 });
+    db.prepare("SELECT count(*) FROM sqlite_schema").get();
+    return false;
+  } catch (error) {
+    return primaryCode(error) === CODE.busy ? true : undefined;
+  } finally {
+    db?.close();
+  }
+}

@@ -4,9 +4,9 @@ import type { ThreadClient } from "../client/thread-client.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } from "../client/messages.ts";
 import type { JobPage, Operations } from "../thread/operations.ts";
-import { fromLoaded, toRow } from "./job-row.ts";
+import { fromLoaded, toRow } from "./row-encoding.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
-import type { LoadedWindow } from "../thread/window-table.ts";
+import type { LoadedWindow } from "../thread/lane-window-table.ts";
 
 /** What the process that works has of the file in its memory. */
 export interface WorkerState {

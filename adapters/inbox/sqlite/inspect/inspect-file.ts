@@ -2,16 +2,19 @@ import { existsSync, realpathSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../../../../src/adapter.ts";
-import { toTaskError } from "../thread/transaction.ts";
-import { createCounters, type Counts } from "../thread/counters.ts";
-import { kindOfFile, type FileKind } from "../disk/file-kind.ts";
-import { freeBytes } from "../disk/free-bytes.ts";
-import { isLocked } from "../worker/is-locked.ts";
-import { openToLook, type LookedAt } from "./open-read-only.ts";
-import { CODE, primaryCode } from "../disk/result-codes.ts";
-import { SCHEMA_VERSION } from "../thread/schema.ts";
+import type { ThreadOptions } from "../client/messages.ts";
+import type { ThreadClient, ThreadEvents } from "../client/thread-client.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
+import { CODE, primaryCode } from "../disk/file-errors.ts";
+import { kindOfFile, type FileKind } from "../disk/file-kind.ts";
+import { freeBytes } from "../disk/free-disk.ts";
 import { walBytes } from "../disk/wal.ts";
+import { createCounters, type Counts } from "../thread/counters.ts";
+import { createOperations } from "../thread/operations.ts";
+import { SCHEMA_VERSION } from "../thread/schema.ts";
+import { toTaskError } from "../thread/transaction.ts";
+import { isLocked } from "../worker/worker-lock.ts";
+import { openToLook, type LookedAt } from "./open-read-only.ts";
 
 /** What the file of an inbox says of itself. */
 export interface FileFacts {
@@ -151,4 +154,37 @@ function notAnInbox(file: string, cause?: unknown): StorageError {
     cause,
     fix: "Name the file that the receiver was given: sqliteInbox(file).",
   });
+}
+
+/**
+ * The way to a file for one who only looks: on the caller's own thread, read-only, so that nothing is made or brought up to date, and no
+ * commit of a receiver waits. Others' commits are not told of.
+ */
+export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events: ThreadEvents): Promise<ThreadClient> {
+  const { db, assertUnchanged } = openToLook(file, 5_000);
+  const counters = createCounters(db);
+  const operations = createOperations(db, { counters, dedupeWindowMs });
+  events.counted(counters.counts());
+  const close = (): void => db.close();
+  return {
+    fileId: undefined,
+    async run({ tasks, bytes }) {
+      try {
+        db.exec("BEGIN");
+        counters.begin();
+        const results = tasks.map(({ verb, input }) => ({
+          value: (operations[verb] as (input: unknown, bytes: Uint8Array) => unknown)(input, bytes),
+        }));
+        assertUnchanged();
+        return results;
+      } catch (error) {
+        throw toLookError(error, file);
+      } finally {
+        if (db.isTransaction) db.exec("ROLLBACK");
+      }
+    },
+    unref() {},
+    close: async () => close(),
+    abandon: close,
+  };
 }
