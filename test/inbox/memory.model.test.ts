@@ -1,7 +1,7 @@
 import { memoryInbox } from "hookline";
 import { checkInboxModel } from "../suites/inbox-model/check-inbox-model.ts";
 import { test } from "vitest";
-import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
+import { crashMemoryInbox } from "../support/crash-memory-inbox.ts";
 
 test("the memory inbox is what the port says in plain arrays", () =>
   checkInboxModel({

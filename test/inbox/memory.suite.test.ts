@@ -1,7 +1,7 @@
 import { memoryInbox } from "hookline";
 import { checkInbox } from "../suites/inbox/check-inbox.ts";
 import { describe, test } from "vitest";
-import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
+import { crashMemoryInbox } from "../support/crash-memory-inbox.ts";
 
 describe("the memory inbox keeps what the port promises:", () => {
   const cases = checkInbox({

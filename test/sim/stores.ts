@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { memoryInbox } from "hookline";
-import { crashSqliteInbox, createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { crashSqliteInbox, mortalSqliteInbox } from "../adapters/inbox/mortal-sqlite-inbox.ts";
 import { openThread } from "../../adapters/inbox/sqlite/client/thread-client.ts";
-import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
+import { crashMemoryInbox } from "../support/crash-memory-inbox.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openInline } from "../adapters/inbox/inline-thread.ts";
 import { watched } from "./pending-calls.ts";
@@ -51,7 +51,7 @@ function inFile(isApart: boolean): Store {
   // No world loses a job by its age: that would be another story.
   const openOwn = isApart ? openThread : openInline;
   // Nor does the system say how much room there is: its answer takes as many turns of the loop as it likes.
-  const make = () => createSqliteInbox({ file, openThread: openOwn, freeBytesIn: async () => Infinity });
+  const make = () => mortalSqliteInbox({ file, openThread: openOwn, freeBytesIn: async () => Infinity });
   let bare = make();
   let own = watched(bare);
 

@@ -1,5 +1,5 @@
 import type { Inbox, StorageKind } from "hookline";
-import { crashMemoryInbox } from "../../src/inbox/memory/memory-inbox.ts";
+import { crashMemoryInbox } from "./crash-memory-inbox.ts";
 
 /** An inbox as a process sees it that may die. */
 export interface CrashableInbox<K extends StorageKind> {
@@ -43,7 +43,7 @@ export function crashableInbox<K extends StorageKind>(store: Inbox<K>): Crashabl
     inbox: crashablePart(store),
     crash() {
       dead = true;
-      crashMemoryInbox(store);
+      if (store.storage === "memory") crashMemoryInbox(store);
     },
   };
 }

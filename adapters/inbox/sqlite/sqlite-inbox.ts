@@ -5,7 +5,7 @@ import {
   type NewDelivery,
   type WorkingInbox,
 } from "../../../src/adapter.ts";
-import { UsageError, type Inbox } from "../../../src/index.ts";
+import { UsageError } from "../../../src/index.ts";
 import { createSqliteAdmin } from "./admin/admin.ts";
 import { openThread } from "./client/thread-client.ts";
 import { createClaims } from "./worker/claims.ts";
@@ -226,17 +226,5 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     },
     capabilities: { durability: "fsync", order: "strict", shared: true },
   };
-  crashes.set(inbox, () => {
-    link.abandon();
-    void tenure.leave();
-    byHand.stop();
-  });
   return inbox;
-}
-
-const crashes = new WeakMap<Inbox, () => void>();
-
-/** Leaves a file as if the process that worked on it had died. For simulations. */
-export function crashSqliteInbox(inbox: Inbox): void {
-  crashes.get(inbox)?.();
 }

@@ -126,6 +126,8 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
           { code: "memory-lost", count },
           "the memory inbox closes before all was handled: it is lost with this process",
         );
+      // A claim ends with its owner.
+      if (opened !== undefined) claims.orphan(now());
       opened = undefined;
       worker = undefined;
     },
@@ -188,22 +190,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     },
     capabilities: { durability: "none", order: "strict", shared: false },
   };
-  crashes.set(inbox, () => {
-    if (opened !== undefined) claims.orphan(now());
-    opened = undefined;
-    worker = undefined;
-  });
   return inbox;
-}
-
-const crashes = new WeakMap<Inbox, () => void>();
-
-/**
- * Leaves a memory inbox as if the process that worked on it had died: another receiver can take it over. For simulations: a process
- * that really dies takes it along.
- */
-export function crashMemoryInbox(inbox: Inbox): void {
-  crashes.get(inbox)?.();
 }
 
 function positive(name: string, value: number): number {

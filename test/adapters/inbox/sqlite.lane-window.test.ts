@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createReceiver, type AnyEvent } from "hookline";
 import { StorageError, type Claim, type JobOutcome, type WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
-import { crashSqliteInbox, createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
 import { openBench, type InboxBench } from "../../suites/inbox/fixture.ts";
 import { mail, one, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, done, firstAttempts, storeAll, over, settleAll } from "../../suites/inbox/verbs.ts";
@@ -29,7 +29,7 @@ function windowsIn(file: string): unknown[] {
 
 async function opened() {
   const file = join(folderFor(), "inbox.db");
-  const make = (): WorkingInbox => createSqliteInbox({ file, openThread: openInline });
+  const make = (): WorkingInbox => mortalSqliteInbox({ file, openThread: openInline });
   const crash = (inbox: WorkingInbox): WorkingInbox => {
     crashSqliteInbox(inbox);
     return make();
@@ -53,7 +53,7 @@ test("20 events of one mail die within one window though the process dies meanwh
   let hangs = true;
 
   async function begin() {
-    const inbox = createSqliteInbox({ file, openThread: openInline });
+    const inbox = mortalSqliteInbox({ file, openThread: openInline });
     const receiver = createReceiver({ secret: "s", inbox, clock, retryForMs: RETRY_FOR_MS, log: false });
     receiver.on(
       "tracking",

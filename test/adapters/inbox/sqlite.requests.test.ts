@@ -4,11 +4,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
-import {
-  crashSqliteInbox,
-  createSqliteInbox,
-  type SqliteOptions,
-} from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
+import type { SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, nobodys } from "../../suites/inbox/deliveries.ts";
 import { claimAll, done, findAll, storeAll, recordsOf, settleAll } from "../../suites/inbox/verbs.ts";
@@ -20,7 +17,7 @@ import { turns, until, watch } from "../../support/event-loop.ts";
 async function bench({ openThread }: Pick<SqliteOptions, "openThread"> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");
-  const make = (own?: SqliteOptions["openThread"]): WorkingInbox => createSqliteInbox({ file, openThread: own });
+  const make = (own?: SqliteOptions["openThread"]): WorkingInbox => mortalSqliteInbox({ file, openThread: own });
   const opened = await openBench({
     make: () => make(openThread),
     crash: (inbox) => {

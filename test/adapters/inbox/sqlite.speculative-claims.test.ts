@@ -5,7 +5,7 @@ import { StorageError, type WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
 import type { Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
-import { crashSqliteInbox, createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
@@ -43,7 +43,7 @@ function noted(open: typeof openThread) {
 async function mortal() {
   const file = join(folderFor(), "inbox.db");
   const { open, ...told } = noted(openInline);
-  const make = (): WorkingInbox => createSqliteInbox({ file, openThread: open });
+  const make = (): WorkingInbox => mortalSqliteInbox({ file, openThread: open });
   const crash = (inbox: WorkingInbox): WorkingInbox => {
     crashSqliteInbox(inbox);
     return make();
@@ -65,7 +65,7 @@ async function countsAfterDeath({ succeed }: { succeed(): Promise<WorkingInbox> 
 
 test("an idle receiver needs two commits for an event: one that keeps it, and one that settles it", async () => {
   const { commits, open } = noted(openThread);
-  const inbox = createSqliteInbox({ file: join(folderFor(), "inbox.db"), openThread: open });
+  const inbox = mortalSqliteInbox({ file: join(folderFor(), "inbox.db"), openThread: open });
   const receiver = createReceiver({ secret: "s", inbox, storeTimeoutMs: 60_000, log: false });
   onTestFinished(async () => void (await receiver.close()));
   receiver.on("email", () => {});
@@ -83,7 +83,7 @@ test("an idle receiver needs two commits for an event: one that keeps it, and on
 
 test("what has ended and what is claimed next go with one commit: a backlog needs fewer than two for a claim", async () => {
   const { commits, open } = noted(openInline);
-  const inbox = createSqliteInbox({ file: join(folderFor(), "inbox.db"), openThread: open });
+  const inbox = mortalSqliteInbox({ file: join(folderFor(), "inbox.db"), openThread: open });
   const receiver = createReceiver({ secret: "s", inbox, storeTimeoutMs: 60_000, log: false });
   onTestFinished(async () => void (await receiver.close()));
   receiver.on("email", () => {}, { merge: false });
@@ -196,7 +196,7 @@ test("a claim that did not say that another follows marks nothing", async () => 
 test("no handler ever begins before the file says that it may be running, whatever fails", async () => {
   const file = join(folderFor(), "inbox.db");
   const channels = faultyChannels();
-  const inbox = createSqliteInbox({ file, openThread: channels.open });
+  const inbox = mortalSqliteInbox({ file, openThread: channels.open });
   const receiver = createReceiver({ secret: "s", inbox, storeTimeoutMs: 60_000, log: false });
   onTestFinished(async () => void (await receiver.close()));
   let [handled, unmarked] = [0, 0];

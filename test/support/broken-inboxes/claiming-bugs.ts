@@ -1,4 +1,4 @@
-import { crashMemoryInbox } from "../../../src/inbox/memory/memory-inbox.ts";
+import { crashMemoryInbox } from "../crash-memory-inbox.ts";
 import type { Claim, JobOutcome } from "../../../src/inbox/port/claims.ts";
 import { claimsAs, outcomesAs, type Break, type Bug } from "./broken-subject.ts";
 

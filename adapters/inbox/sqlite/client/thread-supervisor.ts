@@ -29,8 +29,6 @@ export interface ThreadSupervisor {
   doubt(error: StorageError): void;
   /** The process may end from now on, but for what is under way. */
   unref(): void;
-  /** Leaves at once; what is under way is given up. */
-  abandon(): void;
   close(): Promise<void>;
 }
 
@@ -173,12 +171,6 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
       isLoose = true;
       timer?.unref?.();
       current?.unref();
-    },
-    abandon() {
-      timer?.clear();
-      host = undefined;
-      current?.abandon();
-      current = undefined;
     },
     async close() {
       timer?.clear();

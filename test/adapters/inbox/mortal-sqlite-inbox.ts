@@ -1,0 +1,36 @@
+import type { Inbox } from "hookline";
+import { StorageError, type WorkingInbox } from "hookline/adapter";
+import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+
+const crashes = new WeakMap<Inbox, () => void>();
+
+/** An SQLite inbox for {@link crashSqliteInbox}. */
+export function mortalSqliteInbox({ openThread: open = openThread, ...options }: SqliteOptions): WorkingInbox<"disk"> {
+  const death = Promise.withResolvers<never>();
+  death.promise.catch(() => {});
+  let thread: ThreadClient | undefined;
+  let isDead = false;
+  const inbox = createSqliteInbox({
+    ...options,
+    async openThread(given, events) {
+      if (isDead) throw new StorageError("storage-failed", "The process is dead.");
+      const own = await open(given, events);
+      thread = own;
+      if (isDead) own.abandon();
+      return { ...own, run: (batch) => Promise.race([own.run(batch), death.promise]) };
+    },
+  });
+  crashes.set(inbox, () => {
+    isDead = true;
+    thread?.abandon();
+    death.reject(new StorageError("storage-failed", "The process is dead."));
+    void inbox.close();
+  });
+  return inbox;
+}
+
+/** Leaves a file as if the process that worked on it had died: nothing more is committed, and its lock is free. */
+export function crashSqliteInbox(inbox: Inbox): void {
+  crashes.get(inbox)?.();
+}
