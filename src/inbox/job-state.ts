@@ -49,9 +49,14 @@ export function claimed(progress: Progress, now: number): Progress {
   return {
     ...progress,
     state: "running",
-    attempts: progress.deaths < MOST_DEATHS ? progress.attempts + 1 : progress.attempts,
+    attempts: attemptsOnceClaimed(progress),
     firstAttemptAt: progress.firstAttemptAt ?? now,
   };
+}
+
+/** Attempts of a job once it is claimed: one more, unless it is claimed only to be dead-lettered. */
+export function attemptsOnceClaimed({ attempts, deaths }: Pick<Progress, "attempts" | "deaths">): number {
+  return deaths < MOST_DEATHS ? attempts + 1 : attempts;
 }
 
 /** What a settlement makes of a running job. A run that ended, well or badly, clears it of suspicion. */

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { MOST_DEATHS, SUSPECT_DEATHS } from "../../../../src/inbox/job-state.ts";
 import type { Counters } from "./counters.ts";
 import { FileError } from "../disk/file-errors.ts";
 import { createWindowTable } from "./lane-window-table.ts";
@@ -36,12 +37,12 @@ export function createOwnerEpoch(db: DatabaseSync, counters: Counters): OwnerEpo
     mark: db.prepare("UPDATE owner SET running = ?"),
     raise: db.prepare("UPDATE owner SET epoch = epoch + 1 RETURNING epoch"),
     group: db.prepare(
-      "SELECT count(*) AS size FROM json_each(?) JOIN job ON job.id = CAST(key AS INTEGER) WHERE deaths >= 2",
+      `SELECT count(*) AS size FROM json_each(?) JOIN job ON job.id = CAST(key AS INTEGER) WHERE deaths >= ${SUSPECT_DEATHS}`,
     ),
-    // What the rules call claimed and orphaned. From the third death on it is only claimed to be buried, which is no attempt.
+    // `orphaned(claimed(job))` of src/inbox/job-state.ts in SQL; a test compares the two.
     orphan: db.prepare(
-      `UPDATE job SET attempts = attempts + (deaths < 3), deaths = deaths + (deaths < 2 OR :size = 1),
-         group_max = CASE WHEN deaths >= 2 THEN min(coalesce(group_max, :half), :half) END,
+      `UPDATE job SET attempts = attempts + (deaths < ${MOST_DEATHS}), deaths = deaths + (deaths < ${SUSPECT_DEATHS} OR :size = 1),
+         group_max = CASE WHEN deaths >= ${SUSPECT_DEATHS} THEN min(coalesce(group_max, :half), :half) END,
          first_attempt_at = coalesce(first_attempt_at, :claimedAt), run_at = 0, delay_ms = 0 WHERE id = :id`,
     ),
   };

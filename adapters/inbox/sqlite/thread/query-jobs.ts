@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
 import type { JobQuery, JobState } from "../../../../src/adapter.ts";
 import type { Counters } from "./counters.ts";
 import type { JobLists } from "./job-lists.ts";
@@ -29,9 +30,6 @@ export interface FoundPage {
   readonly next: number | undefined;
 }
 
-/** From so many on a claim is no attempt. The commit thread loads nothing but what is beside it. */
-const MOST_DEATHS = 3;
-
 /** Jobs in the `range` ids behind `after`. */
 export type JobFinder = (after: number, range: number) => FoundPage;
 
@@ -58,7 +56,7 @@ export function jobFinder(
     const here: FoundJob[] = [];
     for (const { deaths, attempts, ...job } of unsettled.all(after, end) as unknown as Unsettled[]) {
       const isRunning = marked[job.id] !== undefined;
-      const begun = isRunning && deaths < MOST_DEATHS ? attempts + 1 : attempts;
+      const begun = isRunning ? attemptsOnceClaimed({ attempts, deaths }) : attempts;
       here.push({ ...job, attempts: begun, state: isRunning ? "running" : "waiting" });
     }
     here.push(...(dead.all(after, end) as unknown as FoundJob[]));
