@@ -1,6 +1,5 @@
 import type { Job } from "../inbox/port/jobs.ts";
 import type { JobOutcome } from "../inbox/port/claims.ts";
-import type { Job } from "../inbox/port/job.ts";
 import type { DispatchDeps } from "./deps.ts";
 import { toJobOf } from "./job-view.ts";
 import type { CallJobs } from "./reporter.ts";

@@ -1,16 +1,14 @@
 import { assertOptions, wholeNumber } from "../../assert.ts";
 import { StorageError, UsageError } from "../../errors.ts";
-import { wholeNumber } from "../../whole-number.ts";
 import { createFifo } from "../collections/fifo.ts";
 import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
 import { createLaneQueues } from "../lane-queues.ts";
-import type { Expanded, StoreResult, NewDelivery, NewEvent } from "../port/delivery.ts";
+import type { Expanded, NewDelivery, NewEvent, StoreResult } from "../port/delivery.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 import { createMemoryClaims } from "./memory-claims.ts";
 import { memoryJobs } from "./memory-jobs.ts";
-import { createMemoryStore, type Parcel, type Row } from "./memory-store.ts";
+import { type Parcel, type Row, createMemoryStore } from "./memory-store.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
-import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 
 /** How much a memory inbox may hold. */
 export interface MemoryInboxOptions {

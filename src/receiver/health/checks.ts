@@ -1,5 +1,4 @@
-import type { InboxDisk, InboxStats, Readiness } from "../../inbox/port/inbox-stats.ts";
-import type { WorkingInbox, WritingInbox } from "../../inbox/port/inbox.ts";
+import type { InboxDisk, InboxStats, Readiness, WorkingInbox, WritingInbox } from "../../inbox/port/inbox.ts";
 import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
 import type { InFlightBytes } from "../../ingest/in-flight-bytes.ts";
 import type { RefusalCode } from "../../ingest/responses.ts";
@@ -7,7 +6,7 @@ import type { SecretLookup } from "../../ingest/secret-lookup.ts";
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../../protocol/signature-headers.ts";
 import type { ReceiverState, ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
-import { detailOf, toProblem, type Problem, type ProblemCode } from "./problem-catalog.ts";
+import { type Problem, type ProblemCode, detailOf, toProblem } from "./problem-catalog.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
 
 export interface ReceivingState {

@@ -1,7 +1,6 @@
 import { UsageError } from "../../errors.ts";
-import type { JobState } from "../../inbox/port/job.ts";
-import type { JobQuery, JobSelection } from "../../inbox/port/jobs.ts";
-import { familyOf, HANDLER_NAMES } from "../../protocol/event-names.ts";
+import type { JobQuery, JobSelection, JobState } from "../../inbox/port/jobs.ts";
+import { HANDLER_NAMES, familyOf } from "../../protocol/event-names.ts";
 import type { EventName } from "../../protocol/events.ts";
 import type { JobFilter, Jobs, Selection } from "./jobs-types.ts";
 
