@@ -26,7 +26,7 @@ export const explainCommand = defineCommand({
   flags: { file: fileArgument },
   async run({ file }, io) {
     const secret = secretOf(io.env);
-    const captured = await readCaptured(await read(file, io));
+    const captured = readCaptured(await read(file, io));
     const explanation = explain(captured, secret);
     report(captured, explanation, io.stdout);
     return explanation.mistakes.length === 0 ? EXIT.done : EXIT.failed;

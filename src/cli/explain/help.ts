@@ -13,7 +13,6 @@ It is written in one of these forms, which it tells apart by itself:
 
   raw HTTP  The request line, the headers, a blank line, the body; as an
             inspector shows it, or "nc -l 3000 > captured.txt" keeps it.
-  curl      A curl line with -H and -d, --data-raw or --data-binary.
   JSON      {"headers":{...},"body":"..."}, with "bodyBase64" instead of "body"
             for exact bytes, and "method" and "url" if you like. A delivery as
             Hookline hands it to a queue of yours is such JSON.

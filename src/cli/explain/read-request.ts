@@ -1,5 +1,4 @@
 import { unreadable, type Captured } from "./captured.ts";
-import { readCurl } from "./curl.ts";
 import { readJson } from "./json.ts";
 import { readRawHttp } from "./raw-http.ts";
 
@@ -8,7 +7,7 @@ import { readRawHttp } from "./raw-http.ts";
  *
  * @throws CommandError for what is none, with the forms that are understood
  */
-export async function readCaptured(bytes: Buffer): Promise<Captured> {
+export function readCaptured(bytes: Buffer): Captured {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) {
     throw unreadable("It is UTF-16, as Windows PowerShell writes files: save it as UTF-8.");
   }
@@ -17,7 +16,8 @@ export async function readCaptured(bytes: Buffer): Promise<Captured> {
   const start = text.toString("latin1").trimStart();
   if (start === "") throw unreadable("It is empty.");
   if (/^[{["]/.test(start)) return readJson(text);
-  if (/^(?:\$\s+)?curl(?:\.exe)?\s/.test(start)) return readCurl(start);
+  if (/^(?:\$\s+)?curl(?:\.exe)?\s/.test(start))
+    throw unreadable("It is a curl command: send it to a listener such as nc, and give what that captured.");
   if (/^HTTP\/\d/.test(start)) throw unreadable("It is an answer, not a request.");
   if (/^[A-Z]+ (?:\/|https?:\/)|^[\w-]+:(?!\/\/)/.test(start)) return readRawHttp(start);
   throw unreadable("It is no request in a form that is known.");
