@@ -1,73 +1,69 @@
 import { isLiteralPath } from "../../adapters/http/shared/path.ts";
-import type { RequiredFlag, ValueFlag } from "./arguments.ts";
+
+/** How the value of a flag or an argument is parsed. */
+export interface ValueType<T> {
+  /** What the value must be, for messages. */
+  readonly expects: string;
+  /** `undefined` when the text is invalid. */
+  readonly read: (text: string) => T | undefined;
+}
 
 /** A port to listen on. */
-export function portFlag(port: number): ValueFlag<number> {
-  return {
-    expects: "a whole number from 0 to 65535",
-    read: (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
-    default: port,
-  };
-}
-
-/** A port that is listened on only where it is given. */
-export const adminPortFlag: ValueFlag<number | undefined> = { ...portFlag(0), default: undefined };
+export const PORT: ValueType<number> = {
+  expects: "a whole number from 0 to 65535",
+  read: (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
+};
 
 /** An address to listen on. */
-export function hostFlag(host: string): ValueFlag<string> {
-  return {
-    expects: "an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all",
-    read: (text) => (/^[\w:][\w.:%-]*$/.test(text) && !/^[^:]*:\d*$/.test(text) ? text : undefined),
-    default: host,
-  };
-}
-
-/** An address that is listened on only beside {@link adminPortFlag}. */
-export const adminHostFlag: ValueFlag<string | undefined> = { ...hostFlag(""), default: undefined };
+export const HOST: ValueType<string> = {
+  expects: "an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all",
+  read: (text) => (/^[\w:][\w.:%-]*$/.test(text) && !/^[^:]*:\d*$/.test(text) ? text : undefined),
+};
 
 /** The path of a URL. */
-export function pathFlag(path: string): ValueFlag<string> {
-  return {
-    expects: 'a path that begins with "/", without a query and no pattern, such as /webhooks',
-    read: (text) => (isLiteralPath(text) ? text : undefined),
-    default: path,
-  };
-}
+export const URL_PATH: ValueType<string> = {
+  expects: 'a path that begins with "/", without a query and no pattern, such as /webhooks',
+  read: (text) => (isLiteralPath(text) ? text : undefined),
+};
 
-/** How many of something. */
-export function wholeFlag(least: number, most: number, byDefault: number): ValueFlag<number> {
+/** A whole number in a range. */
+export function wholeNumber(least: number, most: number): ValueType<number> {
   return {
     expects: `a whole number from ${least.toLocaleString("en-US")} to ${most.toLocaleString("en-US")}`,
     read: (text) =>
       /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined,
-    default: byDefault,
   };
 }
 
+/** The number of an account, a subscription or a job. */
+export const ID_NUMBER: ValueType<number> = {
+  expects: "a number, such as 2002",
+  read: (text) => (/^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
+};
+
 /** How many in a second. */
-export const rateFlag: ValueFlag<number | undefined> = {
+export const RATE: ValueType<number> = {
   expects: "a number from 0.001 to 1,000,000, such as 50 or 0.5",
   read: (text) =>
     /^\d{1,7}(?:\.\d{1,3})?$/.test(text) && Number(text) > 0 && Number(text) <= 1e6 ? Number(text) : undefined,
-  default: undefined,
 };
 
-/** Where to send to. */
-export const urlFlag: RequiredFlag<string> = {
+/** The URL of an app's route. */
+export const APP_URL: ValueType<string> = {
   expects: "a URL with http:// or https:// and without a password, such as http://localhost:3000/webhooks",
   read(text) {
-    const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
-    return url === null || url.username !== "" || url.password !== "" ? undefined : url.href;
+    const found = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
+    return found === null || found.username !== "" || found.password !== "" ? undefined : found.href;
   },
-  required: true,
 };
 
-/** The path of a file. */
-export const fileFlag: ValueFlag<string | undefined> = {
+/** The path of an inbox file. */
+export const FILE_PATH: ValueType<string> = {
   expects: "the path of a file",
   read: (text) => (text === "" || text === ":memory:" ? undefined : text),
-  default: undefined,
 };
 
-/** A flag without a value and without a letter. */
-export const switchFlag = { short: undefined } as const;
+/** Any text but an empty one. */
+export function nonEmpty(expects: string): ValueType<string> {
+  return { expects, read: (text) => (text === "" ? undefined : text) };
+}

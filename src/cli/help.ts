@@ -1,87 +1,99 @@
-import type { Command } from "./command.ts";
+import { HELP_FLAG, type Flag } from "./arguments.ts";
+import { EXIT, type Command } from "./command.ts";
 
-/** What `hookline --help` prints. */
-export function mainHelp(commands: readonly Pick<Command, "name" | "summary">[]): string {
-  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(8)} ${summary}`);
+const COLUMNS = 80;
+/** A flag that is longer has a line of its own. */
+const LONGEST_FLAG = 20;
+
+/** The page of `hookline --help`. */
+export function mainHelp(commands: readonly Command[]): string {
   return `Receive mailbox and calendar webhooks without losing one.
 
 Usage: hookline <command> [flags]
 
-Commands:
-${lines.join("\n")}
-  help     Print the help of a command: hookline help serve.
+${section("Commands", [...commandRows(commands), ["help", "Print the help of a command: hookline help serve."]])}
 
-Flags:
-  -h, --help     Print this.
-  -v, --version  Print the version.
+${section("Flags", [
+  ["-h, --help", "Print this help."],
+  ["-v, --version", "Print the version."],
+])}
 
-Exit codes:
-  0  Done.
-  1  Failed, or something is wrong: the command's own help says what.
-${WRONG_USAGE}
+${section("Exit codes", exitRows({ [EXIT.failed]: "Failed, or a problem was found: the command's own help says which." }))}
 `;
 }
 
-/** The line of exit code 2, the same for all. */
-export const WRONG_USAGE = "  2  Wrong usage: what was got and what was expected is on stderr.";
+/** The page of `hookline <command> --help`. */
+export function commandHelp({ help, flags }: Command): string {
+  const { usage, about, notes, secretOf, exits = {} } = help;
+  const [summary = "", ...paragraphs] = about.split("\n\n");
+  const flagRows = Object.entries({ ...flags, ...HELP_FLAG }).flatMap(([name, flag]: [string, Flag]) =>
+    flag.about === undefined ? [] : [[nameOf(name, flag), aboutOf(flag)] as const],
+  );
+  const environment = [
+    ["SIGNING_SECRET", `The signing secret of ${secretOf}. Required.`],
+    ["NO_COLOR", "Set it to have no colours on a terminal."],
+  ] as const;
+  return `${[
+    reflow(summary),
+    `Usage: ${usage.split("\n").join("\n       ")}`,
+    ...paragraphs.map(reflow),
+    section("Flags", flagRows),
+    ...(secretOf === undefined ? [] : [section("Environment", environment)]),
+    ...(notes?.split("\n\n").map(reflow) ?? []),
+    section("Exit codes", exitRows(exits)),
+  ].join("\n\n")}\n`;
+}
 
-const EXIT_CODES = `Exit codes:
-  0  Done.
-  1  Failed: what happened is on stderr.
-${WRONG_USAGE}`;
+/** @param prefix left out of the names */
+export function commandRows(commands: readonly Command[], prefix = ""): readonly Row[] {
+  return commands.map(({ name, summary }) => [name.replace(prefix, ""), summary]);
+}
 
-/** What `hookline serve --help` prints. */
-export const SERVE_HELP = `Receive deliveries and print each handled event as a line of JSON.
+type Row = readonly [name: string, text: string];
 
-Usage: SIGNING_SECRET=<secret> hookline serve [flags]
+/** A title, and rows of two columns. */
+export function section(title: string, rows: readonly Row[]): string {
+  const short = rows.map(([name]) => name.length).filter((length) => length <= LONGEST_FLAG);
+  const indent = " ".repeat(Math.max(...short) + 4);
+  const lines = rows.flatMap(([name, text]) => {
+    const wrapped = wrap(text, COLUMNS - indent.length).map((line) => indent + line);
+    const first = `  ${name}`;
+    if (name.length > LONGEST_FLAG) return [first, ...wrapped];
+    return [first.padEnd(indent.length) + (wrapped[0] ?? "").slice(indent.length), ...wrapped.slice(1)];
+  });
+  return [`${title}:`, ...lines].join("\n");
+}
 
-Every delivery is verified, stored and answered 200. Then its events are printed
-on stdout:
+function nameOf(name: string, { short, value }: Flag): string {
+  return `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`;
+}
 
-  {"name":"email.created","jobId":"...","attempt":1,"merged":1,"event":{...}}
+function aboutOf({ about = "", required, default: byDefault }: Flag): string {
+  if (required) return `${about} Required.`;
+  return byDefault === undefined ? about : `${about} Default: ${byDefault}.`;
+}
 
-  name     The event's type; "unknown" where it was signed but not understood.
-  jobId    The unit of work that this line stands for.
-  attempt  From 1.
-  merged   How many waiting changes of one record came as this line.
-  event    The event itself.
+function exitRows(exits: Command["help"]["exits"]): readonly Row[] {
+  const texts = {
+    [EXIT.done]: "Done.",
+    [EXIT.failed]: "Failed: stderr says why.",
+    [EXIT.usage]: "Wrong usage: stderr says what was got and what was expected.",
+    ...exits,
+  };
+  return Object.entries(texts);
+}
 
-The log goes to stderr: lines of JSON, or of text on a terminal. Its first line
-tells the addresses.
+/** Lines that are indented stay as they are. */
+function reflow(paragraph: string): string {
+  return /^ /m.test(paragraph) ? paragraph : wrap(paragraph, COLUMNS).join("\n");
+}
 
-Flags:
-  --port <port>     Where to listen; 0 takes a free port. Default: 3000.
-  --host <address>  Which of the machine's addresses to listen on.
-                    Default: 127.0.0.1, for a tunnel or a proxy on this machine
-                    and nobody else. In a container, or behind a proxy on
-                    another machine: 0.0.0.0.
-  --path <path>     Where deliveries come; other paths are answered 404.
-                    Default: /webhooks.
-  --admin-port <port>
-                    Tell how it stands, on a port of its own:
-                    GET /livez   200; 503 where a restart can help
-                    GET /readyz  200; 503 where a delivery would not be stored
-                    GET /stats   counters, and problems with their fixes
-                    0 takes a free port. Default: nobody is told.
-  --admin-host <address>
-                    Where that is told. Default: 127.0.0.1, this machine alone.
-                    For a probe or Prometheus elsewhere: 0.0.0.0, or an address
-                    of a private network, because it asks nobody who they are.
-  --inbox <file>    Keep deliveries in this SQLite file, on a local disk: what
-                    was answered 200 survives a crash and a power cut. Default:
-                    in memory, which ends with the process.
-  -h, --help        Print this.
-
-Environment:
-  SIGNING_SECRET    The signing secret of the application, from the service's
-                    dashboard. Required.
-  NO_COLOR          Set it for a log without colours on a terminal.
-
-SIGTERM and Ctrl-C end it well: nothing more is taken in, and what was taken in
-is printed, or with --inbox stored for the next start. A second one ends it at
-once; what is not printed by then is lost where it was stored in memory. With
---inbox it comes again at the next start, and so does a line that was being
-printed, with its attempt counted.
-
-${EXIT_CODES}
-`;
+function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/)) {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines;
+}

@@ -1,48 +1,62 @@
 import { createRequire } from "node:module";
 import { isHooklineError } from "../index.ts";
-import { assertGiven, parseArguments } from "./arguments.ts";
+import { HELP_FLAG, parseArguments, tokensOf } from "./arguments.ts";
 import { check } from "./check.ts";
-import { CommandError } from "./command-error.ts";
-import type { Command, Io } from "./command.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { CommandError, EXIT, type Command, type ExitCode, type Io } from "./command.ts";
 import { explainCommand } from "./explain-command.ts";
-import { findCommand, type Typed } from "./find-command.ts";
-import { mainHelp } from "./help.ts";
+import { commandHelp, mainHelp } from "./help.ts";
 import { INBOX_COMMANDS, inboxCommand } from "./inbox/inbox-commands.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
-import { endedWithoutReader } from "./terminal/broken-pipe.ts";
+import { exitCodeOf } from "./terminal/printer.ts";
 
-/** What can follow `hookline`, in the order of the help. */
+/** The commands of one word, in the order of the help. */
 const COMMANDS: readonly Command[] = [serve, send, check, explainCommand, inboxCommand];
-
-/** Those of several words, too. */
-const ALL: readonly Command[] = [...COMMANDS, ...INBOX_COMMANDS];
+const ALL_COMMANDS: readonly Command[] = [...COMMANDS, ...INBOX_COMMANDS];
 
 /**
- * The program: finds the command, reads its flags, runs it. Never rejects: what goes wrong is a sentence on stderr and an
+ * The program: finds the command, parses its flags, runs it. Never rejects: an error becomes a sentence on stderr and an
  * exit code.
  *
  * @param args without Node and the program's file
  */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
-  // A reader that leaves must not end the process half-way.
+  // A closed pipe must not end the process half-way.
   io.stdout.on("error", () => {});
   io.stderr.on("error", () => {});
-  const typed = findCommand(args, ALL);
+  const found = findCommand(args);
   try {
-    const code = await (typed === undefined ? runMain(args, io) : runCommand(typed, io));
-    return code === EXIT.done ? await printed(io) : code;
+    const code = await (found === undefined ? runMain(args, io) : runCommand(found, io));
+    return code === EXIT.done ? await flushed(io) : code;
   } catch (error) {
-    return report(typed === undefined ? "hookline" : `hookline ${typed.command.name}`, error, io);
+    return report(found === undefined ? "hookline" : `hookline ${found.command.name}`, error, io);
   }
 }
 
-async function runCommand({ command, args }: Typed, io: Io): Promise<ExitCode> {
-  const { help, ...values } = parseArguments(args, { ...command.flags, help: { short: "h" } });
-  if (help) return print(command.help, io);
-  assertGiven(values, command.flags);
-  return command.run(values, io);
+interface FoundCommand {
+  readonly command: Command;
+  /** Without the words that name the command. */
+  readonly args: readonly string[];
+}
+
+/** The command with the longest name that fits; flags may stand between its words. */
+function findCommand(args: readonly string[]): FoundCommand | undefined {
+  const candidates = ALL_COMMANDS.filter(({ name }) => name.split(" ")[0] === args[0]);
+  const flags = Object.assign({}, HELP_FLAG, ...candidates.map((command) => command.flags)) as Command["flags"];
+  const words = tokensOf(args, flags).filter(({ kind }) => kind === "positional");
+  const typed = words.map(({ index }) => args[index]).join(" ");
+  const command =
+    candidates.find(({ alias }) => alias === typed) ??
+    candidates.toSorted((a, b) => b.name.length - a.name.length).find(({ name }) => `${typed} `.startsWith(`${name} `));
+  if (command === undefined) return undefined;
+  const { length } = (command.alias === typed ? typed : command.name).split(" ");
+  const taken = new Set(words.slice(0, length).map(({ index }) => index));
+  return { command, args: args.filter((_, index) => !taken.has(index)) };
+}
+
+async function runCommand({ command, args }: FoundCommand, io: Io): Promise<ExitCode> {
+  const { help, ...values } = parseArguments(args, { ...command.flags, ...HELP_FLAG });
+  return help ? print(commandHelp(command), io) : command.run(values, io);
 }
 
 async function runMain([word, ...rest]: readonly string[], io: Io): Promise<ExitCode> {
@@ -61,9 +75,9 @@ async function runMain([word, ...rest]: readonly string[], io: Io): Promise<Exit
 }
 
 function helpOf(words: readonly string[]): string {
-  const typed = findCommand(words, ALL);
-  if (typed === undefined || typed.args.length > 0) throw unknown(words.join(" "));
-  return typed.command.help;
+  const found = findCommand(words);
+  if (found === undefined || found.args.length > 0) throw unknown(words.join(" "));
+  return commandHelp(found.command);
 }
 
 function unknown(word: string | undefined): CommandError {
@@ -78,24 +92,24 @@ function print(text: string, { stdout }: Pick<Io, "stdout">): ExitCode {
   return EXIT.done;
 }
 
-/** @throws CommandError when not all could be printed, but for a reader that left */
-async function printed({ stdout }: Pick<Io, "stdout">): Promise<ExitCode> {
+/** @throws CommandError when stdout failed; a reader that closed the pipe is no failure */
+async function flushed({ stdout }: Pick<Io, "stdout">): Promise<ExitCode> {
   if (stdout.writableLength > 0) await new Promise((resolve) => stdout.write("", resolve));
-  return stdout.errored === null ? EXIT.done : endedWithoutReader(stdout.errored);
+  return stdout.errored === null ? EXIT.done : exitCodeOf(stdout.errored);
 }
 
-function report(typed: string, error: unknown, { stderr }: Pick<Io, "stderr">): ExitCode {
+function report(name: string, error: unknown, { stderr }: Pick<Io, "stderr">): ExitCode {
   if (error instanceof CommandError) {
-    stderr.write(`${typed}: ${error.message}\n`);
-    if (error.exitCode === EXIT.usage) stderr.write(`See ${typed} --help.\n`);
+    stderr.write(`${name}: ${error.message}\n`);
+    if (error.exitCode === EXIT.usage) stderr.write(`See ${name} --help.\n`);
     return error.exitCode;
   }
-  // Of anything else the place is wanted too: nobody foresaw it.
-  stderr.write(`${typed}: ${isHooklineError(error) || !(error instanceof Error) ? String(error) : error.stack}\n`);
+  // An error of ours says enough; of any other the stack is needed.
+  stderr.write(`${name}: ${isHooklineError(error) || !(error instanceof Error) ? String(error) : error.stack}\n`);
   return EXIT.failed;
 }
 
-/** By the package's own name: the sources and what is built of them lie at different depths. */
+/** By the package's own name: the sources and the build are at different depths. */
 function version(): string {
   return (createRequire(import.meta.url)("hookline/package.json") as { readonly version: string }).version;
 }

@@ -1,52 +1,91 @@
+import type { Writable } from "node:stream";
 import { nodeReceiver } from "../../adapters/http/node.ts";
 import { sqliteInbox } from "../../adapters/inbox/sqlite.ts";
-import { createReceiver, memoryInbox, RetryLater, type Logger } from "../index.ts";
-import { startAdmin } from "./serve/admin-server.ts";
-import { CommandError } from "./command-error.ts";
-import { defineCommand, type Io } from "./command.ts";
-import { drain } from "./serve/graceful-stop.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { adminHostFlag, adminPortFlag, fileFlag, hostFlag, pathFlag, portFlag } from "./flags.ts";
-import { SERVE_HELP } from "./help.ts";
-import { createJsonLines } from "./serve/json-lines.ts";
-import { listen } from "./serve/listen.ts";
+import { createReceiver, memoryInbox, RetryLater, type Logger, type Receiver } from "../index.ts";
+import { CommandError, defineCommand, EXIT, secretOf, type ExitCode, type Io } from "./command.ts";
+import { FILE_PATH, HOST, PORT, URL_PATH } from "./flags.ts";
+import { startAdminServer } from "./serve/admin-server.ts";
+import { listen, type ListeningServer } from "./serve/listen.ts";
 import { createLog } from "./serve/log.ts";
-import { secretOf } from "./secret.ts";
 import { listenForStop } from "./signals.ts";
-import { endedWithoutReader } from "./terminal/broken-pipe.ts";
+import { exitCodeOf } from "./terminal/printer.ts";
 
-/** `hookline serve`: a receiver of its own that prints what it handles. */
+/** `hookline serve`: a receiver that prints the events that it handles. */
 export const serve = defineCommand({
   name: "serve",
   summary: "Receive deliveries and print each handled event as a line of JSON.",
-  help: SERVE_HELP,
+  help: {
+    usage: "SIGNING_SECRET=<secret> hookline serve [flags]",
+    about: `Receive deliveries and print each handled event as a line of JSON.
+
+Every delivery is verified, stored and answered 200. Then its events are printed on stdout:
+
+  {"name":"email.created","jobId":"...","attempt":1,"merged":1,"event":{...}}
+
+  name     The event's type; "unknown" where it was signed but not understood.
+  jobId    The unit of work that this line stands for.
+  attempt  From 1.
+  merged   How many waiting changes of one record this line stands for.
+  event    The event itself.
+
+The log goes to stderr: lines of JSON, or of text on a terminal. Its first line has the URLs.`,
+    notes: `SIGTERM and Ctrl-C end it in order: it accepts nothing more, and prints what it accepted, or with --inbox leaves
+it in the file for the next start. A second signal ends it at once: events in memory that are not printed by then are
+lost. With --inbox they are printed after the next start, and so is a line that was being printed, with its attempt
+counted.`,
+    secretOf: "the application, from the service's dashboard",
+  },
   flags: {
-    port: portFlag(3000),
-    host: hostFlag("127.0.0.1"),
-    path: pathFlag("/webhooks"),
-    "admin-port": adminPortFlag,
-    "admin-host": adminHostFlag,
-    inbox: fileFlag,
+    port: { ...PORT, value: "<port>", about: "Where to listen; 0 takes a free port.", default: 3000 },
+    host: {
+      ...HOST,
+      value: "<address>",
+      about:
+        "Which of the machine's addresses to listen on. The default is for a tunnel or a proxy on this machine alone; in a container, or behind a proxy on another machine, take 0.0.0.0.",
+      default: "127.0.0.1",
+    },
+    path: {
+      ...URL_PATH,
+      value: "<path>",
+      about: "The path of deliveries; other paths are answered 404.",
+      default: "/webhooks",
+    },
+    "admin-port": {
+      ...PORT,
+      value: "<port>",
+      about:
+        "Serve health and stats on another port: GET /livez is 503 where a restart can help, GET /readyz is 503 where a delivery would not be stored, GET /stats has counters, and problems with their fixes. 0 takes a free port. Default: none.",
+    },
+    "admin-host": {
+      ...HOST,
+      value: "<address>",
+      about:
+        "The address of the admin port. It asks for no password. Default: 127.0.0.1, this machine alone. For a probe or Prometheus elsewhere: 0.0.0.0, or an address of a private network.",
+    },
+    inbox: {
+      ...FILE_PATH,
+      value: "<file>",
+      about:
+        "Store deliveries in this SQLite file, on a local disk: what was answered 200 survives a crash and a power cut. Default: in memory, which ends with the process.",
+    },
   },
   async run({ port, host, path, "admin-port": adminPort, "admin-host": adminHost, inbox: file }, io) {
     const secret = secretOf(io.env);
-    assertAdmin(adminPort, adminHost, port);
+    assertAdminFlags(adminPort, adminHost, port);
     const log = createLog(io.stderr);
     const lines = createJsonLines(io.stdout);
     const inbox = file === undefined ? memoryInbox() : sqliteInbox(file);
-    // Printing is limited by nothing but the reader: a line that waits for him must not be tried again.
+    // Printing takes as long as the reader does: a line that waits must not be tried again.
     const receiver = createReceiver({ secret, inbox, log, timeoutMs: 0 });
     receiver.on(["*", "unknown"], async (event, { jobId, attempt, merged }) => {
       const printed = await lines.write({ name: event.type, jobId, attempt, merged, event });
-      // Nobody read it: a file keeps it for the next start.
+      // The reader is gone: the file has the event for the next start.
       if (!printed && file !== undefined) throw new RetryLater({ afterSeconds: 1 });
     });
     let accepts = false;
-    const admin =
-      adminPort === undefined
-        ? undefined
-        : await startAdmin({ host: adminHost ?? "127.0.0.1", port: adminPort }, { receiver, accepts: () => accepts });
-    const stopping = listenForStop(io);
+    const adminAddress = adminPort === undefined ? undefined : { host: adminHost ?? "127.0.0.1", port: adminPort };
+    const admin = adminAddress && (await startAdminServer(adminAddress, { receiver, accepts: () => accepts }));
+    const stopListener = listenForStop(io);
     try {
       await receiver.start();
       const server = await listen(nodeReceiver(receiver, { path }), { host, port });
@@ -55,38 +94,77 @@ export const serve = defineCommand({
       if (receiver.stats().role === "standby")
         log.info(
           { file },
-          "another process works on the inbox and gets the events: this one takes over when that ends",
+          "another process works on the inbox and gets the events: this one takes over when that one ends",
         );
-      const end = await Promise.race([stopping.asked, lines.broken]);
+      const end = await Promise.race([stopListener.asked, lines.failed]);
       accepts = false;
       if (typeof end === "string") log.info({ signal: end }, "stopping");
-      const handled = await drain(server, receiver);
-      if (typeof end !== "string") return endedWithoutReader(end);
-      return handled ? EXIT.done : endedTooEarly(file, log, io);
+      const allHandled = await stopGracefully(server, receiver);
+      if (typeof end !== "string") return exitCodeOf(end);
+      return allHandled ? EXIT.done : endWithUnprinted(file, log, io);
     } finally {
-      stopping.forget();
-      await admin?.end();
+      stopListener.remove();
+      await admin?.close();
     }
   },
 });
 
-/** @throws CommandError where the port is the receiver's own, or there is none for the address */
-function assertAdmin(adminPort: number | undefined, adminHost: string | undefined, port: number): void {
+/** @throws CommandError where both ports are the same, or the address has no port */
+function assertAdminFlags(adminPort: number | undefined, adminHost: string | undefined, port: number): void {
   if (adminPort === undefined && adminHost !== undefined)
     throw new CommandError(
       EXIT.usage,
-      `--admin-host got ${adminHost}, but without --admin-port nobody is told. Give that too.`,
+      `--admin-host got ${adminHost}, but there is no admin server without --admin-port. Give that too.`,
     );
   if (adminPort === undefined || adminPort === 0 || adminPort !== port) return;
   throw new CommandError(EXIT.usage, `--admin-port got ${adminPort}, expected another port than --port.`);
 }
 
-function endedTooEarly(file: string | undefined, log: Logger, io: Pick<Io, "exit">): ExitCode {
-  if (file === undefined)
-    log.error({}, "the reader did not take all lines in time: events that were stored in memory are lost");
-  else
-    log.error({ file }, "the reader did not take all lines in time: they are stored, and come again at the next start");
-  // A line that is not taken would hold the process.
+function createJsonLines(stream: Writable) {
+  return {
+    /** Resolves with whether the stream took the line. */
+    write: (thing: object) =>
+      new Promise<boolean>((resolve) => void stream.write(`${JSON.stringify(thing)}\n`, (error) => resolve(!error))),
+    /** Resolves when the stream fails: with code `EPIPE` when its reader closed it. */
+    failed: new Promise<NodeJS.ErrnoException>((resolve) => stream.on("error", resolve)),
+  };
+}
+
+/** Longest wait for open requests, and then for their events. */
+const STOP_LIMIT_MS = 5_000;
+
+/**
+ * Ends a receiver and its server in the order that loses nothing: no more requests, no more events, close.
+ *
+ * @returns false when accepted events were not handled in time; of those on a disk only the ones that run count
+ */
+async function stopGracefully(server: ListeningServer, receiver: Receiver): Promise<boolean> {
+  await endsInTime(server.close());
+  server.closeConnections();
+  if (receiver.storage !== "memory") {
+    // Waiting jobs are stored. The whole drain time is for the handlers that run.
+    const { stuck } = await receiver.close({ drainMs: STOP_LIMIT_MS });
+    return stuck === 0;
+  }
+  // Closing starts no further handlers, and events that wait in memory end with the process.
+  const allHandled = await endsInTime(receiver.idle());
+  await receiver.close({ drainMs: 0 });
+  return allHandled;
+}
+
+async function endsInTime(end: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), STOP_LIMIT_MS)));
+  const inTime = await Promise.race([end.then(() => true), late]);
+  clearTimeout(timer);
+  return inTime;
+}
+
+function endWithUnprinted(file: string | undefined, log: Logger, io: Pick<Io, "exit">): ExitCode {
+  const late = "the reader did not take all lines in time";
+  if (file === undefined) log.error({}, `${late}: events that were stored in memory are lost`);
+  else log.error({ file }, `${late}: they are stored, and come again at the next start`);
+  // A line that the reader does not take would keep the process alive.
   io.exit(EXIT.failed);
   return EXIT.failed;
 }

@@ -1,30 +1,43 @@
-import type { Io, StopSignal } from "./command.ts";
-import { EXIT } from "./exit-codes.ts";
+import { EXIT, type Io, type StopSignal } from "./command.ts";
 
-/** Who wants the program to end. */
-export interface Stopping {
+/** Listens for the signals that ask the program to end. */
+export interface StopListener {
   /** Resolves at the first signal; a second one ends the process at once. */
   readonly asked: Promise<StopSignal>;
-  /** Leaves the signals to others again. */
-  forget(): void;
+  /** Stops listening. */
+  remove(): void;
 }
 
-/** Listens for the signals from here on. */
-export function listenForStop({ signals, exit }: Pick<Io, "signals" | "exit">): Stopping {
-  const heard: StopSignal[] = [];
-  let resolve: (signal: StopSignal) => void;
-  const asked = new Promise<StopSignal>((resolved) => (resolve = resolved));
+export function listenForStop({ signals, exit }: Pick<Io, "signals" | "exit">): StopListener {
+  const { promise: asked, resolve } = Promise.withResolvers<StopSignal>();
+  let count = 0;
   const listener = (signal: StopSignal): void => {
     resolve(signal);
-    if (heard.push(signal) > 1) exit(EXIT.failed);
+    count += 1;
+    if (count > 1) exit(EXIT.failed);
   };
   signals.on("SIGTERM", listener);
   signals.on("SIGINT", listener);
   return {
     asked,
-    forget() {
+    remove() {
       signals.off("SIGTERM", listener);
       signals.off("SIGINT", listener);
     },
   };
+}
+
+/** Runs something that the first signal stops; a second one ends the process. */
+export async function stoppable<T>(
+  io: Pick<Io, "signals" | "exit">,
+  stop: () => unknown,
+  run: () => Promise<T>,
+): Promise<T> {
+  const listener = listenForStop(io);
+  void listener.asked.then(stop);
+  try {
+    return await run();
+  } finally {
+    listener.remove();
+  }
 }

@@ -178,7 +178,7 @@ describe("names the mistake and the fix", () => {
       expect(got.out).toContain(
         code === "timestamp-stale" || code === "timestamp-future"
           ? "The signature is right."
-          : "The signature does not hold.",
+          : "The signature is wrong.",
       );
       expect(got.code).toBe(1);
     },

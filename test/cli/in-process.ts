@@ -2,8 +2,7 @@ import { EventEmitter } from "node:events";
 import { PassThrough, Readable, type Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { onTestFinished, vi } from "vitest";
-import type { Io } from "../../src/cli/command.ts";
-import type { ExitCode } from "../../src/cli/exit-codes.ts";
+import type { ExitCode, Io } from "../../src/cli/command.ts";
 import { run } from "../../src/cli/run.ts";
 import { until } from "../support/event-loop.ts";
 

@@ -56,7 +56,7 @@ describe("hookline inbox", () => {
     });
     expect(told).toMatchObject({ code: 1, out: "" });
     expect(told.err).toMatch(
-      /^hookline inbox replay: Stopped after \d jobs were replayed\. The rest is as it was\.\n$/,
+      /^hookline inbox replay: Stopped after \d jobs were replayed\. The rest is unchanged\.\n$/,
     );
   });
 
@@ -108,7 +108,7 @@ describe("hookline inbox", () => {
     expect(await inbox(file, "tombstones lift 9")).toEqual({
       code: 1,
       out: "",
-      err: "hookline inbox tombstones lift: No tombstone stands for subscription 9: see tombstones list.\n",
+      err: "hookline inbox tombstones lift: Subscription 9 has no tombstone: see tombstones list.\n",
     });
     expect((await inbox(file, "tombstones")).out).toBe((await inbox(file, "tombstones list")).out);
     await inbox(file, "tombstones lift 10");
@@ -126,7 +126,7 @@ describe("hookline inbox", () => {
       expect(jsonOf((await inbox("", words)).out)).toMatchObject([{ subscription: 9 }, { subscription: 10 }]);
     expect((await inbox("", `tombstones --inbox ${file} lift 9`)).out).toBe("Lifted 1 tombstone of subscription 9.\n");
     expect((await inbox("", `--inbox ${file} tombstones lift --json 10`)).out).toContain('"lifted":1');
-    expect((await inbox("", `tombstones --inbox ${file} -h`)).out).toContain("List the subscriptions");
+    expect((await inbox("", `tombstones --inbox ${file} -h`)).out).toContain("List the unwanted subscriptions");
   });
 });
 

@@ -2,11 +2,10 @@ import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { ClosedError, StorageError, UsageError, type AnyEvent } from "hookline";
 import { assertReadable, toLookError } from "../../adapters/inbox/sqlite/inspect/inspect-file.ts";
-import { toCommandError } from "../../src/cli/inbox/command-error.ts";
+import { toCommandError } from "../../src/cli/inbox/with-inbox.ts";
 import { toJsonBlock, toJsonLine, toPlain } from "../../src/cli/terminal/escape-terminal.ts";
-import { createTable } from "../../src/cli/terminal/table.ts";
-import { hide } from "../../src/cli/inbox/job-json.ts";
-import { cut, padded, widthOf } from "../../src/cli/terminal/column-width.ts";
+import { hideContent } from "../../src/cli/inbox/job-json.ts";
+import { createTable, cut, padded, widthOf } from "../../src/cli/terminal/table.ts";
 
 describe("text from elsewhere", () => {
   test("becomes one line without commands", () => {
@@ -63,7 +62,7 @@ test("the message of an error tells neither addresses nor what the event says", 
     eventId: "ev",
     accountId: 1,
   } as unknown as AnyEvent;
-  expect(hide("booking 9 of cal-1/ev: <bob@example.com>, @ and a@", event)).toBe(
+  expect(hideContent("booking 9 of cal-1/ev: <bob@example.com>, @ and a@", event)).toBe(
     "booking 9 of [hidden]/ev: <[hidden]>, @ and [hidden]",
   );
 });
@@ -81,7 +80,7 @@ describe("an error of the inbox", () => {
     const error = new ClosedError("closed", "The receiver closed after 5 jobs were replayed.", { fix: "Do it again." });
     expect(toCommandError(error)).toMatchObject({
       exitCode: 1,
-      message: "Stopped after 5 jobs were replayed. The rest is as it was.",
+      message: "Stopped after 5 jobs were replayed. The rest is unchanged.",
     });
     expect(toCommandError(new ClosedError("closed", "The receiver closed."))).toMatchObject({ exitCode: 1 });
   });

@@ -1,7 +1,6 @@
 import { networkInterfaces } from "node:os";
 import { expect, test } from "vitest";
-import { toListenError } from "../../src/cli/serve/listen-error.ts";
-import { listen } from "../../src/cli/serve/listen.ts";
+import { listen, toListenError } from "../../src/cli/serve/listen.ts";
 
 const noIpv6 = !Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
 

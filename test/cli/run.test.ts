@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { run } from "../../src/cli/run.ts";
 import { INBOX_COMMANDS } from "../../src/cli/inbox/inbox-commands.ts";
-import { SEND_NAMES } from "../../src/cli/send/fields.ts";
+import { SEND_NAMES } from "../../src/cli/send/compose-events.ts";
 import { startCli } from "./child.ts";
 import { runCli } from "./in-process.ts";
 
@@ -29,13 +29,13 @@ describe("help", () => {
         help     Print the help of a command: hookline help serve.
 
       Flags:
-        -h, --help     Print this.
+        -h, --help     Print this help.
         -v, --version  Print the version.
 
       Exit codes:
         0  Done.
-        1  Failed, or something is wrong: the command's own help says what.
-        2  Wrong usage: what was got and what was expected is on stderr.
+        1  Failed, or a problem was found: the command's own help says which.
+        2  Wrong usage: stderr says what was got and what was expected.
       "
     `);
     expect(cli.err()).toBe("");
@@ -59,50 +59,50 @@ describe("help", () => {
           name     The event's type; "unknown" where it was signed but not understood.
           jobId    The unit of work that this line stands for.
           attempt  From 1.
-          merged   How many waiting changes of one record came as this line.
+          merged   How many waiting changes of one record this line stands for.
           event    The event itself.
 
         The log goes to stderr: lines of JSON, or of text on a terminal. Its first line
-        tells the addresses.
+        has the URLs.
 
         Flags:
-          --port <port>     Where to listen; 0 takes a free port. Default: 3000.
-          --host <address>  Which of the machine's addresses to listen on.
-                            Default: 127.0.0.1, for a tunnel or a proxy on this machine
-                            and nobody else. In a container, or behind a proxy on
-                            another machine: 0.0.0.0.
-          --path <path>     Where deliveries come; other paths are answered 404.
-                            Default: /webhooks.
-          --admin-port <port>
-                            Tell how it stands, on a port of its own:
-                            GET /livez   200; 503 where a restart can help
-                            GET /readyz  200; 503 where a delivery would not be stored
-                            GET /stats   counters, and problems with their fixes
-                            0 takes a free port. Default: nobody is told.
+          --port <port>        Where to listen; 0 takes a free port. Default: 3000.
+          --host <address>     Which of the machine's addresses to listen on. The
+                               default is for a tunnel or a proxy on this machine alone;
+                               in a container, or behind a proxy on another machine,
+                               take 0.0.0.0. Default: 127.0.0.1.
+          --path <path>        The path of deliveries; other paths are answered 404.
+                               Default: /webhooks.
+          --admin-port <port>  Serve health and stats on another port: GET /livez is 503
+                               where a restart can help, GET /readyz is 503 where a
+                               delivery would not be stored, GET /stats has counters,
+                               and problems with their fixes. 0 takes a free port.
+                               Default: none.
           --admin-host <address>
-                            Where that is told. Default: 127.0.0.1, this machine alone.
-                            For a probe or Prometheus elsewhere: 0.0.0.0, or an address
-                            of a private network, because it asks nobody who they are.
-          --inbox <file>    Keep deliveries in this SQLite file, on a local disk: what
-                            was answered 200 survives a crash and a power cut. Default:
-                            in memory, which ends with the process.
-          -h, --help        Print this.
+                               The address of the admin port. It asks for no password.
+                               Default: 127.0.0.1, this machine alone. For a probe or
+                               Prometheus elsewhere: 0.0.0.0, or an address of a private
+                               network.
+          --inbox <file>       Store deliveries in this SQLite file, on a local disk:
+                               what was answered 200 survives a crash and a power cut.
+                               Default: in memory, which ends with the process.
+          -h, --help           Print this help.
 
         Environment:
-          SIGNING_SECRET    The signing secret of the application, from the service's
-                            dashboard. Required.
-          NO_COLOR          Set it for a log without colours on a terminal.
+          SIGNING_SECRET  The signing secret of the application, from the service's
+                          dashboard. Required.
+          NO_COLOR        Set it to have no colours on a terminal.
 
-        SIGTERM and Ctrl-C end it well: nothing more is taken in, and what was taken in
-        is printed, or with --inbox stored for the next start. A second one ends it at
-        once; what is not printed by then is lost where it was stored in memory. With
-        --inbox it comes again at the next start, and so does a line that was being
-        printed, with its attempt counted.
+        SIGTERM and Ctrl-C end it in order: it accepts nothing more, and prints what it
+        accepted, or with --inbox leaves it in the file for the next start. A second
+        signal ends it at once: events in memory that are not printed by then are lost.
+        With --inbox they are printed after the next start, and so is a line that was
+        being printed, with its attempt counted.
 
         Exit codes:
           0  Done.
-          1  Failed: what happened is on stderr.
-          2  Wrong usage: what was got and what was expected is on stderr.
+          1  Failed: stderr says why.
+          2  Wrong usage: stderr says what was got and what was expected.
         "
       `);
       expect(cli.err()).toBe("");
@@ -131,42 +131,41 @@ describe("help", () => {
           booking
           lifecycle.error  lifecycle.active
           unknown    Signed, but of no known resource.
-          handshake  The question for a token that comes before a subscription is made.
-                     The answer must be status 200, content type text/plain, and
-                     exactly the token as body.
+          handshake  The verification that precedes a subscription. The answer must be
+                     status 200, content type text/plain, and exactly the token as body.
 
         One request prints its status, its latency (connecting included) and what the
         status means: 200 acknowledges, 422 deletes the subscription, anything else is
-        redelivered. Several print a table of statuses and latencies. A redirect is not
+        redelivered. Several print a table of statuses and latencies. Redirects are not
         followed, and after 10 seconds without an answer a request is given up.
 
         Flags:
-          --to <url>         Where to send it. Required.
+          --to <url>         The URL of the app's route. Required.
           --data <json>      Fields of the event instead of the made-up ones, such as
                              '{"accountId":7}'. Of unknown: fields of the body.
-          --count <n>        How many; each is another delivery. Default: 1.
-                             From the second on each is about another record: m-1,
-                             m-1-2, m-1-3 where its id is text, 701, 1701, 2701 where it
-                             is a number. The trackingId of tracking and the eventId of
-                             booking vary too. Signals and lifecycle have no record.
-          --rate <n>         At most so many a second, such as 50 or 0.5.
-                             Default: as fast as the concurrency allows.
+          --count <n>        How many deliveries. From the second on each is about
+                             another record: m-1, m-1-2, m-1-3 where its id is text,
+                             701, 1701, 2701 where it is a number. The trackingId of
+                             tracking and the eventId of booking vary too. Signals and
+                             lifecycle have no record. Default: 1.
+          --rate <n>         At most so many a second, such as 50 or 0.5. Default: as
+                             fast as the concurrency allows.
           --concurrency <n>  At most so many at once. Default: 10.
-          -h, --help         Print this.
-
-        Tracking and bookings that come again are handled once, so a second run does
-        nothing new: give them another id or eventId with --data.
+          -h, --help         Print this help.
 
         Environment:
-          SIGNING_SECRET     The signing secret that the receiver has. Required.
-          NO_COLOR           Set it for an output without colours on a terminal.
+          SIGNING_SECRET  The signing secret of the receiver. Required.
+          NO_COLOR        Set it to have no colours on a terminal.
 
-        Ctrl-C ends it and prints what became of those that were sent.
+        Tracking events and bookings with a known id are handled once, so a second run
+        does nothing new: give them another id or eventId with --data.
+
+        Ctrl-C ends it and prints the outcome of the requests so far.
 
         Exit codes:
-          0  Every request was answered 200, or the handshake as it must be.
-          1  One was not, or it was stopped: what happened is on stdout.
-          2  Wrong usage: what was got and what was expected is on stderr.
+          0  Every request was answered 200, or the handshake was right.
+          1  One was not, or it was stopped: stdout says what happened.
+          2  Wrong usage: stderr says what was got and what was expected.
         "
       `);
       expect(cli.err()).toBe("");
@@ -179,20 +178,20 @@ describe("help", () => {
       const cli = runCli(args);
       expect(await cli.ended).toBe(0);
       expect(cli.out()).toMatchInlineSnapshot(`
-        "Tell why the signature of a captured request does not hold, and what to change.
+        "Tell why the signature of a captured request is wrong, and what to change.
 
         Usage: SIGNING_SECRET=<secret> hookline explain [<file>]
 
           hookline explain captured.txt
           pbpaste | hookline explain
 
-        The request comes from a file, or from stdin where there is none or it is "-".
-        It is written in one of these forms, which it tells apart by itself:
+        It reads the request from a file, or from stdin where there is none or it is
+        "-". The request has one of two forms:
 
           raw HTTP  The request line, the headers, a blank line, the body; as an
-                    inspector shows it, or "nc -l 3000 > captured.txt" keeps it.
+                    inspector shows it, or as "nc -l 3000 > captured.txt" stores it.
           JSON      {"headers":{...},"body":"..."}, with "bodyBase64" instead of "body"
-                    for exact bytes, and "method" and "url" if you like. A delivery as
+                    for exact bytes, and optionally "method" and "url". A delivery as
                     Hookline hands it to a queue of yours is such JSON.
 
         It prints which known mistake explains the signature, with the fix: a body that
@@ -201,21 +200,20 @@ describe("help", () => {
         a clock that is wrong. It prints neither the secret nor a signature.
 
         A paste into a terminal or an editor may add a newline to the body, and a
-        terminal cuts lines of over 4,095 bytes: a file, or JSON with bodyBase64, keeps
-        each byte.
+        terminal cuts lines of over 4,095 bytes: a file, or JSON with bodyBase64,
+        preserves each byte.
 
         Flags:
-          -h, --help      Print this.
+          -h, --help  Print this help.
 
         Environment:
           SIGNING_SECRET  The signing secret of the application. Required.
-          NO_COLOR        Set it for an output without colours on a terminal.
+          NO_COLOR        Set it to have no colours on a terminal.
 
         Exit codes:
           0  The signature is right, and neither too old nor from the future.
-          1  A mistake was found: it is on stdout.
-          2  Wrong usage: what was got and what was expected is on stderr.
-             The same for a request that cannot be read.
+          1  A mistake was found: stdout says which.
+          2  Wrong usage, or a request that cannot be read: stderr says why.
         "
       `);
       expect(cli.err()).toBe("");
@@ -313,7 +311,7 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
     ["inbox", "lsit --inbox f", `There is no command lsit. Allowed: ${verbs}`],
     ["inbox", "--inbox f", `The command is missing. Allowed: ${verbs}`],
     ["inbox", "tombstones raise --inbox f", `There is no command tombstones raise. Allowed: ${verbs}`],
-    ["inbox stats", "", "--inbox is missing, expected the path of the inbox file. HOOKLINE_INBOX may say it."],
+    ["inbox stats", "", "--inbox is missing, expected the path of the inbox file. HOOKLINE_INBOX may name it."],
     ["inbox stats", "--inbox=", '--inbox got "", expected the path of a file.'],
     ["inbox show", "", "ID is missing, expected the number of a job."],
     [

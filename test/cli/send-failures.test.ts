@@ -63,7 +63,7 @@ describe("on a real socket", () => {
 
   test("a port that fetch refuses", async () => {
     expect(await failing(6_000)).toContain(
-      "fetch never connects to port 6000, which is kept for another protocol: take another (bad port).",
+      "fetch never connects to port 6000, which is reserved for another protocol: take another (bad port).",
     );
   });
 
@@ -88,7 +88,7 @@ describe("on a real socket", () => {
     vi.advanceTimersByTime(1);
     expect(await cli.ended).toBe(1);
     expect(cli.out()).toBe(
-      "No answer: no answer within 10 s: the app is stuck, or it works before it answers (TIMEOUT).\n",
+      "No answer: no answer within 10 s: the app hangs, or it does its work before it answers (TIMEOUT).\n",
     );
     expect(vi.getTimerCount()).toBe(0);
   });

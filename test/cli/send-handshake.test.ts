@@ -33,7 +33,7 @@ test("it asks as the service does: an empty body, signed, and a token that must 
 test.each<[string, (response: ServerResponse, token: string, request: IncomingMessage) => void, string]>([
   ["an error page", (response) => page(response, 404), "The status is 404, expected 200. Nothing is mounted"],
   ["a teapot", (response) => page(response, 418), "The status is 418, expected 200."],
-  ["201", (response, token) => plain(response, token, 201), "The status is 201, expected 200. Only exactly 200"],
+  ["201", (response, token) => plain(response, token, 201), "The status is 201, expected 200. 201 is what a framework"],
   [
     "HTML",
     (response, token) => typed(response, "text/html; charset=utf-8", token),

@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
 import { WriteStream } from "node:tty";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createPace } from "../../src/cli/send/pace.ts";
-import { showProgress } from "../../src/cli/send/progress.ts";
+import { showProgress } from "../../src/cli/send/send-report.ts";
+import { createPacer } from "../../src/cli/send/send-requests.ts";
 import { duration, grouped, milliseconds, percentile, perSecond } from "../../src/cli/terminal/format.ts";
 import { serve } from "../support/http.ts";
 import { until } from "../support/event-loop.ts";
@@ -107,17 +107,17 @@ describe("colours", () => {
 
 describe("the pace", () => {
   test("without a rate lets all go at once", () => {
-    const pace = createPace(undefined);
+    const pace = createPacer(undefined);
     expect([pace(0), pace(0), pace(5)]).toEqual([0, 0, 0]);
   });
 
   test("spreads them evenly, counting the time that has passed", () => {
-    const pace = createPace(20);
+    const pace = createPacer(20);
     expect([pace(1_000), pace(1_000), pace(1_010), pace(1_200)]).toEqual([0, 50, 90, 0]);
   });
 
   test("makes up for a tenth of a second at most", () => {
-    const pace = createPace(100);
+    const pace = createPacer(100);
     expect(pace(0)).toBe(0);
     const waits = Array.from({ length: 13 }, () => pace(60_000));
     expect(waits).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 20]);

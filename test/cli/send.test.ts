@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { buffer } from "node:stream/consumers";
-import { SEND_NAMES } from "../../src/cli/send/fields.ts";
+import { SEND_NAMES } from "../../src/cli/send/compose-events.ts";
 import { deferred, until } from "../support/event-loop.ts";
 import { mounted, SECRET } from "../support/mounted.ts";
 import { serve } from "../support/http.ts";
@@ -58,14 +58,20 @@ describe("one event", () => {
   });
 
   test.each([
-    [201, "not acknowledged: it would be redelivered.\nOnly exactly 200 acknowledges: answer 200 instead of 201."],
-    [204, "not acknowledged: it would be redelivered.\nOnly exactly 200 acknowledges: answer 200 instead of 204."],
-    [302, "not acknowledged: it would be redelivered.\nRedirects are not followed: send to another URL itself"],
+    [
+      201,
+      "not acknowledged: it would be redelivered.\n201 is what a framework answers to a POST on its own, and only exactly 200 acknowledges. Answer 200.",
+    ],
+    [
+      204,
+      "not acknowledged: it would be redelivered.\n204 is what a framework answers to a POST on its own, and only exactly 200 acknowledges. Answer 200.",
+    ],
+    [302, "not acknowledged: it would be redelivered.\nThe app redirects, and the service does not follow."],
     [401, "not acknowledged: it would be redelivered.\nThe receiver has another secret"],
     [404, "not acknowledged: it would be redelivered.\nNothing is mounted at this path"],
     [418, "not acknowledged: it would be redelivered.\n"],
-    [422, "the service would delete the subscription.\nA receiver of Hookline says so by your decision alone"],
-    [503, "not acknowledged: it would be redelivered.\nThe receiver closes"],
+    [422, "the service would delete the subscription.\nA gate or a tombstone says that the subscription is unwanted"],
+    [503, "not acknowledged: it would be redelivered.\nThe receiver is closing"],
   ])("answered %d ends with 1 and says what it means", async (status, words) => {
     const { url } = await serve((_, response) => answer(response, status));
     const cli = send(["email.created", "--to", url]);
@@ -81,7 +87,7 @@ describe("one event", () => {
     });
     const cli = send(["email.created", "--to", `${url}/webhooks`]);
     expect(await cli.ended).toBe(1);
-    expect(cli.out()).toContain("send to /webhooks/ itself, and give that one to the service.");
+    expect(cli.out()).toContain("The app redirects to /webhooks/, and the service does not follow.");
     expect(paths).toEqual(["/webhooks"]);
   });
 
@@ -149,8 +155,8 @@ describe("many", () => {
       500               1  not acknowledged: it would be redelivered
       UND_ERR_SOCKET    1  no answer: the connection was closed before the answer was whole: did the app crash, or is it https://?
       latency         p50 #  p95 #  p99 #  max #
-      422: A receiver of Hookline says so by your decision alone: the gate, or \`unsubscribe\`. Else it is a framework's answer to a failed validation: answer 200, and judge the content later.
-      500: The app threw, or a body parser read the body before the receiver: its log names the cause.
+      422: A gate or a tombstone says that the subscription is unwanted, or a validation refuses the content. At a 422 the service deletes the subscription. Name an account and a subscription that are wanted; answer 200 and validate the content later.
+      500: A body parser read the body before the receiver, or the app threw. The app's log says which. Mount Hookline before \`express.json()\` and the like; an app of another kind must verify the bytes as they came.
       "
     `);
     expect(cli.err()).toBe("");
@@ -263,11 +269,11 @@ describe("wrong usage ends with 2", () => {
     [["email.created", ...to, "--data", '"m-1"'], `--data got ""m-1"", ${data}`],
     [
       ["booking", ...to, "--data", '{"eventid":"e"}'],
-      '--data got the field "eventid", which booking does not take. Allowed: bookingId, eventId, calendarId, subscription, accountId, resource.',
+      '--data got the field "eventid", which booking does not take. Allowed: subscription, accountId, resource, bookingId, calendarId, eventId.',
     ],
     [
       ["email.created", ...to, "--data", '{"changeType":"deleted"}'],
-      '--data got the field "changeType", which email.created does not take. Allowed: id, attributes, subscription, accountId, resource.',
+      '--data got the field "changeType", which email.created does not take. Allowed: subscription, accountId, resource, id, attributes.',
     ],
     [["email.created", ...to, "--count", "0"], '--count got "0", expected a whole number from 1 to 1,000,000.'],
     [["email.created", ...to, "--count", "1e3"], '--count got "1e3", expected a whole number from 1 to 1,000,000.'],

@@ -125,7 +125,7 @@ describe("hookline serve --admin-port", () => {
   test("--admin-host has nothing to say where there is no --admin-port", async () => {
     const cli = runCli(["serve", "--port", "0", "--admin-host", "0.0.0.0"], { env });
     expect(await cli.ended).toBe(2);
-    expect(cli.err()).toContain("--admin-host got 0.0.0.0, but without --admin-port nobody is told.");
+    expect(cli.err()).toContain("--admin-host got 0.0.0.0, but there is no admin server without --admin-port.");
   });
 
   test("an --admin-host that is not this machine's is told by its flag", async () => {

@@ -1,16 +1,16 @@
 /** Why there was no answer. */
-export interface Failure {
-  /** Node's own, for a table and a search. */
+export interface RequestFailure {
+  /** Node's own code: short enough for a table, and searchable. */
   readonly code: string;
-  /** The same in words, with what to look at. */
+  /** The same in words, with what to check. */
   readonly words: string;
 }
 
-/** What a request is ended with that takes too long. */
-export const LATE = Object.assign(new Error("No answer in time."), { code: "TIMEOUT" });
+/** The reason with which a request is aborted that takes too long. */
+export const ANSWER_TIMEOUT = Object.assign(new Error("No answer in time."), { code: "TIMEOUT" });
 
-/** Why `fetch` threw. */
-export function toFailure(error: unknown, url: string): Failure {
+/** Why a request failed without an answer. */
+export function toFailure(error: unknown, url: string): RequestFailure {
   const cause = rootOf(error);
   const code = codeOf(cause);
   return { code, words: wordsOf(code, new URL(url)) ?? certificateWords(code) ?? cause.message };
@@ -19,8 +19,8 @@ export function toFailure(error: unknown, url: string): Failure {
 function wordsOf(code: string, { host, hostname, port, protocol }: URL): string | undefined {
   const orHttps = protocol === "https:" ? "" : ", or is it https://";
   switch (code) {
-    case LATE.code:
-      return "no answer within 10 s: the app is stuck, or it works before it answers";
+    case ANSWER_TIMEOUT.code:
+      return "no answer within 10 s: the app hangs, or it does its work before it answers";
     case "ECONNREFUSED":
       return `nothing listens on ${host}: is the app running, and on that port?`;
     case "ENOTFOUND":
@@ -39,7 +39,7 @@ function wordsOf(code: string, { host, hostname, port, protocol }: URL): string 
     case "HTTPParserError":
       return `what came back is no HTTP: is it another port${orHttps}?`;
     case "bad port":
-      return `fetch never connects to port ${port}, which is kept for another protocol: take another`;
+      return `fetch never connects to port ${port}, which is reserved for another protocol: take another`;
     case "ERR_SSL_WRONG_VERSION_NUMBER":
       return `${host} does not speak TLS: is it http://?`;
     default:
@@ -57,12 +57,12 @@ function certificateWords(code: string): string | undefined {
   if (code.startsWith("UNABLE_TO_")) {
     return "the certificate's authority is not known here: does the server send its intermediate certificates?";
   }
-  // The message of the rest is a place in OpenSSL's source.
+  // Other TLS errors have a place in OpenSSL's source as their message.
   return code.startsWith("ERR_SSL_") || code === "EPROTO" ? "the TLS handshake failed" : undefined;
 }
 
 function codeOf({ code, name, message }: Cause): string {
-  // Some versions of Node give it a code of the parser's.
+  // Some versions of Node give this error the parser's own code.
   if (name === "HTTPParserError") return name;
   return code ?? (name === "Error" ? message : name);
 }
@@ -73,18 +73,18 @@ interface Cause {
   readonly message: string;
 }
 
-/** `fetch` throws a TypeError that says nothing, with the cause inside. */
+/** `fetch` throws a TypeError that says nothing; its cause does. */
 function rootOf(error: unknown): Cause {
   let cause: unknown = error;
   while (cause instanceof Error) {
-    const inner: unknown = cause instanceof AggregateError ? mostTelling(cause.errors) : cause.cause;
+    const inner: unknown = cause instanceof AggregateError ? mostSpecific(cause.errors) : cause.cause;
     if (!(inner instanceof Error)) return cause;
     cause = inner;
   }
   return new Error(String(cause));
 }
 
-/** Of the addresses of one host that failed: where a machine has no IPv6, that one says nothing. */
-function mostTelling(errors: readonly unknown[]): unknown {
+/** One error of those for each address of a host: on a machine without IPv6 the error of that address says nothing. */
+function mostSpecific(errors: readonly unknown[]): unknown {
   return errors.find((one) => (one as Cause | undefined)?.code === "ECONNREFUSED") ?? errors[0];
 }

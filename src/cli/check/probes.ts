@@ -1,95 +1,134 @@
 import { sign } from "../../signature.ts";
-import type { Answered, Asked } from "./ask.ts";
-import { brokenBody, deliveryBody, longBody, MARK, unknownBody, type Origin } from "./bodies.ts";
+import { handshakeFlaws } from "../answers/handshake-flaws.ts";
+import { ask, type Answered, type Asked } from "./ask.ts";
 
-/** What a probe is made of. */
-export interface ProbeParts extends Origin {
+/** What a probe is made from. */
+export interface ProbeInput {
   readonly secret: string;
   readonly now: Date;
+  /** The account and the subscription that the probes name. */
+  readonly account: number;
+  readonly subscription: number;
   /** The receiver's limit of a body. */
   readonly maxBodyBytes: number;
 }
 
-/** A request of which the table of answers says what it gets. */
+/** A request whose answer the README's table of answers gives. */
 export interface Probe {
-  /** In plain words. No two have the same. */
+  /** In plain words, unique. */
   readonly name: string;
-  /** The table's status first; the others do as well. */
+  /** The table's status first; the others are right as well. */
   readonly expects: readonly number[];
-  /** What it is to the app: `accepted` and `refused` by what it must do with it, `greeted` for the handshake. */
-  readonly kind: "accepted" | "greeted" | "refused";
-  /** Over 64 KiB, which not every mount under test is given. */
+  /** What the app must do with it. */
+  readonly kind: "accepted" | "handshake" | "refused";
+  /** Over 64 KiB, which not every mount under test accepts. */
   readonly isLong?: boolean;
   readonly method: "POST" | "GET";
-  /** Headers, body, and the token in the URL's query. */
-  make(parts: ProbeParts): Made;
-  /** What is wrong with the answer although its status is right. */
+  make(input: ProbeInput): ProbeRequest;
+  /** What is wrong with an answer whose status is right. */
   flaw?(answer: Answered): string | undefined;
 }
 
-type Made = Omit<Asked, "method"> & { readonly token?: string };
+type ProbeRequest = Omit<Asked, "method"> & { readonly token?: string };
 
-/** Colons and a plus come back only from a receiver that decodes the query. */
+/** Identifies the probes to whoever sees them. */
+const MARK = "hookline-check";
+/** A colon and a plus come back only from a receiver that decodes the query. */
 const TOKEN = `${MARK}:2026-01-02T03:04:05+00:00 é`;
-
 const JSON_TYPE = "application/json";
-const DAY_MS = 86_400_000;
+const EIGHT_DAYS_MS = 8 * 86_400_000;
 
-/** The table of answers, asked of a running app. */
+/** The table of answers, as requests. */
 export const probes: readonly Probe[] = [
-  accepted("a delivery", (parts) => deliveryBody(parts)),
+  accepted("a delivery", (input) => deliveryBody(input)),
   {
     name: "a verification handshake",
     expects: [200],
-    kind: "greeted",
+    kind: "handshake",
     method: "POST",
-    make: (parts) => ({ ...signed(parts, new Uint8Array(0), "text/plain; charset=utf-8"), token: TOKEN }),
-    flaw: tokenFlaw,
+    make: (input) => ({ ...signed(input, new Uint8Array(0), "text/plain; charset=utf-8"), token: TOKEN }),
+    flaw: ({ status, headers, body }) =>
+      handshakeFlaws({ status, contentType: headers["content-type"], body }, TOKEN).join(" ") || undefined,
   },
-  refused("a forged delivery", (parts) => signed({ ...parts, secret: `not ${parts.secret}` }, deliveryBody(parts))),
-  refused("a delivery signed eight days ago", (parts) =>
-    signed({ ...parts, now: new Date(parts.now.getTime() - 8 * DAY_MS) }, deliveryBody(parts)),
+  refused("a forged delivery", (input) => signed({ ...input, secret: `not ${input.secret}` }, deliveryBody(input))),
+  refused("a delivery signed eight days ago", (input) =>
+    signed({ ...input, now: new Date(input.now.getTime() - EIGHT_DAYS_MS) }, deliveryBody(input)),
   ),
-  refused("a delivery without a signature", (parts) => ({
+  refused("a delivery without a signature", (input) => ({
     headers: { "Content-Type": JSON_TYPE },
-    body: deliveryBody(parts),
+    body: deliveryBody(input),
   })),
-  accepted("a signed body that is not JSON", brokenBody),
-  accepted("a signed body of an unknown shape", unknownBody),
-  { ...accepted("a delivery of 150 kB", (parts) => longBody(parts, 150_000)), isLong: true },
+  accepted("a signed body that is not JSON", (input) => encode(`${envelopeOf(input, MARK)}, "payloads": [`)),
+  accepted("a signed body of an unknown shape", (input) => encode(`${envelopeOf(input, MARK)}, "somethingNew": [1] }`)),
+  { ...accepted("a delivery of 150 kB", (input) => longBody(input, 150_000)), isLong: true },
   {
-    ...refused("a delivery over the limit", (parts) => signed(parts, longBody(parts, parts.maxBodyBytes + 1))),
+    ...refused("a delivery over the limit", (input) => signed(input, longBody(input, input.maxBodyBytes + 1))),
     expects: [413],
     isLong: true,
   },
   {
     name: "a GET",
-    // A route for POST alone is not there for a GET, which the service never sends.
+    // A route for POST alone does not exist for a GET, which the service never sends.
     expects: [405, 404],
     kind: "refused",
     method: "GET",
     make: () => ({ headers: {} }),
   },
-  accepted("a delivery sent as text/plain", (parts) => deliveryBody(parts), "text/plain"),
-  accepted("a delivery sent as a form", (parts) => deliveryBody(parts), "application/x-www-form-urlencoded"),
+  accepted("a delivery sent as text/plain", (input) => deliveryBody(input), "text/plain"),
+  accepted("a delivery sent as a form", (input) => deliveryBody(input), "application/x-www-form-urlencoded"),
 ];
 
-function accepted(name: string, body: (parts: ProbeParts) => Uint8Array, type = JSON_TYPE): Probe {
-  return { name, expects: [200], kind: "accepted", method: "POST", make: (parts) => signed(parts, body(parts), type) };
+/** A probe and its result. */
+export type TriedProbe =
+  | { readonly probe: Probe; readonly answer: Answered }
+  | { readonly probe: Probe; readonly error: unknown };
+
+/** Sends a probe. Never rejects. */
+export async function tryProbe(
+  probe: Probe,
+  url: string,
+  { signal, ...input }: ProbeInput & { readonly signal?: AbortSignal | undefined },
+): Promise<TriedProbe> {
+  const { token, ...asked } = probe.make(input);
+  const target = new URL(url);
+  if (token !== undefined) target.searchParams.append("validationToken", token);
+  try {
+    return { probe, answer: await ask(target.href, { method: probe.method, ...asked }, { signal }) };
+  } catch (error) {
+    return { probe, error };
+  }
+}
+
+function accepted(name: string, body: (input: ProbeInput) => Uint8Array, type = JSON_TYPE): Probe {
+  return { name, expects: [200], kind: "accepted", method: "POST", make: (input) => signed(input, body(input), type) };
 }
 
 function refused(name: string, make: Probe["make"]): Probe {
   return { name, expects: [401], kind: "refused", method: "POST", make };
 }
 
-function signed({ secret, now }: ProbeParts, body: Uint8Array, type = JSON_TYPE): Made {
+function signed({ secret, now }: ProbeInput, body: Uint8Array, type = JSON_TYPE): ProbeRequest {
   return { headers: { ...sign(body, { secret, at: now }), "Content-Type": type }, body };
 }
 
-/** @see protocol 6.1 */
-function tokenFlaw({ headers, body }: Answered): string | undefined {
-  const type = headers["content-type"];
-  if (body !== TOKEN) return "The answer is not exactly the token, decoded once.";
-  if (type?.split(";")[0]?.trim().toLowerCase() === "text/plain") return undefined;
-  return `The token's content type is ${type ?? "missing"}, expected text/plain: as HTML, a stranger's token would run as a script.`;
+/**
+ * The deletion of a message that never existed: handlers do least with it. Its spaces and its escape make a body that was parsed
+ * and written again differ, so that its signature fails.
+ */
+function deliveryBody(input: ProbeInput, extra = ""): Uint8Array {
+  const entry = `{ "id": "${MARK}", "changeType": "deleted", "attributes": { "threadId": "\\u00e9 日本" }${extra} }`;
+  return encode(`${envelopeOf(input, "email/messages")}, "payloads": [${entry}] }`);
+}
+
+/** A delivery of about so many bytes. */
+function longBody(input: ProbeInput, bytes: number): Uint8Array {
+  return deliveryBody(input, `, "filler": "${"x".repeat(bytes - deliveryBody(input, ', "filler": ""').length)}"`);
+}
+
+function envelopeOf({ subscription, account }: ProbeInput, resource: string): string {
+  return `{ "subscription": ${subscription}, "accountId": ${account}, "resource": "/${resource}"`;
+}
+
+function encode(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
 }

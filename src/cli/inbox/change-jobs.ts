@@ -1,96 +1,177 @@
-import type { Jobs, Receiver, Selection } from "../../index.ts";
-import type { Io } from "../command.ts";
-import { EXIT, type ExitCode } from "../exit-codes.ts";
-import { switchFlag } from "../flags.ts";
-import { grouped } from "../terminal/format.ts";
-import { listenForStop } from "../signals.ts";
-import { INBOX_FLAGS } from "./common-flags.ts";
-import { SELECTION_FLAGS, toSelection, type SelectionValues, type Verb } from "./inbox-flags.ts";
-import { withInbox, type OpenInbox } from "./with-inbox.ts";
+import type { Jobs, Selection } from "../../index.ts";
+import type { ValuesOf } from "../arguments.ts";
+import { defineCommand, EXIT, type ExitCode, type Io } from "../command.ts";
+import { ID_NUMBER, RATE } from "../flags.ts";
+import { stoppable } from "../signals.ts";
 import { toJsonLine } from "../terminal/escape-terminal.ts";
-import { tallyLines, tallyOf, type Tallied } from "./tally.ts";
+import { grouped } from "../terminal/format.ts";
+import { DRY_RUN_FLAG, INBOX_FLAGS, SELECTION_FLAGS, toSelection, type JobChange } from "./inbox-flags.ts";
+import { countJobs, countLines } from "./read-jobs.ts";
+import { withInbox } from "./with-inbox.ts";
 
-/** What a command takes that changes jobs. */
-export const CHANGE_FLAGS = { ...SELECTION_FLAGS, ...INBOX_FLAGS, "dry-run": switchFlag } as const;
+const CHANGE_FLAGS = { ...SELECTION_FLAGS, ...INBOX_FLAGS, ...DRY_RUN_FLAG } as const;
 
-export interface ChangeValues extends SelectionValues {
-  readonly inbox: string | undefined;
-  readonly json: boolean;
-  readonly "dry-run": boolean;
-}
+const CHANGE_NOTES =
+  "A receiver may run on the file: the process that works on it carries the change out. Where none does, the change is made at once.";
 
-/** Changing jobs by hand, whichever verb it is. */
-export interface Change extends Verb {
-  /** As in `Would replay` and `Replayed`. */
-  readonly verb: "replay" | "drop";
-  readonly did: string;
-  /** Which of those that were named it leaves. */
+const CHANGE_EXITS = {
+  [EXIT.failed]: "Failed, or not all that were named were changed: stderr says why.",
+  [EXIT.queued]:
+    "The process that works on the file did not answer in time. The change is queued in the file and will be done: do not repeat it. Its number is on stderr.",
+};
+
+/** `hookline inbox replay`: runs jobs again. */
+export const replayCommand = defineCommand({
+  name: "inbox replay",
+  summary: "Run jobs again: by id, all dead ones, or by a filter.",
+  help: {
+    usage: `hookline inbox replay <id>... --inbox <file> [flags]
+hookline inbox replay --dead --inbox <file> [filters] [flags]`,
+    about: `Run jobs again: each becomes a new job at the end of its lane.
+
+  hookline inbox replay 17 21 --inbox inbox.db
+  hookline inbox replay --dead --type email --since 2d --dry-run
+  hookline inbox replay --state done --since 2h --rate 20
+
+It takes jobs that are done, skipped, dead or unhandled and have a consumer; those that wait or run are left. A dead one
+stops being dead. A filter must name the state, and all given filters must hold.`,
+    notes: `${CHANGE_NOTES} Ctrl-C stops it between two pages.`,
+    exits: CHANGE_EXITS,
+  },
+  flags: {
+    ...CHANGE_FLAGS,
+    rate: { ...RATE, value: "<n>", about: "At most so many a second, such as 50 or 0.5." },
+  },
+  run: ({ rate: perSecond, ...values }, io) =>
+    changeJobs(
+      {
+        verb: "replay",
+        past: "Replayed",
+        takes: ["done", "skipped", "dead", "unhandled"],
+        left: "waiting, running, or of no consumer",
+        run: (jobs, selection, dryRun) => jobs.replay(selection, { dryRun, perSecond }),
+      },
+      values,
+      io,
+    ),
+});
+
+/** `hookline inbox drop`: deletes jobs. */
+export const dropCommand = defineCommand({
+  name: "inbox drop",
+  summary: "Delete jobs that wait, are dead or unhandled.",
+  help: {
+    usage: `hookline inbox drop <id>... --inbox <file> [flags]
+hookline inbox drop --dead --inbox <file> [filters] [flags]`,
+    about: `Delete jobs, so that they are never handled. It does not ask: try --dry-run.
+
+  hookline inbox drop 17 --inbox inbox.db
+  hookline inbox drop --state dead,unhandled --until 2026-11-01 --dry-run
+
+It takes jobs that wait, are dead or unhandled; a running one is left. A filter must name the state, and all given
+filters must hold.`,
+    notes: CHANGE_NOTES,
+    exits: CHANGE_EXITS,
+  },
+  flags: CHANGE_FLAGS,
+  run: (values, io) =>
+    changeJobs(
+      {
+        verb: "drop",
+        past: "Dropped",
+        takes: ["waiting", "dead", "unhandled"],
+        left: "running, done or skipped",
+        run: (jobs, selection, dryRun) => jobs.drop(selection, { dryRun }),
+      },
+      values,
+      io,
+    ),
+});
+
+/** `hookline inbox erase`: deletes all data of one account. */
+export const eraseCommand = defineCommand({
+  name: "inbox erase",
+  summary: "Delete all jobs and deliveries of one account.",
+  help: {
+    usage: "hookline inbox erase --account <n> --inbox <file> [flags]",
+    about: `Delete all that is stored of one account: every job and every delivery, whatever their state. It does not ask: try
+--dry-run.
+
+Running handlers of the account get an abort signal. The output counts jobs; deliveries without jobs are deleted too.`,
+    notes: CHANGE_NOTES,
+    exits: CHANGE_EXITS,
+  },
+  flags: {
+    account: { ...ID_NUMBER, value: "<n>", about: "The account.", required: true },
+    ...INBOX_FLAGS,
+    ...DRY_RUN_FLAG,
+  },
+  run({ account, inbox: file, json, "dry-run": dryRun }, io) {
+    return withInbox({ file, io, access: dryRun ? "read" : "change" }, async ({ receiver, printer }) => {
+      const found = await countJobs(receiver.jobs, { accountId: account });
+      if (!dryRun)
+        await stoppable(
+          io,
+          () => receiver.close({ drainMs: 0 }),
+          () => receiver.jobs.erase(account),
+        );
+      const count = found.reduce((sum, kind) => sum + kind.count, 0);
+      const what = count === 0 ? "it had no jobs" : "its jobs, with their deliveries";
+      await printer.print(
+        json
+          ? [toJsonLine({ dryRun, account, count, found })]
+          : [`${dryRun ? "Would erase" : "Erased"} account ${account}: ${what}.`, ...countLines(found, io.stdout)],
+      );
+      return EXIT.done;
+    });
+  },
+});
+
+interface ChangeKind extends JobChange {
+  /** As in `Replayed 2 jobs`. */
+  readonly past: string;
+  /** Which of the named jobs it leaves. */
   readonly left: string;
-  readonly run: (
-    jobs: Jobs,
-    selection: Selection,
-    options: { readonly dryRun: boolean },
-  ) => Promise<{ readonly count: number }>;
+  readonly run: (jobs: Jobs, selection: Selection, dryRun: boolean) => Promise<{ readonly count: number }>;
 }
 
-/** Does it, or tells what it would do, and says how many of what. */
-export async function change(kind: Change, values: ChangeValues, io: Io): Promise<ExitCode> {
+/** Changes jobs, or tells what the change would do. */
+function changeJobs(kind: ChangeKind, values: ValuesOf<typeof CHANGE_FLAGS>, io: Io): Promise<ExitCode> {
   const { inbox: file, json, "dry-run": dryRun, ...named } = values;
+  const { verb, past, left, run } = kind;
   const selection = toSelection(named, kind, Date.now());
-  return withInbox({ file, io, use: dryRun ? "look" : "change" }, async (inbox) => {
-    const { count } = await stoppable(io, inbox.receiver, () => kind.run(inbox.receiver.jobs, selection, { dryRun }));
-    const found = dryRun ? await tallyOf(inbox.receiver.jobs, selection) : [];
-    const asked: Asked = { ...kind, selection, json };
-    await (dryRun ? tellDry(asked, { count, found }, inbox) : tell(asked, count, inbox));
+  return withInbox({ file, io, access: dryRun ? "read" : "change" }, async ({ receiver, printer, facts }) => {
+    const { count } = await stoppable(
+      io,
+      () => receiver.close({ drainMs: 0 }),
+      () => run(receiver.jobs, selection, dryRun),
+    );
+    if (dryRun) {
+      const found = await countJobs(receiver.jobs, selection);
+      const would = `Would ${verb} ${jobsText(count)}.`;
+      const lines = found.length === 0 ? [would] : [`${would} Found:`, ...countLines(found, io.stdout)];
+      await printer.print(json ? [toJsonLine({ dryRun, count, found })] : lines);
+    } else {
+      const lines = [`${past} ${jobsText(count)}${selectionText(selection)}.`];
+      if (verb === "replay" && count > 0 && !facts.isWorkedOn)
+        lines.push("No process works on this file: they run once a receiver starts on it.");
+      await printer.print(json ? [toJsonLine({ dryRun, count })] : lines);
+    }
     const ids = new Set(named.ids).size;
     if (count >= ids) return EXIT.done;
-    io.stderr.write(`${grouped(ids - count)} of the ${grouped(ids)} named: not there, or ${kind.left}.\n`);
+    io.stderr.write(`${grouped(ids - count)} of the ${grouped(ids)} named: not there, or ${left}.\n`);
     return EXIT.failed;
   });
 }
 
-interface Asked extends Change {
-  readonly selection: Selection;
-  readonly json: boolean;
-}
-
-interface Found {
-  readonly count: number;
-  readonly found: readonly Tallied[];
-}
-
-async function tellDry({ verb, json }: Asked, { count, found }: Found, { printer, stdout }: OpenInbox): Promise<void> {
-  const would = `Would ${verb} ${jobs(count)}`;
-  const lines = found.length === 0 ? [`${would}.`] : [`${would}. Found:`, ...tallyLines(found, stdout)];
-  await printer.print(json ? [toJsonLine({ dryRun: true, count, found })] : lines);
-}
-
-async function tell({ verb, did, selection, json }: Asked, count: number, inbox: OpenInbox): Promise<void> {
-  const lines = [`${did} ${jobs(count)}${described(selection)}.`];
-  if (verb === "replay" && count > 0 && !inbox.facts.isWorkedOn)
-    lines.push("No process works on this file: they run once a receiver starts on it.");
-  await inbox.printer.print(json ? [toJsonLine({ dryRun: false, count })] : lines);
-}
-
-function jobs(count: number): string {
+function jobsText(count: number): string {
   return `${grouped(count)} ${count === 1 ? "job" : "jobs"}`;
 }
 
 /** The filter in words. */
-function described(selection: Selection): string {
+function selectionText(selection: Selection): string {
   if (typeof selection === "string" || Array.isArray(selection)) return "";
-  const told = Object.entries(selection).filter(([, value]) => value !== undefined);
-  const words = told.map(([name, value]) => `${name} ${value instanceof Date ? value.toISOString() : String(value)}`);
-  return `: ${words.join(", ")}`;
-}
-
-/** A signal ends it between two pages; a second one ends the process. */
-export async function stoppable<T>(io: Io, receiver: Pick<Receiver, "close">, run: () => Promise<T>): Promise<T> {
-  const stopping = listenForStop(io);
-  void stopping.asked.then(() => receiver.close({ drainMs: 0 }));
-  try {
-    return await run();
-  } finally {
-    stopping.forget();
-  }
+  const fields = Object.entries(selection).filter(([, value]) => value !== undefined);
+  const texts = fields.map(([name, value]) => `${name} ${value instanceof Date ? value.toISOString() : String(value)}`);
+  return `: ${texts.join(", ")}`;
 }

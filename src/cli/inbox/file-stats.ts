@@ -1,32 +1,41 @@
 import { lookAtFile, statsOfFile } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
-import { defineCommand } from "../command.ts";
-import { EXIT } from "../exit-codes.ts";
+import { defineCommand, EXIT } from "../command.ts";
 import { grouped } from "../terminal/format.ts";
-import { INBOX_FLAGS } from "./common-flags.ts";
-import { STATS_HELP } from "./help-looking.ts";
-import { timeText } from "./time-flag.ts";
 import { fileOf, printing } from "./with-inbox.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { grouped, secondText } from "../terminal/format.ts";
 import { factLines } from "../terminal/table.ts";
+import { INBOX_FLAGS } from "./inbox-flags.ts";
+import { inboxPath, withPrinter } from "./with-inbox.ts";
 
-/** `hookline inbox stats`: how much there is in a file, and around it. */
+/** `hookline inbox stats`: counts of jobs, and sizes on the disk. */
 export const statsCommand = defineCommand({
   name: "inbox stats",
-  summary: "How much there is: waiting, dead, unhandled, on the disk.",
-  help: STATS_HELP,
+  summary: "Counts of jobs by state, and sizes on the disk.",
+  help: {
+    usage: "hookline inbox stats --inbox <file> [--json]",
+    about: `Print counts of an inbox's jobs, and the state of its file. Sizes in JSON are in bytes.
+
+  waiting         Jobs that wait for their turn or their next attempt.
+  running         Jobs whose handler runs, or is about to.
+  unexpanded      Deliveries that are stored and not made into jobs yet.
+  blocked lanes   Lanes whose first job waits for its next attempt.
+  dead            Jobs that failed for good: list --state dead says why.
+  unhandled       Jobs whose event no handler takes.
+  tombstones      Subscriptions that are answered 422.
+
+It writes nothing, and does not slow down a receiver on the file.`,
+  },
   flags: INBOX_FLAGS,
   run: ({ inbox, json }, io) =>
-    printing(io, "look", async (printer) => {
-      const file = fileOf(inbox, io.env);
-      const told = toTold(file, Date.now());
-      await printer.print(json ? [toJsonLine(told)] : linesOf(told));
+    withPrinter(io, "read", async (printer) => {
+      const stats = readStats(inboxPath(inbox, io.env), Date.now());
+      await printer.print(json ? [toJsonLine(stats)] : toLines(stats));
       return EXIT.done;
     }),
 });
 
-type Told = ReturnType<typeof toTold>;
-
-function toTold(file: string, now: number) {
+function readStats(file: string, now: number) {
   const { path, name, schemaVersion, isWorkedOn } = lookAtFile(file);
   const { oldestUnexpandedAt, oldestUnsettledAt, ...stats } = statsOfFile(path, now);
   const oldest = Math.min(oldestUnexpandedAt ?? Infinity, oldestUnsettledAt ?? Infinity);
@@ -34,24 +43,24 @@ function toTold(file: string, now: number) {
   return { file, receiver: name, schemaVersion, isWorkedOn, ...stats, oldestWaitingAt };
 }
 
-function linesOf(told: Told): readonly string[] {
-  const { oldestWaitingAt, isWorkedOn } = told;
+function toLines(stats: ReturnType<typeof readStats>): readonly string[] {
+  const { oldestWaitingAt, isWorkedOn } = stats;
   return factLines([
-    ["file", toPlain(told.file)],
-    ["receiver", toPlain(told.receiver)],
-    ["schema version", String(told.schemaVersion)],
+    ["file", toPlain(stats.file)],
+    ["receiver", toPlain(stats.receiver)],
+    ["schema version", String(stats.schemaVersion)],
     ["worked on", isWorkedOn ? "yes" : "no: what waits is handled once a receiver starts on it"],
-    ["waiting", grouped(told.waiting)],
-    ["running", `${grouped(told.running)}${isWorkedOn || told.running === 0 ? "" : ", when its process ended"}`],
-    ["unexpanded", grouped(told.unexpanded)],
-    ["blocked lanes", grouped(told.blockedLanes)],
-    ["dead", grouped(told.dead)],
-    ["unhandled", grouped(told.unhandled)],
-    ["tombstones", grouped(told.tombstones)],
-    ["oldest waiting", oldestWaitingAt === undefined ? "none" : `received ${timeText(oldestWaitingAt)}`],
-    ["file size", sizeText(told.fileBytes)],
-    ["write-ahead log", sizeText(told.walBytes)],
-    ["free disk", sizeText(told.freeDiskBytes)],
+    ["waiting", grouped(stats.waiting)],
+    ["running", `${grouped(stats.running)}${isWorkedOn || stats.running === 0 ? "" : ", when its process ended"}`],
+    ["unexpanded", grouped(stats.unexpanded)],
+    ["blocked lanes", grouped(stats.blockedLanes)],
+    ["dead", grouped(stats.dead)],
+    ["unhandled", grouped(stats.unhandled)],
+    ["tombstones", grouped(stats.tombstones)],
+    ["oldest waiting", oldestWaitingAt === undefined ? "none" : `received ${secondText(oldestWaitingAt)}`],
+    ["file size", sizeText(stats.fileBytes)],
+    ["write-ahead log", sizeText(stats.walBytes)],
+    ["free disk", sizeText(stats.freeDiskBytes)],
   ]);
 }
 

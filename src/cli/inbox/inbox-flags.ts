@@ -1,106 +1,134 @@
 import type { EventName, JobFilter, JobState, Selection } from "../../index.ts";
-import type { ManyArguments, ValueFlag } from "../arguments.ts";
-import { CommandError } from "../command-error.ts";
-import { EXIT } from "../exit-codes.ts";
-import { switchFlag } from "../flags.ts";
-import { momentFlag, type Moment } from "./time-flag.ts";
+import type { ValuesOf } from "../arguments.ts";
+import { CommandError, EXIT } from "../command.ts";
+import { FILE_PATH, ID_NUMBER, nonEmpty, type ValueType } from "../flags.ts";
+
+/** Flags of every command on an inbox. */
+export const INBOX_FLAGS = {
+  inbox: {
+    ...FILE_PATH,
+    value: "<file>",
+    about: "The file that the receiver was given in sqliteInbox(file). Default: $HOOKLINE_INBOX.",
+  },
+  json: { about: "Print lines of JSON instead of text, for scripts." },
+} as const;
+
+export const CONTENT_FLAG = {
+  "show-content": {
+    about:
+      "Show the content too: ids of mail, addresses, bodies. Without it they are left out, also in the messages of errors.",
+  },
+} as const;
+
+export const DRY_RUN_FLAG = { "dry-run": { about: "Only tell what it would do." } } as const;
 
 const STATES: readonly JobState[] = ["waiting", "running", "done", "skipped", "dead", "unhandled"];
 
-const stateFlag: ValueFlag<readonly JobState[] | undefined> = {
+const jobStates: ValueType<readonly JobState[]> = {
   expects: `one of ${STATES.join(", ")}, or several with commas between them`,
-  read(text) {
-    const states = text.split(",").map((word) => STATES.find((state) => state === word));
+  read(value) {
+    const states = value.split(",").map((word) => STATES.find((state) => state === word));
     return states.every((state) => state !== undefined) ? states : undefined;
   },
-  default: undefined,
 };
 
-/** The number of an account, a subscription or a job. */
-export const NUMBER = {
-  expects: "a number, such as 2002",
-  read: (text: string): number | undefined =>
-    /^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined,
-} as const;
+/** A point in time as it was typed: given the present, milliseconds since the epoch. */
+type TypedTime = (now: number) => number;
 
-const numberFlag: ValueFlag<number | undefined> = { ...NUMBER, default: undefined };
+const UNIT_MS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
 
-/** A name; which there are, the file knows. */
-export function textFlag(expects: string): ValueFlag<string | undefined> {
-  return { expects, read: (text) => (text === "" ? undefined : text), default: undefined };
-}
+const time: ValueType<TypedTime> = {
+  expects: "so long ago (30m, 2h, 7d), a date (2026-11-20) or a date and time (2026-11-20T14:30Z); UTC without a zone",
+  read(value) {
+    const [, count, unit = ""] = /^(\d{1,6})([smhdw])$/.exec(value) ?? [];
+    if (count !== undefined) return (now) => now - Number(count) * (UNIT_MS[unit] as number);
+    const [, date, clock = "00:00", zone = "Z"] =
+      /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(value) ?? [];
+    const day = date === undefined ? Number.NaN : Date.parse(date);
+    // Date parses 30 February as 2 March.
+    if (Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== date) return undefined;
+    const at = Date.parse(`${date}T${clock}${zone}`);
+    return Number.isNaN(at) ? undefined : () => at;
+  },
+};
 
-/** Which jobs: all that is given must hold. */
+/** Which jobs: all given filters must hold. */
 export const FILTER_FLAGS = {
-  state: stateFlag,
-  type: textFlag("the name of an event or of a family, such as email.created or email"),
-  account: numberFlag,
-  subscription: numberFlag,
-  consumer: textFlag("the name of a consumer"),
-  since: momentFlag,
-  until: momentFlag,
+  state: {
+    ...jobStates,
+    value: "<state>",
+    about: "Jobs that are waiting, running, done, skipped, dead or unhandled; several with commas between them.",
+  },
+  type: {
+    ...nonEmpty("the name of an event or of a family, such as email.created or email"),
+    value: "<type>",
+    about: 'The name of an event or a family: email.created, email, "*".',
+  },
+  account: { ...ID_NUMBER, value: "<n>", about: "Jobs of this account." },
+  subscription: { ...ID_NUMBER, value: "<n>", about: "Jobs of this subscription." },
+  consumer: { ...nonEmpty("the name of a consumer"), value: "<name>", about: "Jobs of this consumer." },
+  since: {
+    ...time,
+    value: "<time>",
+    about:
+      "Received since then: so long ago (30m, 2h, 7d), a date (2026-11-20), or a date and time (2026-11-20T14:30Z). UTC without a zone.",
+  },
+  until: { ...time, value: "<time>", about: "Received before then." },
 } as const;
-
-const ids: ManyArguments<string> = {
-  argument: "ID",
-  many: true,
-  expects: "the number of a job",
-  read: (text) => (NUMBER.read(text) === undefined ? undefined : text),
-};
-
-/** What a command that changes jobs takes to choose them. */
-export const SELECTION_FLAGS = { ids, ...FILTER_FLAGS, dead: switchFlag } as const;
-
-export interface FilterValues {
-  readonly state: readonly JobState[] | undefined;
-  readonly type: string | undefined;
-  readonly account: number | undefined;
-  readonly subscription: number | undefined;
-  readonly consumer: string | undefined;
-  readonly since: Moment | undefined;
-  readonly until: Moment | undefined;
-}
-
-export interface SelectionValues extends FilterValues {
-  readonly ids: readonly string[];
-  readonly dead: boolean;
-}
 
 /** @param now milliseconds since the epoch */
 export function toFilter(
-  values: FilterValues,
+  values: ValuesOf<typeof FILTER_FLAGS>,
   now: number,
 ): JobFilter & { readonly state: readonly JobState[] | undefined } {
   const { state, type, account, subscription, consumer, since, until } = values;
   return {
     state,
-    // Whether there is such an event, the receiver says.
+    // The receiver checks that there is such an event.
     type: type as EventName | undefined,
     accountId: account,
     subscription,
     consumer,
-    // "Since" means from then on; the filter's own word is "after".
+    // "Since" includes the time given, the filter's "after" does not.
     receivedAfter: since && new Date(since(now) - 1),
     receivedBefore: until && new Date(until(now)),
   };
 }
 
+/** Which jobs a command changes: ids, or a filter that names the state. */
+export const SELECTION_FLAGS = {
+  ids: {
+    expects: "the number of a job",
+    read: (value: string) => (ID_NUMBER.read(value) === undefined ? undefined : value),
+    argument: "ID",
+    many: true,
+  },
+  dead: { about: "Jobs that failed for good, the same as --state dead." },
+  ...FILTER_FLAGS,
+} as const;
+
 /** A command that changes jobs. */
-export interface Verb {
+export interface JobChange {
   readonly verb: string;
-  /** In which states a job can be for it. */
+  /** The states of jobs that it takes. */
   readonly takes: readonly JobState[];
 }
 
-/**
- * Jobs by their ids, or by a filter that names its state.
- * @throws CommandError for anything else, and for a state in which the command takes none
- */
-export function toSelection(values: SelectionValues, { verb, takes }: Verb, now: number): Selection {
-  const { ids: given, dead, ...filter } = values;
+/** @throws CommandError for ids with a filter, a filter without a state, and a state whose jobs the command does not take */
+export function toSelection(
+  { ids, dead, ...filter }: ValuesOf<typeof SELECTION_FLAGS>,
+  { verb, takes }: JobChange,
+  now: number,
+): Selection {
   const isFiltered = dead || Object.values(filter).some((value) => value !== undefined);
-  if (given.length > 0 && isFiltered) throw usage("Got ids and a filter, expected one of them.");
-  if (given.length > 0) return given;
+  if (ids.length > 0 && isFiltered) throw usage("Got ids and a filter, expected one of them.");
+  if (ids.length > 0) return ids;
   if (!isFiltered) throw usage("Got neither ids nor a filter. Say which jobs: their ids, or --dead.");
   if (dead && filter.state !== undefined) throw usage("Got --dead and --state, expected one of them.");
   const state = dead ? (["dead"] as const) : filter.state;

@@ -1,46 +1,51 @@
 import type { Job } from "../../index.ts";
-import { defineCommand } from "../command.ts";
-import { EXIT } from "../exit-codes.ts";
-import { wholeFlag } from "../flags.ts";
-import { SHOW_FLAGS } from "./common-flags.ts";
-import { FILTER_FLAGS, NUMBER, toFilter } from "./inbox-flags.ts";
-import { LIST_HELP } from "./help-looking.ts";
-import { minuteText } from "./time-flag.ts";
-import { withInbox } from "./with-inbox.ts";
-import { pagesOf } from "./read-jobs.ts";
+import { defineCommand, EXIT } from "../command.ts";
+import { ID_NUMBER, wholeNumber } from "../flags.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { minuteText } from "../terminal/format.ts";
 import { createTable } from "../terminal/table.ts";
-import { hide, toView } from "./job-json.ts";
+import { CONTENT_FLAG, FILTER_FLAGS, INBOX_FLAGS, toFilter } from "./inbox-flags.ts";
+import { errorText, toJobJson } from "./job-json.ts";
+import { pagesOf } from "./read-jobs.ts";
+import { withInbox } from "./with-inbox.ts";
 
 /** `hookline inbox list`: jobs, a line each. */
 export const listCommand = defineCommand({
   name: "inbox list",
   summary: "Jobs, a line each, oldest first.",
-  help: LIST_HELP,
+  help: {
+    usage: "hookline inbox list --inbox <file> [filters] [flags]",
+    about: `List jobs, a line each, in the order in which they were made.
+
+  hookline inbox list --inbox inbox.db --state dead --since 2d
+  hookline inbox list --inbox inbox.db --account 2002 --json
+
+It writes nothing, and does not slow down a receiver on the file. All given filters must hold.`,
+  },
   flags: {
-    ...SHOW_FLAGS,
+    ...INBOX_FLAGS,
+    ...CONTENT_FLAG,
     ...FILTER_FLAGS,
-    limit: wholeFlag(1, 1_000_000, 50),
-    after: { ...NUMBER, default: undefined },
+    limit: { ...wholeNumber(1, 1_000_000), value: "<n>", about: "At most so many.", default: 50 },
+    after: { ...ID_NUMBER, value: "<id>", about: "Continue after this job." },
   },
   run({ inbox: file, json, "show-content": showContent, limit, after, ...filter }, io) {
-    return withInbox({ file, io, use: "look" }, async ({ receiver, printer }) => {
+    return withInbox({ file, io, access: "read" }, async ({ receiver, printer }) => {
       const table = createTable(HEADS, io.stdout);
-      const from = after === undefined ? undefined : String(after);
-      const pages = pagesOf(receiver.jobs, { ...toFilter(filter, Date.now()), after: from }, limit);
+      const pages = pagesOf(receiver.jobs, { ...toFilter(filter, Date.now()), after: after?.toString() }, limit);
       let next: string | undefined;
-      let none = true;
+      let isEmpty = true;
       for await (const page of pages) {
         next = page.next;
         if (page.jobs.length === 0) continue;
-        none = false;
+        isEmpty = false;
         await printer.print(
           json
-            ? page.jobs.map((job) => toJsonLine(toView(job, showContent)))
-            : table.lines(page.jobs.map((job) => rowOf(job, showContent))),
+            ? page.jobs.map((job) => toJsonLine(toJobJson(job, showContent)))
+            : table.lines(page.jobs.map((job) => toRow(job, showContent))),
         );
       }
-      if (none && !json) io.stderr.write("There are no such jobs.\n");
+      if (isEmpty && !json) io.stderr.write("There are no such jobs.\n");
       if (next !== undefined) io.stderr.write(`There are more: --after ${next}, or a higher --limit.\n`);
       return EXIT.done;
     });
@@ -49,8 +54,8 @@ export const listCommand = defineCommand({
 
 const HEADS = ["ID", "STATE", "TYPE", "ACCOUNT", "CONSUMER", "TRIES", "RECEIVED (UTC)", "LAST ERROR"];
 
-function rowOf(job: Job, showContent: boolean): readonly string[] {
-  const { id, state, event, consumer, attempts, receivedAt, lastError } = job;
+function toRow(job: Job, showContent: boolean): readonly string[] {
+  const { id, state, event, consumer, attempts, receivedAt } = job;
   return [
     id,
     state,
@@ -59,11 +64,6 @@ function rowOf(job: Job, showContent: boolean): readonly string[] {
     toPlain(consumer ?? ""),
     String(attempts ?? ""),
     minuteText(receivedAt),
-    lastError === undefined ? "" : errorText(lastError, showContent ? undefined : job),
+    errorText(job, showContent) ?? "",
   ];
-}
-
-/** @param hidden its event's content is stored out of the message */
-export function errorText({ name, message }: NonNullable<Job["lastError"]>, hidden: Job | undefined): string {
-  return toPlain(`${name}: ${hidden === undefined ? message : hide(message, hidden.event)}`);
 }

@@ -1,36 +1,60 @@
 import type { Job, StoredDelivery } from "../../index.ts";
-import type { RequiredFlag } from "../arguments.ts";
-import { CommandError } from "../command-error.ts";
-import { defineCommand } from "../command.ts";
-import { EXIT } from "../exit-codes.ts";
-import { SHOW_FLAGS } from "./common-flags.ts";
-import { NUMBER } from "./inbox-flags.ts";
-import { SHOW_HELP } from "./help-looking.ts";
-import { errorText } from "./list.ts";
-import { timeText } from "./time-flag.ts";
-import { withInbox } from "./with-inbox.ts";
+import { CommandError, defineCommand, EXIT } from "../command.ts";
+import { ID_NUMBER } from "../flags.ts";
 import { toJsonBlock, toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { secondText } from "../terminal/format.ts";
 import { factLines } from "../terminal/table.ts";
-import { bytesOf, toDeliveryView, toView } from "./job-json.ts";
+import { CONTENT_FLAG, FILTER_FLAGS, INBOX_FLAGS, toFilter } from "./inbox-flags.ts";
+import { base64Bytes, errorText, toDeliveryJson, toJobJson } from "./job-json.ts";
+import { pagesOf } from "./read-jobs.ts";
+import { withInbox } from "./with-inbox.ts";
 
-const idArgument: RequiredFlag<number> & { readonly argument: string } = {
-  argument: "ID",
-  ...NUMBER,
-  expects: "the number of a job",
-  required: true,
-};
-
-/** `hookline inbox show`: all that is known of one job. */
+/** `hookline inbox show`: one job in full. */
 export const showCommand = defineCommand({
   name: "inbox show",
   summary: "One job, with its delivery.",
-  help: SHOW_HELP,
-  flags: { id: idArgument, ...SHOW_FLAGS },
+  help: {
+    usage: "hookline inbox show <id> --inbox <file> [flags]",
+    about: "Show one job, with what is stored of its delivery.",
+  },
+  flags: {
+    id: { ...ID_NUMBER, argument: "ID", expects: "the number of a job", required: true },
+    ...INBOX_FLAGS,
+    ...CONTENT_FLAG,
+  },
   run({ id, inbox: file, json, "show-content": showContent }, io) {
-    return withInbox({ file, io, use: "look" }, async ({ receiver, printer }) => {
+    return withInbox({ file, io, access: "read" }, async ({ receiver, printer }) => {
       const found = await receiver.jobs.get(String(id));
       if (found === undefined) throw new CommandError(EXIT.failed, `There is no job ${id}.`);
-      await printer.print(json ? [toExportLine(found, showContent)] : linesOf(found, showContent));
+      await printer.print(json ? [toExportLine(found, showContent)] : toLines(found, showContent));
+      return EXIT.done;
+    });
+  },
+});
+
+/** `hookline inbox export`: the same of many jobs, as lines of JSON. */
+export const exportCommand = defineCommand({
+  name: "inbox export",
+  summary: "Jobs with their deliveries, as lines of JSON.",
+  help: {
+    usage: "hookline inbox export --inbox <file> [filters] [--show-content]",
+    about: `Print jobs with their deliveries, each as a line of JSON.
+
+  hookline inbox export --inbox inbox.db --show-content > jobs.jsonl
+  hookline inbox export --inbox inbox.db --state dead --since 7d
+
+With --show-content the delivery in a line is as receiver.handle() takes it, and as hookline explain reads it. Without
+filters all jobs are printed, done ones too. All given filters must hold.`,
+  },
+  flags: { inbox: INBOX_FLAGS.inbox, ...FILTER_FLAGS, ...CONTENT_FLAG },
+  run({ inbox: file, "show-content": showContent, ...filter }, io) {
+    return withInbox({ file, io, access: "read" }, async ({ receiver: { jobs }, printer }) => {
+      for await (const page of pagesOf(jobs, toFilter(filter, Date.now())))
+        for (const { id } of page.jobs) {
+          const found = await jobs.get(id);
+          // It may have been removed since the page was read.
+          if (found !== undefined) await printer.print([toExportLine(found, showContent)]);
+        }
       return EXIT.done;
     });
   },
@@ -38,12 +62,11 @@ export const showCommand = defineCommand({
 
 type FoundJob = Job & { readonly delivery: StoredDelivery };
 
-/** A job with its delivery as one line of JSON. */
-export function toExportLine({ delivery, ...job }: FoundJob, showContent: boolean): string {
-  return toJsonLine({ ...toView(job, showContent), delivery: toDeliveryView(delivery, showContent) });
+function toExportLine({ delivery, ...job }: FoundJob, showContent: boolean): string {
+  return toJsonLine({ ...toJobJson(job, showContent), delivery: toDeliveryJson(delivery, showContent) });
 }
 
-function linesOf({ delivery, ...job }: FoundJob, showContent: boolean): readonly string[] {
+function toLines({ delivery, ...job }: FoundJob, showContent: boolean): readonly string[] {
   const { event, lastError, nextAttemptAt, settledAt } = job;
   const { id, sentAt, signedBy, source, bodyBase64 } = delivery;
   const facts = factLines([
@@ -54,13 +77,13 @@ function linesOf({ delivery, ...job }: FoundJob, showContent: boolean): readonly
     ["subscription", event.subscription?.toString()],
     ["consumer", job.consumer && toPlain(job.consumer)],
     ["attempts", job.attempts?.toString()],
-    ["last error", lastError && `${errorText(lastError, showContent ? undefined : job)} (${timeText(lastError.at)})`],
-    ["next attempt", nextAttemptAt && timeText(nextAttemptAt)],
-    ["received", timeText(job.receivedAt)],
-    ["sent", timeText(new Date(sentAt))],
-    ["settled", settledAt && timeText(settledAt)],
+    ["last error", lastError && `${errorText(job, showContent)} (${secondText(lastError.at)})`],
+    ["next attempt", nextAttemptAt && secondText(nextAttemptAt)],
+    ["received", secondText(job.receivedAt)],
+    ["sent", secondText(new Date(sentAt))],
+    ["settled", settledAt && secondText(settledAt)],
     ["replay of", job.replayOf],
-    ["delivery", `${id}, ${bytesOf(bodyBase64)} bytes, signed by ${toPlain(signedBy)}`],
+    ["delivery", `${id}, ${base64Bytes(bodyBase64)} bytes, signed by ${toPlain(signedBy)}`],
     ["source", source && toPlain(source)],
     ["lane", showContent && job.lane !== undefined ? toPlain(job.lane) : undefined],
     ["content", showContent ? undefined : "hidden: --show-content shows it"],

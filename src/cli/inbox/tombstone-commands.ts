@@ -1,82 +1,77 @@
-import type { RequiredFlag } from "../arguments.ts";
-import { CommandError } from "../command-error.ts";
-import { defineCommand } from "../command.ts";
-import { EXIT } from "../exit-codes.ts";
-import { grouped } from "../terminal/format.ts";
-import { INBOX_FLAGS, SHOW_FLAGS } from "./common-flags.ts";
-import { NUMBER, textFlag } from "./inbox-flags.ts";
-import { LIFT_HELP, TOMBSTONES_HELP } from "./help-tombstones.ts";
-import { minuteText } from "./time-flag.ts";
-import { withInbox } from "./with-inbox.ts";
+import { CommandError, defineCommand, EXIT } from "../command.ts";
+import { ID_NUMBER, nonEmpty } from "../flags.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { grouped, minuteText } from "../terminal/format.ts";
 import { createTable } from "../terminal/table.ts";
+import { CONTENT_FLAG, INBOX_FLAGS } from "./inbox-flags.ts";
 import { hideAddresses } from "./job-json.ts";
+import { withInbox } from "./with-inbox.ts";
 
-/** `hookline inbox tombstones list`: which subscriptions are answered 422. */
+/** `hookline inbox tombstones list`: the subscriptions that are answered 422. */
 export const tombstonesCommand = defineCommand({
   name: "inbox tombstones list",
   alias: "inbox tombstones",
-  summary: "Subscriptions that are unwanted: answered 422.",
-  help: TOMBSTONES_HELP,
-  flags: SHOW_FLAGS,
+  summary: "Unwanted subscriptions: answered 422.",
+  help: {
+    usage: "hookline inbox tombstones [list] --inbox <file> [flags]",
+    about: `List the unwanted subscriptions: their deliveries are answered 422, which makes the service delete them.
+
+A tombstone expires 30 days after its last hit.`,
+  },
+  flags: { ...INBOX_FLAGS, ...CONTENT_FLAG },
   run({ inbox: file, json, "show-content": showContent }, io) {
-    return withInbox({ file, io, use: "look" }, async ({ tombstones, printer }) => {
-      const stones = (await tombstones()).map(({ subscription, source, reason, since, lastHit }) => ({
+    return withInbox({ file, io, access: "read" }, async ({ tombstones, printer }) => {
+      const found = (await tombstones()).map(({ subscription, source, reason, since, lastHit }) => ({
         subscription,
         source,
         reason: showContent ? reason : hideAddresses(reason),
         since: new Date(since),
         lastHit: new Date(lastHit),
       }));
-      if (json) await printer.print(stones.map(toJsonLine));
-      else if (stones.length === 0) io.stderr.write("There are no tombstones.\n");
-      else await printer.print(createTable(HEADS, io.stdout).lines(stones.map(rowOf)));
+      if (json) await printer.print(found.map(toJsonLine));
+      else if (found.length === 0) io.stderr.write("There are no tombstones.\n");
+      else {
+        const rows = found.map(({ subscription, source, reason, since, lastHit }) => [
+          String(subscription),
+          source === undefined ? "(every)" : toPlain(source),
+          minuteText(since),
+          minuteText(lastHit),
+          toPlain(reason),
+        ]);
+        const heads = ["SUBSCRIPTION", "SOURCE", "SINCE (UTC)", "LAST HIT (UTC)", "REASON"];
+        await printer.print(createTable(heads, io.stdout).lines(rows));
+      }
       return EXIT.done;
     });
   },
 });
 
-const HEADS = ["SUBSCRIPTION", "SOURCE", "SINCE (UTC)", "LAST HIT (UTC)", "REASON"];
-
-function rowOf(stone: {
-  readonly subscription: number;
-  readonly source: string | undefined;
-  readonly reason: string;
-  readonly since: Date;
-  readonly lastHit: Date;
-}): readonly string[] {
-  const { subscription, source, reason, since, lastHit } = stone;
-  return [
-    String(subscription),
-    source === undefined ? "(every)" : toPlain(source),
-    minuteText(since),
-    minuteText(lastHit),
-    toPlain(reason),
-  ];
-}
-
-const subscriptionArgument: RequiredFlag<number> & { readonly argument: string } = {
-  argument: "SUBSCRIPTION",
-  ...NUMBER,
-  required: true,
-};
-
-/** `hookline inbox tombstones lift`: a subscription is wanted again. */
+/** `hookline inbox tombstones lift`: accepts a subscription again. */
 export const liftCommand = defineCommand({
   name: "inbox tombstones lift",
-  summary: "Want a subscription again.",
-  help: LIFT_HELP,
-  flags: { subscription: subscriptionArgument, source: textFlag("the source of a mount"), ...INBOX_FLAGS },
+  summary: "Accept a subscription again.",
+  help: {
+    usage: "hookline inbox tombstones lift <subscription> --inbox <file> [flags]",
+    about: `Accept a subscription again: its deliveries are stored and handled from now on.
+
+A receiver that runs on the file applies it within a second.`,
+  },
+  flags: {
+    subscription: { ...ID_NUMBER, argument: "SUBSCRIPTION", required: true },
+    source: {
+      ...nonEmpty("the source of a mount"),
+      value: "<source>",
+      about: "Only the tombstone of this source. Default: all of them.",
+    },
+    ...INBOX_FLAGS,
+  },
   run({ subscription, source, inbox: file, json }, io) {
-    return withInbox({ file, io, use: "change" }, async ({ receiver, tombstones, printer }) => {
+    return withInbox({ file, io, access: "change" }, async ({ receiver, tombstones, printer }) => {
       const lifted = (await tombstones()).filter(
-        (stone) => stone.subscription === subscription && (source === undefined || stone.source === source),
+        (one) => one.subscription === subscription && (source === undefined || one.source === source),
       ).length;
       if (lifted === 0)
-        throw new CommandError(
-          EXIT.failed,
-          `No tombstone stands for subscription ${subscription}: see tombstones list.`,
-        );
+        throw new CommandError(EXIT.failed, `Subscription ${subscription} has no tombstone: see tombstones list.`);
       await receiver.resubscribe(subscription, source === undefined ? {} : { source });
       const what = `${grouped(lifted)} ${lifted === 1 ? "tombstone" : "tombstones"} of subscription ${subscription}`;
       await printer.print([json ? toJsonLine({ subscription, lifted }) : `Lifted ${what}.`]);

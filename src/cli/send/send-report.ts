@@ -1,67 +1,178 @@
 import { styleText } from "node:util";
+import { handshakeFlaws } from "../answers/handshake-flaws.ts";
+import type { RequestFailure } from "../answers/request-failure.ts";
+import { causeOfStatus, effectOf } from "../answers/status-causes.ts";
 import type { Terminal } from "../command.ts";
-import { causeOf, meaningOf } from "../answers/status-causes.ts";
-import { statusText } from "./report.ts";
-import type { Tally } from "./tally.ts";
 import { duration, grouped, milliseconds, percentile, perSecond } from "../terminal/format.ts";
+import type { Outcome } from "./send-requests.ts";
 
-/** How many were wanted, and how long it took. */
-export interface Course {
-  readonly count: number;
-  readonly ms: number;
+/**
+ * Prints the outcome of one request.
+ *
+ * @returns whether it was acknowledged
+ */
+export function reportOne(outcome: Outcome, stdout: Terminal): boolean {
+  if (!("status" in outcome)) return reportNoAnswer(outcome, stdout);
+  const { status, ms } = outcome;
+  stdout.write(`${statusText(status, stdout)} in ${milliseconds(ms)}: ${effectOf(status)}.\n`);
+  if (status !== 200) stdout.write(`${causeText(outcome)}\n`);
+  return status === 200;
 }
 
-/** The table at the end of a run of many, and the likely causes of what is wrong. */
-export function reportMany(tally: Tally, { count, ms }: Course, stdout: Terminal): void {
-  const { sent, latencies } = tally;
-  const rows = rowsOf(tally);
-  const width = Math.max(...["latency", ...rows.map(({ what }) => what)].map(({ length }) => length));
-  const digits = Math.max(...rows.map(({ number }) => grouped(number).length));
-  // Padded before it is coloured: the codes of a colour have a length too.
-  const print = (what: string, text: string, colour = what): void =>
-    void stdout.write(`${colour}${" ".repeat(width - what.length)}  ${text}\n`);
+/**
+ * Prints the outcome of a verification handshake.
+ *
+ * @returns whether the answer was right
+ */
+export function reportHandshake(outcome: Outcome, token: string, stdout: Terminal): boolean {
+  if (!("status" in outcome)) return reportNoAnswer(outcome, stdout);
+  const flaws = handshakeFlaws(outcome, token);
+  const result =
+    flaws.length === 0 ? "the handshake is right" : "the handshake is wrong, so the subscription would not be made";
+  stdout.write(`${statusText(outcome.status, stdout)} in ${milliseconds(outcome.ms)}: ${result}.\n`);
+  for (const flaw of flaws) stdout.write(`${flaw}\n`);
+  return flaws.length === 0;
+}
 
-  print(
-    "sent",
-    `${grouped(sent)}${sent < count ? ` of ${grouped(count)}` : ""} in ${duration(ms)}, ${perSecond(sent, ms)}`,
-  );
-  for (const { what, number, meaning, status } of rows) {
-    const colour = status === undefined ? styleText("red", what, { stream: stdout }) : statusText(status, stdout);
-    print(what, `${grouped(number).padStart(digits)}  ${meaning}`, colour);
+function reportNoAnswer(outcome: Exclude<Outcome, { readonly status: number }>, stdout: Terminal): false {
+  if ("stopped" in outcome) stdout.write("Stopped before there was an answer.\n");
+  else {
+    const { code, words } = outcome.failure;
+    stdout.write(`${styleText("red", "No answer", { stream: stdout })}: ${words} (${code}).\n`);
   }
-  if (latencies.length > 0) print("latency", latencyText(latencies));
-  for (const { what, cause } of rows) if (cause !== undefined) stdout.write(`${what}: ${cause}\n`);
+  return false;
+}
+
+function statusText(status: number, stream: Terminal): string {
+  const colour = status === 200 ? "green" : status === 422 ? "red" : "yellow";
+  return styleText(colour, String(status), { stream });
+}
+
+function causeText({ status, location }: { readonly status: number; readonly location: string | undefined }): string {
+  const { cause, fix } = causeOfStatus(status, { location });
+  return `${cause} ${fix}`;
+}
+
+/** Counts the outcomes of many requests. */
+export interface OutcomeCounts {
+  add(outcome: Outcome): void;
+  /** Requests that ended, also without an answer. */
+  readonly sent: () => number;
+  /** Those of them that were not answered 200. */
+  readonly unacknowledged: () => number;
+  readonly statuses: ReadonlyMap<number, { readonly count: number; readonly location: string | undefined }>;
+  /** By code. */
+  readonly failures: ReadonlyMap<string, RequestFailure & { readonly count: number }>;
+  /** Requests without an answer when the run was stopped. */
+  readonly stopped: () => number;
+  /** Of the answers, milliseconds, in the order of arrival. */
+  readonly latencies: readonly number[];
+}
+
+export function createOutcomeCounts(): OutcomeCounts {
+  const statuses = new Map<number, { count: number; readonly location: string | undefined }>();
+  const failures = new Map<string, RequestFailure & { count: number }>();
+  const latencies: number[] = [];
+  let sent = 0;
+  let stopped = 0;
+  return {
+    add(outcome) {
+      sent += 1;
+      if ("stopped" in outcome) stopped += 1;
+      else if ("failure" in outcome) {
+        const { failure } = outcome;
+        failures.set(failure.code, { ...failure, count: (failures.get(failure.code)?.count ?? 0) + 1 });
+      } else {
+        const { status, location, ms } = outcome;
+        latencies.push(ms);
+        const known = statuses.get(status);
+        statuses.set(status, { count: (known?.count ?? 0) + 1, location: known?.location ?? location });
+      }
+    },
+    sent: () => sent,
+    unacknowledged: () => sent - (statuses.get(200)?.count ?? 0),
+    statuses,
+    failures,
+    stopped: () => stopped,
+    latencies,
+  };
+}
+
+/** Prints a table of many outcomes, and the likely causes of what is wrong. */
+export function reportMany(
+  counts: OutcomeCounts,
+  { count, ms }: { readonly count: number; readonly ms: number },
+  stdout: Terminal,
+): void {
+  const sent = counts.sent();
+  const rows = rowsOf(counts);
+  const width = Math.max(...["latency", ...rows.map(({ name }) => name)].map(({ length }) => length));
+  const digits = Math.max(...rows.map((row) => grouped(row.count).length));
+  // Padded before it is coloured: the codes of a colour have a length too.
+  const print = (name: string, text: string, coloured = name): void =>
+    void stdout.write(`${coloured}${" ".repeat(width - name.length)}  ${text}\n`);
+
+  const of = sent < count ? ` of ${grouped(count)}` : "";
+  print("sent", `${grouped(sent)}${of} in ${duration(ms)}, ${perSecond(sent, ms)}`);
+  for (const { name, count: number, meaning, status } of rows) {
+    const coloured = status === undefined ? styleText("red", name, { stream: stdout }) : statusText(status, stdout);
+    print(name, `${grouped(number).padStart(digits)}  ${meaning}`, coloured);
+  }
+  if (counts.latencies.length > 0) print("latency", latencyText(counts.latencies));
+  for (const { name, cause } of rows) if (cause !== undefined) stdout.write(`${name}: ${cause}\n`);
 }
 
 interface Row {
-  readonly what: string;
-  readonly number: number;
+  readonly name: string;
+  readonly count: number;
   readonly meaning: string;
-  /** None where there was no answer. */
+  /** Left out where there was no answer. */
   readonly status?: number;
   readonly cause?: string | undefined;
 }
 
-function rowsOf({ answers, failures, stopped }: Tally): readonly Row[] {
-  const rows: Row[] = [...answers]
+function rowsOf({ statuses, failures, stopped }: OutcomeCounts): readonly Row[] {
+  const rows: Row[] = [...statuses]
     .toSorted(([a], [b]) => a - b)
     .map(([status, { count, location }]) => {
-      const cause = causeOf({ status, location });
-      return { what: String(status), number: count, meaning: meaningOf(status), status, cause };
+      const cause = status === 200 ? undefined : causeText({ status, location });
+      return { name: String(status), count, meaning: effectOf(status), status, cause };
     });
-  for (const { code, words, count } of failures.values()) {
-    rows.push({ what: code, number: count, meaning: `no answer: ${words}` });
-  }
-  if (stopped > 0) rows.push({ what: "stopped", number: stopped, meaning: "no answer yet at the stop" });
+  for (const { code, words, count } of failures.values())
+    rows.push({ name: code, count, meaning: `no answer: ${words}` });
+  if (stopped() > 0) rows.push({ name: "stopped", count: stopped(), meaning: "no answer yet at the stop" });
   return rows;
 }
 
-function latencyText(sorted: readonly number[]): string {
-  const shares = [
-    ["p50", 0.5],
-    ["p95", 0.95],
-    ["p99", 0.99],
-    ["max", 1],
-  ] as const;
-  return shares.map(([name, share]) => `${name} ${milliseconds(percentile(sorted, share))}`).join("  ");
+function latencyText(latencies: readonly number[]): string {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  const shares = { p50: 0.5, p95: 0.95, p99: 0.99, max: 1 };
+  return Object.entries(shares)
+    .map(([name, share]) => `${name} ${milliseconds(percentile(sorted, share))}`)
+    .join("  ");
+}
+
+/** How often the progress line is written. A shorter run shows none. */
+const PROGRESS_MS = 200;
+/** Where a terminal does not know its width, or says 0. */
+const DEFAULT_COLUMNS = 80;
+const CLEAR_TO_END = "\u001B[K";
+
+/**
+ * Shows the progress of a run: one line on a terminal, overwritten in place, and nothing elsewhere.
+ *
+ * @returns removes the line
+ */
+export function showProgress(stream: Terminal, line: () => string): () => void {
+  if (stream.isTTY !== true) return () => {};
+  let isShown = false;
+  const timer = setInterval(() => {
+    isShown = true;
+    // A line that wraps could not be overwritten.
+    stream.write(`\r${line().slice(0, (stream.columns || DEFAULT_COLUMNS) - 1)}${CLEAR_TO_END}`);
+  }, PROGRESS_MS);
+  return () => {
+    clearInterval(timer);
+    if (isShown) stream.write(`\r${CLEAR_TO_END}`);
+  };
 }

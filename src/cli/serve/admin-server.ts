@@ -1,48 +1,50 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Receiver } from "../../index.ts";
-import type { Address } from "./listen-error.ts";
-import { listen } from "./listen.ts";
+import { listen, type Address } from "./listen.ts";
 
-/** A server of its own beside a receiver's. */
-export interface Admin {
+/** Serves health and stats beside a receiver's own server. */
+export interface AdminServer {
   readonly url: string;
-  /** Whoever still asks is cut off. */
-  end(): Promise<void>;
+  /** Open requests are cut off. */
+  close(): Promise<void>;
 }
 
-/** What it tells of: `accepts` says whether deliveries can reach the receiver at all. */
-export interface AdminOf {
+export interface AdminServerOptions {
   readonly receiver: Pick<Receiver, "health" | "stats">;
+  /** Whether deliveries can reach the receiver at all. */
   readonly accepts: () => boolean;
 }
 
 /**
- * Tells probes and people how a receiver stands: those on this machine, or whoever reaches the address that was asked for. No
- * content of deliveries, no addresses.
+ * Serves `/livez`, `/readyz` and `/stats`: to this machine alone, or to whoever reaches the given address. No content of
+ * deliveries, no addresses.
  *
- * @throws CommandError when the address cannot be had
+ * @throws CommandError when the address is not available
  */
-export async function startAdmin({ host, port }: Pick<Address, "host" | "port">, of: AdminOf): Promise<Admin> {
-  // Who probes from elsewhere uses whatever name leads here.
-  const isAllowed = (name: string | undefined): boolean => !server.isLoopback || isOfThisMachine(name);
-  const server = await listen(adminListener(of, isAllowed), { host, port, prefix: "admin-" });
+export async function startAdminServer(
+  { host, port }: Pick<Address, "host" | "port">,
+  options: AdminServerOptions,
+): Promise<AdminServer> {
+  // A probe from another machine uses any name that leads here.
+  const isAllowed = (name: string | undefined): boolean => !server.isLoopback || isLoopbackName(name);
+  const server = await listen(adminListener(options, isAllowed), { host, port, prefix: "admin-" });
   return {
     url: server.url,
-    async end() {
+    async close() {
       const closed = server.close();
-      server.cut();
+      server.closeConnections();
       await closed;
     },
   };
 }
 
 function adminListener(
-  { receiver, accepts }: AdminOf,
+  { receiver, accepts }: AdminServerOptions,
   isAllowed: (host: string | undefined) => boolean,
 ): RequestListener {
   async function answer({ headers, method, url = "" }: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A page of another site may have its name resolve to this machine.
-    if (!isAllowed(headers.host)) return reply(response, 403, { error: "This is told to this machine alone." });
+    // DNS rebinding: a page of another site may have its name resolve to this machine.
+    if (!isAllowed(headers.host)) return reply(response, 403, { error: "Only this machine may ask." });
     const [path] = url.split("?");
     if (path !== "/livez" && path !== "/readyz" && path !== "/stats")
       return reply(response, 404, { error: "Here are /livez, /readyz and /stats." });
@@ -61,7 +63,7 @@ function adminListener(
   return (request, response) => void answer(request, response);
 }
 
-function isOfThisMachine(host: string | undefined): boolean {
+function isLoopbackName(host: string | undefined): boolean {
   return host !== undefined && /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i.test(host);
 }
 

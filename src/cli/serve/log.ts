@@ -3,13 +3,13 @@ import { pino } from "pino";
 import type { Logger } from "../../index.ts";
 import type { Terminal } from "../command.ts";
 
-/** The program's log: a line of JSON each, or a line for people where one looks on. */
+/** The program's log: lines of JSON, or of text on a terminal. */
 export function createLog(stream: Terminal): Logger {
   const write = (line: string): void => void stream.write(stream.isTTY === true ? toReadable(line, stream) : line);
   return pino({ name: "hookline", level: "info", base: {} }, { write });
 }
 
-/** As pino writes it. */
+/** A line as pino writes it. */
 interface Line {
   readonly level: number;
   readonly time: number;
@@ -21,11 +21,11 @@ interface Line {
 function toReadable(json: string, stream: Terminal): string {
   const { level, time, name: _, msg = "", err, ...facts } = JSON.parse(json) as Line;
   const [label, style] = labelOf(level);
-  const told = Object.entries({ ...facts, ...(err === undefined ? {} : { error: err.message }) })
+  const factText = Object.entries({ ...facts, ...(err === undefined ? {} : { error: err.message }) })
     .map(([name, value]) => `  ${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join("");
   const at = styleText("dim", new Date(time).toLocaleTimeString("en-GB"), { stream });
-  return `${at} ${styleText(style, label, { stream })} ${msg}${styleText("dim", told, { stream })}\n`;
+  return `${at} ${styleText(style, label, { stream })} ${msg}${styleText("dim", factText, { stream })}\n`;
 }
 
 function labelOf(level: number): readonly [label: string, style: "red" | "yellow" | "green"] {

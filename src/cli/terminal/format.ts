@@ -1,4 +1,4 @@
-/** A span of time, as exact as it matters. */
+/** A short span of time; below 10 ms with a decimal. */
 export function milliseconds(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : grouped(Math.round(ms))} ms`;
 }
@@ -19,7 +19,17 @@ export function grouped(count: number): string {
   return count.toLocaleString("en-US", { maximumFractionDigits: 1 });
 }
 
-/** The value below which such a share of the sorted values lies, or which is the last of them. */
+/** The percentile of sorted values, by the nearest rank. */
 export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.max(Math.ceil(sorted.length * share) - 1, 0)] ?? Number.NaN;
+}
+
+/** A time as tables show it, to the minute, in UTC. */
+export function minuteText(at: Date): string {
+  return at.toISOString().slice(0, 16).replace("T", " ");
+}
+
+/** The same to the second. */
+export function secondText(at: Date): string {
+  return at.toISOString().slice(0, 19).replace("T", " ");
 }

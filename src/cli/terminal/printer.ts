@@ -1,42 +1,53 @@
 import type { Writable } from "node:stream";
+import { CommandError, EXIT, type ExitCode } from "../command.ts";
 
-/** Prints as fast as its reader takes it. */
+/** Prints as fast as the reader of the stream takes it. */
 export interface Printer {
-  /** @throws ReaderError when the stream takes no more */
+  /** @throws PrintError when the stream fails */
   print(lines: readonly string[]): Promise<void>;
 }
 
 export function createPrinter(stream: Writable): Printer {
-  let begun = false;
+  let hasPrinted = false;
 
   function write(lines: readonly string[]): Promise<void> {
     const text = lines.map((line) => `${line}\n`).join("");
     return new Promise((resolve, reject) => {
-      stream.write(text, (error) => (error ? reject(new ReaderError(error, begun)) : resolve()));
+      stream.write(text, (error) => (error ? reject(new PrintError(error, hasPrinted)) : resolve()));
     });
   }
 
   return {
     async print(lines) {
-      // The first line goes alone: a reader that leaves behind it has seen enough, one that was gone before has seen nothing.
-      const alone = begun ? 0 : 1;
-      if (!begun) await write(lines.slice(0, alone));
-      begun = true;
+      // The first line goes alone: a reader that leaves after it has seen enough, one that left before has seen nothing.
+      const alone = hasPrinted ? 0 : 1;
+      if (!hasPrinted) await write(lines.slice(0, alone));
+      hasPrinted = true;
       if (lines.length > alone) await write(lines.slice(alone));
     },
   };
 }
 
-/** The stream takes no more. */
-export class ReaderError extends Error {
-  override readonly name = "ReaderError";
+/** The stream failed. */
+export class PrintError extends Error {
+  override readonly name = "PrintError";
   override readonly cause: NodeJS.ErrnoException;
-  /** It took something before. */
-  readonly begun: boolean;
+  /** Whether something was printed before. */
+  readonly hasPrinted: boolean;
 
-  constructor(cause: NodeJS.ErrnoException, begun: boolean) {
+  constructor(cause: NodeJS.ErrnoException, hasPrinted: boolean) {
     super(cause.message, { cause });
     this.cause = cause;
-    this.begun = begun;
+    this.hasPrinted = hasPrinted;
   }
+}
+
+/**
+ * The exit code of a command whose stdout failed: a reader that has seen enough, such as `head`, is no failure.
+ *
+ * @throws CommandError for any other cause
+ */
+export function exitCodeOf(error: NodeJS.ErrnoException): ExitCode {
+  if (error.code === "EPIPE") return EXIT.done;
+  throw new CommandError(EXIT.failed, `stdout takes no more lines: ${error.message}.`, { cause: error });
 }

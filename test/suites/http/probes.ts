@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { probes, type Probe } from "../../../src/cli/check/probes.ts";
-import { tryProbe } from "../../../src/cli/check/try-probe.ts";
+import { tryProbe } from "../../../src/cli/check/probes.ts";
 import type { HttpPart, HttpParts } from "./http-case.ts";
 
 const PARTS = { account: 0, subscription: 0, maxBodyBytes: 1024 * 1024 };
