@@ -1,14 +1,7 @@
 import { EXIT, type Io, type StopSignal } from "./command.ts";
 
-/** Listens for the signals that ask the program to end. */
-export interface StopListener {
-  /** Resolves at the first signal; a second one ends the process at once. */
-  readonly asked: Promise<StopSignal>;
-  /** Stops listening. */
-  remove(): void;
-}
-
-export function listenForStop({ signals, exit }: Pick<Io, "signals" | "exit">): StopListener {
+/** Listens for the signals that ask the program to end; a second one ends it at once. */
+export function listenForStop({ signals, exit }: Pick<Io, "signals" | "exit">) {
   const { promise: asked, resolve } = Promise.withResolvers<StopSignal>();
   let count = 0;
   const listener = (signal: StopSignal): void => {
@@ -19,8 +12,10 @@ export function listenForStop({ signals, exit }: Pick<Io, "signals" | "exit">): 
   signals.on("SIGTERM", listener);
   signals.on("SIGINT", listener);
   return {
+    /** Resolves at the first signal. */
     asked,
-    remove() {
+    /** Stops listening. */
+    remove(): void {
       signals.off("SIGTERM", listener);
       signals.off("SIGINT", listener);
     },

@@ -122,7 +122,7 @@ describe("hookline check", () => {
     [204, "204 is what a framework answers to a POST on its own, and only exactly 200 acknowledges.\nFix: Answer 200."],
     [302, "The app redirects to /log-in, and the service does not follow."],
     [403, "Something in front of the receiver guards the route"],
-    [413, "A body limit stands in front of the receiver: of nginx, or of a body parser."],
+    [413, "There is a body limit in front of the receiver: of nginx, or of a body parser."],
     [418, "A framework or a proxy answers with a status of its own."],
     [422, "A gate or a tombstone says that the subscription is unwanted"],
     [503, "The receiver is closing, has no secret, or could not store the delivery"],
@@ -159,7 +159,7 @@ describe("hookline check", () => {
     });
     const cli = check(url);
     expect(await cli.ended).toBe(1);
-    expect(cli.out()).toContain("1 of 12 is not as it should be.\n\n413: a delivery of 150 kB\nA body limit");
+    expect(cli.out()).toContain("1 of 12 is not as it should be.\n\n413: a delivery of 150 kB\nThere is a body limit");
     expect(cli.out()).toContain("of nginx/1.27, or of a body parser.\nFix: Raise it above the receiver's own");
   });
 

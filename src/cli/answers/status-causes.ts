@@ -28,10 +28,10 @@ export function causeOfStatus(status: number, { location, server }: TellingHeade
       cause: `The app redirects${location === undefined ? "" : ` to ${location}`}, and the service does not follow.`,
       fix: "Check that URL itself, and give that one to the service.",
     };
-  // nginx and its kin say who they are.
+  // nginx and similar proxies name themselves.
   if (status === 413 && server !== undefined)
     return {
-      cause: `A body limit stands in front of the receiver: of ${server}, or of a body parser.`,
+      cause: `There is a body limit in front of the receiver: of ${server}, or of a body parser.`,
       fix: `Raise it above the receiver's own, such as \`client_max_body_size 2m\` of nginx. ${PARSER_FIX}`,
     };
   return BY_STATUS[status] ?? UNKNOWN;

@@ -53,30 +53,19 @@ function causeText({ status, location }: { readonly status: number; readonly loc
   return `${cause} ${fix}`;
 }
 
-/** Counts the outcomes of many requests. */
-export interface OutcomeCounts {
-  add(outcome: Outcome): void;
-  /** Requests that ended, also without an answer. */
-  readonly sent: () => number;
-  /** Those of them that were not answered 200. */
-  readonly unacknowledged: () => number;
-  readonly statuses: ReadonlyMap<number, { readonly count: number; readonly location: string | undefined }>;
-  /** By code. */
-  readonly failures: ReadonlyMap<string, RequestFailure & { readonly count: number }>;
-  /** Requests without an answer when the run was stopped. */
-  readonly stopped: () => number;
-  /** Of the answers, milliseconds, in the order of arrival. */
-  readonly latencies: readonly number[];
-}
+type OutcomeCounts = ReturnType<typeof createOutcomeCounts>;
 
-export function createOutcomeCounts(): OutcomeCounts {
-  const statuses = new Map<number, { count: number; readonly location: string | undefined }>();
-  const failures = new Map<string, RequestFailure & { count: number }>();
-  const latencies: number[] = [];
+/** Counts the outcomes of many requests. */
+export function createOutcomeCounts() {
+  const statuses = new Map<number, { readonly count: number; readonly location: string | undefined }>();
+  /** By code. */
+  const failures = new Map<string, RequestFailure & { readonly count: number }>();
+  /** Of the answers, in the order of arrival. */
+  const latenciesMs: number[] = [];
   let sent = 0;
   let stopped = 0;
   return {
-    add(outcome) {
+    add(outcome: Outcome): void {
       sent += 1;
       if ("stopped" in outcome) stopped += 1;
       else if ("failure" in outcome) {
@@ -84,17 +73,20 @@ export function createOutcomeCounts(): OutcomeCounts {
         failures.set(failure.code, { ...failure, count: (failures.get(failure.code)?.count ?? 0) + 1 });
       } else {
         const { status, location, ms } = outcome;
-        latencies.push(ms);
+        latenciesMs.push(ms);
         const known = statuses.get(status);
         statuses.set(status, { count: (known?.count ?? 0) + 1, location: known?.location ?? location });
       }
     },
+    /** Requests that ended, also without an answer. */
     sent: () => sent,
+    /** Those of them that were not answered 200. */
     unacknowledged: () => sent - (statuses.get(200)?.count ?? 0),
     statuses,
     failures,
+    /** Requests without an answer when the run was stopped. */
     stopped: () => stopped,
-    latencies,
+    latenciesMs,
   };
 }
 
@@ -118,7 +110,7 @@ export function reportMany(
     const coloured = status === undefined ? styleText("red", name, { stream: stdout }) : statusText(status, stdout);
     print(name, `${grouped(number).padStart(digits)}  ${meaning}`, coloured);
   }
-  if (counts.latencies.length > 0) print("latency", latencyText(counts.latencies));
+  if (counts.latenciesMs.length > 0) print("latency", latencyText(counts.latenciesMs));
   for (const { name, cause } of rows) if (cause !== undefined) stdout.write(`${name}: ${cause}\n`);
 }
 
@@ -144,8 +136,8 @@ function rowsOf({ statuses, failures, stopped }: OutcomeCounts): readonly Row[] 
   return rows;
 }
 
-function latencyText(latencies: readonly number[]): string {
-  const sorted = latencies.toSorted((a, b) => a - b);
+function latencyText(latenciesMs: readonly number[]): string {
+  const sorted = latenciesMs.toSorted((a, b) => a - b);
   const shares = { p50: 0.5, p95: 0.95, p99: 0.99, max: 1 };
   return Object.entries(shares)
     .map(([name, share]) => `${name} ${milliseconds(percentile(sorted, share))}`)

@@ -2,14 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import type { Receiver } from "../../index.ts";
 import { listen, type Address } from "./listen.ts";
 
-/** Serves health and stats beside a receiver's own server. */
-export interface AdminServer {
-  readonly url: string;
-  /** Open requests are cut off. */
-  close(): Promise<void>;
-}
-
-export interface AdminServerOptions {
+interface AdminServerOptions {
   readonly receiver: Pick<Receiver, "health" | "stats">;
   /** Whether deliveries can reach the receiver at all. */
   readonly accepts: () => boolean;
@@ -21,16 +14,14 @@ export interface AdminServerOptions {
  *
  * @throws CommandError when the address is not available
  */
-export async function startAdminServer(
-  { host, port }: Pick<Address, "host" | "port">,
-  options: AdminServerOptions,
-): Promise<AdminServer> {
+export async function startAdminServer({ host, port }: Pick<Address, "host" | "port">, options: AdminServerOptions) {
   // A probe from another machine uses any name that leads here.
   const isAllowed = (name: string | undefined): boolean => !server.isLoopback || isLoopbackName(name);
   const server = await listen(adminListener(options, isAllowed), { host, port, prefix: "admin-" });
   return {
     url: server.url,
-    async close() {
+    /** Open requests are cut off. */
+    async close(): Promise<void> {
       const closed = server.close();
       server.closeConnections();
       await closed;

@@ -1,19 +1,19 @@
-/** What a terminal would obey instead of showing it, what turns text round, and what nobody sees. */
+/** Control characters, characters that reverse the text, and invisible ones. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/gu;
 
-/** Text from elsewhere as a terminal may show it: on one line, and nothing in it is a command. */
+/** Untrusted text, safe to print: on one line, and without a command to the terminal. */
 export function toPlain(text: string): string {
   return text.replaceAll(HIDDEN, (char) =>
     char === "\n" || char === "\t" ? " " : `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
   );
 }
 
-/** A thing as a line of JSON that a terminal may show, too. */
+/** A line of JSON, safe to print. */
 export function toJsonLine(thing: object): string {
   return JSON.stringify(thing).replaceAll(HIDDEN, escapeUnits);
 }
 
-/** The same over several lines, for people. */
+/** Indented JSON, safe to print. */
 export function toJsonBlock(thing: unknown): string {
   return JSON.stringify(thing, undefined, 2)
     .split("\n")
@@ -21,7 +21,7 @@ export function toJsonBlock(thing: unknown): string {
     .join("\n");
 }
 
-/** As JSON escapes: each half of a pair by itself. */
+/** As JSON escapes: each half of a surrogate pair by itself. */
 function escapeUnits(text: string): string {
   return Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, "0")}`).join(
     "",

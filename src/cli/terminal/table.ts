@@ -1,17 +1,15 @@
 import { styleText } from "node:util";
 import type { Terminal } from "../command.ts";
 
-/** Rows under heads, page by page: the first page determines the widths of the columns. */
-export interface Table {
-  /** @param rows plain text for each column */
-  lines(rows: readonly (readonly string[])[]): readonly string[];
-}
-
 /** Least width of the last column on a narrow terminal. */
 const MIN_LAST_WIDTH = 10;
 
-/** @param stream a terminal cuts the last column; elsewhere it is whole */
-export function createTable(heads: readonly string[], stream: Terminal): Table {
+/**
+ * Rows under heads, page by page: the first page determines the widths of the columns.
+ *
+ * @param stream a terminal cuts the last column; elsewhere it is whole
+ */
+export function createTable(heads: readonly string[], stream: Terminal) {
   let widths: readonly number[] | undefined;
 
   function toLine(row: readonly string[], columnWidths: readonly number[]): string {
@@ -23,7 +21,8 @@ export function createTable(heads: readonly string[], stream: Terminal): Table {
   }
 
   return {
-    lines(rows) {
+    /** @param rows plain text for each column */
+    lines(rows: readonly (readonly string[])[]): readonly string[] {
       const isFirst = widths === undefined;
       widths ??= heads.map((name, column) =>
         Math.max(...[name, ...rows.map((row) => row[column] as string)].map(widthOf)),
