@@ -1,35 +1,35 @@
 import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createFetchMount, type AnyMountOptions } from "./shared/mount-fetch.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
+import { createFetchMount } from "./shared/mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";
 
-/** What is used of a request of Azure Functions, programming model v4. */
+/** The used fields of a request of Azure Functions, programming model v4. */
 export interface AzureRequestLike {
   readonly method: string;
   readonly url: string;
   readonly headers: Headers;
-  /** A stream of the web's kind. */
+  /** A web `ReadableStream`. */
   readonly body: object | null;
   readonly bodyUsed: boolean;
-  /** The body whole. */
+  /** The whole body. */
   arrayBuffer(): Promise<ArrayBuffer>;
   /** The route's parameters, for `source`. */
   readonly params: Record<string, string>;
 }
 
-/** What Azure Functions take as an answer. The status is always said: without a result Azure would answer 204. */
+/** A response of Azure Functions. The status is always set: without one Azure would answer 204. */
 export interface AzureResponseLike {
   status: number;
   headers: Record<string, string>;
   body?: string;
 }
 
-/** What `app.http` takes as its `handler`. */
+/** The `handler` of `app.http`. */
 export type AzureHandler<Req> = (request: Req, context: object) => Promise<AzureResponseLike>;
 
 /**
- * The receiver as an HTTP function of Azure, programming model v4. Let it be asked without a key (`authLevel: "anonymous"`): the
- * signature is what lets in.
+ * The receiver as an HTTP function of Azure, programming model v4. Set `authLevel: "anonymous"`: the
+ * signature authenticates.
  *
  * `options.path` is compared with the path of the whole URL, `/api` included; other paths are answered 404. A look-up of secrets
  * finds `{ request, context }` as `platform`. After the answer the process may be stopped: nothing runs then.
@@ -53,11 +53,11 @@ export function azureReceiver<Req extends AzureRequestLike>(
 ): AzureHandler<Req> {
   assertMountOptions("azureReceiver", options, AFTER_HANDLERS);
   const mount = createFetchMount(receiver, options, CONSUMED);
-  return async (asked, context) => {
-    const request = asked as Req & { readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null };
-    const response = await mount.serve({ request, asked, platform: { request: asked, context } });
+  return async (original, context) => {
+    const request = original as Req & { readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null };
+    const response = await mount.serve({ request, original, platform: { request: original, context } });
     const body = await response.text();
-    // An empty text would get a content type.
+    // A body of `""` would add a content type.
     return { status: response.status, headers: Object.fromEntries(response.headers), ...(body === "" ? {} : { body }) };
   };
 }

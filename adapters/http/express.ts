@@ -1,11 +1,11 @@
-// oxlint-disable typescript/no-explicit-any -- Express itself says `any` there: what users write for it must fit
+// oxlint-disable typescript/no-explicit-any -- Express's own types have `any` there, and users' types must fit
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createNodeMount, type Advice } from "./shared/mount-node.ts";
-import { assertMountOptions } from "./shared/mount-options.ts";
+import { assertMountOptions } from "./shared/mount.ts";
 
-/** What is used of an Express request, 4 or 5. */
+/** The used fields of an Express request, 4 or 5. */
 export interface ExpressRequestLike {
   method?: string | undefined;
   url?: string | undefined;
@@ -14,16 +14,16 @@ export interface ExpressRequestLike {
   body?: any;
   rawBody?: any;
   readableDidRead?: boolean | undefined;
-  /** As of Node's request, which it is. */
+  /** Node's own. */
   on(event: string, listener: (...args: any[]) => void): unknown;
 }
 
-/** What is used of an Express response, 4 or 5. */
+/** The used fields of an Express response, 4 or 5. */
 export interface ExpressResponseLike {
   statusCode: number;
-  /** As of Node's response, which it is. */
+  /** Node's own. */
   setHeader(name: string, value: string): unknown;
-  /** As of Node's response, which it is. */
+  /** Node's own. */
   end(body?: string): unknown;
   headersSent: boolean;
 }
@@ -47,16 +47,15 @@ export function expressReceiver<
   return (request, response, next) => {
     const url = request.originalUrl ?? request.url ?? "";
     if (!mount.isFor(url)) return next();
-    // Express gives Node's own two objects a new prototype; the types above say no more than users' types need to have.
+    // Express's objects are Node's own with another prototype; the types above hold only what users' types must have.
     const [req, res] = [request, response] as unknown as [IncomingMessage, ServerResponse];
-    void mount.serve({ req, res, url, request, left: [request.rawBody, request.body] });
+    void mount.serve({ req, res, url, original: request, earlierReads: [request.rawBody, request.body] });
   };
 }
 
 /**
- * For an app whose parser runs before the mount: keeps the bytes on `req.rawBody`, where other libraries and function
- * platforms put them too, so that two copies of this package understand each other. Mounting first is better: a parser
- * refuses on its own what is over its limit (100 kB by default).
+ * For an app whose parser runs before the mount: stores the bytes in `req.rawBody`, as other libraries, function platforms and other
+ * copies of this package do. Mounting first is better: a parser itself refuses bodies over its limit (100 kB by default).
  *
  * @example
  * app.use(express.json({ verify: keepRawBody }));

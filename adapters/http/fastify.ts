@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createNodeMount, type Added, type Advice } from "./shared/mount-node.ts";
-import { assertMountOptions } from "./shared/mount-options.ts";
-import { assertPath } from "./shared/path.ts";
+import { createNodeMount, type AddedFields, type Advice } from "./shared/mount-node.ts";
+import { assertMountOptions, assertPath } from "./shared/mount.ts";
 
-/** What is used of a Fastify request. */
+/** The used fields of a Fastify request. */
 export interface FastifyRequestLike {
   /** Node's own. */
   raw: object;
@@ -15,17 +14,17 @@ export interface FastifyRequestLike {
   params: unknown;
 }
 
-/** What is used of a Fastify reply. */
+/** The used fields of a Fastify reply. */
 export interface FastifyReplyLike {
   /** Node's own response. */
   raw: object;
-  /** Takes the answer out of Fastify's hands. */
+  /** Keeps Fastify from answering. */
   hijack(): unknown;
 }
 
-/** What is used of a Fastify instance: the one that a plugin is given. */
+/** The used fields of the Fastify instance that a plugin gets. */
 export interface FastifyLike {
-  /** The methods that it lets through to routes. */
+  /** The methods that it routes. */
   supportedMethods: string[];
   /** Adds a route. */
   route(options: FastifyRouteLike): unknown;
@@ -38,17 +37,16 @@ export interface FastifyRouteLike {
   exposeHeadRoute: boolean;
   /** Answers. */
   onRequest: (request: FastifyRequestLike, reply: FastifyReplyLike) => void;
-  /** Not reached, and asked for by Fastify. */
+  /** Never called, but required by Fastify. */
   handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => void;
 }
 
 /**
- * The receiver as a Fastify plugin that is one route. It answers before Fastify reads the body: the app's parsers and its `bodyLimit`
- * have no part in it, nor have hooks that come after `onRequest`, the error handler and the serializers. `onRequest` hooks of the
- * app run before it, and may answer on their own; those of another plugin do not.
+ * The receiver as a Fastify plugin with one route. It answers before Fastify reads the body: the app's parsers, its `bodyLimit`, hooks
+ * after `onRequest`, the error handler and the serializers do not apply. `onRequest` hooks of the app run before it, and may answer
+ * instead; those of another plugin do not.
  *
- * The option `path` is a route as Fastify writes it, below the `prefix` that the plugin is registered with; without it the prefix is
- * the route.
+ * The option `path` is a Fastify route below the `prefix` of the plugin's registration; by default the route is the prefix itself.
  *
  * @example
  * await app.register(fastifyReceiver(receiver, { path: "/webhooks" }));
@@ -62,19 +60,19 @@ export function fastifyReceiver<
   const { path = "/", source } = options;
   assertMountOptions("fastifyReceiver", options);
   assertPath(path);
-  // Which paths are for it is the router's affair, which knows patterns and prefixes.
+  // No `path`: the router matches it, with patterns and prefixes.
   const mount = createNodeMount(receiver, { source }, ADVICE);
 
-  function take(request: FastifyRequestLike, reply: FastifyReplyLike): void {
+  function answer(request: FastifyRequestLike, reply: FastifyReplyLike): void {
     reply.hijack();
-    const [req, res] = [request.raw as IncomingMessage & Added, reply.raw as ServerResponse];
-    const left = [req.rawBody, req.body];
-    void mount.serve({ req, res, url: request.originalUrl, request: request as Req, left });
+    const [req, res] = [request.raw as IncomingMessage & AddedFields, reply.raw as ServerResponse];
+    const earlierReads = [req.rawBody, req.body];
+    void mount.serve({ req, res, url: request.originalUrl, original: request as Req, earlierReads });
   }
 
   return async (app) => {
-    // A hook of the route alone, as what comes next would read the body. No handler is reached.
-    app.route({ method: app.supportedMethods, url: path, exposeHeadRoute: false, onRequest: take, handler: take });
+    // An `onRequest` hook of this route, because Fastify reads the body before the handler, which is never reached.
+    app.route({ method: app.supportedMethods, url: path, exposeHeadRoute: false, onRequest: answer, handler: answer });
   };
 }
 

@@ -1,15 +1,15 @@
 import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createFetchMount, type AnyMountOptions } from "./shared/mount-fetch.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
+import { createFetchMount } from "./shared/mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";
 
 export interface FetchOptions extends MountOptions<Request> {
-  /** Where the drain goes after the answer: speed, not safety. */
+  /** Keeps the function running to handle waiting jobs after the answer: speed, not safety. */
   waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }
 
 /**
- * The receiver as a function from a web-standard Request to a Response: for servers of one's own (`runtime: "long-lived"`), and for
+ * The receiver as a function from a web-standard Request to a Response: for your own servers (`runtime: "long-lived"`), and for
  * functions, where the process may freeze after the answer. A request for another path than `options.path` is answered 404.
  *
  * @example
@@ -21,7 +21,7 @@ export interface FetchOptions extends MountOptions<Request> {
 export function fetchReceiver(
   receiver: Receiver,
   options: FetchOptions & {
-    /** This process goes on after the answer, and you call `receiver.start()` and `close()`. */
+    /** This process runs on after the answer, and you call `receiver.start()` and `close()`. */
     runtime: "long-lived";
   },
 ): (request: Request) => Promise<Response>;
@@ -42,7 +42,7 @@ export function fetchReceiver(
   assertMountOptions("fetchReceiver", options, [...AFTER_HANDLERS, "runtime", "waitUntil"]);
   const mount = createFetchMount(receiver, options, CONSUMED);
   const { waitUntil } = options;
-  return (request) => mount.serve({ request, asked: request, waitUntil });
+  return (request) => mount.serve({ request, original: request, waitUntil });
 }
 
 const CONSUMED =

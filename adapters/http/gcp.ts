@@ -2,24 +2,23 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import type { ExpressRequestLike, ExpressResponseLike } from "./express.ts";
-import type { AnyMountOptions } from "./shared/mount-fetch.ts";
 import { createNodeMount, type Advice } from "./shared/mount-node.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
+import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";
 
-/** What is used of the Functions Framework's request, which is Express's. */
+/** The used fields of the Functions Framework's request, which is Express's. */
 export interface GcpRequestLike extends ExpressRequestLike {
   originalUrl: string;
 }
 
-/** What `http()` of the Functions Framework registers. */
+/** The argument of the Functions Framework's `http()`. */
 export type GcpHandler<Req> = (req: Req, res: ExpressResponseLike) => Promise<void>;
 
 /**
- * The receiver as an HTTP function of Google Cloud. The Functions Framework has always parsed the body before, and leaves its bytes
- * in `rawBody`. What it cannot parse it refuses on its own: a body that says it is JSON and is none is answered 400 unseen.
+ * The receiver as an HTTP function of Google Cloud. The Functions Framework parses every body before the function, and leaves the
+ * bytes in `rawBody`. It answers 400 itself to a body that it cannot parse, such as invalid JSON.
  *
- * `options.path` is compared with the URL's path as the function sees it; other paths are answered 404. After the answer the
- * process may be frozen: nothing runs then.
+ * `options.path` is compared with the URL's path as the function gets it; other paths are answered 404. After the answer the
+ * process may freeze: nothing runs.
  *
  * @example
  * http("webhooks", gcpReceiver(receiver)); // with a forwardInbox, to Pub/Sub for example
@@ -42,10 +41,10 @@ export function gcpReceiver<Req extends GcpRequestLike>(
   const mount = createNodeMount(receiver, options, ADVICE);
   return (request, response) => {
     const url = request.originalUrl;
-    // Express gives Node's own two objects a new prototype.
+    // Express's objects are Node's own with another prototype.
     const [req, res] = [request, response] as unknown as [IncomingMessage, ServerResponse];
-    if (!mount.isFor(url)) return mount.refuse({ req, res });
-    return mount.serve({ req, res, url, request, left: [request.rawBody, request.body] });
+    if (!mount.isFor(url)) return mount.notFound(req, res);
+    return mount.serve({ req, res, url, original: request, earlierReads: [request.rawBody, request.body] });
   };
 }
 

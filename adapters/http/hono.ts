@@ -1,26 +1,26 @@
 import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createFetchMount, handOver, type AnyMountOptions } from "./shared/mount-fetch.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
+import { createFetchMount, passTo } from "./shared/mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";
 
-/** What is used of a Hono context. */
+/** The used fields of a Hono context. */
 export interface HonoContextLike {
   req: {
     raw: Request;
-    /** What earlier middleware read, by the way in which it read it. */
+    /** Bodies that earlier middleware read, by the method that read them. */
     bodyCache: object;
-    /** What the route's pattern says, by its name. */
+    /** A parameter of the route. */
     param(name: string): string | undefined;
   };
   env: unknown;
-  /** Throws where the runtime gives none. */
+  /** Throws on a runtime without one. */
   executionCtx: {
-    /** StorageKind the function while work goes on after the answer. */
+    /** Keeps the function running while work goes on after the answer. */
     waitUntil(work: Promise<unknown>): void;
   };
 }
 
-/** Fits `app.use`, `app.all`, `app.post` and what else takes a handler. */
+/** For `app.use`, `app.all`, `app.post` and others that take a handler. */
 export type HonoHandler = (c: HonoContextLike, next: () => Promise<void>) => Promise<Response | void>;
 
 /**
@@ -37,7 +37,7 @@ export type HonoHandler = (c: HonoContextLike, next: () => Promise<void>) => Pro
 export function honoReceiver(
   receiver: Receiver,
   options: MountOptions<HonoContextLike> & {
-    /** This process goes on after the answer, and you call `receiver.start()` and `close()`. */
+    /** This process runs on after the answer, and you call `receiver.start()` and `close()`. */
     runtime: "long-lived";
   },
 ): HonoHandler;
@@ -57,13 +57,13 @@ export function honoReceiver(
   return async (c, next) => {
     const request = c.req.raw;
     if (!mount.isFor(request.url)) return next();
-    // Where there is none, asking costs an error: a server of one's own is not asked.
+    // The getter throws where there is none, which is slow: skip it on a long-lived server.
     const ctx = options.runtime === "long-lived" ? undefined : executionCtxOf(c);
     const waitUntil = ctx && ((work: Promise<unknown>): void => ctx.waitUntil(work));
-    const left = (): Promise<readonly unknown[]> => leftIn(c.req.bodyCache);
-    const served = mount.serve({ request, asked: c, left, platform: { env: c.env, ctx }, waitUntil });
-    // On Workers a client that goes away would stop the work on its request, which then never gives back what it holds.
-    handOver(served, waitUntil);
+    const earlierReads = (): Promise<readonly unknown[]> => earlierReadsIn(c.req.bodyCache);
+    const served = mount.serve({ request, original: c, earlierReads, platform: { env: c.env, ctx }, waitUntil });
+    // On Workers a client's disconnect would stop its request, which then never releases what it holds.
+    passTo(waitUntil, served);
     return served;
   };
 }
@@ -76,8 +76,8 @@ function executionCtxOf(c: HonoContextLike): HonoContextLike["executionCtx"] | u
   }
 }
 
-/** Hono keeps promises there, whatever its types say, and makes `c.req.json()` of the text. */
-async function leftIn(cache: { arrayBuffer?: unknown; text?: unknown }): Promise<readonly unknown[]> {
+/** Hono stores promises there, whatever its types say, and derives `c.req.json()` from the text. */
+async function earlierReadsIn(cache: { arrayBuffer?: unknown; text?: unknown }): Promise<readonly unknown[]> {
   return [await cache.arrayBuffer, await cache.text];
 }
 

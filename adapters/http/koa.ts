@@ -1,16 +1,16 @@
-// oxlint-disable typescript/no-unnecessary-type-parameters -- `app.use` gives back an app of another type where a middleware asks for a context of its own
+// oxlint-disable typescript/no-unnecessary-type-parameters -- `app.use` returns an app of another type if a middleware has its own context type
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createNodeMount, type Added, type Advice } from "./shared/mount-node.ts";
-import { assertMountOptions } from "./shared/mount-options.ts";
+import { createNodeMount, type AddedFields, type Advice } from "./shared/mount-node.ts";
+import { assertMountOptions } from "./shared/mount.ts";
 
-/** What is used of a Koa context, 2 or 3. */
+/** The used fields of a Koa context, 2 or 3. */
 export interface KoaContextLike {
   req: object;
   res: object;
   request: { method: string; url: string; body?: unknown; rawBody?: string | undefined };
-  /** The URL before a router cut something off it. */
+  /** The URL before any router shortened it. */
   originalUrl?: string | undefined;
   status: number;
   body: unknown;
@@ -20,7 +20,7 @@ export interface KoaContextLike {
 
 /**
  * The receiver as Koa middleware. With `options.path` other paths go on to the next middleware. The answer is written
- * to Node's response, past Koa, so that neither a default of Koa nor middleware around the mount can change it.
+ * directly to Node's response, so that neither Koa's defaults nor other middleware can change it.
  *
  * @example
  * app.use(koaReceiver(receiver, { path: "/webhooks" })); // above app.use(bodyParser())
@@ -39,13 +39,13 @@ export function koaReceiver(
       return;
     }
     ctx.respond = false;
-    const [req, res] = [ctx.req, ctx.res] as [IncomingMessage & Added, ServerResponse];
+    const [req, res] = [ctx.req, ctx.res] as [IncomingMessage & AddedFields, ServerResponse];
     await mount.serve({
       req,
       res,
       url,
-      request: ctx,
-      left: [ctx.request.rawBody, req.rawBody, ctx.request.body, req.body],
+      original: ctx,
+      earlierReads: [ctx.request.rawBody, req.rawBody, ctx.request.body, req.body],
     });
   };
 }

@@ -1,4 +1,4 @@
-// oxlint-disable typescript/no-explicit-any -- Nest itself says `any` there: what users write for it must fit
+// oxlint-disable typescript/no-explicit-any -- Nest's own types have `any` there, and users' types must fit
 import { Inject } from "@nestjs/common";
 import { DiscoveryModule, DiscoveryService, HttpAdapterHost } from "@nestjs/core";
 import { assertOptions, type MountOptions } from "../../src/adapter.ts";
@@ -14,23 +14,22 @@ import {
   type ReceiverOptions,
 } from "../../src/index.ts";
 import { addHook, registerHooks } from "./nest/nest-hooks.ts";
-import { assertMountOptions } from "./shared/mount-options.ts";
+import { assertMountOptions, toPathTest } from "./shared/mount.ts";
 import { mountFirst } from "./nest/nest-mount.ts";
-import { toPathTest } from "./shared/path.ts";
 
-/** What {@link HooklineModule.forRootAsync} takes. */
+/** Options of {@link HooklineModule.forRootAsync}. */
 export interface HooklineModuleOptions {
-  /** Modules whose providers the factory injects. */
+  /** Modules with the providers that `inject` names. */
   imports?: any[] | undefined;
-  /** The factory's arguments, as Nest injects them. */
+  /** Providers that Nest passes to the factory. */
   inject?: any[] | undefined;
-  /** Says how the receiver is made. */
+  /** Returns the receiver's options. */
   useFactory(...deps: any[]): ReceiverOptions | Promise<ReceiverOptions>;
-  /** `path` is the whole path, the app's global prefix included. `source` is asked with Express's request, or Node's under Fastify. */
+  /** `path` is the whole path, with the app's global prefix. `source` gets Express's request, or Node's under Fastify. */
   mount: MountOptions & { path: string };
 }
 
-/** A module as Nest imports it. */
+/** A dynamic module of Nest. */
 export interface HooklineDynamicModule {
   module: any;
   global?: boolean;
@@ -40,10 +39,10 @@ export interface HooklineDynamicModule {
 }
 
 /**
- * A receiver in a Nest app, on Express or on Fastify. It is mounted before the app's body parser, and neither middleware nor guards,
- * interceptors, pipes and exception filters change its answers. It works from `onApplicationBootstrap` on, with every {@link OnHook}
- * of the app as its handlers, and closes in `onModuleDestroy`: call `app.enableShutdownHooks()`, and let services that
- * handlers use go in `beforeApplicationShutdown` or `onApplicationShutdown`.
+ * A receiver in a Nest app, on Express or on Fastify. It is mounted before the app's body parser; middleware, guards, interceptors,
+ * pipes and exception filters cannot change its answers. It starts in `onApplicationBootstrap`, with every {@link OnHook} of the app
+ * as a handler, and closes in `onModuleDestroy`: call `app.enableShutdownHooks()`, and close services that handlers use in
+ * `beforeApplicationShutdown` or `onApplicationShutdown`.
  *
  * @example
  * imports: [HooklineModule.forRootAsync({
@@ -67,7 +66,7 @@ export class HooklineModule {
     });
     const { imports = [], inject = [], mount } = options;
     assertMountOptions("HooklineModule's `mount`", mount);
-    // A configuration that lacks the path must not make every request of the app ours.
+    // Without a path the mount would take every request of the app.
     toPathTest(mount.path ?? "");
     return {
       module: HooklineModule,
@@ -80,11 +79,11 @@ export class HooklineModule {
           useFactory: async (...deps: unknown[]) => createReceiver(await options.useFactory(...deps)),
         },
         {
-          provide: COURSE,
+          provide: LIFECYCLE,
           inject: [RECEIVER, HttpAdapterHost, DiscoveryService],
           useFactory: (receiver: Receiver, host: HttpAdapterHost, discovery: DiscoveryService) => {
-            whenThere(host, (adapter) => mountFirst(adapter, receiver, mount));
-            return courseOf(receiver, discovery);
+            whenAvailable(host, (adapter) => mountFirst(adapter, receiver, mount));
+            return lifecycleHooks(receiver, discovery);
           },
         },
       ],
@@ -94,8 +93,8 @@ export class HooklineModule {
 }
 
 /**
- * Makes a method of a provider or controller a handler, in whatever module it is, as `receiver.on` does. Its class must have Nest's
- * default scope.
+ * Registers a method of a provider or controller of any module as a handler, as `receiver.on` does. Its class must have Nest's default
+ * scope.
  *
  * @example
  * @OnHook(["email.created", "email.updated"], { timeoutMs: 60_000 })
@@ -108,7 +107,7 @@ export function OnHook<const N extends EventName>(
   return (target, key) => addHook(target, key, { names: name, options: options as HandlerOptions<AnyEvent> });
 }
 
-/** Stands on a method that takes these events. */
+/** For a method that takes these events. */
 export interface HookDecorator<E> {
   /** @typeParam M the method's own type */
   <M extends (event: E, ctx: Context) => unknown>(
@@ -119,7 +118,7 @@ export interface HookDecorator<E> {
 }
 
 /**
- * Injects the app's receiver: for its health, its jobs, its gate.
+ * Injects the app's receiver, for example to read its health or its jobs.
  *
  * @example
  * constructor(@InjectReceiver() private readonly receiver: Receiver) {}
@@ -128,26 +127,26 @@ export function InjectReceiver(): ParameterDecorator & PropertyDecorator {
   return Inject(RECEIVER);
 }
 
-/** The same for all copies of this package. */
+/** One symbol for all copies of this package. */
 const RECEIVER = Symbol.for("hookline.nest.receiver");
-const COURSE = Symbol("hookline.nest.course");
+const LIFECYCLE = Symbol("hookline.nest.lifecycle");
 
-/** Nest's tests make the HTTP adapter after the providers; a worker without HTTP has none. */
-function whenThere(host: HttpAdapterHost, mount: (adapter: HttpAdapterHost["httpAdapter"]) => void): void {
+/** In Nest's tests the HTTP adapter is created after the providers; a worker without HTTP has none. */
+function whenAvailable(host: HttpAdapterHost, mount: (adapter: HttpAdapterHost["httpAdapter"]) => void): void {
   if (host.httpAdapter) return mount(host.httpAdapter);
   host.init$.subscribe(() => {
     if (host.httpAdapter) mount(host.httpAdapter);
   });
 }
 
-function courseOf(receiver: Receiver, discovery: DiscoveryService): object {
+function lifecycleHooks(receiver: Receiver, discovery: DiscoveryService): object {
   return {
     async onApplicationBootstrap(): Promise<void> {
       registerHooks(receiver, [...discovery.getProviders(), ...discovery.getControllers()]);
       try {
         await receiver.start();
       } catch (error) {
-        // forwardInbox: this process receives, and the handlers are for `receiver.handle`.
+        // With forwardInbox this process only receives: its handlers run by `receiver.handle`.
         if (!isHooklineError(error, "inbox-cannot-work")) throw error;
       }
     },

@@ -2,32 +2,31 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { fetchReceiver } from "./fetch.ts";
-import type { AnyMountOptions } from "./shared/mount-fetch.ts";
 import { createNodeMount, type Advice } from "./shared/mount-node.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
+import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";
 
 export type { FetchOptions } from "./fetch.ts";
 
-/** What Next's pages router adds to Node's request. */
+/** Fields that Next's pages router adds to Node's request. */
 export interface NextAdditionsLike {
-  /** What Next's body parser made of the body; none where it is off. */
+  /** The parsed body; none where Next's body parser is off. */
   body?: unknown;
   /** The query with the route's parameters, for `source`. */
   query?: Partial<Record<string, string | string[]>> | undefined;
 }
 
-/** What is used of a request of Next's pages router. */
+/** The used fields of a request of Next's pages router. */
 export type NextApiRequestLike = IncomingMessage & NextAdditionsLike;
 
 /** A response of Next's pages router is Node's own. */
 export type NextApiResponseLike = ServerResponse;
 
-/** What a file below `pages/api` exports as its default. */
+/** The default export of a file below `pages/api`. */
 export type NextPagesHandler<Req = NextApiRequestLike> = (req: Req, res: NextApiResponseLike) => Promise<void>;
 
 /**
- * The receiver as a route handler of Next's app router: {@link fetchReceiver} by another name. Other methods than those that
- * a route file exports are answered by Next. A `path` is compared with the URL before rewrites, without the app's `basePath`.
+ * The receiver as a route handler of Next's app router: another name of {@link fetchReceiver}. Next itself answers methods that the
+ * route file does not export. A `path` is compared with the URL before rewrites, without the app's `basePath`.
  *
  * @example
  * export const POST = nextReceiver(receiver, { runtime: "long-lived" }); // `next start` on a server of your own
@@ -50,7 +49,7 @@ export const nextReceiver: typeof fetchReceiver = fetchReceiver;
 export function nextPagesReceiver<Req extends NextApiRequestLike = NextApiRequestLike>(
   receiver: Receiver,
   options: MountOptions<Req> & {
-    /** This process goes on after the answer, and you call `receiver.start()` and `close()`. */
+    /** This process runs on after the answer, and you call `receiver.start()` and `close()`. */
     runtime: "long-lived";
   },
 ): NextPagesHandler<Req>;
@@ -73,8 +72,8 @@ export function nextPagesReceiver<Req extends NextApiRequestLike>(
   return (req, res) => {
     const { url = "" } = req;
     return mount.isFor(url)
-      ? mount.serve({ req, res, url, request: req, left: [req.body] })
-      : mount.refuse({ req, res });
+      ? mount.serve({ req, res, url, original: req, earlierReads: [req.body] })
+      : mount.notFound(req, res);
   };
 }
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createNodeMount, type Added, type Advice } from "./shared/mount-node.ts";
-import { assertMountOptions } from "./shared/mount-options.ts";
+import { createNodeMount, type AddedFields, type Advice } from "./shared/mount-node.ts";
+import { assertMountOptions } from "./shared/mount.ts";
 
 /**
  * The receiver as a listener of `node:http`. A request for another path than `options.path` is answered 404.
@@ -18,11 +18,11 @@ export function nodeReceiver(
   assertMountOptions("nodeReceiver", options);
   const mount = createNodeMount(receiver, options, ADVICE);
   return (req, res) => {
-    const { originalUrl, rawBody, body } = req as IncomingMessage & Added;
+    const { originalUrl, rawBody, body } = req as IncomingMessage & AddedFields;
     const url = originalUrl ?? req.url ?? "";
     void (mount.isFor(url)
-      ? mount.serve({ req, res, url, request: req, left: [rawBody, body] })
-      : mount.refuse({ req, res }));
+      ? mount.serve({ req, res, url, original: req, earlierReads: [rawBody, body] })
+      : mount.notFound(req, res));
   };
 }
 

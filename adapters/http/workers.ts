@@ -1,12 +1,12 @@
-// oxlint-disable typescript/no-explicit-any -- each Worker has an `env` of its own, and Cloudflare's types say `any` of what is waited for
+// oxlint-disable typescript/no-explicit-any -- each Worker has its own type of `env`, and Cloudflare's `waitUntil` takes `any`
 import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
-import { createFetchMount, handOver, type AnyMountOptions } from "./shared/mount-fetch.ts";
-import { AFTER_HANDLERS, assertMountOptions } from "./shared/mount-options.ts";
+import { createFetchMount, passTo } from "./shared/mount-fetch.ts";
+import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";
 
-/** What is used of a Worker's execution context. */
+/** The used fields of a Worker's execution context. */
 export interface WorkersContextLike {
-  /** StorageKind the Worker while work goes on after the answer. */
+  /** Keeps the Worker running while work goes on after the answer. */
   waitUntil(work: Promise<any>): void;
 }
 
@@ -14,7 +14,7 @@ export interface WorkersContextLike {
 export type WorkersHandler = (request: Request, env: any, ctx: WorkersContextLike) => Promise<Response>;
 
 /**
- * The receiver as the `fetch` of a Cloudflare Worker, with `nodejs_compat`. A look-up of secrets finds the Worker's bindings in
+ * The receiver as the `fetch` of a Cloudflare Worker, with `nodejs_compat`. A secret look-up gets the Worker's bindings in
  * `request.platform.env`. A request for another path than `options.path` is answered 404.
  *
  * @example
@@ -32,9 +32,9 @@ export function workersReceiver(receiver: Receiver, options: AnyMountOptions<Req
   const mount = createFetchMount(receiver, options, CONSUMED);
   return (request, env: unknown, ctx) => {
     const waitUntil = (work: Promise<unknown>): void => ctx.waitUntil(work);
-    const served = mount.serve({ request, asked: request, platform: { env, ctx }, waitUntil });
-    // A client that goes away would stop the work on its request, which then never gives back what it holds.
-    handOver(served, waitUntil);
+    const served = mount.serve({ request, original: request, platform: { env, ctx }, waitUntil });
+    // A client's disconnect would stop its request, which then never releases what it holds.
+    passTo(waitUntil, served);
     return served;
   };
 }

@@ -172,13 +172,13 @@ describe("@OnHook", () => {
   test.each([
     ["request", Scope.REQUEST],
     ["place that injects it", Scope.TRANSIENT],
-  ])("of a provider that Nest makes anew for each %s fails the start, and says why", async (_, scope) => {
+  ])("of a provider that Nest creates for each %s fails the start, and says why", async (_, scope) => {
     @Injectable({ scope })
     class Short extends Base {}
     await expect(handled([Short])).rejects.toMatchObject({
       name: "UsageError",
       code: "handler-invalid",
-      message: expect.stringContaining("@OnHook stands on Short.created"),
+      message: expect.stringContaining("@OnHook is on Short.created"),
       fix: expect.stringContaining("default scope"),
     });
   });

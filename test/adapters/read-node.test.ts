@@ -4,11 +4,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { readNode } from "../../adapters/http/shared/read-body-node.ts";
+import { readBodyNode } from "../../adapters/http/shared/read-body-node.ts";
 import { dial, headersText, send, serve } from "../support/http.ts";
 import { deferred, turns } from "../support/event-loop.ts";
 
-type Limits = Parameters<typeof readNode>[1];
+type Limits = Parameters<typeof readBodyNode>[1];
 
 /** What the reader leaves must be what it found: these are the events it may listen to. */
 const EVENTS = ["data", "end", "close", "error", "aborted", "readable", "pause", "resume"];
@@ -30,7 +30,7 @@ async function reading(limits: Partial<Limits> = {}) {
   }>();
   async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const before = listenersOf(req);
-    const reads = readNode(req, {
+    const reads = readBodyNode(req, {
       maxBytes: 1_000_000,
       signal: new AbortController().signal,
       count: (bytes) => void counted.push(bytes),
@@ -99,7 +99,8 @@ describe.each(kinds)("the reader of %s", (_, body, headers) => {
   test("works without `count`", async () => {
     const { signal } = new AbortController();
     const served = await serve(
-      (req, res) => void readNode(req, { maxBytes: 1_000_000, signal }).then((bytes) => res.end(String(bytes.length))),
+      (req, res) =>
+        void readBodyNode(req, { maxBytes: 1_000_000, signal }).then((bytes) => res.end(String(bytes.length))),
     );
     expect(await send(served.url, { body, headers })).toMatchObject({ body: String(body.length) });
   });
@@ -138,13 +139,13 @@ describe("the reader", () => {
   test("hands on a single chunk as it is", async () => {
     const chunk = Buffer.from(SHORT);
     const req = arriving({ "content-length": "100" }, chunk);
-    expect(await readNode(req, unlimited())).toBe(chunk);
+    expect(await readBodyNode(req, unlimited())).toBe(chunk);
   });
 
   test("does not touch the signal of a body that came with its headers", async () => {
     const signal = vi.fn<() => AbortSignal>(() => new AbortController().signal);
     const req = arriving({ "content-length": "100" }, Buffer.from(SHORT));
-    await readNode(req, {
+    await readBodyNode(req, {
       maxBytes: 100,
       get signal() {
         return signal();
@@ -159,13 +160,15 @@ describe("the reader", () => {
     ended.resume();
     await once(ended, "end");
     for (const req of [arriving({}), arriving({ "content-length": "0" }), ended]) {
-      expect(await readNode(req, unlimited())).toHaveLength(0);
+      expect(await readBodyNode(req, unlimited())).toHaveLength(0);
     }
   });
 
   test("does not read a body whose announced length is too much", async () => {
     const req = arriving({ "content-length": "101" }, Buffer.alloc(101));
-    await expect(readNode(req, { ...unlimited(), maxBytes: 100 })).rejects.toMatchObject({ code: "body-too-large" });
+    await expect(readBodyNode(req, { ...unlimited(), maxBytes: 100 })).rejects.toMatchObject({
+      code: "body-too-large",
+    });
     expect(req.readableDidRead).toBe(false);
   });
 
@@ -174,13 +177,15 @@ describe("the reader", () => {
       const req = arriving({ "content-length": length });
       req.destroy();
       await once(req, "close");
-      await expect(readNode(req, unlimited())).rejects.toMatchObject({ code: "body-cut-off" });
+      await expect(readBodyNode(req, unlimited())).rejects.toMatchObject({ code: "body-cut-off" });
     }
   });
 
   test("does not believe a length that is exceeded", async () => {
     const req = arriving({ "content-length": "100" }, Buffer.alloc(80), Buffer.alloc(80));
-    await expect(readNode(req, { ...unlimited(), maxBytes: 120 })).rejects.toMatchObject({ code: "body-too-large" });
+    await expect(readBodyNode(req, { ...unlimited(), maxBytes: 120 })).rejects.toMatchObject({
+      code: "body-too-large",
+    });
   });
 
   test("tells the first of two reasons, and nobody has to catch the second", async () => {
@@ -191,7 +196,7 @@ describe("the reader", () => {
       .mockImplementation(() => {
         throw new Error("no room");
       });
-    await expect(readNode(req, { ...unlimited(), maxBytes: 50, count })).rejects.toMatchObject({
+    await expect(readBodyNode(req, { ...unlimited(), maxBytes: 50, count })).rejects.toMatchObject({
       code: "body-too-large",
     });
     await turns();
@@ -200,7 +205,7 @@ describe("the reader", () => {
 
   test("reads a body of HTTP/2, which no header announces", async () => {
     const server: Http2Server = createH2Server((req, res) => {
-      void readNode(req as unknown as IncomingMessage, unlimited()).then((bytes) => res.end(String(bytes.length)));
+      void readBodyNode(req as unknown as IncomingMessage, unlimited()).then((bytes) => res.end(String(bytes.length)));
     });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");

@@ -13,18 +13,18 @@ export interface Hook {
   readonly options: HandlerOptions<AnyEvent>;
 }
 
-/** What is used of Nest's wrapper around a provider or controller. */
+/** The used fields of Nest's wrapper around a provider or controller. */
 export interface ProviderLike {
   readonly instance: unknown;
   readonly name: unknown;
   readonly isTransient: boolean;
-  /** False for what Nest makes anew for each request. */
+  /** False for a provider that Nest creates for each request. */
   isDependencyTreeStatic(): boolean;
 }
 
 type Key = string | symbol;
 
-/** On a prototype, as a symbol that is one for all copies of this package: a map from a method's name to its hooks. */
+/** A prototype's map from a method's name to its hooks; one symbol for all copies of this package. */
 const HOOKS: unique symbol = Symbol.for("hookline.nest.hooks") as never;
 
 interface Hooked {
@@ -34,7 +34,7 @@ interface Hooked {
 /** @throws UsageError `handler-invalid` for a static method, which belongs to no provider */
 export function addHook(prototype: object, key: Key, hook: Hook): void {
   if (typeof prototype === "function")
-    throw new UsageError("handler-invalid", `@OnHook stands on the static method ${prototype.name}.${String(key)}.`, {
+    throw new UsageError("handler-invalid", `@OnHook is on the static method ${prototype.name}.${String(key)}.`, {
       fix: "Put it on a method of the provider itself.",
     });
   const hooks = ownHooks(prototype) ?? new Map<Key, readonly Hook[]>();
@@ -44,7 +44,7 @@ export function addHook(prototype: object, key: Key, hook: Hook): void {
 
 /**
  * Registers every `@OnHook` of these providers.
- * @throws UsageError `handler-invalid` for a provider that lives shorter than the app, and whatever `receiver.on` throws
+ * @throws UsageError `handler-invalid` for a provider without the default scope, and the errors of `receiver.on`
  */
 export function registerHooks(receiver: Receiver, providers: readonly ProviderLike[]): void {
   // An alias is a second provider of the same instance.
@@ -62,7 +62,7 @@ export function registerHooks(receiver: Receiver, providers: readonly ProviderLi
   }
 }
 
-/** By method; one that a subclass decorates anew has the subclass's hooks alone. */
+/** By method; where a subclass decorates it again, only the subclass's hooks. */
 function hooksOf(instance: object): Map<Key, readonly Hook[]> {
   const found = new Map<Key, readonly Hook[]>();
   let prototype = Object.getPrototypeOf(instance) as object | null;
@@ -79,7 +79,7 @@ function assertSingle(provider: ProviderLike, key: Key): void {
   if (provider.isDependencyTreeStatic() && !provider.isTransient) return;
   throw new UsageError(
     "handler-invalid",
-    `@OnHook stands on ${String(provider.name)}.${String(key)}, and Nest makes ${String(provider.name)} anew for each request or for each place that injects it; a handler runs outside of requests, and long after them.`,
-    { fix: "Let the provider, and all that it injects, have the default scope; `moduleRef.resolve()` gets the rest." },
+    `@OnHook is on ${String(provider.name)}.${String(key)}, and Nest creates a ${String(provider.name)} for each request or for each injection; a handler runs outside of requests.`,
+    { fix: "Give the provider, and all that it injects, the default scope; get others by `moduleRef.resolve()`." },
   );
 }

@@ -1,35 +1,35 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MountOptions } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
-import { createNodeMount, type Added, type Advice } from "../shared/mount-node.ts";
+import { createNodeMount, type AddedFields, type Advice } from "../shared/mount-node.ts";
 
-/** What is used of Nest's HTTP adapters: the one for Express, the one for Fastify. */
+/** The used fields of Nest's HTTP adapters for Express and Fastify. */
 export interface HttpAdapterLike {
   use(middleware: Middleware): unknown;
   /** Express's or Fastify's own app. */
   getInstance(): MiddlewareAppLike | HookAppLike;
 }
 
-/** Express, or a Fastify that runs middleware. */
+/** Express, or a Fastify with middleware support. */
 interface MiddlewareAppLike {
   readonly use: object;
 }
 
-/** A Fastify that runs none, or none yet. */
+/** A Fastify without middleware support, or before it is added. */
 interface HookAppLike {
   readonly use?: undefined;
   addHook(name: "onRequest", hook: (request: Raw, reply: Raw, next: () => void) => void): unknown;
 }
 
-type Middleware = (req: IncomingMessage & Added, res: ServerResponse, next: () => void) => void;
+type Middleware = (req: IncomingMessage & AddedFields, res: ServerResponse, next: () => void) => void;
 
 interface Raw {
   readonly raw: object;
 }
 
 /**
- * Puts the receiver before everything that the app itself adds: its body parser, middleware, guards, interceptors, pipes and exception
- * filters have no part in its requests.
+ * Mounts the receiver before the app's own body parser, middleware, guards, interceptors, pipes and exception filters, which then do
+ * not see its requests.
  *
  * @throws UsageError `option-invalid` for a `path` that no request can have
  */
@@ -38,14 +38,14 @@ export function mountFirst(adapter: HttpAdapterLike, receiver: Receiver, options
   const middleware: Middleware = (req, res, next) => {
     const url = req.originalUrl ?? req.url ?? "";
     if (!mount.isFor(url)) return next();
-    void mount.serve({ req, res, url, request: req, left: [req.rawBody, req.body] });
+    void mount.serve({ req, res, url, original: req, earlierReads: [req.rawBody, req.body] });
   };
   const app = adapter.getInstance();
   if (app.use !== undefined) {
     adapter.use(middleware);
     return;
   }
-  // Middleware that comes later is run by a hook that comes later.
+  // Middleware support added later runs in a later hook.
   app.addHook("onRequest", ({ raw: req }, { raw: res }, next) =>
     middleware(req as IncomingMessage, res as ServerResponse, next),
   );

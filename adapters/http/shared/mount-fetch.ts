@@ -1,43 +1,31 @@
-import {
-  bodyConsumed,
-  toAnswering,
-  workAfterResponse,
-  type AfterHandlers,
-  type MountOptions,
-  type RawRequest,
-} from "../../../src/adapter.ts";
+import { bodyConsumed, toAnswering, workAfterResponse, type RawRequest } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
-import { FOREIGN_PATH, UNDECIDED, type Answer } from "./mount-responses.ts";
-import { toPathTest } from "./path.ts";
-import { readFetch, type FetchBody } from "./read-body-fetch.ts";
-import { withSource } from "./source-option.ts";
+import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type AnyMountOptions, type Answer } from "./mount.ts";
+import { readBodyFetch, type FetchBody } from "./read-body-fetch.ts";
 
-/** One request as a framework or platform over web-standard requests hands it on. */
-interface Arrival<Req> {
+/** One request from a framework or platform over web-standard requests. */
+interface Incoming<Req> {
   readonly request: Pick<Request, "method" | "url" | "headers"> & FetchBody;
-  /** What `source` is asked with. */
-  readonly asked: Req;
-  /** Bytes or text that an earlier reader left, the most faithful first; asked for only when the body was read. */
-  readonly left?: () => Promise<readonly unknown[]>;
-  /** What the platform gives beside the request. */
+  /** The argument of the `source` option. */
+  readonly original: Req;
+  /** Bytes or text that earlier middleware read, the most faithful first; called only when the body was read. */
+  readonly earlierReads?: () => Promise<readonly unknown[]>;
+  /** `request.platform` of a secret look-up. */
   readonly platform?: unknown;
-  /** Where work after the answer goes, if the platform has such a place. */
+  /** Takes work after the answer, if the platform has such a function. */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }
 
 export interface FetchMount<Req> {
-  /** Without a `path` everything that reaches the mount is for it. */
+  /** Whether the URL has the mount's `path`; true without one. */
   isFor(url: string): boolean;
   /** Never rejects. */
-  serve(arrival: Arrival<Req>): Promise<Response>;
+  serve(incoming: Incoming<Req>): Promise<Response>;
 }
 
-/** What a mount's options may say, whatever its overloads allow together. */
-export type AnyMountOptions<Req> = MountOptions<Req> & { [K in keyof AfterHandlers]?: AfterHandlers[K] | undefined };
-
 /**
- * What the mounts over web-standard requests share.
- * @param consumed what to change where something reads the body before the mount, in this framework's words
+ * The common part of the mounts over web-standard requests.
+ * @param consumed the fix for a body that was read before the mount, in this framework's terms
  * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function createFetchMount<Req>(
@@ -50,20 +38,23 @@ export function createFetchMount<Req>(
 
   return {
     isFor,
-    async serve(arrival) {
-      const { request, asked, platform, waitUntil } = arrival;
-      if (!isFor(request.url)) return toResponse(FOREIGN_PATH);
+    async serve(incoming) {
+      const { request, original, platform, waitUntil } = incoming;
+      if (!isFor(request.url)) return toResponse(NOT_FOUND);
       const raw: RawRequest = {
         method: request.method,
         url: request.url,
         headers: Object.fromEntries(request.headers),
-        body: bodyOf(arrival, consumed),
+        body: bodyOf(incoming, consumed),
         ...(platform === undefined ? {} : { platform }),
       };
       try {
-        const reply = await receiver.receive(withSource(raw, options.source, asked), answering);
+        const reply = await receiver.receive(withSource(raw, options.source, original), answering);
         const response = toResponse(reply);
-        if (reply.status === 200 && answering === undefined) drain(receiver, waitUntil);
+        if (reply.status === 200 && answering === undefined) {
+          const work = waitUntil && workAfterResponse(receiver);
+          if (work !== undefined) passTo(waitUntil, work);
+        }
         return response;
       } catch {
         return toResponse(UNDECIDED);
@@ -72,44 +63,39 @@ export function createFetchMount<Req>(
   };
 }
 
-/** Gives work to the platform. One that takes none now gets none: no answer depends on it. */
-export function handOver(work: Promise<unknown>, waitUntil: Arrival<unknown>["waitUntil"]): void {
+/** Passes work to the platform's `waitUntil`. Its failure is ignored: no answer depends on the work. */
+export function passTo(waitUntil: Incoming<unknown>["waitUntil"], work: Promise<unknown>): void {
   try {
     waitUntil?.(work);
   } catch {
-    // What was decided stands, and what is stored is handled later.
+    // The answer stands, and stored deliveries are handled later.
   }
 }
 
-function bodyOf({ request, left }: Arrival<unknown>, consumed: string): RawRequest["body"] {
+function bodyOf({ request, earlierReads }: Incoming<unknown>, consumed: string): RawRequest["body"] {
   const header = request.headers.get("content-length");
   const declared = header === null ? undefined : Number(header);
   if (declared === 0 || (declared === undefined && !request.bodyUsed && request.body === null))
     return new Uint8Array(0);
-  // Asked again when the receiver wants the bytes: an earlier middleware may have read them meanwhile.
+  // `bodyUsed` is checked when the receiver reads: earlier middleware may have read the body by then.
   return async (limits) => {
-    const bytes = await readFetch(request, declared, limits);
+    const bytes = await readBodyFetch(request, declared, limits);
     if (bytes !== undefined) return bytes;
-    for (const thing of (await left?.()) ?? []) {
-      const found = bytesOf(thing);
-      // A text that was decoded with loss has another length than the bytes that arrived.
+    for (const read of (await earlierReads?.()) ?? []) {
+      const found = bytesOf(read);
+      // A lossy decoding to text changes the length.
       if (found !== undefined && (declared === undefined || found.byteLength === declared)) return found;
     }
     throw bodyConsumed(consumed);
   };
 }
 
-function bytesOf(thing: unknown): Uint8Array | undefined {
-  if (typeof thing === "string") return Buffer.from(thing);
-  return thing instanceof ArrayBuffer ? new Uint8Array(thing) : undefined;
+function bytesOf(read: unknown): Uint8Array | undefined {
+  if (typeof read === "string") return Buffer.from(read);
+  return read instanceof ArrayBuffer ? new Uint8Array(read) : undefined;
 }
 
-function drain(receiver: Receiver, waitUntil: Arrival<unknown>["waitUntil"]): void {
-  const work = waitUntil && workAfterResponse(receiver);
-  if (work !== undefined) handOver(work, waitUntil);
-}
-
-/** Without a body it has no content type either, which `""` would get. */
+/** A body of `""` would add a content type. */
 function toResponse({ status, headers, body }: Answer): Response {
   return new Response(body === "" ? null : body, { status, headers: { ...headers } });
 }

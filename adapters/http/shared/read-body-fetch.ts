@@ -1,44 +1,44 @@
 import { bodyCutOff, bodyTooLarge, type ReadLimits } from "../../../src/adapter.ts";
 
-/** What is used of a web-standard request's body. */
+/** The used fields of a web-standard request. */
 export type FetchBody = Pick<Request, "body" | "bodyUsed" | "arrayBuffer">;
 
-/** Bodies of a declared length up to this are asked for whole: a server that makes its requests lazily then needs no stream. */
+/** Bodies of a declared length up to this are read by `arrayBuffer()`: servers with lazy requests then create no stream. */
 const SHORT_BYTES = 64 * 1024;
 
 /**
- * Reads the body of a web-standard request to its end, once, and within the receiver's limits; undefined where somebody else has
- * read it, or is reading it.
+ * Reads the body of a web-standard request to its end, once, and within the receiver's limits; undefined if other code has read it or
+ * is reading it.
  *
- * @param declared its length as the headers say it
+ * @param declared the Content-Length header
  * @throws BodyError `body-too-large` over `limits.maxBytes`, `body-cut-off` when the client goes away, and whatever
  * `limits.count` throws or `limits.signal` was aborted with
  */
-export async function readFetch(
+export async function readBodyFetch(
   request: FetchBody,
   declared: number | undefined,
   limits: ReadLimits,
 ): Promise<Uint8Array | undefined> {
   if (request.bodyUsed) return undefined;
-  if (declared !== undefined && declared <= SHORT_BYTES) return whole(request, declared, limits);
-  return request.body === null || request.body.locked ? undefined : stream(request.body, limits);
+  if (declared !== undefined && declared <= SHORT_BYTES) return readWhole(request, declared, limits);
+  return request.body === null || request.body.locked ? undefined : readStream(request.body, limits);
 }
 
-async function whole(request: FetchBody, length: number, limits: ReadLimits): Promise<Uint8Array | undefined> {
+async function readWhole(request: FetchBody, length: number, limits: ReadLimits): Promise<Uint8Array | undefined> {
   limits.count?.(length);
   try {
     return new Uint8Array(await request.arrayBuffer());
   } catch (error) {
-    // Where somebody else holds the stream, it was not touched.
+    // If `bodyUsed` is still false, other code has locked the stream.
     if (request.bodyUsed) throw bodyCutOff(error);
     return undefined;
   }
 }
 
-async function stream(body: ReadableStream<Uint8Array>, limits: ReadLimits): Promise<Uint8Array> {
+async function readStream(body: ReadableStream<Uint8Array>, limits: ReadLimits): Promise<Uint8Array> {
   const { maxBytes, signal, count } = limits;
   const reader = body.getReader();
-  // Ends a read that waits; the receiver has its answer already.
+  // Ends a pending read; the receiver has answered already.
   const onAbort = (): void => void cancel(reader, signal.reason);
   signal.addEventListener("abort", onAbort);
   try {
@@ -50,7 +50,8 @@ async function stream(body: ReadableStream<Uint8Array>, limits: ReadLimits): Pro
       count?.(part.byteLength);
       chunks.push(part);
     }
-    return joined(chunks, length);
+    const [only] = chunks;
+    return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, length);
   } catch (error) {
     void cancel(reader, error);
     throw error;
@@ -70,19 +71,7 @@ async function next(reader: Reader): Promise<Uint8Array | undefined> {
   }
 }
 
-/** A stream that has failed refuses to be cancelled; nobody needs to hear that. */
+/** Ignores the rejection of a stream that has already failed. */
 async function cancel(reader: Reader, reason: unknown): Promise<void> {
   await reader.cancel(reason).catch(() => {});
-}
-
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const [only] = chunks;
-  if (chunks.length === 1 && only !== undefined) return only;
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return all;
 }

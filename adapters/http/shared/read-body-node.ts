@@ -3,36 +3,36 @@ import { Transform } from "node:stream";
 import { getRawBody } from "raw-body";
 import { bodyCutOff, bodyTooLarge, type ReadLimits } from "../../../src/adapter.ts";
 
-/** Bodies of a declared length up to this are gathered here, the longer ones and those of unknown length by raw-body. */
+/** Bodies of a declared length up to this are read here; longer ones and those of unknown length by raw-body. */
 const SHORT_BYTES = 64 * 1024;
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * Reads a Node request's body to its end, once, and within the receiver's limits. The stream is left paused and
- * without a listener of ours when it refuses.
+ * Reads a Node request's body to its end, once, and within the receiver's limits. When it rejects, the stream is paused and has none
+ * of our listeners left.
  *
  * @throws BodyError `body-too-large` over `limits.maxBytes`, `body-cut-off` when the client goes away, and whatever
  * `limits.count` throws or `limits.signal` was aborted with
  */
-export function readNode(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
+export function readBodyNode(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
   const length = declaredLength(req);
   if (length === 0 || req.readableEnded) return Promise.resolve(NOTHING);
   if (length !== undefined && length > limits.maxBytes) return Promise.reject(bodyTooLarge(limits.maxBytes));
   if (req.destroyed) return Promise.reject(bodyCutOff(req.errored));
-  return length !== undefined && length <= SHORT_BYTES ? gather(req, limits) : pour(req, limits);
+  return length !== undefined && length <= SHORT_BYTES ? readShort(req, limits) : readLong(req, limits);
 }
 
-/** How many bytes the headers promise: 0 without a body, `undefined` when only its end will tell. */
+/** The body's length by its headers: 0 without a body, `undefined` when unknown. */
 export function declaredLength(req: Pick<IncomingMessage, "headers" | "httpVersionMajor">): number | undefined {
   const length = req.headers["content-length"];
   if (length !== undefined) return Number(length);
-  // HTTP/2 frames a body without any header for it.
+  // HTTP/2 needs no header to frame a body.
   return req.headers["transfer-encoding"] === undefined && !(req.httpVersionMajor >= 2) ? 0 : undefined;
 }
 
 /** A promise and three listeners: an async iterable of the same stream costs half the throughput. */
-function gather(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
+function readShort(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let received = 0;
@@ -63,12 +63,12 @@ function gather(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
     };
     const refuse = (error: unknown): void => {
       release();
-      // Whoever answers decides how much more is taken; until then the socket's own back-pressure holds the sender.
+      // writeResponseNode decides how much more to read; until then back-pressure stops the sender.
       req.pause();
       reject(error);
     };
 
-    // Most bodies came with their headers and end before this runs; listening to a signal would be their largest cost.
+    // Most bodies arrive with their headers and end before this runs: a listener on the signal would be their largest cost.
     const watch = setImmediate(() => {
       signal = limits.signal;
       if (signal.aborted) return onAbort();
@@ -78,8 +78,8 @@ function gather(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
   });
 }
 
-/** raw-body over a stream of our own: that one can be failed from outside without touching the request's socket. */
-async function pour(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
+/** raw-body over a stream of our own, which can be destroyed without touching the request's socket. */
+async function readLong(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
   const { signal } = limits;
   signal.throwIfAborted();
   const counted = new Transform({
@@ -92,7 +92,7 @@ async function pour(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Arra
       }
     },
   });
-  // An error that comes after raw-body has let go has been told already; without a listener it would end the process.
+  // raw-body has removed its listener by then: an unhandled "error" event would end the process.
   counted.on("error", () => {});
   const onAbort = (): void => void counted.destroy(signal.reason);
   const onClose = (): void => void counted.destroy(bodyCutOff(req.errored));
