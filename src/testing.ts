@@ -2,6 +2,5 @@
 export { deliver, type Delivered } from "./testing/deliver.ts";
 export { fakeContext } from "./testing/fake-context.ts";
 export { sample } from "./testing/sample.ts";
-export { signedDelivery, type SignedDelivery, type SigningOptions } from "./testing/signed-delivery.ts";
+export { signedDelivery, type Sendable, type SignedDelivery, type SigningOptions } from "./testing/signed-delivery.ts";
 export { testClock, type TestClock } from "./testing/test-clock.ts";
-export type { Sendable } from "./testing/wire.ts";

@@ -9,9 +9,9 @@ import type { AfterHandlers } from "../ingest/answer-option.ts";
 import type { RawRequest, Reply } from "../ingest/types.ts";
 import type { Jobs } from "./jobs/jobs-types.ts";
 
-/** What a receiver has done since it was made, in this process. */
+/** What a receiver did since it was created, in this process. */
 export interface Stats {
-  /** `receiving`: `start()` was not called, or has not held; `standby`: another process works on this inbox; `working`: this one does. */
+  /** `receiving`: `start()` was not called, or failed; `standby`: another process works on this inbox; `working`: this one does. */
   readonly role: "receiving" | "standby" | "working";
   /** Answers by status. */
   readonly answered: Readonly<Record<number, number>>;
@@ -19,31 +19,31 @@ export interface Stats {
   readonly refused: Readonly<Record<string, number>>;
   /** Deliveries stored. */
   readonly stored: number;
-  /** Events of tracking and booking that were seen before: no job was made. */
+  /** Repeated tracking and booking events: no job was created. */
   readonly duplicates: number;
-  /** The same key with other content: a job was made. Always told; optional, so that a test's own `Stats` may leave it out. */
+  /** Repeated keys with other content: a job was created. Always set; optional, so that a test's own `Stats` may omit it. */
   readonly conflicts?: number;
   /** Jobs done. */
   readonly succeeded: number;
-  /** Jobs whose attempt failed; each attempt counts. */
+  /** Failed attempts of jobs. */
   readonly failed: number;
   readonly retried: number;
-  /** Changes that no handler asked for, beside a handler of their family. */
+  /** Changes without a handler, while another event of their family has one. */
   readonly skipped: number;
   readonly dead: number;
-  /** Jobs that another job's call settled. */
+  /** Jobs settled by the handler call of another job. */
   readonly merged: number;
-  /** Which secret made the signatures: when the old one is not used any more, its rotation is finished. */
+  /** Uses of each secret: a rotation is finished when the old one is no longer used. */
   readonly secrets: readonly { readonly name: string; readonly uses: number; readonly lastUsedAt?: Date }[];
 }
 
-/** How a receiver stands: what a probe asks, and what somebody should look at. */
+/** A receiver's state for probes, with its problems. */
 export interface Health {
-  /** False only where a restart can help: so many handlers are stuck that nothing new is begun, or the inbox fails each time it is begun. */
+  /** False only if a restart can help: too many handlers are stuck for another to start, or the inbox fails each time it is reopened. */
   readonly live: boolean;
   /** False while the next delivery would get 503. */
   readonly ready: boolean;
-  /** What is wrong, the worst first. The README lists all codes. */
+  /** By severity, the worst first. The README lists all codes. */
   readonly problems: readonly {
     /** Stable, kebab-case. */
     readonly code: string;
@@ -51,9 +51,9 @@ export interface Health {
     /** What to change, in one sentence. */
     readonly fix?: string;
   }[];
-  /** Jobs that wait for their turn or their next attempt, and deliveries that are not expanded yet. */
+  /** Jobs that wait for their turn or their next attempt, and deliveries not expanded yet. */
   readonly waiting: number;
-  /** Since the delivery of the oldest waiting job was received, milliseconds. */
+  /** Time since the delivery of the oldest waiting job was received, milliseconds. */
   readonly oldestWaitingMs: number;
   /** Lanes whose first job waits for its next attempt. */
   readonly blockedLanes: number;
@@ -61,23 +61,23 @@ export interface Health {
   readonly dead: number;
   /** Jobs that wait for a handler of their event. */
   readonly unhandled: number;
-  /** Handlers that ignore their signal past their grace. */
+  /** Handlers that ignore their abort signal for longer than `graceMs`. */
   readonly stuck: number;
-  /** Where the inbox is on a disk, and knows. */
+  /** If the inbox is on a disk and knows its free space. */
   readonly freeDiskBytes?: number;
 }
 
-/** How a close ended, in jobs. */
+/** Result of `close()`, in jobs. */
 export interface Closed {
-  /** Handlers that ended well meanwhile. */
+  /** Handlers that succeeded during the close. */
   readonly done: number;
-  /** Given back as if they had not been begun. */
+  /** Released as if never started. */
   readonly released: number;
-  /** Still running: they keep their claim until the process ends, and a late end still counts. */
+  /** Still running: they keep their claim until the process ends, and a late result still counts. */
   readonly stuck: number;
 }
 
-/** Receives, keeps, and hands events to handlers. */
+/** Receives and stores deliveries, and runs handlers for their events. */
 export interface Receiver<out K extends StorageKind = StorageKind> {
   readonly storage: K;
   /**
@@ -91,62 +91,62 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
   ): this;
   /** Runs around every handler, in the order of `use`. */
   use(middleware: Middleware): this;
-  /** At least once, before the job is marked dead. One that throws, or takes longer than the handler's `timeoutMs`, is logged. */
+  /** Called at least once before a job is marked dead. An error, or a call longer than the handler's `timeoutMs`, is logged. */
   onDead(listener: (job: Job) => unknown): this;
   /**
-   * Who decides which subscriptions are unwanted. A decision is answered 422, which deletes the subscription.
-   * @throws UsageError `gate-doubled` when there is one already
+   * Sets the function that decides which subscriptions to unsubscribe. Its decision is answered 422, which deletes the subscription.
+   * @throws UsageError `gate-doubled` at the second call
    */
   unsubscribeWhen(gate: Gate): this;
   /**
-   * A tombstone from anywhere; without `source` for every source. Its deliveries are answered 422.
-   * @param subscription its number, also as text, as the service gives it
-   * @param reason of which 1,000 characters are stored
+   * Unsubscribes: writes a tombstone, so that the subscription's deliveries are answered 422. Without `source`, for every source.
+   * @param subscription the number, or its text, as the service gives it
+   * @param reason stored up to 1,000 characters
    * @throws UsageError `subscription-invalid`, `option-invalid`
    */
   unsubscribe(subscription: Id | string, reason: string, options?: { source?: string | undefined }): Promise<void>;
   /**
-   * Lifts it; without `source` all of the subscription.
+   * Lifts the tombstone; without `source`, all tombstones of the subscription.
    * @throws UsageError `subscription-invalid`, `option-invalid`
    */
   resubscribe(subscription: Id | string, options?: { source?: string | undefined }): Promise<void>;
   /**
-   * This process works, or stands by where the inbox has a worker already; one that never calls it only receives. Seals the handlers.
-   * Idempotent.
+   * Starts to run handlers, or stands by if another process is the inbox's worker. Without it a process only receives. Seals the
+   * handlers. Idempotent.
    * @throws UsageError `secret-missing`, `inbox-cannot-work`
    * @throws ClosedError `closed`
    */
   start(): Promise<void>;
-  /** Resolves when nothing is due and nothing is running in this process. */
+  /** Resolves when no job is due or running in this process. */
   idle(): Promise<void>;
   /**
-   * New deliveries get 503, nothing new is begun. Signals abort 5 s before the end of `drainMs`; then what has ended or never started
-   * is given back. Never throws for handlers that do not end: they are `stuck`.
-   * @throws UsageError `option-invalid` for a budget that is none; nothing is closed then
+   * Closes the receiver: new deliveries get 503, and no further handler starts. Signals abort 5 s before the end of `drainMs`; jobs that
+   * never started are released. Does not reject for handlers that never end: they are `stuck`.
+   * @throws UsageError `option-invalid` for an invalid budget: nothing is closed
    */
   close(options?: {
     /** The whole budget, milliseconds. @default 10_000 */
     drainMs?: number | undefined;
   }): Promise<Closed>;
   /**
-   * How the receiver stands. Never rejects, never waits for storage. An inbox that is not open yet is opened: a process that only
-   * receives must not have to wait for its first delivery to be ready for it.
+   * Readiness, liveness and problems. Never rejects, never waits for storage. Opens the inbox, so that a process that only receives can
+   * become ready before its first delivery.
    */
   health(): Promise<Health>;
-  /** What was done so far, as a copy. */
+  /** A snapshot of the counters. */
   stats(): Stats;
-  /** Best effort, never throws into the receiver. Returns its end. */
+  /** Adds an observer, whose errors are only logged. Returns a function that removes it. */
   observe(observer: Observer): () => void;
-  /** Listing, replaying, dropping and erasing jobs by hand. */
+  /** Lists, replays, drops and erases jobs. */
   readonly jobs: Jobs;
   /**
-   * One request in, one answer out: for one's own mount. Never rejects.
+   * Takes one request and returns the answer: for your own mount. Never rejects.
    * @param answering answers after the handlers, instead of as soon as the delivery is stored
    */
   receive(request: RawRequest, answering?: AfterHandlers): Promise<Reply>;
   /**
-   * For one's own queue: each event once, in order, without retries of ours.
-   * @throws HooklineError `handle-failed` when a handler failed: let the queue give the delivery again
+   * For your own queue: runs the handler of each event once, in order, without retries.
+   * @throws HooklineError `handle-failed` when a handler failed: let the queue deliver again
    * @throws UsageError `delivery-invalid`
    */
   handle(delivery: StoredDelivery, options?: { signal?: AbortSignal | undefined }): Promise<void>;

@@ -1,10 +1,10 @@
 import type { Context } from "../dispatch/context.ts";
 
 /**
- * A context for a test that calls a handler itself: a first attempt that never aborts, with a silent log.
+ * Makes a context for a test that calls a handler itself: a first attempt that never aborts, with a silent log.
  *
- * @param fields what your test is about
- * @returns `unsubscribed` holds the reasons given to `ctx.unsubscribe`
+ * @param fields those that matter to your test
+ * @returns `unsubscribed` holds the reasons passed to `ctx.unsubscribe`
  * @example
  * const ctx = fakeContext({ attempt: 3, lastAttempt: true });
  */

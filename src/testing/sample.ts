@@ -11,11 +11,11 @@ import {
 import { resourceOf } from "../protocol/resources.ts";
 
 /**
- * An event as a handler gets it, whole, frozen and of the right type: for a test that calls a handler itself, or delivers it.
+ * Makes a complete, frozen event as a handler gets it: for a test that calls a handler itself, or delivers the event.
  *
- * @param name any but the families and `*`
- * @param fields what your test is about; the rest is made up, the same every time, and fits: the resource names the
- * calendar, task list or booking page that you give, and the other way round
+ * @param name any event name but the families and `*`
+ * @param fields those that matter to your test; the others have constant values that match: `resource` names the calendar,
+ * task list or booking page that you give, and vice versa
  * @throws UsageError `option-invalid` for any other name
  * @example
  * await onOpen(sample("tracking.open", { context: "deal-9" }), fakeContext());
@@ -45,7 +45,7 @@ interface Named {
   readonly taskListId?: string;
 }
 
-/** The path that names the record's calendar, list or page; nothing for an event whose path names none. */
+/** The resource path of a calendar, task list or booking page; empty for other events. */
 function resourceFor({ bookingId, calendarId, taskListId }: Named): Partial<Envelope> {
   if (bookingId !== undefined) return { resource: `/booking/${bookingId}` };
   if (calendarId !== undefined) return { resource: `/calendars/${encodeURIComponent(calendarId)}/events` };
@@ -69,7 +69,7 @@ const TRACKING = {
 const VIEW = { location: "Utrecht, NL", userAgent: "Mozilla/5.0", remoteAddr: "192.0.2.1" };
 const MAIL = { threadId: "t-1", messageId: "m-2", internetMessageId: "<m-2@example.com>" };
 
-/** What the reason says is wrong with it. */
+/** An unknown event with that reason. */
 function unknownOf(reason: UnknownEvent["reason"] = "resource"): UnknownEvent {
   const type = "unknown";
   if (reason === "not-json") return { type, reason };
@@ -80,7 +80,7 @@ function unknownOf(reason: UnknownEvent["reason"] = "resource"): UnknownEvent {
   return { ...notes, type, reason, field: reason, json: { ...notes, payloads: [{ id: "n-1" }] } };
 }
 
-/** A field of the wire that no handler needs, and every handler gets. */
+/** A field of the wire format that events keep, though their types omit it. */
 const notice = (lifecycleEvent: string): object => ({ lifecycleEvent });
 const created = (id: string): Change<"created"> => ({ id, changeType: "created" });
 const updated = (id: string): Change<"updated"> => ({ id, changeType: "updated" });

@@ -1,31 +1,35 @@
-import { sign } from "../protocol/sign.ts";
+import { UsageError } from "../errors.ts";
 import type { RawRequest } from "../ingest/types.ts";
-import { toBody, type Sendable } from "./wire.ts";
+import type { AnyEvent, Envelope, UnknownEvent } from "../protocol/events.ts";
+import { sign } from "../protocol/sign.ts";
 
-/** How a delivery is signed. */
+/** An event, several events of one delivery, or any body: text and bytes unchanged, other values as JSON. */
+export type Sendable = AnyEvent | readonly AnyEvent[] | { readonly wire: unknown };
+
+/** Options of a signature. */
 export interface SigningOptions {
-  /** The secret that the receiver has. */
+  /** The receiver's secret. */
   secret: string;
-  /** When it is signed. @default now */
+  /** The time of the signature. @default now */
   at?: Date | undefined;
 }
 
-/** A request of the service, as a mount hands it in; `toRequest()` gives it for `fetch`. */
+/** A request of the service, for `receiver.receive`; `toRequest()` makes one for `fetch`. */
 export interface SignedDelivery extends RawRequest {
-  /** The two signed ones, and the content type. */
+  /** Signature, timestamp and content type. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array<ArrayBuffer>;
-  /** A new one every time. */
+  /** Makes a new Request at each call. */
   toRequest(): Request;
 }
 
 /**
- * A signed request: for `receiver.receive`, for a mount under test, or with `toRequest()` for `fetch`.
+ * Makes a signed request: for `receiver.receive`, for a mount under test, or with `toRequest()` for `fetch`.
  *
  * @param event an event, several of one delivery, `{ wire }` for any body, or `{ validationToken }` for the handshake
- * @param options the receiver's secret, when it is signed, and the receiver's URL or a path, by default
+ * @param options the receiver's secret, the time of the signature, and the receiver's URL or a path, by default
  * `http://localhost/webhooks`
- * @throws UsageError `events-apart` for events that cannot come together, `secret-missing`, `time-invalid`
+ * @throws UsageError `events-not-combinable` for events that cannot come in one delivery, `secret-missing`, `time-invalid`
  * @see protocol 5
  * @example
  * const reply = await receiver.receive(signedDelivery(sample("email.created"), { secret }));
@@ -35,13 +39,13 @@ export function signedDelivery(
   event: Sendable | { readonly validationToken: string },
   { secret, at, url = "/webhooks" }: SigningOptions & { url?: string | undefined },
 ): SignedDelivery {
-  const greets = "validationToken" in event;
-  const body = greets ? new Uint8Array(0) : toBody(event);
+  const isHandshake = "validationToken" in event;
+  const body = isHandshake ? new Uint8Array(0) : toBody(event);
   const target = new URL(url, "http://localhost");
-  if (greets) target.searchParams.append("validationToken", event.validationToken);
+  if (isHandshake) target.searchParams.append("validationToken", event.validationToken);
   const headers = {
     ...sign(body, { secret, at }),
-    "Content-Type": greets ? "text/plain; charset=utf-8" : "application/json",
+    "Content-Type": isHandshake ? "text/plain; charset=utf-8" : "application/json",
   };
   return {
     method: "POST",
@@ -50,4 +54,70 @@ export function signedDelivery(
     body,
     toRequest: () => new Request(target, { method: "POST", headers, body }),
   };
+}
+
+/**
+ * The body that the service would send for these events.
+ *
+ * @throws UsageError `events-not-combinable` when they cannot come in one delivery
+ * @see protocol 6.2
+ */
+function toBody(sendable: Sendable): Uint8Array<ArrayBuffer> {
+  const wire = "wire" in sendable ? sendable.wire : toWire(sendable);
+  if (wire instanceof Uint8Array) return new Uint8Array(wire);
+  return new TextEncoder().encode(typeof wire === "string" ? wire : JSON.stringify(wire));
+}
+
+function toWire(sendable: AnyEvent | readonly AnyEvent[]): unknown {
+  const events: readonly AnyEvent[] = Array.isArray(sendable) ? sendable : [sendable];
+  const [first] = events;
+  if (first === undefined) throw notCombinable("got no event, expected at least one");
+  if (first.type === "unknown") return alone(events, toUnknown(first));
+  const { subscription, resource, accountId } = first;
+  const envelope = { subscription, resource, accountId };
+  if (first.type === "lifecycle.error" || first.type === "lifecycle.active") {
+    return alone(events, { ...first, type: undefined, lifecycleEvent: first.type.slice("lifecycle.".length) });
+  }
+  if (first.type.endsWith(".signal")) return alone(events, envelope);
+  for (const event of events) {
+    if (event.subscription === subscription && event.accountId === accountId && event.resource === resource) continue;
+    throw notCombinable(`got ${event.type} of another subscription, account or resource than ${first.type}`);
+  }
+  return { ...envelope, payloads: events.flatMap(toEntries) };
+}
+
+/** Fields of the delivery, not of its entries. */
+const DELIVERY_FIELDS = new Set(["type", "subscription", "accountId", "resource", "taskListId"]);
+
+function toEntries(event: AnyEvent): readonly object[] {
+  if ("changes" in event) {
+    if (event.signalled && event.changes.length > 0) throw notCombinable(`got ${event.type} of changes and a signal`);
+    return event.changes;
+  }
+  if (event.type === "unknown" || event.type.endsWith(".signal") || event.type.startsWith("lifecycle.")) {
+    throw notCombinable(`got ${event.type} beside others, but it comes alone`);
+  }
+  const fields = Object.entries(event).filter(
+    ([name]) => !DELIVERY_FIELDS.has(name) && !(name === "calendarId" && event.type !== "booking"),
+  );
+  return [Object.fromEntries(fields)];
+}
+
+/** An unknown event is the whole delivery, or one of its entries. */
+function toUnknown({ subscription, accountId, resource, reason, json }: UnknownEvent): unknown {
+  if (reason === "not-json") return "no JSON";
+  const envelope: Partial<Envelope> = { subscription, accountId, resource } as Envelope;
+  const whole = resource === undefined || (json as Partial<Envelope> | undefined)?.resource === resource;
+  return whole ? (json ?? {}) : { ...envelope, payloads: [json] };
+}
+
+function alone(events: readonly AnyEvent[], body: unknown): unknown {
+  if (events.length === 1) return body;
+  throw notCombinable(`got ${events.length} events beginning with ${events[0]?.type}, but it comes alone`);
+}
+
+function notCombinable(what: string): UsageError {
+  return new UsageError("events-not-combinable", `One delivery ${what}.`, {
+    fix: "Send them one by one, or give the body as { wire: ... }.",
+  });
 }

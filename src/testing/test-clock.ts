@@ -1,10 +1,10 @@
 import type { Clock } from "../clock.ts";
 
-/** A clock that stands still until a test advances it. */
+/** A clock that only advances when a test says so. */
 export interface TestClock extends Clock {
   /**
-   * Lets that much time pass: timers fire in their order, those set meanwhile too, each with a few turns of the loop for
-   * what follows from it. What waits for the world outside, such as a socket, is not waited for: `receiver.idle()` does.
+   * Advances the time: timers fire in order, new ones included, each followed by a few turns of the event loop. Does not wait
+   * for I/O such as a socket: `receiver.idle()` does.
    *
    * @param ms milliseconds
    */
@@ -17,7 +17,7 @@ interface Pending {
 }
 
 /**
- * Makes the hours of a test pass in milliseconds: retries, time limits and windows follow it.
+ * Makes a clock for tests: retries, timeouts and windows of hours pass in milliseconds.
  *
  * @param start @default 2026-01-02T03:04:05Z
  * @example
@@ -35,8 +35,8 @@ export function testClock(start: Date = new Date("2026-01-02T03:04:05Z")): TestC
     return next;
   }
 
-  /** Never backwards: two may advance it at once. */
-  async function passUntil(end: number): Promise<void> {
+  /** Never goes back: two calls may overlap. */
+  async function advanceTo(end: number): Promise<void> {
     await turns();
     for (let timer = nextUntil(end); timer !== undefined; timer = nextUntil(end)) {
       timers.delete(timer);
@@ -54,20 +54,20 @@ export function testClock(start: Date = new Date("2026-01-02T03:04:05Z")): TestC
       timers.add(timer);
       return { clear: () => void timers.delete(timer) };
     },
-    advance: (ms) => passUntil(time + ms),
+    advance: (ms) => advanceTo(time + ms),
   };
-  skippers.set(clock, () => passUntil(nextUntil(Number.MAX_VALUE)?.at ?? time));
+  skippers.set(clock, () => advanceTo(nextUntil(Number.MAX_VALUE)?.at ?? time));
   return clock;
 }
 
-/** Lets time pass until the next timer has fired; undefined for a clock that passes by itself. */
+/** Advances to the next timer; undefined for any other clock. */
 export function skipperOf(clock: Clock): (() => Promise<void>) | undefined {
   return skippers.get(clock);
 }
 
 const skippers = new WeakMap<Clock, () => Promise<void>>();
 
-/** A commit, a claim and a handler that waits for nothing take a few turns of the loop. */
+/** A commit, a claim and a synchronous handler take a few turns of the event loop. */
 const TURNS = 10;
 
 async function turns(): Promise<void> {

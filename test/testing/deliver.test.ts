@@ -116,7 +116,7 @@ describe("deliver", () => {
       code: "secret-missing",
     });
     await expect(deliver(receiver, [sample("booking"), sample("email.created")], { secret })).rejects.toMatchObject({
-      code: "events-apart",
+      code: "events-not-combinable",
     });
     expect(receiver.stats().stored).toBe(0);
   });

@@ -160,7 +160,11 @@ describe("the body", () => {
     ["a change beside what is unknown", [sample("email.created"), sample("unknown", { resource: "/email/messages" })]],
   ])("cannot be made of %s", (_, events) => {
     expect(() => signedDelivery(events, { secret: SECRET })).toThrow(
-      expect.objectContaining({ name: "UsageError", code: "events-apart", fix: expect.stringContaining("{ wire: ") }),
+      expect.objectContaining({
+        name: "UsageError",
+        code: "events-not-combinable",
+        fix: expect.stringContaining("{ wire: "),
+      }),
     );
   });
 });
