@@ -1,41 +1,41 @@
 import { posix, relative, sep } from "node:path";
 
-/** One module and what it may import besides itself. */
+/** A module and its allowed imports besides itself. */
 interface Boundary {
-  /** A folder with its slash, one file, or `<folder>/*` for the other files right in it. The first row that fits is a file's module. */
+  /** A folder with its slash, one file, or `<folder>/*` for the other files directly in it. The first matching row is a file's module. */
   readonly module: string;
-  /** Modules, folders, files, `npm:<package>`, `node:<module>`; what ends in `/` or `:` allows everything below it. */
+  /** Modules, folders, files, `npm:<package>`, `node:<module>`; an entry that ends in `/` or `:` allows everything below it. */
   readonly may: readonly string[];
-  /** Said to whoever breaks the rule: why it is so, and where the import belongs instead. */
+  /** The error message: the reason of the rule, and where the import belongs instead. */
   readonly why: string;
 }
 
-/** The import directions. A file below `src/`, `adapters/` or `examples/` that no row fits is reported too. */
+/** The import directions. A file below `src/`, `adapters/` or `examples/` without a matching row is reported too. */
 export const boundaries: readonly Boundary[] = [
   {
     module: "src/protocol/",
     may: ["src/errors.ts", "src/assert.ts", "npm:zod/mini", "node:crypto", "node:buffer"],
-    why: "The protocol is pure: what the service's document says, as functions of their arguments. Hand the rest in as a parameter.",
+    why: "The protocol is pure: the service's wire format as functions of their arguments. Pass everything else as a parameter.",
   },
   {
     module: "src/ingest/",
     may: ["src/protocol/", "src/inbox/port/", "src/inbox/batcher.ts", "src/*", "node:crypto", "node:buffer"],
-    why: "Receiving needs the secret and an inbox's writing half, and knows nothing of handlers. What both stages share is declared in src/inbox/port/; src/receiver/ joins the modules.",
+    why: "Ingest needs the secret and an inbox's writing half, never handlers. Declare shared types in src/inbox/port/; src/receiver/ joins the modules.",
   },
   {
     module: "src/inbox/",
     may: ["src/protocol/", "src/*", "node:crypto", "node:buffer"],
-    why: "An inbox owns primitives, never policy: ids, expansion, attempts and merging come in through the port.",
+    why: "An inbox stores and claims, without policy: ids, expansion, attempts and merging are parameters of the port.",
   },
   {
     module: "src/dispatch/",
     may: ["src/protocol/", "src/inbox/", "src/*", "npm:p-queue", "node:crypto", "node:buffer"],
-    why: "Dispatch gets its work from the inbox alone, and nothing flows back to src/ingest/. What both stages share is declared in src/inbox/port/.",
+    why: "Dispatch gets its work from the inbox alone, never from src/ingest/. Declare shared types in src/inbox/port/.",
   },
   {
     module: "src/testing/",
     may: ["src/", "node:"],
-    why: "Testing imports the modules and Node alone, so that it works under every test runner.",
+    why: "Testing imports only the modules and Node, so that it works in every test runner.",
   },
   {
     module: "src/cli/",
@@ -49,7 +49,7 @@ export const boundaries: readonly Boundary[] = [
       "npm:pino",
       "node:",
     ],
-    why: "The command line imports the public entry points alone, as a user's program would: export it from src/index.ts or src/adapter.ts.",
+    why: "The command line imports only the public entry points, like a user's program: export it from src/index.ts or src/adapter.ts.",
   },
   {
     module: "src/index.ts",
@@ -59,7 +59,7 @@ export const boundaries: readonly Boundary[] = [
   {
     module: "src/adapter.ts",
     may: ["src/ingest/", "src/inbox/", "src/protocol/", "src/receiver/serverless.ts", "src/*"],
-    why: "The entry point for authors of mounts and inboxes shows ingest and the port, nothing of the handlers.",
+    why: "The entry point for authors of mounts and inboxes exports ingest and the port, nothing of dispatch.",
   },
   {
     module: "src/signature.ts",
@@ -74,22 +74,22 @@ export const boundaries: readonly Boundary[] = [
   {
     module: "src/receiver/",
     may: ["src/protocol/", "src/ingest/", "src/inbox/", "src/dispatch/", "src/*"],
-    why: "This is the one module that joins the others; it adds no library of its own.",
+    why: "Only this module joins the others; it imports no library.",
   },
   {
     module: "src/*",
     may: ["src/protocol/", "src/inbox/port/", "npm:pino", "node:crypto"],
-    why: "What several modules share stands below them: errors, clock, log and small contracts. Only src/receiver/ and the entry points stand above the modules.",
+    why: "Files that several modules share (errors, clock, logger) import none of them. Only src/receiver/ and the entry points import the modules.",
   },
   {
     module: "adapters/http/nest.ts",
     may: ["src/index.ts", "src/adapter.ts", "adapters/http/", "npm:@nestjs/common", "npm:@nestjs/core"],
-    why: "Nest injects by its own classes, so this one adapter imports its framework; all else of it comes in as a structural XLike type.",
+    why: "Nest injects by its own classes, so this adapter imports its framework; describe the rest by a structural XLike type.",
   },
   {
     module: "adapters/http/",
     may: ["src/index.ts", "src/adapter.ts", "npm:raw-body", "node:"],
-    why: "Adapters import the two public entry points alone, as one outside this repository would: export it from src/index.ts or src/adapter.ts. A framework comes in as a structural XLike type.",
+    why: "Adapters import only the two public entry points, like one outside this repository: export it from src/index.ts or src/adapter.ts. Describe a framework by a structural XLike type.",
   },
   {
     module: "adapters/inbox/sqlite/thread/",
@@ -99,23 +99,23 @@ export const boundaries: readonly Boundary[] = [
   {
     module: "adapters/inbox/",
     may: ["adapters/inbox/", "src/index.ts", "src/adapter.ts", "node:"],
-    why: "An inbox imports the two public entry points alone, as one outside this repository would: export it from src/index.ts or src/adapter.ts. Node brings SQLite along.",
+    why: "An inbox imports only the two public entry points, like one outside this repository: export it from src/index.ts or src/adapter.ts. Node includes SQLite.",
   },
   {
     module: "examples/",
     may: ["npm:", "node:"],
-    why: "An example is what a user would write: import hookline by name, such as hookline/node.",
+    why: "An example is a user's program: import hookline by name, such as hookline/node.",
   },
 ];
 
 const CHECKED = /^(?:src|adapters|examples)\//;
 
-/** The sentence for an import that the table forbids; `undefined` where it is allowed. Paths are relative to the repository. */
+/** The error message of a forbidden import; `undefined` for an allowed one. Paths are relative to the repository. */
 export function whyNot(file: string, specifier: string): string | undefined {
   if (!CHECKED.test(file)) return undefined;
   const here = moduleOf(file);
   if (here === undefined)
-    return `${file} belongs to no module. Give its folder a row in lint/import-boundaries.ts, or move the file.`;
+    return `${file} belongs to no module. Add a row for its folder to lint/import-boundaries.ts, or move the file.`;
   const target = nameOf(file, specifier);
   const there = moduleOf(target)?.module;
   if (there === here.module || here.may.some((allowed) => allowed === there || covers(allowed, target)))
@@ -149,17 +149,17 @@ interface Context {
 const imports = {
   create(context: Context) {
     const file = relative(context.cwd, context.physicalFilename).split(sep).join("/");
-    const look = (node: Source) => {
+    const check = (node: Source) => {
       const specifier = node.source?.value;
       const message = typeof specifier === "string" ? whyNot(file, specifier) : undefined;
       if (message !== undefined) context.report({ node, message });
     };
     return {
-      ImportDeclaration: look,
-      ImportExpression: look,
-      ExportNamedDeclaration: look,
-      ExportAllDeclaration: look,
-      TSImportType: look,
+      ImportDeclaration: check,
+      ImportExpression: check,
+      ExportNamedDeclaration: check,
+      ExportAllDeclaration: check,
+      TSImportType: check,
     };
   },
 };

@@ -18,7 +18,7 @@ describe("the linter, with the repository's own configuration", () => {
       `export const read = toEnvelope;`,
     ]);
     const why =
-      "Adapters import the two public entry points alone, as one outside this repository would: export it from src/index.ts or src/adapter.ts. A framework comes in as a structural XLike type.";
+      "Adapters import only the two public entry points, like one outside this repository: export it from src/index.ts or src/adapter.ts. Describe a framework by a structural XLike type.";
     expect(reports).toEqual([
       `adapters/http/koa.ts may not import src/protocol/envelope.ts. ${why}`,
       `adapters/http/koa.ts may not import src/ingest/types.ts. ${why}`,
@@ -85,7 +85,7 @@ describe("the table of import boundaries", () => {
 
   test("asks for a row when a file belongs to no module", () => {
     expect(whyNot("src/cellar/wine.ts", "node:fs")).toBe(
-      "src/cellar/wine.ts belongs to no module. Give its folder a row in lint/import-boundaries.ts, or move the file.",
+      "src/cellar/wine.ts belongs to no module. Add a row for its folder to lint/import-boundaries.ts, or move the file.",
     );
   });
 });

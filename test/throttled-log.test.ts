@@ -42,7 +42,7 @@ test("a warning hides no error of the same code, nor another code", () => {
   ]);
 });
 
-test("what was left out before the clock was set, or without a timer, is told with the next line", () => {
+test("lines left out before the clock was set, or without a timer, are counted in the next line", () => {
   const { clock, book, log } = throttled();
   for (const at of [1, 2, 3]) log.warn({ code: "a", at });
   clock.jump(-60_000);
@@ -53,7 +53,7 @@ test("what was left out before the clock was set, or without a timer, is told wi
   ]);
 });
 
-test("what is held back is told when it is flushed, and not again", async () => {
+test("lines held back are logged when flushed, once", async () => {
   const { clock, book, log } = throttled();
   for (const at of [1, 2, 3]) log.warn({ code: "a", at });
   log.warn({ code: "b" });
@@ -76,7 +76,7 @@ test("a receiver that closes tells what its log held back", async () => {
   expect(log.of("signature-wrong")).toMatchObject([{}, { facts: { suppressed: 1 } }]);
 });
 
-test("each line is told or counted, and no second has more than one of a code", async () => {
+test("each line is logged or counted, and no second has more than one of a code", async () => {
   const step = fc.record({ waitMs: fc.nat({ max: 1_500 }), lines: fc.nat({ max: 4 }) });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {

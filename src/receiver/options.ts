@@ -1,16 +1,11 @@
 import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
-import { assertLimits, type RunLimits } from "../dispatch/handlers.ts";
+import { assertLimits } from "../dispatch/handlers.ts";
 import { UsageError } from "../errors.ts";
 import type { Inbox, StorageKind } from "../inbox/port/inbox.ts";
 import { toLogger, type Logger } from "../logger.ts";
 import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/signature-headers.ts";
-import {
-  resolveScheme,
-  serviceScheme,
-  type ResolvedScheme,
-  type SignatureScheme,
-} from "../protocol/signature-scheme.ts";
+import { resolveScheme, serviceScheme, type SignatureScheme } from "../protocol/signature-scheme.ts";
 import type { SecretSource } from "../ingest/secret-lookup.ts";
 
 /** Options of `createReceiver`. Only `secret` and `inbox` are required. */
@@ -75,32 +70,13 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   clock?: Clock | undefined;
 }
 
-/** The checked options with their defaults. */
-export interface ResolvedOptions {
-  readonly name: string;
-  readonly concurrency: number;
-  readonly limits: RunLimits;
-  readonly maxBodyBytes: number;
-  readonly maxInFlightBytes: number;
-  readonly bodyTimeoutMs: number;
-  readonly maxAgeSeconds: number;
-  readonly secretTimeoutMs: number;
-  readonly storeTimeoutMs: number;
-  readonly graceMs: number;
-  readonly maxStuck: number;
-  readonly gateTimeoutMs: number;
-  readonly maxUnsubscribesPerHour: number;
-  readonly dedupeWindowMs: number;
-  readonly scheme: ResolvedScheme;
-  readonly log: Logger;
-  readonly logContent: boolean;
-  readonly clock: Clock;
-}
-
 const DAY_SECONDS = 86_400;
 
-/** @throws UsageError `option-invalid`, `scheme-invalid` */
-export function resolveOptions(options: ReceiverOptions): ResolvedOptions {
+/**
+ * Checks the options and adds the defaults.
+ * @throws UsageError `option-invalid`, `scheme-invalid`
+ */
+export function resolveOptions(options: ReceiverOptions) {
   assertOptions("createReceiver", options, ALLOWED);
   const { gate = {}, dedupe = {} } = options;
   assertOptions("createReceiver's `gate`", gate, ALLOWED_OF_GATE);

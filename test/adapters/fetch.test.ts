@@ -70,7 +70,7 @@ describe("fetch: a body", () => {
     ["is being read", (request) => void request.text()],
     ["is locked", (request) => request.body?.getReader()],
   ];
-  test.each(consuming)("that %s by somebody else is 500, and the log says what to change", async (_, consume) => {
+  test.each(consuming)("that %s by other code is 500, and the log says what to change", async (_, consume) => {
     const { receiver, log, stored } = receiving();
     const request = requestOf();
     await consume(request);
@@ -79,7 +79,7 @@ describe("fetch: a body", () => {
     expect(stored).toEqual([]);
   });
 
-  test("that somebody else reads from a clone is whole", async () => {
+  test("that other code reads from a clone is complete", async () => {
     const { receiver, bodies } = receiving();
     const request = requestOf();
     await request.clone().text();
@@ -94,7 +94,7 @@ describe("fetch: a body", () => {
     expect([response.status, await response.text()]).toEqual([200, "abc"]);
   });
 
-  test("without end is refused, and its stream is told to stop", async () => {
+  test("without end is refused, and its stream is cancelled", async () => {
     const { receiver } = receiving({ maxBodyBytes: 1_000 });
     const cancelled = vi.fn<() => void>();
     const pull = (controller: ReadableStreamDefaultController): void => controller.enqueue(new Uint8Array(400));
@@ -105,7 +105,7 @@ describe("fetch: a body", () => {
     expect(cancelled).toHaveBeenCalledOnce();
   });
 
-  test("that does not come in time is 408, and its stream is told to stop", async () => {
+  test("that does not come in time is 408, and its stream is cancelled", async () => {
     const { receiver } = receiving({ bodyTimeoutMs: 20 });
     const cancelled = vi.fn<() => void>();
     const headers = signedHeaders("", { secret: SECRET });

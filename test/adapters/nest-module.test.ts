@@ -123,7 +123,7 @@ describe("@OnHook", () => {
     }
   }
 
-  test("is inherited; of a method that a subclass writes anew, the subclass's runs, with its own hooks if it has any", async () => {
+  test("is inherited; of an overridden method the subclass's runs, with its own hooks if it has any", async () => {
     const seen: string[] = [];
     class Own extends Base {
       override created(event: EventOf<"email.created">): void {
@@ -156,7 +156,7 @@ describe("@OnHook", () => {
     await expect(handled([Base, Again])).rejects.toMatchObject({ code: "handler-doubled" });
   });
 
-  test("with a name that nobody knows fails the start, as `on` does", async () => {
+  test("with an unknown name fails the start, as `on` does", async () => {
     class Wrong {
       // @ts-expect-error -- there is no such event
       @OnHook("email.create")
@@ -203,7 +203,7 @@ describe("@OnHook", () => {
     await expect(handled([Tenant])).resolves.toBeUndefined();
   });
 
-  test("on a static method is refused where it stands", () => {
+  test("on a static method is refused at once", () => {
     expect(() => {
       @Injectable()
       class Wrong {

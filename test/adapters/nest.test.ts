@@ -11,7 +11,7 @@ const path = "/webhooks";
 
 nestSuite("nest on express", () => new ExpressAdapter());
 
-test("a path that no request can have is refused where it stands, and so is none at all", () => {
+test("a path that no request can have is refused at once, and so is a missing one", () => {
   for (const bad of ["webhooks", "/a?b", undefined as unknown as string]) {
     const options = { useFactory: () => ({ secret: "", inbox: memoryInbox() }), mount: { path: bad } };
     expect(() => HooklineModule.forRootAsync(options)).toThrow(expect.objectContaining({ code: "option-invalid" }));

@@ -28,7 +28,7 @@ describe("next", () => {
     expect(nextReceiver).toBe(fetchReceiver);
   });
 
-  test("a path that is not the mount's is 404: there is nobody to pass it to", async () => {
+  test("a path that is not the mount's is 404: no other handler follows", async () => {
     const { receiver, stored } = receiving();
     const { url } = await serve(listenerOf(nextPagesReceiver(receiver, { ...own, path: "/api/webhooks" })));
     expect(await deliver(`${url}/api/other`)).toMatchObject({ status: 404, body: "" });

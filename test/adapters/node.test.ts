@@ -52,7 +52,7 @@ describe("node", () => {
     expect(log.of("parsed-before")).toHaveLength(1);
   });
 
-  test("says what to change where somebody read the body and left nothing", async () => {
+  test("says what to change where other code read the body and left nothing", async () => {
     const { receiver, log } = receiving();
     const mount = nodeReceiver(receiver);
     const { url } = await serve((req, res) => {
@@ -74,7 +74,7 @@ describe("node", () => {
     expect(bodies()).toEqual([""]);
   });
 
-  test("does not take text for bytes where somebody set an encoding on the stream", async () => {
+  test("does not take text for bytes where other code set an encoding on the stream", async () => {
     const { receiver, log } = receiving();
     const mount = nodeReceiver(receiver);
     const { url } = await serve((req, res) => mount(req.setEncoding("utf8"), res));
@@ -133,7 +133,7 @@ describe("node", () => {
     await eventually(() => expect(wire.text()).toMatch(/HTTP\/1\.1 200 OK\r\n/));
   });
 
-  test("shares the stream with somebody who listens to it in the same turn", async () => {
+  test("shares the stream with a listener added in the same turn", async () => {
     const { receiver, bodies } = receiving();
     const mount = nodeReceiver(receiver);
     let seen = 0;
@@ -146,7 +146,7 @@ describe("node", () => {
     expect(seen).toBe(DELIVERY.length);
   });
 
-  test("does not read half a body where somebody began to read before the receiver asked", async () => {
+  test("does not read half a body where other code began to read before the receiver", async () => {
     const receiver = deciding(async (request) => {
       await new Promise((resolve) => setImmediate(resolve));
       return bytesOf(request).then(
@@ -162,7 +162,7 @@ describe("node", () => {
     expect(await deliver(url)).toMatchObject({ status: 500 });
   });
 
-  test("leaves an answer alone that somebody gave before the receiver had decided", async () => {
+  test("leaves an answer alone that other code gave before the receiver decided", async () => {
     const receiver = deciding(async (request) => {
       await bytesOf(request);
       await new Promise((resolve) => setImmediate(resolve));

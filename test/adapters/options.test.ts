@@ -52,7 +52,7 @@ const PATTERNS = [
   "/my hooks",
 ];
 
-describe.each(mounts)("%s: an option is refused where it stands:", (name, mount, more) => {
+describe.each(mounts)("%s: an invalid option is refused at once:", (name, mount, more) => {
   const mounting = (options: object) => () => mount(receiving().receiver, options);
 
   test("a name that is none, with the one that is meant and all there are", () => {
@@ -80,7 +80,7 @@ describe.each(mounts)("%s: an option is refused where it stands:", (name, mount,
   });
 
   // Fastify's router knows them.
-  test.each(name === "fastify" ? [] : PATTERNS)("a pattern, and what no URL has as it stands: %s", (path) => {
+  test.each(name === "fastify" ? [] : PATTERNS)("a pattern, and characters that no URL has: %s", (path) => {
     expect(mounting({ path })).toThrow(
       expect.objectContaining({ code: "option-invalid", fix: expect.stringMatching(/no pattern.*router.*encodeURI/) }),
     );

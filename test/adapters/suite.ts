@@ -401,7 +401,7 @@ export function mountSuite(name: string, makeListener: MakeListener): void {
       expect(stored).toHaveLength(4);
     });
 
-    test("path: one that no request can have is refused where it stands", () => {
+    test("path: one that no request can have is refused at once", () => {
       const { receiver } = receiving();
       for (const path of ["", "webhooks", "/webhooks?a=1", "https://example.com/webhooks", "/a#b"]) {
         expect(() => makeListener(receiver, { path })).toThrow(expect.objectContaining({ code: "option-invalid" }));

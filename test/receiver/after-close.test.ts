@@ -40,7 +40,7 @@ describe.each(VERBS)("%s after close()", (_name, call) => {
     expect(opened()).toBe(1);
   });
 
-  test("does not open an inbox that nobody had needed", async () => {
+  test("does not open an inbox that was never needed", async () => {
     const { inbox, opened } = counted();
     const { receiver } = rig({ inbox });
     await receiver.close();

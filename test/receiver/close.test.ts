@@ -142,7 +142,7 @@ describe("close()", () => {
     expect(closed).toMatchObject({ ended: true, value: { done: 0, released: 0 } });
   });
 
-  test("of one that stands by gives nothing back, and it never works afterwards", async () => {
+  test("of a standby releases nothing, and it never works afterwards", async () => {
     let begin = (): void => {};
     const inbox = stubInbox((own) => ({
       work: async (worker) => {

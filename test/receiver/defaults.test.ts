@@ -76,7 +76,7 @@ describe("an option out of its range is refused at once, with what was got and w
     expect(make).toThrow(expected);
   });
 
-  test("also of a handler, which is told by its names", () => {
+  test("also of a handler, with the allowed names", () => {
     const { receiver } = rig();
     expect(() => receiver.on(["email", "contact"], () => {}, { attempts: 0 })).toThrow(/email.*contact.*attempts 0/);
   });

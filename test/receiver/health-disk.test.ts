@@ -43,14 +43,14 @@ describe("health says of a disk", () => {
     expect(await receiver.health()).toMatchObject({ live: true, ready: true });
   });
 
-  test("that nobody would see it if the file were taken away", async () => {
+  test("that a removal of the file would go unnoticed", async () => {
     const { receiver, state } = onDisk({ ready: true }, { freeBytes: 5, reopened: undefined, isBlind: true });
     expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("inode-unreliable")] });
     state.disk = { freeBytes: 5, reopened: undefined, isBlind: false };
     expect(await codesOf(receiver)).toEqual([]);
   });
 
-  test("that the file was opened anew, for an hour", async () => {
+  test("that the file was reopened, for an hour", async () => {
     const { receiver, state, clock } = onDisk({ ready: true });
     state.disk = { freeBytes: 5, reopened: { count: 2, lastAt: clock.now() } };
     const got = `Since the start of this process: 2 times, last at ${clock.date().toISOString()}.`;

@@ -52,7 +52,7 @@ describe("what repeats for ever is a problem while it happened within the last 1
     expect(await problemsOf(receiver, "body-consumed")).toMatchObject([{ fix: "Mount it before `app.use(json())`." }]);
   });
 
-  test("not after the wall clock was set back: nobody knows how long ago it was", async () => {
+  test("not after the wall clock was set back: the age of a refusal is unknown", async () => {
     const { receiver, clock } = rig({ maxBodyBytes: 10 });
     await receiver.receive(signed(clock.date()));
     clock.jump(-1);
@@ -81,7 +81,7 @@ describe("what repeats for ever is a problem while it happened within the last 1
     expect(await codesOf(receiver)).toEqual([]);
   });
 
-  test("storage that is late is told like storage that fails", async () => {
+  test("storage that is late is reported like storage that fails", async () => {
     const { receiver, pass, offer } = rig({ inbox: hungInbox(), storeTimeoutMs: 10 });
     receiver.on("email", () => {});
     await receiver.start();

@@ -31,7 +31,7 @@ describe("an errored subscription is a problem", () => {
     expect(await codesOf(receiver)).toEqual([]);
   });
 
-  test("also where nobody handles such notices", async () => {
+  test("also without a handler of such notices", async () => {
     const { receiver, send } = rig();
     await receiver.start();
     await send(errored);
@@ -55,7 +55,7 @@ describe("an errored subscription is a problem", () => {
     ]);
   });
 
-  test("once, with the newest words, however often it is told", async () => {
+  test("once, with the newest text, however often it is reported", async () => {
     const { receiver, send } = await working();
     await send(errored);
     await send(lifecycleBody("error", { error: "revoked" }));
@@ -107,7 +107,7 @@ describe("an errored subscription is a problem", () => {
     expect(await codesOf(receiver)).toEqual([]);
   });
 
-  test("ten are told by name, the others by their number", async () => {
+  test("ten are listed, the others counted", async () => {
     const { receiver, send } = await working();
     for (let subscription = 1; subscription <= 12; subscription += 1)
       await send(lifecycleBody("error", { subscription }));
@@ -117,7 +117,7 @@ describe("an errored subscription is a problem", () => {
   });
 });
 
-describe("an errored subscription in a file is told", () => {
+describe("an errored subscription in a file is reported", () => {
   const SECRET = "a signing secret";
   const file = () => {
     const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
@@ -174,7 +174,7 @@ describe("an errored subscription in a file is told", () => {
   });
 });
 
-test("an inbox that fails to tell of them keeps no 422, no unsubscribe() and no health back", async () => {
+test("an inbox that fails to list them prevents no 422, no unsubscribe() and no health()", async () => {
   const fail = (): never => {
     throw new Error("the adapter is broken");
   };

@@ -42,7 +42,7 @@ describe("stored deliveries that no process works on are a problem", () => {
     expect(await codesOf(receiver)).toEqual(["no-worker"]);
   });
 
-  test("where it is known that no other process works on them either, once a successor had its time", async () => {
+  test("if no other process works on them either, after a successor had time to start", async () => {
     let isWorkedOn = true;
     const inbox = stubInbox((own) => ({
       capabilities: { ...own.capabilities, shared: true },
@@ -139,7 +139,7 @@ test("stuck handlers are a problem until they end", async () => {
   expect(await receiver.health()).toMatchObject({ stuck: 0, problems: [] });
 });
 
-describe("events that nobody handles are a problem", () => {
+describe("events without a handler are a problem", () => {
   test("with their names and how often each came, until what waits is gone", async () => {
     const { receiver, send, pass, inbox } = rig();
     receiver.on("email", () => {});
@@ -169,7 +169,7 @@ describe("events that nobody handles are a problem", () => {
     expect(await problemsOf(receiver, "unhandled")).toEqual([toReported("unhandled", "Now waiting: 1 job.")]);
   });
 
-  test("by their names alone on a queue of the user's, which keeps none of them", async () => {
+  test("by their names alone on a user's queue, which stores none of them", async () => {
     const receiver = createReceiver({ ...plain, inbox: forwardInbox(async () => {}) });
     await receiver.handle(toStored("d-1", makeDelivery(bodyOf())));
     expect(await receiver.health()).toMatchObject({
@@ -179,7 +179,7 @@ describe("events that nobody handles are a problem", () => {
   });
 });
 
-describe("the brake on unsubscribing is a problem", () => {
+describe("the unsubscribe limit is a problem", () => {
   test("for an hour after the gate wanted more than it may", async () => {
     const { receiver, send, pass } = rig({ gate: { maxUnsubscribesPerHour: 0 } });
     receiver.unsubscribeWhen((_delivery, unsubscribe) => unsubscribe("a bug"));

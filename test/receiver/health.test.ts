@@ -54,7 +54,7 @@ describe("a receiver is well", () => {
     expect(await receiver.health()).toEqual(well);
   });
 
-  test("while another process works on its inbox, and it stands by", async () => {
+  test("while another process works on its inbox, and it is the standby", async () => {
     const { receiver } = rig({ inbox: stubInbox(() => ({ work: async () => {} })) });
     await receiver.start();
     expect(receiver.stats().role).toBe("standby");
@@ -71,7 +71,7 @@ function sized(bytes: number): string {
 const nobodyWorks = expect.objectContaining({ code: "no-worker" });
 
 describe("a receiver is not ready, but alive,", () => {
-  test("while it closes and after: nothing else is told then", async () => {
+  test("while it closes and after: no other problem is reported then", async () => {
     const { receiver, send } = rig();
     const { handler, last } = heldHandler();
     receiver.on("email", handler);
@@ -98,7 +98,7 @@ describe("a receiver is not ready, but alive,", () => {
     expect(await offer()).toMatchObject({ status: 503 });
   });
 
-  test("never for a secret that is looked up: nobody knows before it is asked for", async () => {
+  test("never for a secret that is looked up: it is unknown before the look-up", async () => {
     const { receiver } = rig({ secret: () => undefined });
     expect(await receiver.health()).toEqual(well);
   });
@@ -158,7 +158,7 @@ describe("a receiver is not ready, but alive,", () => {
     expect(tries).toBe(2);
   });
 
-  test("with what our own error says, where it is one: its fix stands once", async () => {
+  test("with the message of a Hookline error: its fix comes once", async () => {
     const error = new UsageError("inbox-shared", "This file is another receiver's.", { fix: "Take another file." });
     const { receiver } = rig({ inbox: unopenableInbox(error) });
     expect(await problemsOf(receiver, "inbox-unavailable")).toEqual([
@@ -253,7 +253,7 @@ test("a receiver that has more stuck handlers than it may is not alive: a restar
   expect(await receiver.health()).toMatchObject({ live: true, stuck: 1 });
 });
 
-test("a storage that fails is told until something is stored again: the inbox itself may say that it is ready", async () => {
+test("failing storage is reported until a delivery is stored again, even if the inbox says that it is ready", async () => {
   let broken = true;
   const inbox = stubInbox((own) => ({
     store: (deliveries) => (broken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
@@ -279,7 +279,7 @@ test("a storage that fails is told until something is stored again: the inbox it
   expect(await receiver.health()).toEqual(well);
 });
 
-test("an inbox that does not say how much it holds is told, with numbers of 0", async () => {
+test("an inbox that cannot count its jobs is reported, with numbers of 0", async () => {
   const inbox = stubInbox(() => ({
     stats: () => {
       throw new Error("away");
@@ -290,7 +290,7 @@ test("an inbox that does not say how much it holds is told, with numbers of 0", 
   expect(log.of("inbox-stats-failed")).toHaveLength(1);
 });
 
-test("what is told holds no text of somebody else's errors, which may name addresses or people", async () => {
+test("problems hold no text of foreign errors, which may contain addresses or names", async () => {
   const { receiver, offer } = rig({ inbox: failingInbox(new Error("ann@example.com at 10.0.0.7")) });
   await offer();
   await receiver.start();

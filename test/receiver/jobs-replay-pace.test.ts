@@ -109,7 +109,7 @@ describe("a replay with a rate", () => {
     expect(replayed).toMatchObject({ ended: true, value: { count: 4 } });
   });
 
-  test("takes each job once, though all die anew meanwhile", async () => {
+  test("takes each job once, though all die again meanwhile", async () => {
     const { receiver, pass, failFrom, send } = await receiverWithDeadJobs(names(5));
     failFrom();
     const replayed = watch(receiver.jobs.replay({ state: "dead" }, { perSecond: 1 }));

@@ -90,7 +90,7 @@ describe("replay", () => {
     ]);
   });
 
-  test("goes past the window in which tracking and bookings are told once", async () => {
+  test("ignores the dedupe window of tracking and bookings", async () => {
     const { receiver, send } = rig({ attempts: 1 });
     const seen: string[] = [];
     let failing = true;
@@ -112,7 +112,7 @@ describe("replay", () => {
     expect(seen).toEqual(["tracking.open again", "booking again"]);
   });
 
-  test("takes what is dead, and leaves what waits, runs, or is nobody's", async () => {
+  test("takes dead jobs, and leaves those that wait, run, or have no consumer", async () => {
     const { receiver } = await receiverWithJobsInEachState();
     const { jobs } = await receiver.jobs.list();
     expect(
@@ -178,7 +178,7 @@ describe("replay", () => {
   });
 });
 
-test("a job that was replayed is told as a replay to those who listen", async () => {
+test("observers see a replayed job as a replay", async () => {
   const { receiver, failFrom } = await receiverWithDeadJobs(["a"]);
   const told: Job[] = [];
   receiver.onDead((job) => told.push(job));

@@ -30,7 +30,7 @@ describe("list", () => {
     expect("next" in more).toBe(false);
   });
 
-  test("goes page by page, 50 unless told, each job once", async () => {
+  test("goes page by page, 50 by default, each job once", async () => {
     const ids = Array.from({ length: 230 }, (_, index) => `m-${index}`);
     const dead = await receiverWithDeadJobs(ids);
     const first = await dead.receiver.jobs.list();
@@ -43,7 +43,7 @@ describe("list", () => {
     });
   });
 
-  test("says how each one stands", async () => {
+  test("shows the state of each job", async () => {
     const { receiver, clock } = await receiverWithJobsInEachState();
     const [dead, running, behind, retried, nobodys] = (await receiver.jobs.list()).jobs;
     const receivedAt = clock.date();
@@ -155,7 +155,7 @@ describe("get", () => {
   }
 });
 
-describe("an inbox that keeps the bytes alone", () => {
+describe("an inbox that stores only the bytes", () => {
   test("has its events read back from them, those of one delivery from one reading", async () => {
     const { inbox, asked } = inboxWithoutEvents();
     const { receiver, send } = await receiverWithDeadJobs(["a", "b", "c"], { inbox });

@@ -52,7 +52,7 @@ describe("deliver", () => {
     expect(seen).toEqual([[sample("email.created"), new Date(clock.now()), new Date(clock.now())]]);
   });
 
-  test("signs at the receiver's own time, or when it is told", async () => {
+  test("signs at the receiver's own time, or at the given one", async () => {
     const { receiver, clock } = still();
     await clock.advance(400 * DAY_MS);
     const sent: Date[] = [];
@@ -110,7 +110,7 @@ describe("deliver", () => {
     await expect(deliver(receiver, sample("booking"), { secret })).rejects.toMatchObject({ code: "closed" });
   });
 
-  test("without a secret, or of events that cannot come together, throws and keeps nothing", async () => {
+  test("without a secret, or of events that cannot come together, throws and stores nothing", async () => {
     const receiver = receiving();
     await expect(deliver(receiver, sample("booking"), { secret: " " })).rejects.toMatchObject({
       code: "secret-missing",
@@ -137,7 +137,7 @@ describe("settled", () => {
     );
   });
 
-  test("tells what nobody handles", async () => {
+  test("reports unhandled events", async () => {
     const { receiver } = still();
     receiver.on("email.created", () => {});
     const jobs = await (await deliver(receiver, sample("contact.created"), { secret })).settled();
@@ -362,7 +362,7 @@ describe("under a test clock", () => {
     expect(passed()).toBe(DAY_MS);
   });
 
-  test("a delivery that is settled is told although another's handler still runs", async () => {
+  test("a settled delivery resolves although another's handler still runs", async () => {
     const { receiver } = still();
     const held = deferred();
     receiver.on("email.created", (event) => (event.id === "m-1" ? held.promise : undefined));

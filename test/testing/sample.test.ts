@@ -104,7 +104,7 @@ describe("a sample", () => {
     expect(Object.isFrozen(changes)).toBe(false);
   });
 
-  test("of an unknown event gives its json anew each time that it is read", () => {
+  test("of an unknown event gives a new json each time that it is read", () => {
     const event = sample("unknown", { reason: "shape", json: { list: [1] } });
     (event.json as { list: number[] }).list.push(2);
     expect(event.json).toEqual({ list: [1] });

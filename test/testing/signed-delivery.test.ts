@@ -64,7 +64,7 @@ describe("a signed delivery", () => {
     [undefined, "http://localhost/webhooks"],
     ["/hooks/shop?v=2", "http://localhost/hooks/shop?v=2"],
     ["https://example.com/hooks?v=2&to=a%20b", "https://example.com/hooks?v=2&to=a%20b"],
-  ])("goes where it is told: %s", (url, expected) => {
+  ])("goes to the given URL: %s", (url, expected) => {
     const delivery = signedDelivery(sample("booking"), { secret: SECRET, url });
     expect(delivery.url).toBe(expected);
     expect(delivery.toRequest().url).toBe(expected);
@@ -119,7 +119,7 @@ describe("the body", () => {
     ]);
   });
 
-  test("has fields that nobody knows yet", () => {
+  test("has fields that the types do not list yet", () => {
     const event = { ...sample("email.created"), folder: "inbox" };
     expect(wireOf(event)).toHaveProperty(["payloads", 0, "folder"], "inbox");
   });
@@ -187,7 +187,7 @@ describe("over a socket", () => {
     return { stored, arrived, options: { secret: SECRET, url: `${url}/webhooks` } };
   }
 
-  test("fetch sends it as it stands", async () => {
+  test("fetch sends it unchanged", async () => {
     const { stored, arrived, options } = await receiving();
     const delivery = signedDelivery(sample("email.created", { id: "müll" }), options);
     const response = await fetch(delivery.toRequest());

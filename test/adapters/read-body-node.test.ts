@@ -188,7 +188,7 @@ describe("the reader", () => {
     });
   });
 
-  test("tells the first of two reasons, and nobody has to catch the second", async () => {
+  test("rejects with the first of two reasons, and the second is no unhandled rejection", async () => {
     const req = arriving({ "transfer-encoding": "chunked" }, Buffer.alloc(80), Buffer.alloc(80));
     const count = vi
       .fn<() => void>()

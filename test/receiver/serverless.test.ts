@@ -42,7 +42,7 @@ function onLambda(inbox: Inbox = memoryInbox()) {
 const TOLD = toReported("process-may-freeze", "Found AWS Lambda, and an inbox that stores in memory.");
 
 describe("a receiver whose process may freeze after the answer", () => {
-  test("is in trouble once it starts on an inbox that goes with the process; the log says so once", async () => {
+  test("has a problem once it starts on an inbox that is lost with the process; logged once", async () => {
     const { receiver, log, told } = onLambda();
     expect(await told()).toEqual([]);
     await receiver.start();
@@ -51,7 +51,7 @@ describe("a receiver whose process may freeze after the answer", () => {
     expect(log.of("process-may-freeze")).toMatchObject([{ level: "error", facts: { fix: TOLD.fix } }]);
   });
 
-  test("is in trouble once it keeps a delivery there for later", async () => {
+  test("has a problem once it stores a delivery there for later", async () => {
     const { receiver, told } = onLambda();
     await receiver.receive(signed());
     expect(await told()).toEqual([TOLD]);
@@ -63,7 +63,7 @@ describe("a receiver whose process may freeze after the answer", () => {
     expect((await told())[0]?.message).toContain("stores in a file");
   });
 
-  test("is well where a queue keeps, or where the answer waits for the handlers", async () => {
+  test("has no problem if a queue stores, or the answer waits for the handlers", async () => {
     const queued = onLambda(forwardInbox(async () => {}));
     await queued.receiver.receive(signed());
     expect(await queued.told()).toEqual([]);
