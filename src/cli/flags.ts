@@ -1,5 +1,4 @@
 import { isLiteralPath } from "../../adapters/http/shared/mount.ts";
-import type { RequiredFlag, ValueFlag } from "./arguments.ts";
 
 /** How the value of a flag or an argument is parsed. */
 export interface ValueType<T> {

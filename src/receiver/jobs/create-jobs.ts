@@ -3,7 +3,6 @@ import { eventIn, toJob } from "../../dispatch/job-view.ts";
 import { UsageError } from "../../errors.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxJobs, StoredJob, Job } from "../../inbox/port/jobs.ts";
-import type { StoredDelivery } from "../../inbox/port/delivery.ts";
 import type { Logger } from "../../logger.ts";
 import { parseDocument } from "../../protocol/envelope.ts";
 import type { SingleEvent } from "../../protocol/events.ts";
