@@ -132,7 +132,7 @@ export function createClaimLoop(
       const turn = isolation.turn(busy);
       const isOthers = turn === "others";
       // A claim of none says whether suspects still wait: they may have been dropped.
-      const max = turn === "nobody" ? 0 : isOthers ? free : concurrency;
+      const max = turn === "none" ? 0 : isOthers ? free : concurrency;
       wasFull = false;
       const { claims, suspects, nextDueAt } = await inbox.claim({
         max,

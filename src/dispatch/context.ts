@@ -29,11 +29,11 @@ export interface Context {
    * grown set a new one. A replay has a new one.
    */
   readonly idempotencyKey: string;
-  /** Reads the stored bytes when asked. */
+  /** The stored request, with its bytes. */
   delivery(): Promise<StoredDelivery>;
   /** The receiver's logger; each line carries the job's id. */
   readonly log: Logger;
-  /** For middleware: what one sets, the next ones and the handler find. */
+  /** For middleware: values for the next ones and the handler. */
   readonly state: ContextState;
   /**
    * Writes the tombstone at once; it stays even if the handler throws afterwards.
@@ -45,7 +45,7 @@ export interface Context {
   unsubscribe(reason: string): Promise<void>;
 }
 
-/** What a context is made from: the newest job of a call, and how the call stands. */
+/** A call, as far as its context shows it: ids and times are the newest job's. */
 export interface CallFacts {
   readonly signal: AbortSignal;
   readonly attempt: number;
@@ -60,13 +60,13 @@ export interface CallFacts {
   readonly delivery: Delivery;
 }
 
-/** What a context hands on to the receiver. */
+/** What a context calls on the receiver. */
 export interface ContextServices {
   readonly log: Logger;
   unsubscribe(event: SingleEvent, source: string | undefined, reason: string): Promise<void>;
 }
 
-/** Made for every call: plain values, because getters made for each call cost more than what they would save. */
+/** Plain values: getters made for each call cost more than what they would save. */
 export function createContext(facts: CallFacts, services: ContextServices): Context {
   const { delivery, event, jobId } = facts;
   const ctx: { -readonly [Name in keyof Context]: Context[Name] } = {
@@ -88,15 +88,11 @@ export function createContext(facts: CallFacts, services: ContextServices): Cont
   return ctx;
 }
 
-/** A consumer is part of it: two consumers do different work for one event. */
+/** The consumer is part of it: two consumers do different work for one event. */
 function idempotencyKey({ consumer, event, delivery, entry, replayOf, jobId }: CallFacts): string {
   const natural = dedupeKeyOf(event);
-  const key =
-    natural === undefined
-      ? `${delivery.signature}:${entry}`
-      : delivery.source === undefined
-        ? natural
-        : `${delivery.source}:${natural}`;
+  const ofSource = delivery.source === undefined ? natural : `${delivery.source}:${natural}`;
+  const key = natural === undefined ? `${delivery.signature}:${entry}` : ofSource;
   return replayOf === undefined ? `${consumer}:${key}` : `${consumer}:${key}:replay:${jobId}`;
 }
 

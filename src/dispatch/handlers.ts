@@ -5,196 +5,6 @@ import type { AnyEvent, EventName } from "../protocol/events.ts";
 import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
 import type { Context } from "./context.ts";
 
-/** A handler as it was registered. */
-export interface Registration {
-  /** All names of that `on`, joined: what tells its jobs from those of another handler. */
-  readonly key: string;
-  readonly consumer: string;
-  readonly handler: Handler;
-  readonly lane: LaneOption<AnyEvent>;
-  readonly merge: boolean;
-  /** It takes all that waits for a resource in one call. */
-  readonly batches: boolean;
-  readonly limits: RunLimits;
-}
-
-/** Who handles what. */
-export interface Handlers {
-  /** @throws UsageError `handler-unknown-name`, `handler-doubled`, `handler-invalid`, `handlers-sealed` */
-  add(names: readonly EventName[], handler: Handler, options: HandlerOptions<never>): void;
-  /** No more `add` from here. */
-  seal(): void;
-  /** The most specific handler of each consumer for events of this type. */
-  routes(type: string): readonly Registration[];
-  /** The one of this consumer. */
-  find(consumer: string, type: string): Registration | undefined;
-  /** Whether some consumer handles anything of the family. */
-  knowsFamily(family: string): boolean;
-  readonly sealed: boolean;
-  /** Whether there is any. */
-  some(): boolean;
-}
-
-type MemoryStore = Map<string, Registration>;
-
-export function createHandlers(defaults: RunLimits): Handlers {
-  const consumers = new Map<string, MemoryStore>();
-  const routes = new Map<string, readonly Registration[]>();
-  let sealed = false;
-
-  return {
-    add(names, handler, options) {
-      if (sealed) {
-        throw new UsageError(
-          "handlers-sealed",
-          `on(${names.map((name) => `"${name}"`).join(", ")}) came after the start.`,
-          {
-            fix: "Register every handler before `receiver.start()` or the first `receiver.handle()`.",
-          },
-        );
-      }
-      if (typeof handler !== "function") throw invalid(names, `got ${typeof handler} as handler, expected a function.`);
-      if (names.length === 0) throw invalid(names, "got no name, expected at least one.");
-      const single = toRegistration(options, { names, handler, batches: false, defaults });
-      const batch = toRegistration(options, { names, handler, batches: true, defaults });
-      const { consumer } = single;
-      const shelf: MemoryStore = new Map(consumers.get(consumer));
-      for (const name of names) {
-        assertName(name);
-        assertFree(shelf, name, consumer);
-        shelf.set(name, isBatch(name) ? batch : single);
-      }
-      // Only now: of an `on` that throws, nothing is registered.
-      consumers.set(consumer, shelf);
-    },
-    seal() {
-      sealed = true;
-    },
-    routes(type) {
-      let found = routes.get(type);
-      if (found === undefined) {
-        found = [...consumers.values()].flatMap((shelf) => mostSpecific(shelf, type) ?? []);
-        if (sealed) routes.set(type, found);
-      }
-      return found;
-    },
-    some: () => consumers.size > 0,
-    find(consumer, type) {
-      const shelf = consumers.get(consumer);
-      return shelf && mostSpecific(shelf, type);
-    },
-    knowsFamily: (family) =>
-      [...consumers.values()].some((shelf) => [...shelf.keys()].some((name) => familyOf(name) === family)),
-    get sealed() {
-      return sealed;
-    },
-  };
-}
-
-/** `email.created` before `email` before `*`; `.changes` has its family to itself; `unknown` is never part of `*`. */
-function mostSpecific(shelf: MemoryStore, type: string): Registration | undefined {
-  if (type === "unknown") return shelf.get(type);
-  const family = familyOf(type);
-  const named = shelf.get(type) ?? shelf.get(`${family}.changes`);
-  if (named !== undefined) return named;
-  // A signal has no record: a handler of the family would read an id that is not there.
-  return (type.endsWith(".signal") ? undefined : shelf.get(family)) ?? shelf.get("*");
-}
-
-/** @param batches whether it is for the `.changes` among the names */
-function toRegistration(
-  options: HandlerOptions<never>,
-  { names, handler, batches, defaults }: Registering,
-): Registration {
-  const where = `on("${names.join('", "')}")`;
-  assertOptions(where, options, ALLOWED);
-  const { consumer = "default", lane = batches ? "resource" : "record", merge = true } = options;
-  assertBoolean(`${where}'s \`merge\``, merge);
-  if (typeof lane !== "function" && !LANES.includes(lane)) {
-    throw invalid(names, `got lane "${String(lane)}", expected ${LANES.join(", ")} or a function of the event.`);
-  }
-  if (typeof consumer !== "string" || consumer === "")
-    throw invalid(names, `got ${kindOf(consumer)} for \`consumer\`, expected a name.`);
-  const limits = {
-    attempts: options.attempts ?? defaults.attempts,
-    retryForMs: options.retryForMs ?? defaults.retryForMs,
-    timeoutMs: options.timeoutMs ?? defaults.timeoutMs,
-  };
-  return {
-    key: names.join(","),
-    consumer,
-    handler,
-    lane: lane as LaneOption<AnyEvent>,
-    merge,
-    batches,
-    limits: assertLimits(limits, where),
-  };
-}
-
-interface Registering {
-  readonly names: readonly EventName[];
-  readonly handler: Handler;
-  readonly batches: boolean;
-  readonly defaults: RunLimits;
-}
-
-const ALLOWED: Readonly<Record<keyof HandlerOptions<never>, true>> = {
-  consumer: true,
-  lane: true,
-  merge: true,
-  attempts: true,
-  retryForMs: true,
-  timeoutMs: true,
-};
-
-const LANES: readonly string[] = ["record", "resource", "account", "none"];
-
-/** @throws UsageError `option-invalid` */
-export function assertLimits(limits: RunLimits, where: string): RunLimits {
-  const { attempts, retryForMs, timeoutMs } = limits;
-  wholeNumber({ where, name: "attempts", value: attempts, least: 1, orInfinity: true });
-  wholeNumber({ where, name: "retryForMs", value: retryForMs, least: 0, orInfinity: true });
-  wholeNumber({ where, name: "timeoutMs", value: timeoutMs, least: 0, most: LONGEST_TIMER_MS });
-  return limits;
-}
-
-function assertName(name: string): void {
-  if ((HANDLER_NAMES as readonly string[]).includes(name)) return;
-  throw new UsageError("handler-unknown-name", `on() got "${name}".`, {
-    fix: `Allowed are: ${HANDLER_NAMES.join(", ")}.`,
-  });
-}
-
-function assertFree(shelf: MemoryStore, name: string, consumer: string): void {
-  if (shelf.has(name)) throw doubled(name, consumer);
-  const family = familyOf(name);
-  if (!isChangeFamily(family)) return;
-  const others = [...shelf.keys()].filter((other) => familyOf(other) === family);
-  const batch = isBatch(name) ? others[0] : others.find(isBatch);
-  if (batch === undefined) return;
-  throw new UsageError(
-    "handler-doubled",
-    `on("${name}") stands beside on("${batch}") of consumer "${consumer}", but \`.changes\` takes the whole of "${family}".`,
-    {
-      fix: `Give one of them another consumer: on("${name}", handler, { consumer: "other" }). Families with \`.changes\`: ${CHANGE_FAMILIES.join(", ")}.`,
-    },
-  );
-}
-
-function isBatch(name: string): boolean {
-  return name.endsWith(".changes");
-}
-
-function doubled(name: string, consumer: string): UsageError {
-  return new UsageError("handler-doubled", `on("${name}") has a handler of consumer "${consumer}" already.`, {
-    fix: `One handler per event and consumer: on("${name}", handler, { consumer: "other" }) gets jobs of its own.`,
-  });
-}
-
-function invalid(names: readonly string[], what: string): UsageError {
-  return new UsageError("handler-invalid", `on(${names.map((name) => `"${String(name)}"`).join(", ")}) ${what}`);
-}
-
 /** Handles one event. What it returns is ignored; what it throws, or its rejection, is a failed attempt. */
 export type Handler<E extends AnyEvent = AnyEvent> = (event: E, ctx: Context) => unknown;
 
@@ -228,4 +38,193 @@ export interface RunLimits {
   readonly attempts: number;
   readonly retryForMs: number;
   readonly timeoutMs: number;
+}
+
+/** A handler with its options. */
+export interface Registration {
+  /** All names of its `on`, joined: jobs of another handler never merge with its jobs. */
+  readonly key: string;
+  readonly consumer: string;
+  readonly handler: Handler;
+  readonly lane: LaneOption<AnyEvent>;
+  readonly merge: boolean;
+  /** `.changes`: takes all waiting changes of a resource in one call. */
+  readonly batches: boolean;
+  readonly limits: RunLimits;
+}
+
+/** The registered handlers. */
+export interface Handlers {
+  /** @throws UsageError `handler-unknown-name`, `handler-doubled`, `handler-invalid`, `handlers-sealed` */
+  add(names: readonly EventName[], handler: Handler, options: HandlerOptions<never>): void;
+  /** From here on `add` throws. */
+  seal(): void;
+  /** The most specific handler of each consumer for events of this type. */
+  routes(type: string): readonly Registration[];
+  /** The most specific handler of this consumer. */
+  find(consumer: string, type: string): Registration | undefined;
+  /** Whether some consumer handles anything of the family. */
+  knowsFamily(family: string): boolean;
+  readonly sealed: boolean;
+  /** Whether a handler was registered. */
+  some(): boolean;
+}
+
+/** A consumer's handlers by name. */
+type ByName = Map<string, Registration>;
+
+export function createHandlers(defaults: RunLimits): Handlers {
+  const consumers = new Map<string, ByName>();
+  const routes = new Map<string, readonly Registration[]>();
+  let sealed = false;
+
+  return {
+    add(names, handler, options) {
+      if (sealed) {
+        throw new UsageError("handlers-sealed", `${called(names)} came after the start.`, {
+          fix: "Register every handler before `receiver.start()` or the first `receiver.handle()`.",
+        });
+      }
+      if (typeof handler !== "function") throw invalid(names, `got ${typeof handler} as handler, expected a function.`);
+      if (names.length === 0) throw invalid(names, "got no name, expected at least one.");
+      const single = toRegistration(options, { names, handler, batches: false, defaults });
+      const batch = toRegistration(options, { names, handler, batches: true, defaults });
+      const { consumer } = single;
+      const byName: ByName = new Map(consumers.get(consumer));
+      for (const name of names) {
+        assertName(name);
+        assertFree(byName, name, consumer);
+        byName.set(name, isBatch(name) ? batch : single);
+      }
+      // Not earlier: an `on` that throws registers nothing.
+      consumers.set(consumer, byName);
+    },
+    seal() {
+      sealed = true;
+    },
+    routes(type) {
+      let found = routes.get(type);
+      if (found === undefined) {
+        found = [...consumers.values()].flatMap((byName) => mostSpecific(byName, type) ?? []);
+        if (sealed) routes.set(type, found);
+      }
+      return found;
+    },
+    some: () => consumers.size > 0,
+    find(consumer, type) {
+      const byName = consumers.get(consumer);
+      return byName && mostSpecific(byName, type);
+    },
+    knowsFamily: (family) =>
+      [...consumers.values()].some((byName) => [...byName.keys()].some((name) => familyOf(name) === family)),
+    get sealed() {
+      return sealed;
+    },
+  };
+}
+
+/** `email.created` before `email` before `*`; `.changes` takes its whole family; `unknown` is never part of `*`. */
+function mostSpecific(byName: ByName, type: string): Registration | undefined {
+  if (type === "unknown") return byName.get(type);
+  const family = familyOf(type);
+  const named = byName.get(type) ?? byName.get(`${family}.changes`);
+  if (named !== undefined) return named;
+  // A signal has no record: a handler of the family would read an id that is not there.
+  return (type.endsWith(".signal") ? undefined : byName.get(family)) ?? byName.get("*");
+}
+
+interface Registering {
+  readonly names: readonly EventName[];
+  readonly handler: Handler;
+  /** For the `.changes` among the names. */
+  readonly batches: boolean;
+  readonly defaults: RunLimits;
+}
+
+function toRegistration(
+  options: HandlerOptions<never>,
+  { names, handler, batches, defaults }: Registering,
+): Registration {
+  const where = `on("${names.join('", "')}")`;
+  assertOptions(where, options, ALLOWED);
+  const { consumer = "default", lane = batches ? "resource" : "record", merge = true } = options;
+  assertBoolean(`${where}'s \`merge\``, merge);
+  if (typeof lane !== "function" && !LANES.includes(lane)) {
+    throw invalid(names, `got lane "${String(lane)}", expected ${LANES.join(", ")} or a function of the event.`);
+  }
+  if (typeof consumer !== "string" || consumer === "")
+    throw invalid(names, `got ${kindOf(consumer)} for \`consumer\`, expected a name.`);
+  const limits = {
+    attempts: options.attempts ?? defaults.attempts,
+    retryForMs: options.retryForMs ?? defaults.retryForMs,
+    timeoutMs: options.timeoutMs ?? defaults.timeoutMs,
+  };
+  return {
+    key: names.join(","),
+    consumer,
+    handler,
+    lane: lane as LaneOption<AnyEvent>,
+    merge,
+    batches,
+    limits: assertLimits(limits, where),
+  };
+}
+
+const ALLOWED: Readonly<Record<keyof HandlerOptions<never>, true>> = {
+  consumer: true,
+  lane: true,
+  merge: true,
+  attempts: true,
+  retryForMs: true,
+  timeoutMs: true,
+};
+
+const LANES: readonly string[] = ["record", "resource", "account", "none"];
+
+/** @throws UsageError `option-invalid` */
+export function assertLimits(limits: RunLimits, where: string): RunLimits {
+  const { attempts, retryForMs, timeoutMs } = limits;
+  wholeNumber({ where, name: "attempts", value: attempts, least: 1, orInfinity: true });
+  wholeNumber({ where, name: "retryForMs", value: retryForMs, least: 0, orInfinity: true });
+  wholeNumber({ where, name: "timeoutMs", value: timeoutMs, least: 0, most: LONGEST_TIMER_MS });
+  return limits;
+}
+
+function assertName(name: string): void {
+  if ((HANDLER_NAMES as readonly string[]).includes(name)) return;
+  throw new UsageError("handler-unknown-name", `on() got "${name}".`, {
+    fix: `Allowed are: ${HANDLER_NAMES.join(", ")}.`,
+  });
+}
+
+function assertFree(byName: ByName, name: string, consumer: string): void {
+  if (byName.has(name)) {
+    throw new UsageError("handler-doubled", `on("${name}") has a handler of consumer "${consumer}" already.`, {
+      fix: `One handler per event and consumer: on("${name}", handler, { consumer: "other" }) gets jobs of its own.`,
+    });
+  }
+  const family = familyOf(name);
+  if (!isChangeFamily(family)) return;
+  const others = [...byName.keys()].filter((other) => familyOf(other) === family);
+  const batch = isBatch(name) ? others[0] : others.find(isBatch);
+  if (batch === undefined) return;
+  throw new UsageError(
+    "handler-doubled",
+    `on("${name}") conflicts with on("${batch}") of consumer "${consumer}", but \`.changes\` takes the whole of "${family}".`,
+    {
+      fix: `Give one of them another consumer: on("${name}", handler, { consumer: "other" }). Families with \`.changes\`: ${CHANGE_FAMILIES.join(", ")}.`,
+    },
+  );
+}
+
+function isBatch(name: string): boolean {
+  return name.endsWith(".changes");
+}
+
+function invalid(names: readonly string[], what: string): UsageError {
+  return new UsageError("handler-invalid", `${called(names)} ${what}`);
+}
+
+function called(names: readonly string[]): string {
+  return `on(${names.map((name) => `"${String(name)}"`).join(", ")})`;
 }

@@ -5,20 +5,20 @@ import type { Registration } from "./handlers.ts";
 import { mergeEvents } from "./merge.ts";
 
 /**
- * What a job may not overlap with: jobs of one consumer with the same lane run one at a time, in order. Made when the job is
- * made, and stored with it. Two lanes that happen to have one text only wait for each other.
+ * The lane of a job: jobs with the same lane run one at a time, in order. Computed when the job is made, and stored with it. Two
+ * lanes that happen to have the same text only wait for each other.
  */
 export function laneOf(
   event: SingleEvent,
   { consumer, lane, batches }: Pick<Registration, "consumer" | "lane" | "batches">,
 ): string | undefined {
   if (typeof lane !== "function") return laneByKind(event, consumer, lane);
-  const given = laneGiven(() => lane(mergeEvents([event], { batches })));
+  const given = laneFrom(() => lane(mergeEvents([event], { batches })));
   return given === undefined ? laneByKind(event, consumer, "record") : textOf(consumer, `=${given}`);
 }
 
-/** Undefined where the function throws, or gives what is no text: all that comes would share the lane "[object Promise]". */
-function laneGiven(call: () => unknown): string | undefined {
+/** Undefined where the function throws or gives no text: all jobs would share the lane "[object Promise]". */
+function laneFrom(call: () => unknown): string | undefined {
   try {
     const given = call();
     if (typeof given === "string" || typeof given === "number") return String(given);
@@ -43,12 +43,12 @@ function laneByKind(
   return record === "" ? textOf(consumer, accountId, resource) : textOf(consumer, accountId, resource, record);
 }
 
-/** One flat text. V8 keeps what a template makes as a tree of its parts, which weighs twice as much in a backlog of a million. */
+/** A flat string. V8 keeps a template's string as a tree of its parts, which takes twice the memory in a backlog of a million. */
 function textOf(...parts: readonly (string | number)[]): string {
   return parts.join(" ");
 }
 
-/** What the event is about, within its account and resource: nothing for a signal, which names no record. */
+/** The record of the event within its account and resource; empty for a signal, which names none. */
 function recordOf(event: SingleEvent): string {
   if ("trackingId" in event) return String(event.trackingId);
   if ("bookingId" in event) return `${event.bookingId} ${event.eventId}`;
@@ -57,8 +57,8 @@ function recordOf(event: SingleEvent): string {
 }
 
 /**
- * What merges: changes of one record for one handler, or with `.changes` all of one resource and account. The source is part of
- * it, because a merged call has one.
+ * Jobs with the same merge key merge: changes of one record for one handler, or with `.changes` all of one resource and account. The
+ * source is part of it, because a merged call has one source.
  */
 export function mergeKeyOf(
   event: SingleEvent,

@@ -5,8 +5,8 @@ import type { Registration } from "./handlers.ts";
 type ChangeEvent = Extract<SingleEvent, { readonly changeType: ChangeType }>;
 
 /**
- * The one event that a call gets for the events of its jobs, oldest first: the newest one with the change that they come to, or
- * for a `.changes` handler all of them as a list.
+ * The event of a call, of its jobs' events, oldest first: the newest one with the change that all of them amount to, or for a
+ * `.changes` handler all of them as a list.
  */
 export function mergeEvents(
   events: readonly [SingleEvent, ...SingleEvent[]],
@@ -15,12 +15,12 @@ export function mergeEvents(
   const newest = events.at(-1) ?? events[0];
   if (batches) return toBatch(events, newest);
   if (events.length === 1 || !isChange(newest)) return newest;
-  const changeType = cameTo(events.filter(isChange));
+  const changeType = mergedChange(events.filter(isChange));
   return Object.freeze({ ...newest, changeType, type: `${familyOf(newest.type)}.${changeType}` } as AnyEvent);
 }
 
 /** `deleted` if the last one is, else `created` if any is, else `updated`. */
-function cameTo(changes: readonly ChangeEvent[]): ChangeType {
+function mergedChange(changes: readonly ChangeEvent[]): ChangeType {
   if (changes.at(-1)?.changeType === "deleted") return "deleted";
   return changes.some((change) => change.changeType === "created") ? "created" : "updated";
 }
@@ -42,15 +42,15 @@ function toBatch(events: readonly SingleEvent[], newest: SingleEvent): AnyEvent 
   } as unknown as AnyEvent);
 }
 
-/** The entry of the wire again: without what the batch says once for all. */
+/** The entry of the wire: without the fields that the batch has once for all. */
 function toChange(event: ChangeEvent): Change {
   const change: Record<string, unknown> = {};
-  // What is deleted from a copy leaves an object that is slow to freeze, and to read.
-  for (const name in event) if (!SAID_ONCE.has(name)) change[name] = event[name as keyof ChangeEvent];
+  // Deleting fields from a copy would leave an object that is slow to freeze and to read.
+  for (const name in event) if (!BATCH_FIELDS.has(name)) change[name] = event[name as keyof ChangeEvent];
   return Object.freeze(change) as unknown as Change;
 }
 
-const SAID_ONCE = new Set(["type", "subscription", "accountId", "resource", "calendarId", "taskListId"]);
+const BATCH_FIELDS = new Set(["type", "subscription", "accountId", "resource", "calendarId", "taskListId"]);
 
 function isChange(event: SingleEvent): event is ChangeEvent {
   return "changeType" in event;

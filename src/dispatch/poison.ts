@@ -1,24 +1,24 @@
 import type { Clock, Timer } from "../clock.ts";
 
 /**
- * Sees to it that jobs over which the process died twice have nothing but their like beside them, and that neither they nor the others starve:
- * they take turns by time, half and half. All by timers: a wall clock that jumps changes nothing.
+ * Isolates suspects, jobs over which the process died twice: only suspects run beside a suspect. Suspects and all others take turns
+ * by time, half and half, so that neither starve. All by timers: a wall clock that jumps changes nothing.
  */
 export interface PoisonIsolation {
-  /** What to claim now: the others, a group of suspects, or nothing while the others end or a group runs. */
+  /** What to claim now: the others, a group of suspects, or none while the others end or a group runs. */
   turn(busy: boolean): Turn;
-  /** What a claim found. @returns true where something else may be claimed than it was told */
+  /** Reports what a claim found. @returns true where `turn` now gives another answer */
   found(found: FoundInTurn): boolean;
-  /** What is claimed of the others may begin. */
+  /** Claims of others may start. */
   readonly isOthersTurn: boolean;
-  /** A suspect was claimed. @returns to be called when it is settled, or stuck; a second time changes nothing */
+  /** A suspect was claimed. @returns to be called when it is settled or stuck; a second call changes nothing */
   begun(): () => void;
   stop(): void;
   /** After a `stop`: turns are taken again. */
   start(): void;
 }
 
-type Turn = "others" | "suspects" | "nobody";
+type Turn = "others" | "suspects" | "none";
 
 interface FoundInTurn {
   /** Suspects wait for their turn. */
@@ -28,9 +28,9 @@ interface FoundInTurn {
 }
 
 export interface PoisonIsolationOptions {
-  /** A handler runs past its grace: beside it no suspect is alone, and that may be for ever. */
+  /** A handler runs past its grace: beside it no suspect is isolated, perhaps for ever. */
   readonly stuck: () => boolean;
-  /** The turn of the others is over: what has not begun is to be given back. */
+  /** The others' turn is over: claims that have not started must be released. */
   readonly over: () => void;
   /** It is time to claim again. */
   readonly wake: () => void;
@@ -38,7 +38,7 @@ export interface PoisonIsolationOptions {
 
 /** A suspect runs no longer than this. */
 export const SUSPECT_MS = 300_000;
-/** The length of a turn, and for how long calls of the others may go on after theirs. */
+/** The length of a turn, and the time that calls of the others get to end after it. */
 export const TURN_MS = 30_000;
 const MOST_PATIENCE = SUSPECT_MS / TURN_MS;
 
@@ -47,26 +47,26 @@ export function createPoisonIsolation(clock: Clock, { stuck, over, wake }: Poiso
   /** Suspects that run. */
   let running = 0;
   let timer: Timer | undefined;
-  /** Of the suspects' turn: what it took beyond the last group goes to the others as well. */
+  /** Turns that suspects have taken since the others' last one: the others get as many next. */
   let turnsTaken = 0;
-  /** How many times {@link TURN_MS} the others' calls may take to end: more each time that they did not. */
+  /** How many times {@link TURN_MS} the others' calls get to end: twice as many each time that they did not. */
   let patience = 1;
   let isStopped = false;
 
-  function after(turns: number, then: () => void): void {
+  function schedule(turns: number, then: () => void): void {
     timer?.clear();
     timer = isStopped ? undefined : clock.setTimer(then, turns * TURN_MS);
   }
 
-  function goOn(turns: number): void {
+  function startOthers(turns: number): void {
     [phase, turnsTaken] = ["others", 0];
-    after(turns, () => {
-      if (stuck()) return goOn(1);
+    schedule(turns, () => {
+      if (stuck()) return startOthers(1);
       phase = "ending";
-      after(patience, () => {
-        // Calls that take so long would hold up everything; but were they never waited for longer, suspects would starve beside them.
+      schedule(patience, () => {
+        // Waiting longer would hold up everything; never waiting longer than this would starve the suspects beside long calls.
         patience = Math.min(2 * patience, MOST_PATIENCE);
-        goOn(patience);
+        startOthers(patience);
         wake();
       });
       over();
@@ -74,18 +74,18 @@ export function createPoisonIsolation(clock: Clock, { stuck, over, wake }: Poiso
     });
   }
 
-  function begin(): void {
+  function startSuspects(): void {
     phase = "suspects";
     [patience, turnsTaken] = [1, 0];
-    after(1, tick);
+    schedule(1, countTurn);
   }
 
-  function tick(): void {
+  function countTurn(): void {
     turnsTaken += 1;
-    after(1, tick);
+    schedule(1, countTurn);
   }
 
-  function rest(): void {
+  function reset(): void {
     timer?.clear();
     timer = undefined;
     [phase, turnsTaken, patience] = ["others", 0, 1];
@@ -93,23 +93,23 @@ export function createPoisonIsolation(clock: Clock, { stuck, over, wake }: Poiso
 
   return {
     turn(busy) {
-      if (running > 0) return "nobody";
-      if (phase !== "others" && (stuck() || turnsTaken > 0)) goOn(Math.max(turnsTaken, 1));
+      if (running > 0) return "none";
+      if (phase !== "others" && (stuck() || turnsTaken > 0)) startOthers(Math.max(turnsTaken, 1));
       if (phase === "others") return "others";
-      if (busy) return "nobody";
-      if (phase === "ending") begin();
+      if (busy) return "none";
+      if (phase === "ending") startSuspects();
       return "suspects";
     },
     found({ suspects, nothingElse }) {
       if (running > 0) return false;
       if (!suspects) {
-        const isNews = phase !== "others";
-        rest();
-        return isNews;
+        const hasChanged = phase !== "others";
+        reset();
+        return hasChanged;
       }
-      if (timer === undefined) goOn(1);
+      if (timer === undefined) startOthers(1);
       if (phase !== "others" || !nothingElse || stuck()) return false;
-      begin();
+      startSuspects();
       return true;
     },
     begun() {
@@ -127,7 +127,7 @@ export function createPoisonIsolation(clock: Clock, { stuck, over, wake }: Poiso
     },
     stop() {
       isStopped = true;
-      rest();
+      reset();
     },
     start() {
       isStopped = false;

@@ -16,11 +16,11 @@ export class GiveUp extends HooklineError {
 export type RetryTime = { readonly afterMs: number } | { readonly afterSeconds: number } | { readonly at: Date };
 
 /**
- * Thrown by a handler: try again then. It is not counted as a failed attempt, but `retryForMs` still bounds it: a later time is moved
- * to the end of that. One that is not ahead waits as long as after a first failure, and none is sooner than 100 ms.
- * @throws UsageError `retry-later-invalid` when no time can be read from it
+ * Thrown by a handler: try again at this time. It does not count as a failed attempt, but `retryForMs` still limits it: a later time is
+ * moved to the end of that. A time that is not in the future waits as long as after a first failure. The shortest delay is 100 ms.
+ * @throws UsageError `retry-later-invalid` for anything but the three forms
  * @example throw new RetryLater({ afterSeconds: 30 });
- * @see retryAfter for what another server asks for
+ * @see retryAfter for another server's `Retry-After`
  */
 export class RetryLater extends HooklineError {
   override name: string = "RetryLater";
@@ -55,8 +55,8 @@ function describe(when: unknown): string {
 }
 
 /**
- * For a handler whose own request was turned away with a `Retry-After`: seconds, or a date in any of HTTP's three forms. A value that is
- * missing, that cannot be read, or that is not ahead, waits as long as after a first failure.
+ * For a handler whose own request was refused with a `Retry-After`: seconds, or a date in any of HTTP's three forms. A value that is
+ * missing, unreadable or not in the future waits as long as after a first failure.
  * @example if (response.status === 429) throw retryAfter(response.headers.get("retry-after"));
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-retry-after
  */
@@ -68,7 +68,7 @@ export function retryAfter(header: string | null | undefined): RetryLater {
   return new RetryLater(at === undefined ? { afterMs: 0 } : { at });
 }
 
-/** Of today, of RFC 850, and of C's asctime: https://www.rfc-editor.org/rfc/rfc9110#name-date-time-formats */
+/** The current one, RFC 850's, and C's asctime: https://www.rfc-editor.org/rfc/rfc9110#name-date-time-formats */
 const FORMS = [
   /^(?<weekday>[A-Z][a-z]{2}), (?<day>\d{2}) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<time>[\d:]{8}) GMT$/,
   /^(?<weekday>[A-Z][a-z]{5,8}), (?<day>\d{2})-(?<month>[A-Z][a-z]{2})-(?<year>\d{2}) (?<time>[\d:]{8}) GMT$/,
@@ -79,11 +79,11 @@ function dateOf(text: string): Date | undefined {
   const groups = FORMS.map((form) => form.exec(text)?.groups).find((found) => found !== undefined);
   if (groups === undefined) return undefined;
   const { weekday = "", day = "", month = "", year = "", time = "" } = groups;
-  // A year of two digits: the weekday tells its century, because one date has another one in the next.
+  // The weekday gives the century of a two-digit year: a date has another weekday a century later.
   for (const century of year.length === 2 ? ["20", "19", "21"] : [""]) {
     const today = `${weekday.slice(0, 3)}, ${day.replace(" ", "0")} ${month} ${century}${year} ${time} GMT`;
     const date = new Date(today);
-    if (date.toUTCString() === today) return date; // what there is no such day of would come out otherwise
+    if (date.toUTCString() === today) return date; // a day that does not exist would come out as another
   }
   return undefined;
 }

@@ -8,7 +8,7 @@ import type { RetryLater } from "./retry-errors.ts";
 /** How a call ended. */
 export type CallResult = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
 
-/** By what a failed call is judged. */
+/** What decides on a failed call. */
 export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> {
   /** Wall-clock time, milliseconds since the epoch. */
   readonly now: number;
@@ -17,49 +17,49 @@ export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> 
 }
 
 /**
- * What becomes of each job of a call, oldest first. Whether a job's attempts or time are used up is decided here, when an attempt
- * has just failed, and nowhere else. Each has its own count; the delay is the oldest's, but `RetryLater` is held to each one's end.
+ * The outcome of each job of a call, oldest first. Only this, after a failed attempt, decides whether a job's attempts or time are used
+ * up. Each job has its own count; the delay is the oldest job's, but `RetryLater` is limited by each job's own window.
  */
 export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rules: SettleRules): JobOutcome[] {
   if (result.ok) return jobs.map(() => DONE);
   const { attempts, retryForMs, now, random } = rules;
   const error = toJobError(result.error, now);
   if (isHooklineError(result.error, "give-up")) return jobs.map(() => ({ to: "dead", error }));
-  const asked = isRetryLater(result.error);
-  const delayMs = asked ? askedMs(result.error, rules) : backoffMs(jobs[0]?.attempt ?? 1, random);
+  const isLater = isRetryLater(result.error);
+  const delayMs = isLater ? laterMs(result.error, rules) : backoffMs(jobs[0]?.attempt ?? 1, random);
   const leftMs = (job: ClaimedJob): number => job.firstAttemptAt + retryForMs - now;
-  // What was claimed with a job whose window is over inherits it: no end of its own is worth waiting for.
+  // Jobs claimed with one whose window is over inherit that window: they do not wait for the end of their own.
   const isAnyOver = jobs.some((job) => leftMs(job) <= 0);
   return jobs.map((job) => {
     if (leftMs(job) <= 0) {
-      // Where nothing is tried again nobody has waited for it.
+      // Without retries no job has waited behind it.
       return retryForMs > 0 ? { to: "dead", error, ofWindow: true } : { to: "dead", error };
     }
-    if (!asked && job.attempt >= attempts) return { to: "dead", error };
-    const heldMs = asked ? Math.max(Math.min(delayMs, isAnyOver ? 0 : leftMs(job)), SHORTEST_MS) : delayMs;
-    return { to: "retry", at: now + heldMs, delayMs: heldMs, counted: !asked, error };
+    if (!isLater && job.attempt >= attempts) return { to: "dead", error };
+    const heldMs = isLater ? Math.max(Math.min(delayMs, isAnyOver ? 0 : leftMs(job)), SHORTEST_MS) : delayMs;
+    return { to: "retry", at: now + heldMs, delayMs: heldMs, counted: !isLater, error };
   });
 }
 
-/** Whether a handler asked for a time beyond the job's window, and the job is tried at its end instead. */
+/** Whether a handler asked for a time beyond the job's window, so that the job is tried at the window's end instead. */
 export function isBroughtForward(error: unknown, outcome: JobOutcome): boolean {
   if (outcome.to !== "retry" || !isRetryLater(error)) return false;
   return delayOf(error, outcome.at - outcome.delayMs) > outcome.delayMs;
 }
 
-/** What a handler asks for, whatever else happens: `GiveUp` and `RetryLater`. */
+/** `GiveUp` or `RetryLater`. */
 export function isRetryError(error: unknown): boolean {
   return isHooklineError(error, "give-up") || isRetryLater(error);
 }
 
 const DONE: JobOutcome = { to: "done" };
 
-/** No `RetryLater` is sooner, or it would be a loop. */
+/** A `RetryLater` of 0 would be a busy loop. */
 const SHORTEST_MS = 100;
-/** The last time that a Date can say. */
+/** The latest time of a Date. */
 const LATEST_AT = 8_640_000_000_000_000;
 
-/** Whether a failure of this attempt is the last one, as far as can be told when it begins. */
+/** Whether the job is dead if this attempt fails, as far as is known when it begins. */
 export function isLastAttempt(
   job: ClaimedJob,
   { attempts, retryForMs }: Pick<RunLimits, "attempts" | "retryForMs">,
@@ -68,20 +68,20 @@ export function isLastAttempt(
   return job.attempt >= attempts || now - job.firstAttemptAt >= retryForMs;
 }
 
-/** What is stored of whatever was thrown. */
+/** The stored form of whatever was thrown. */
 export function toJobError(error: unknown, now: number): JobError {
   return { ...describeThrown(error), at: now };
 }
 
 function isRetryLater(error: unknown): error is RetryLater {
   try {
-    return isHooklineError(error, "retry-later") && "delayMs" in error; // of another copy of the package perhaps
+    return isHooklineError(error, "retry-later") && "delayMs" in error; // it may be of another copy of the package
   } catch {
     return false;
   }
 }
 
-/** NaN where it says no time: it may be of another copy of the package, or of a class of the user's own. */
+/** NaN where it has no time: it may be of another copy of the package, or of the user's own class. */
 function delayOf(error: RetryLater, now: number): number {
   try {
     return Number(error.delayMs(now));
@@ -90,8 +90,8 @@ function delayOf(error: RetryLater, now: number): number {
   }
 }
 
-/** A time that is not ahead says nothing but *later*. */
-function askedMs(error: RetryLater, { now, random }: SettleRules): number {
+/** A time that is not in the future waits like a first failure. */
+function laterMs(error: RetryLater, { now, random }: SettleRules): number {
   const delayMs = delayOf(error, now);
   return delayMs > 0 ? Math.min(delayMs, LATEST_AT - now) : backoffMs(1, random);
 }

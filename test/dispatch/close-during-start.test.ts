@@ -24,7 +24,7 @@ describe("close() during start()", () => {
     expect([seen, receiver.stats().role]).toEqual([[], "receiving"]);
   });
 
-  test("holds where the worker's place is had only after it", async () => {
+  test("holds where the worker lock is acquired only after it", async () => {
     const place = deferred();
     const inbox = stubInbox((own) => ({
       work: async (worker) => {

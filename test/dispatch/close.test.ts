@@ -111,7 +111,7 @@ describe("close()", () => {
     expect(closed.value).toEqual({ done: 0, released: 0, stuck: 1 });
   });
 
-  test("has 10 s when it is not told otherwise", async () => {
+  test("has 10 s by default", async () => {
     const { receiver, last, pass } = await busy(["a"]);
     const closed = watch(receiver.close());
     await pass(5_000);

@@ -54,7 +54,7 @@ describe("a consumer", () => {
     expect(other.last().ctx.idempotencyKey).not.toBe(one.last().ctx.idempotencyKey);
   });
 
-  test("is told of tracking and booking once, as each other one is", async () => {
+  test("gets tracking and booking once, as each other one does", async () => {
     const { receiver, send } = rig();
     const consumers: string[] = [];
     for (const consumer of ["one", "two"]) receiver.on("tracking", () => consumers.push(consumer), { consumer });
@@ -78,7 +78,7 @@ describe("a consumer", () => {
   });
 });
 
-describe("what nobody handles", () => {
+describe("events without a handler", () => {
   test("is warned of once per name, however many deliveries bring it", async () => {
     const { receiver, send, log, inbox } = rig();
     receiver.on("email", () => {});

@@ -77,7 +77,7 @@ describe("when the process dies", () => {
 });
 
 describe("a job over which the process died twice", () => {
-  test("runs with nothing beside it but its like", async () => {
+  test("runs with nothing but suspects beside it", async () => {
     const process = await crashWhileRunning(["a", "b", "c"], 2);
     const { calls, handler } = heldHandler();
     const { send, pass, receiver } = await process.next((life) => life.receiver.on("email", handler), {

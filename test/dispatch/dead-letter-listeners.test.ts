@@ -7,7 +7,7 @@ import { fakeClock } from "../support/fake-clock.ts";
 import { crashableInbox } from "../support/crashable-inbox.ts";
 
 describe("onDead", () => {
-  test("hears of a job before it is marked dead, with all that is known of it", async () => {
+  test("is called with a job before it is marked dead, with all its fields", async () => {
     const { receiver, send, pass, inbox, clock } = rig({ attempts: 2 });
     const heard: [Job, number][] = [];
     receiver.on("email", failingHandler(new TypeError("broken")).handler);
@@ -29,7 +29,7 @@ describe("onDead", () => {
     expect(inbox.stats().dead).toBe(1);
   });
 
-  test("hears nothing of a job that is tried again", async () => {
+  test("is not called for a job that is tried again", async () => {
     const { receiver, send, pass } = rig();
     const heard: Job[] = [];
     receiver.on("email", failingHandler().handler);
@@ -40,7 +40,7 @@ describe("onDead", () => {
     expect(heard).toEqual([]);
   });
 
-  test("may have several listeners, one after another; each hears of each merged job", async () => {
+  test("may have several listeners, one after another; each is called for each merged job", async () => {
     const { receiver, send, pass } = rig({ attempts: 1 });
     const heard: string[] = [];
     receiver.on("email", failingHandler().handler);
@@ -107,7 +107,7 @@ describe("onDead", () => {
     expect(heard.length).toBeGreaterThanOrEqual(1);
   });
 
-  test("hears nothing of a job whose claim was lost: it is never marked", async () => {
+  test("is not called for a job whose claim was lost: it is never marked", async () => {
     const { receiver, send, inbox } = rig({ attempts: 1 });
     const { handler, last } = heldHandler();
     const heard: Job[] = [];
@@ -122,7 +122,7 @@ describe("onDead", () => {
     expect(heard).toEqual([]);
   });
 
-  test("that took too long is not waited for again with the same call, and hears of all its jobs", async () => {
+  test("that took too long is not waited for again with the same call, and is called for all its jobs", async () => {
     const { receiver, send, pass, inbox } = rig({ attempts: 1, timeoutMs: 1_000 });
     const heard: string[] = [];
     receiver.on("email", failingHandler().handler).onDead(({ id }) => {
@@ -152,7 +152,7 @@ describe("onDead", () => {
     expect([seen, inbox.stats().dead]).toEqual([["a", "b", "a"], 1]);
   });
 
-  test("hears of a job again from the next process where this one died before the mark", async () => {
+  test("is called again by the next process where this one died before the mark", async () => {
     const store = memoryInbox();
     const clock = fakeClock();
     const heard: string[] = [];
@@ -179,7 +179,7 @@ describe("onDead", () => {
     expect(after.inbox.stats()).toMatchObject({ dead: 1, waiting: 0 });
   });
 
-  test("hears only of those jobs of a merged call that are dead, before any of them is marked", async () => {
+  test("is called only for those jobs of a merged call that are dead, before any of them is marked", async () => {
     const { receiver, send, pass, inbox } = rig({ attempts: 2 });
     const heard: [number | undefined, number][] = [];
     receiver.on("email", failingHandler().handler);

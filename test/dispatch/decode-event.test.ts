@@ -32,7 +32,7 @@ function forgetful() {
 }
 
 describe("an inbox that keeps the bytes alone", () => {
-  test("has its events read back from them, each by its place", async () => {
+  test("has its events decoded from them, each by its entry", async () => {
     const { receiver, send } = rig({ inbox: forgetful() });
     const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
@@ -76,7 +76,7 @@ describe("the event of a job", () => {
     expect(eventAt(claimedJob({ event }))).toBe(event);
   });
 
-  test("is unknown where its place is not there: a body that cannot have made the job", () => {
+  test("is unknown where its entry does not exist: a body that cannot have made the job", () => {
     expect(eventAt(claimedJob({ entry: 5 }))).toEqual({ type: "unknown", reason: "shape" });
     expect(eventAt(claimedJob({ delivery: makeDelivery("no json") }))).toEqual({ type: "unknown", reason: "not-json" });
   });

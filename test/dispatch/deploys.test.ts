@@ -109,7 +109,7 @@ describe("a change that was skipped", () => {
 });
 
 describe("a process that stood by", () => {
-  test("gives what nobody handled to those who handle it when it takes over, before what came meanwhile", async () => {
+  test("gives unhandled jobs to the consumers that handle them when it takes over, before what came meanwhile", async () => {
     const begun = deferred<() => void>();
     const store = memoryInbox();
     const clock = fakeClock();

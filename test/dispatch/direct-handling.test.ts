@@ -142,7 +142,7 @@ describe("receiver.handle", () => {
     expect(calls).toHaveLength(3);
   });
 
-  test("says once what nobody handles, and logs what is in trouble", async () => {
+  test("says once an event without a handler, and logs a subscription in trouble", async () => {
     const { receiver, log } = rig();
     receiver.on("email", () => {});
     await receiver.handle(stored(lifecycleBody("error", { error: "invalid_grant" })));

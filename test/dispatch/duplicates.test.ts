@@ -16,7 +16,7 @@ async function working(before: Rig = rig()) {
 }
 
 describe("tracking and booking", () => {
-  test("that come again in another delivery make no job, and are told", async () => {
+  test("that come again in another delivery make no job, and are observed", async () => {
     const { receiver, send, pass, types, duplicates } = await working();
     for (const body of [trackingBody(tracked(1), tracked(2)), bookingBody("e-1")]) {
       await send(body);

@@ -75,7 +75,7 @@ describe("the unique key", () => {
     expect(uniqueOf(bookingMade("e-1"))?.key).not.toBe(uniqueOf(bookingMade("e-2"))?.key);
   });
 
-  test("does not exist for what may be told twice: changes, signals, lifecycle, unknown", () => {
+  test("does not exist for what may come twice: changes, signals, lifecycle, unknown", () => {
     for (const event of [emailEvent("created"), signalOf("email"), lifecycleOf("error"), unknownEvent])
       expect(uniqueOf(event)).toBeUndefined();
   });

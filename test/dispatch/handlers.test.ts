@@ -91,7 +91,7 @@ describe("one handler per event and consumer, the most specific:", () => {
     expect(routes(handlers("unknown"), "unknown")).toEqual(["default: unknown"]);
   });
 
-  test("an event that nobody handles has no route", () => {
+  test("an event without a handler has no route", () => {
     expect(routes(handlers("email"), "booking")).toEqual([]);
     expect(handlers("email").find("default", "booking")).toBeUndefined();
     expect(handlers("email").find("nobody", "email.created")).toBeUndefined();
@@ -104,7 +104,7 @@ describe("one handler per event and consumer, the most specific:", () => {
     expect(made.find("search", "email.created")?.key).toBe("email.created");
   });
 
-  test("it is known which families somebody handles", () => {
+  test("says which families have a handler", () => {
     const made = handlers("email.created", ["contact", { consumer: "search" }], "*");
     expect(["email", "contact", "task"].map((family) => made.knowsFamily(family))).toEqual([true, true, false]);
   });

@@ -58,7 +58,7 @@ describe("middleware", () => {
     expect(runs).toBe(0);
   });
 
-  test("that calls next() twice is told so, and the handler runs once", async () => {
+  test("that calls next() twice is rejected, and the handler runs once", async () => {
     let runs = 0;
     const twice: Middleware = async (_event, _ctx, next) => {
       await next();
@@ -71,7 +71,7 @@ describe("middleware", () => {
     expect(runs).toBe(2);
   });
 
-  test("that calls next() only after it returned is told so, and its handler does not run", async () => {
+  test("that calls next() only after it returned is rejected, and its handler does not run", async () => {
     let [runs, late] = [0, (): Promise<void> => Promise.resolve()];
     await compose([(_event, _ctx, next) => void (late = next)], () => (runs += 1))(...given);
     void late(); // ends no process where nobody hears it
@@ -79,7 +79,7 @@ describe("middleware", () => {
     expect(runs).toBe(0);
   });
 
-  test("that calls next() only after it threw is told so, too", async () => {
+  test("that calls next() only after it threw is rejected, too", async () => {
     let [runs, late] = [0, (): Promise<void> => Promise.resolve()];
     const thrower: Middleware = (_event, _ctx, next) => {
       late = next;

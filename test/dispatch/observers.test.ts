@@ -15,7 +15,7 @@ function recorder() {
 }
 
 describe("an observer", () => {
-  test("is told when a job was started and succeeded, each with the job as it is then", async () => {
+  test("is called when a job was started and succeeded, each with the job as it is then", async () => {
     const { receiver, send, clock } = rig();
     const { moments, observer } = recorder();
     receiver.on("email", () => new Promise<void>((resolve) => void clock.setTimer(resolve, 250)));
@@ -39,7 +39,7 @@ describe("an observer", () => {
     expect(Object.keys(started as Job)).not.toContain("settledAt");
   });
 
-  test("is told of each failure, of its retry with its time, and of the death", async () => {
+  test("is called for each failure, of its retry with its time, and of the death", async () => {
     const { receiver, send, pass, clock } = rig({ attempts: 2 });
     const { moments, observer, names } = recorder();
     const error = new TypeError("broken");
@@ -58,7 +58,7 @@ describe("an observer", () => {
     expect(moments.at(-1)).toMatchObject({ error, job: { state: "dead", attempts: 2, settledAt: expect.any(Date) } });
   });
 
-  test("is told of each job of a merged call", async () => {
+  test("is called for each job of a merged call", async () => {
     const { receiver, send } = rig();
     const { moments, observer, names } = recorder();
     receiver.on("email", () => {});
@@ -70,7 +70,7 @@ describe("an observer", () => {
     expect(new Set(moments.map(({ job }) => job.id)).size).toBe(2);
   });
 
-  test("is told of a duplicate, with the delivery that brought it", async () => {
+  test("is called for a duplicate, with the delivery that brought it", async () => {
     const { receiver, send } = rig();
     const { moments, observer, names } = recorder();
     const stored: string[] = [];
@@ -84,7 +84,7 @@ describe("an observer", () => {
     expect(moments[2]?.job).toMatchObject({ state: "skipped", event: { type: "booking" }, deliveryId: stored[1] });
   });
 
-  test("is told nothing more after its end", async () => {
+  test("is not called after its end", async () => {
     const { receiver, send } = rig();
     const { observer, names } = recorder();
     receiver.on("email", () => {});

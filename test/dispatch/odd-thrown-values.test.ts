@@ -101,7 +101,7 @@ async function expectRest({ receiver, inbox }: Pick<Rig, "receiver" | "inbox">, 
 const ALL = 2 * THINGS.length;
 
 describe.each(ENDINGS)("a handler that %s anything", (_, ending) => {
-  test("is tried again, dead or told to wait as it asked, and its lane and its slot go on", async () => {
+  test("is tried again, dead or delayed as it asked, and its lane and its slot go on", async () => {
     const all = rig({ attempts: 2, concurrency: 1 });
     all.receiver.on("email", firstEnds(ending).handler, { merge: false });
     await all.receiver.start();
@@ -311,7 +311,7 @@ describe.each([...ENDINGS, ["returns", (thing: Thing) => thing.make()] as const]
   },
 );
 
-test("what cannot be read is told by pino all the same", async () => {
+test("what cannot be read is logged by pino all the same", async () => {
   const lines: { readonly msg: string; readonly err?: { readonly message?: string } }[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const receiver = createReceiver({ secret: "s", inbox: memoryInbox(), log, attempts: 1 });
@@ -397,13 +397,13 @@ describe("a clock that", () => {
     expect(log.of("clock-failed")).toHaveLength(1);
   }
 
-  test.each(BROKEN)("%s is replaced by the machine's, and told of once", async (_, breaks) => {
+  test.each(BROKEN)("%s is replaced by the machine's, and logged once", async (_, breaks) => {
     for (const thing of few) {
       await works({ ...real, ...breaks(thing) });
     }
   });
 
-  test("gives no time is replaced by the machine's, and told of once", async () => {
+  test("gives no time is replaced by the machine's, and logged once", async () => {
     for (const time of times) await works({ ...real, now: () => time as number });
   });
 });

@@ -13,7 +13,7 @@ function deploys() {
 }
 
 describe("a later start", () => {
-  test("gives what nobody handled to those who handle it by then, in order, before anything newer", async () => {
+  test("gives unhandled jobs to the consumers that handle them by then, in order, before anything newer", async () => {
     const deploy = deploys();
     const before = deploy();
     before.receiver.on("contact", () => {});
@@ -47,7 +47,7 @@ describe("a later start", () => {
     expect(consumers.toSorted()).toEqual(["audit", "default"]);
   });
 
-  test("leaves what nobody handles still", async () => {
+  test("leaves what still has no handler", async () => {
     const deploy = deploys();
     for (let times = 0; times < 2; times += 1) {
       const { receiver, send, inbox } = deploy();

@@ -28,7 +28,7 @@ describe("the wait before a retry", () => {
     }
   });
 
-  test("is drawn anew for each: what failed together does not come back together", async () => {
+  test("is drawn for each: what failed together does not come back together", async () => {
     const { receiver, send, pass, clock } = rig();
     const times = new Set<number>();
     receiver.on("email", (_event, ctx) => {

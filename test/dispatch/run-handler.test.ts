@@ -196,7 +196,7 @@ describe("an abort from outside", () => {
     expect(seen.overdue).toBe(1);
   });
 
-  test("after the time limit changes nothing: the first reason stays, and the grace does not begin anew", async () => {
+  test("after the time limit changes nothing: the first reason stays, and the grace does not start again", async () => {
     const { clock, running, signal, seen } = begun(() => new Promise(() => {}));
     await clock.advance(1_400);
     running.abort("closing");

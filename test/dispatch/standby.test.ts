@@ -98,7 +98,7 @@ describe("a process whose work another has", () => {
     expect([seen, swept]).toEqual([["a"], [0, 0]]);
   });
 
-  test("sweeps anew where the work came back within a sweep, and expands nothing before its end", async () => {
+  test("sweeps again where the work came back within a sweep, and expands nothing before its end", async () => {
     const pages = [deferred<readonly UnhandledJob[]>(), deferred<readonly UnhandledJob[]>()];
     let asked = 0;
     const { receiver, send, pass, worker } = shared((own) => ({

@@ -178,7 +178,7 @@ describe("start()", () => {
     await receiver.close();
   });
 
-  test("where another has the worker's place stands by, and takes over when it is told to begin", async () => {
+  test("where another process is the worker stands by, and takes over at `begin`", async () => {
     const begin = deferred<() => void>();
     const inbox = stubInbox((own) => ({
       work: async (worker) => {

@@ -33,7 +33,7 @@ describe("after one death", () => {
     expect(receiver.stats()).toMatchObject({ succeeded: 20, dead: 0 });
   });
 
-  test("is claimed ahead as ever when all of those have begun", async () => {
+  test("is claimed ahead again when all of those have begun", async () => {
     const process = processRestarts({ concurrency: 10 });
     const first = await process.next(({ receiver }) => receiver.on("email", heldHandler().handler));
     await first.send(emails(...named("m", 20)));
@@ -171,7 +171,7 @@ describe("a suspect", () => {
     expect(seen()).toEqual(["o0", "o1", "s", "o2"]);
   });
 
-  test("is passed over at the end of a turn by what was claimed ahead and has not begun", async () => {
+  test("is passed over at the end of a turn by a claim that was prefetched and has not started", async () => {
     const process = await crashWhileRunning(["s"], 2, processRestarts({ timeoutMs: 0 }));
     const { calls, handler } = heldHandler();
     const { pass } = await process.next(

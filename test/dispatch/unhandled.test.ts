@@ -10,7 +10,7 @@ function deploys() {
   return () => rig(shared);
 }
 
-describe("an event that nobody handles", () => {
+describe("an event without a handler", () => {
   test("waits as unhandled, is warned of once per name with the fix, and holds no lane", async () => {
     const { receiver, send, inbox, log } = rig();
     receiver.on("email", () => {});
