@@ -115,7 +115,7 @@ export function createDispatcher(
         if (behind && (await backlog.expand(ofTenure()))) loopAgain = true;
         else behind &&= inbox.stats().unexpanded > 0;
         if (!swept) break; // the work went to another process: a new sweep must end first
-        await claim();
+        await claimMore();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
         // Handlers that wait for nothing would keep the event loop from everything else.
         claimedThisTurn = 0;
@@ -130,7 +130,7 @@ export function createDispatcher(
     idleWaiters.check();
   }
 
-  async function claim(): Promise<void> {
+  async function claimMore(): Promise<void> {
     const found = await claims.claim();
     claimedThisTurn += found.count;
     loopAgain ||= found.again;

@@ -1,8 +1,6 @@
 import type { Clock, Timer } from "../clock.ts";
 import { HooklineError, isHooklineError } from "../errors.ts";
 import { catchRejection } from "../thrown.ts";
-import type { AnyEvent } from "../protocol/events.ts";
-import type { Context } from "./context.ts";
 import type { Handler, Middleware } from "./handlers.ts";
 import type { CallResult } from "./retry-policy.ts";
 
@@ -88,7 +86,7 @@ function wrap(outer: Middleware, rest: Handler): Handler {
     const next = (): Promise<void> => {
       const begin = mayRun ? run : refuse;
       mayRun = false;
-      // A turn of the microtasks later: what fails at once is still pending when a middleware that awaits nothing returns.
+      // Starts a microtask later: a rest that fails at once is still pending when a middleware returns without awaiting anything.
       const running = Promise.resolve()
         .then(begin)
         .finally(() => pending.delete(running));
@@ -105,8 +103,9 @@ function wrap(outer: Middleware, rest: Handler): Handler {
       throw error;
     }
     mayRun = false;
-    // In the order of the calls: the rest has ended before a second `next()` fails the call.
-    for (const running of [...pending]) await running;
+    // A copy, in the order of the calls: the rest has ended before a second `next()` fails the call.
+    const calls = [...pending];
+    for (const running of calls) await running;
   };
 }
 

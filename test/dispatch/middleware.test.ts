@@ -92,6 +92,20 @@ describe("middleware", () => {
     expect(runs).toBe(0);
   });
 
+  test("gets a plain promise from next(), also where the rest throws at once", async () => {
+    const prototypes: unknown[] = [];
+    const outer: Middleware = (_event, _ctx, next) => {
+      const rest = next();
+      prototypes.push(Object.getPrototypeOf(rest));
+      return rest;
+    };
+    const failing = compose([outer, outer], () => {
+      throw new Error("at once");
+    });
+    await expect(failing(...given)).rejects.toThrow("at once");
+    expect(prototypes).toEqual([Promise.prototype, Promise.prototype]);
+  });
+
   test("fails the call with what it throws", async () => {
     const call = compose([async () => Promise.reject(new Error("not allowed"))], () => {});
     await expect(call(...given)).rejects.toThrow("not allowed");
@@ -187,6 +201,19 @@ describe("receiver.use", () => {
     await send(emails("a"));
     await pass();
     expect(receiver.stats()).toMatchObject({ succeeded: 0, dead: 1 });
+  });
+
+  test("that ends after its handler failed decides: the job is done where it did not look, and the process lives", async () => {
+    const { receiver, send } = rig();
+    receiver.use(async (_event, _ctx, next) => {
+      void next();
+      await turns();
+    });
+    receiver.on("email", failingHandler().handler);
+    await receiver.start();
+    await send(emails("a"));
+    await receiver.idle();
+    expect(receiver.stats()).toMatchObject({ succeeded: 1, failed: 0 });
   });
 
   test("may swallow what its handler throws: the job is done", async () => {
