@@ -46,14 +46,9 @@ export interface Context {
 }
 
 /** A call, as far as its context shows it: ids and times are the newest job's. */
-export interface CallFacts {
-  readonly signal: AbortSignal;
-  readonly attempt: number;
-  readonly lastAttempt: boolean;
-  readonly merged: number;
+export interface CallFacts extends Pick<Context, "signal" | "attempt" | "lastAttempt" | "merged" | "jobId"> {
   readonly event: SingleEvent;
   readonly entry: number;
-  readonly jobId: string;
   readonly deliveryId: string;
   readonly consumer: string;
   readonly replayOf: string | undefined;

@@ -91,7 +91,8 @@ export function createDispatcher(
    * Expand: deliveries that were stored without jobs (by another process, or before `start()`) become jobs: the oldest first, a page a
    *   round, so that handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
    * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
-   * Prefetch: at least `concurrency` jobs are claimed, and up to 512 where handlers are fast: as many as started in the last 50 ms.
+   * Prefetch: running and waiting to start are twice `concurrency` claims, or, where handlers are fast, as many as started within 50 ms;
+   *   at most 512, or `concurrency` where that is more.
    * Slots: `concurrency` tasks of p-queue. Each starts the next prefetched claim as soon as its call has ended.
    * Run: the runner merges the events and calls the handler inside its middleware, within its time limit. A handler that ignores the
    *   abort for `graceMs` gives up its slot and keeps its lane.
@@ -103,7 +104,7 @@ export function createDispatcher(
    *   all others take turns of 30 s. At the end of the others' turn, prefetched claims go back and running calls get 30 s to end, while
    *   nothing is claimed. If they have ended, a group of suspects runs; if not, the others get another turn, and more patience after it.
    *
-   * The loop wakes when a sweep or a page of it ends, the inbox or the receiver stores or changes something, a settle is answered, or a
+   * The loop wakes when the sweep ends, the inbox or the receiver stores or changes something, a settle is answered, or a
    *   stuck handler gives up its slot; and by timers: the next job is due, one second after the inbox failed, a turn of poison isolation
    *   ends. Wake-ups during a round add up to one more round.
    */

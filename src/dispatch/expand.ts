@@ -63,14 +63,6 @@ function uniqueOf(event: SingleEvent, source: string | undefined): NewEvent["uni
   return { key: source === undefined ? key : `${source} ${key}`, content };
 }
 
-/** Deliveries that were stored unexpanded, and jobs that had no handler. */
-export interface Backlog {
-  /** Makes jobs of unhandled ones that have a handler now. Comes before anything newer is expanded. */
-  reopen(stopped: Stopped): Promise<void>;
-  /** Expands the oldest deliveries, as many as fit into one commit. @returns whether there were any, and room for them */
-  expand(stopped: Stopped): Promise<boolean>;
-}
-
 /** True ends the work before it changes anything more. */
 type Stopped = () => boolean;
 
@@ -82,10 +74,11 @@ export interface BacklogOptions {
   readonly wake: () => void;
 }
 
+/** Deliveries that were stored unexpanded, and jobs that had no handler. */
 export function createBacklog(
   { handlers }: { readonly handlers: Handlers },
   { inbox, expanded, wake }: BacklogOptions,
-): Backlog {
+) {
   let pageSize = PAGE.least;
 
   /** What one commit may carry of some deliveries, in order. A delivery that fits into one commit is not cut. */
@@ -123,7 +116,8 @@ export function createBacklog(
   }
 
   return {
-    async reopen(stopped) {
+    /** Makes jobs of unhandled ones that have a handler now. Comes before anything newer is expanded. */
+    async reopen(stopped: Stopped): Promise<void> {
       let after: string | undefined;
       while (!stopped()) {
         const page = await inbox.jobs.unhandled({ after, limit: PAGE.least });
@@ -135,7 +129,8 @@ export function createBacklog(
         await nextTurn();
       }
     },
-    async expand(stopped) {
+    /** Expands the oldest deliveries, as many as fit into one commit. @returns whether there were any, and room for them */
+    async expand(stopped: Stopped): Promise<boolean> {
       const page = await inbox.unexpanded(pageSize);
       if (page.length === 0) return false;
       const part = await nextPart(page);
