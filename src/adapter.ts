@@ -2,9 +2,9 @@
 
 // For authors of mounts: how a request goes in, and how a reply comes out.
 export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types.ts";
-export { toAnswering, type AfterHandlers, type OutlivesFunction } from "./ingest/answer-option.ts";
+export { toAfterHandlers, type AfterHandlers, type OutlivesFunction } from "./ingest/after-handlers.ts";
 export { workAfterResponse } from "./receiver/serverless.ts";
-export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/body-errors.ts";
+export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/read-body.ts";
 
 // For authors of inboxes: the port in its two halves.
 export type { Claim, Claimed, ClaimedJob, ClaimLimits, JobError, JobOutcome, Settlement } from "./inbox/port/claims.ts";

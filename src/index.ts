@@ -33,8 +33,7 @@ export type {
 } from "./protocol/events.ts";
 
 // Unsubscribing: the only thing that becomes a 422.
-export type { Decided, Gate } from "./ingest/unsubscribe-gate.ts";
-export type { UnsubscribeDecision } from "./ingest/unsubscribe-decision.ts";
+export type { Decided, Gate, UnsubscribeDecision } from "./ingest/unsubscribe-gate.ts";
 
 // Looking inside.
 export type { Job, JobState } from "./inbox/port/jobs.ts";
@@ -44,7 +43,7 @@ export type { JobMoment, Observer } from "./observers.ts";
 // Mounts and queues of one's own.
 export type { StoredDelivery } from "./inbox/port/delivery.ts";
 export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types.ts";
-export type { AfterHandlers, OutlivesFunction, WontOutlive } from "./ingest/answer-option.ts";
+export type { AfterHandlers, OutlivesFunction, WontOutlive } from "./ingest/after-handlers.ts";
 
 // Errors.
 export {

@@ -47,7 +47,7 @@ describe("the table of import boundaries", () => {
     ["src/ingest/store.ts", "../dispatch/expand.ts"],
     ["src/ingest/store.ts", "../inbox/memory/memory-inbox.ts"],
     ["src/ingest/store.ts", "node:http"],
-    ["src/dispatch/run.ts", "../ingest/reply.ts"],
+    ["src/dispatch/run.ts", "../ingest/receive.ts"],
     ["src/inbox/memory/memory-inbox.ts", "../../dispatch/expand.ts"],
     ["src/inbox/memory/memory-inbox.ts", "p-queue"],
     ["src/inbox/memory/memory-inbox.ts", "../../receiver/create-receiver.ts"],

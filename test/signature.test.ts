@@ -301,8 +301,8 @@ describe("explain", () => {
   test("never shows the secret, the body or the expected signature", () => {
     const expected = sign(body, { secret, at })["X-Aurinko-Signature"] ?? "";
     const request = { headers: { ...sign(body, { secret: "other", at }) }, body };
-    const told = JSON.stringify([explain(request, secret), explain({ headers: {}, body }, secret)]);
-    for (const hidden of [secret, expected, "c-1"]) expect(told).not.toContain(hidden);
+    const explained = JSON.stringify([explain(request, secret), explain({ headers: {}, body }, secret)]);
+    for (const hidden of [secret, expected, "c-1"]) expect(explained).not.toContain(hidden);
   });
 });
 

@@ -1,7 +1,7 @@
 // oxlint-disable typescript/no-explicit-any -- an event is whatever AWS's types, or the user's own, say that it is
 import {
   bodyConsumed,
-  toAnswering,
+  toAfterHandlers,
   type AfterHandlers,
   type MountOptions,
   type OutlivesFunction,
@@ -60,14 +60,17 @@ export function lambdaReceiver(receiver: Receiver, options: MountOptions<any> & 
 export function lambdaReceiver(receiver: Receiver, options: AnyMountOptions<any> = {}): LambdaHandler {
   assertMountOptions("lambdaReceiver", options, AFTER_HANDLERS);
   const isFor = toPathTest(options.path);
-  const answering = toAnswering(options);
+  const afterHandlers = toAfterHandlers(options);
 
   async function answer(event: LambdaEventLike, context: LambdaContextLike): Promise<Answer> {
     const request = toLambdaRequest(event);
     if (!isFor(request.url)) return NOT_FOUND;
     const raw = { ...request, platform: { event, context } };
     try {
-      return await receiver.receive(withSource(raw, options.source, event), answering && inTime(answering, context));
+      return await receiver.receive(
+        withSource(raw, options.source, event),
+        afterHandlers && inTime(afterHandlers, context),
+      );
     } catch {
       return UNDECIDED;
     }

@@ -1,29 +1,25 @@
-import { Decision } from "./unsubscribe-decision.ts";
-import { askGate } from "./unsubscribe-gate.ts";
-import type { ReceivingParts } from "./parts.ts";
+import { Refused } from "./responses.ts";
 import { toRefused } from "./store.ts";
-import { Refused, type Admitted, type Verified } from "./steps.ts";
+import type { Admitted, IngestDeps, Verified } from "./types.ts";
+import { askGate, Decision } from "./unsubscribe-gate.ts";
 
-type Parts = Pick<
-  ReceivingParts,
-  "closing" | "opened" | "tombstones" | "gate" | "gateTimeoutMs" | "brake" | "clock" | "log"
->;
-
-/** Rows 11 and 12 of the table of answers: whether the receiver takes deliveries, and wants this one. */
-export async function admit(verified: Verified, parts: Parts): Promise<Admitted | Refused | Decision> {
-  if (parts.closing()) return new Refused("closing");
+/** Rows 11 and 12 of the table of answers: is the receiver open, and is the subscription wanted? */
+export async function admit(verified: Verified, deps: IngestDeps): Promise<Admitted | Refused | Decision> {
+  const { closing, opened, tombstones, gate } = deps;
+  if (closing()) return new Refused("closing");
   try {
-    await parts.opened();
+    await opened();
   } catch (error) {
     return toRefused(error);
   }
   const { delivery, document } = verified;
-  if (parts.tombstones.isEmpty && parts.gate() === undefined) return { delivery, document } as Admitted;
+  const admitted = { delivery, document } as Admitted;
+  if (tombstones.isEmpty && gate() === undefined) return admitted;
   const { envelope } = document();
-  if (envelope === undefined) return { delivery, document } as Admitted;
-  const tombstone = parts.tombstones.find(envelope.subscription, delivery.source);
+  if (envelope === undefined) return admitted;
+  const tombstone = tombstones.find(envelope.subscription, delivery.source);
   if (tombstone !== undefined) return new Decision(tombstone, tombstone.reason);
-  const decided = await askGate(envelope, delivery.source, parts);
-  if (decided === undefined && parts.closing()) return new Refused("closing"); // meanwhile: nothing is stored any more
-  return decided ?? ({ delivery, document } as Admitted);
+  const decision = await askGate(envelope, delivery.source, deps);
+  if (decision !== undefined) return decision;
+  return closing() ? new Refused("closing") : admitted; // it may have closed while the gate decided
 }

@@ -1,27 +1,70 @@
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../clock.ts";
-import { HooklineError } from "../errors.ts";
+import { LONGEST_TIMER_MS, type Clock } from "../clock.ts";
+import { HooklineError, UsageError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
-import type { AfterHandlers } from "./answer-option.ts";
-import type { InFlightBytes } from "./in-flight-bytes.ts";
-import { Refused, type Admitted } from "./steps.ts";
+import type { StorageKind } from "../inbox/port/inbox.ts";
+import { kindOf } from "../assert.ts";
+import type { InFlightBytes } from "./read-body.ts";
+import { Refused } from "./responses.ts";
+import type { Admitted } from "./types.ts";
 
-export interface HandlingParts {
-  /** Runs each event once; rejects when a handler failed. */
-  readonly handle: (delivery: IdentifiedDelivery, signal: AbortSignal) => Promise<void>;
-  /** What is being handled holds its bytes. */
-  readonly intake: InFlightBytes;
-  readonly clock: Clock;
+/**
+ * 200 only when the handlers are done, else 503: the service is the queue. Each event runs once per delivery, one after another, without
+ * retries of ours; nothing of the delivery is stored, so its redelivery runs all of it again.
+ */
+export interface AfterHandlers {
+  answer: "after-handlers";
+  /** For all handlers of a delivery together, milliseconds; then their signals abort, and the answer is 503. Stay below the platform's own limit. */
+  timeoutMs: number;
 }
 
-/** In place of keeping: resolves when the handlers are done, or with why that is not so. Nothing is remembered either way. */
-export type HandleFirst = (admitted: Admitted, options: AfterHandlers) => Promise<Refused | undefined>;
+/** A type that no value has: it carries the reason into the compiler's message. */
+export interface WontOutlive<Why extends string> {
+  readonly "~": Why;
+}
 
-export function createHandleFirst({ handle, intake, clock }: HandlingParts): HandleFirst {
+/** Where a process may freeze after the answer, only what is stored elsewhere outlives it. */
+export type OutlivesFunction<K extends StorageKind> = [K] extends ["network"]
+  ? unknown
+  : WontOutlive<"This inbox does not outlive the function. Use a network inbox or forwardInbox, or pass { answer: 'after-handlers', timeoutMs }. Fetch mount on a server of your own: { runtime: 'long-lived' }.">;
+
+/**
+ * Reads `answer` and `timeoutMs` of a mount's options. Undefined: answer as soon as the delivery is stored.
+ * @throws UsageError `option-invalid` for another `answer`, or a `timeoutMs` that is no time
+ */
+export function toAfterHandlers(options: { answer?: unknown; timeoutMs?: unknown }): AfterHandlers | undefined {
+  const { answer, timeoutMs } = options;
+  if (answer === undefined) return undefined;
+  if (answer !== "after-handlers")
+    throw new UsageError("option-invalid", `A mount's \`answer\` is "after-handlers", got ${JSON.stringify(answer)}.`, {
+      fix: "Leave `answer` out to answer as soon as the delivery is stored.",
+    });
+  if (!Number.isSafeInteger(timeoutMs) || Number(timeoutMs) < 1 || Number(timeoutMs) > LONGEST_TIMER_MS)
+    throw new UsageError(
+      "option-invalid",
+      `\`timeoutMs\` is how long handlers may take, in whole milliseconds, got ${kindOf(timeoutMs)}.`,
+      { fix: "Take less than the platform gives a request: `{ answer: 'after-handlers', timeoutMs: 20_000 }`." },
+    );
+  return { answer, timeoutMs: Number(timeoutMs) };
+}
+
+/** Replaces the storing: resolves when the handlers are done, or with the refusal. Nothing is remembered either way. */
+export type HandleThenAnswer = (admitted: Admitted, options: AfterHandlers) => Promise<Refused | undefined>;
+
+export function createHandleThenAnswer({
+  handle,
+  inFlightBytes,
+  clock,
+}: {
+  /** Runs each event once; rejects when a handler failed. */
+  readonly handle: (delivery: IdentifiedDelivery, signal: AbortSignal) => Promise<void>;
+  readonly inFlightBytes: InFlightBytes;
+  readonly clock: Clock;
+}): HandleThenAnswer {
   return async ({ delivery }, { timeoutMs }) => {
     const { byteLength } = delivery.body;
     try {
-      intake.take(byteLength);
+      inFlightBytes.reserve(byteLength);
     } catch (error) {
       return new Refused("intake-full", error);
     }
@@ -37,10 +80,10 @@ export function createHandleFirst({ handle, intake, clock }: HandlingParts): Han
           () => resolve(undefined),
           (error: unknown) => resolve(new Refused("handlers-failed", error)),
         )
-        // Those past the deadline still hold the body.
+        // Only now: handlers past the deadline still hold the body.
         .finally(() => {
           timer.clear();
-          intake.give(byteLength);
+          inFlightBytes.release(byteLength);
         });
     });
   };

@@ -1,22 +1,28 @@
-import { readCredentials } from "../protocol/signature-headers.ts";
-import type { RawRequest } from "./types.ts";
-import { Refused, type Checked } from "./steps.ts";
+import { UsageError } from "../errors.ts";
+import { catchRejection } from "../thrown.ts";
+import { kindOf } from "../assert.ts";
 import { headerOf } from "../protocol/headers.ts";
-import type { ReceivingParts } from "./parts.ts";
+import { readSignatureHeaders } from "../protocol/signature-headers.ts";
+import { bodyTooLarge } from "./read-body.ts";
+import { Refused } from "./responses.ts";
+import type { Checked, IngestDeps, RawRequest } from "./types.ts";
 
-/** Rows 2 to 4 of the table of answers: what can be told before the body is read. */
+/** Rows 2 to 5 of the table of answers: all that can be decided before a byte of the body is read. */
 export function checkHeaders(
   request: RawRequest,
-  { scheme, clock, maxAgeSeconds }: Pick<ReceivingParts, "scheme" | "clock" | "maxAgeSeconds">,
+  { scheme, clock, maxAgeSeconds, maxBodyBytes }: IngestDeps,
 ): Checked | Refused {
+  const header = (name: string) => headerOf(request.headers, name);
   if (request.method !== "POST") return new Refused("method-not-allowed");
-  const credentials = readCredentials(scheme, (name) => headerOf(request.headers, name), {
-    nowMs: clock.now(),
-    maxAgeSeconds,
-  });
-  if (typeof credentials === "string") return new Refused(credentials);
-  if (!isIdentity(headerOf(request.headers, "content-encoding"))) return new Refused("content-encoding");
-  return { request, credentials } as Checked;
+  const signatureHeaders = readSignatureHeaders(scheme, header, { nowMs: clock.now(), maxAgeSeconds });
+  if (typeof signatureHeaders === "string") return new Refused(signatureHeaders);
+  if (!isIdentity(header("content-encoding"))) return new Refused("content-encoding");
+  if (Number(header("content-length")) > maxBodyBytes) return new Refused("body-too-large", bodyTooLarge(maxBodyBytes));
+  try {
+    return { request, signatureHeaders, source: sourceOf(request) } as Checked;
+  } catch (error) {
+    return new Refused("internal", error); // whatever code the user's error has
+  }
 }
 
 function isIdentity(encoding: string | readonly string[] | undefined): boolean {
@@ -24,4 +30,30 @@ function isIdentity(encoding: string | readonly string[] | undefined): boolean {
   return String(encoding)
     .split(",")
     .every((coding) => ["", "identity"].includes(coding.trim().toLowerCase()));
+}
+
+/**
+ * Reads a request's `source`, once. A user's function may return another type than it declares, which would fail in the storage,
+ * together with all deliveries of the same commit.
+ * @throws UsageError `option-invalid` for anything but a text or undefined
+ */
+function sourceOf(request: RawRequest): string | undefined {
+  let source: unknown;
+  try {
+    ({ source } = request);
+  } catch (cause) {
+    throw new UsageError("option-invalid", "The mount's `source` threw.", {
+      cause,
+      fix: "See the cause; where `source` does not know a request, let it return undefined.",
+    });
+  }
+  if (source === undefined || typeof source === "string") return source;
+  catchRejection(source); // an `async` one's may reject
+  throw new UsageError(
+    "option-invalid",
+    `The mount's \`source\` gave ${kindOf(source)}, expected a text or undefined.`,
+    {
+      fix: "Let `source` return a text at once, not `async`: what must be looked up belongs into `secret`, which may wait; a list of a wildcard's parts is joined by `.join('/')`.",
+    },
+  );
 }

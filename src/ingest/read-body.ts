@@ -1,49 +1,89 @@
 import { BodyError, isHooklineError } from "../errors.ts";
-import { bodyTooLarge } from "./body-errors.ts";
-import { headerOf } from "../protocol/headers.ts";
-import type { ReceivingParts } from "./parts.ts";
-import type { RawRequest, ReadLimits } from "./types.ts";
-import { REFUSALS, type RefusalCode } from "./responses.ts";
-import { sourceOf } from "./source-of.ts";
-import { Refused, type Checked, type Read } from "./steps.ts";
-
-type Parts = Pick<ReceivingParts, "clock" | "maxBodyBytes" | "bodyTimeoutMs" | "intake">;
+import { ordinaryBytes } from "../ordinary-bytes.ts";
+import { isRefusalCode, Refused, REFUSALS } from "./responses.ts";
+import type { Checked, IngestDeps, RawRequest, Read, ReadLimits } from "./types.ts";
 
 /** Rows 5 to 7 of the table of answers: the body as bytes, within its limits. */
-export async function readBody(checked: Checked, parts: Parts): Promise<Read | Refused> {
-  const { request } = checked;
-  const { clock, maxBodyBytes } = parts;
-  // Said before a byte of it is asked for.
-  if (Number(headerOf(request.headers, "content-length")) > maxBodyBytes)
-    return new Refused("body-too-large", bodyTooLarge(maxBodyBytes));
-  let source: string | undefined;
+export async function readBody(checked: Checked, deps: IngestDeps): Promise<Read | Refused> {
+  const { body: given } = checked.request;
+  const { clock, maxBodyBytes } = deps;
   try {
-    source = sourceOf(request);
-  } catch (error) {
-    return new Refused("internal", error); // whatever code the user's error has
-  }
-  try {
-    const body = request.body instanceof Uint8Array ? request.body : await stream(request.body, parts);
+    const body = given instanceof Uint8Array ? given : await readInTime(given, deps);
     if (body.byteLength > maxBodyBytes) throw bodyTooLarge(maxBodyBytes);
-    return { checked, body, source, receivedAt: clock.now() } as Read;
+    return { checked, body, receivedAt: clock.now() } as Read;
   } catch (error) {
-    return new Refused(codeOf(error), error);
+    return new Refused(isHooklineError(error) && isRefusalCode(error.code) ? error.code : "internal", error);
   }
 }
 
-type Streamed = Exclude<RawRequest["body"], Uint8Array>;
+/** The bodies being read and those that wait to be stored, of all requests together. */
+export interface InFlightBytes {
+  /** Reserves the bytes that arrived. @throws BodyError `intake-full` */
+  reserve(bytes: number): void;
+  release(bytes: number): void;
+  /** There is no room left for a delivery of ordinary size. */
+  readonly isFull: boolean;
+}
 
-/** A way to read that ignores its signal is not waited for. A promise by hand: `Promise.race` costs as much as the rest of a read. */
-function stream(way: Streamed, { clock, maxBodyBytes, bodyTimeoutMs, intake }: Parts): Promise<Uint8Array> {
+export function createInFlightBytes(maxInFlightBytes: number): InFlightBytes {
+  const ordinary = ordinaryBytes(maxInFlightBytes);
+  let inFlight = 0;
+  return {
+    get isFull() {
+      return inFlight + ordinary > maxInFlightBytes;
+    },
+    reserve(bytes) {
+      if (inFlight + bytes > maxInFlightBytes)
+        throw new BodyError("intake-full", `Bodies in flight hold ${inFlight} of ${maxInFlightBytes} bytes.`, {
+          fix: REFUSALS["intake-full"].fix,
+        });
+      inFlight += bytes;
+    },
+    release(bytes) {
+      inFlight -= bytes;
+    },
+  };
+}
+
+/** More bytes than the receiver takes: 413. */
+export function bodyTooLarge(maxBytes: number): BodyError {
+  return new BodyError("body-too-large", `The body is over ${maxBytes} bytes.`, {
+    fix: "It will be redelivered for ever: raise `maxBodyBytes`, and the limit of a proxy in front, if there is one.",
+  });
+}
+
+/** The client closed the connection, or sent less than it declared: no one reads the answer. */
+export function bodyCutOff(cause?: unknown): BodyError {
+  return new BodyError("body-cut-off", "The connection ended before the whole body had arrived.", { cause });
+}
+
+/**
+ * A parser read the stream and left no bytes: 500, because the signature is over the bytes.
+ * @param fix what to change in this framework, in one sentence with the code to write
+ */
+export function bodyConsumed(fix: string): BodyError {
+  return new BodyError("body-consumed", "Something read the body before Hookline, and its bytes are gone.", { fix });
+}
+
+type Unread = Exclude<RawRequest["body"], Uint8Array>;
+
+/**
+ * Rejects at `bodyTimeoutMs`, even if the reader ignores its signal.
+ * `new Promise` by hand, because `Promise.race` costs as much as the rest of a read.
+ */
+function readInTime(
+  unread: Unread,
+  { clock, maxBodyBytes, bodyTimeoutMs, inFlightBytes }: IngestDeps,
+): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const controller = new AbortController();
-    let counted = 0;
-    let over = false;
+    let reserved = 0;
+    let ended = false;
     const end = (): void => {
       timer.clear();
-      intake.give(counted);
-      counted = 0;
-      over = true;
+      inFlightBytes.release(reserved);
+      reserved = 0;
+      ended = true;
     };
     const timer = clock.setTimer(() => {
       const error = bodyLate(bodyTimeoutMs);
@@ -52,11 +92,11 @@ function stream(way: Streamed, { clock, maxBodyBytes, bodyTimeoutMs, intake }: P
       reject(error);
     }, bodyTimeoutMs);
     const count = (bytes: number): void => {
-      if (over) throw bodyLate(bodyTimeoutMs); // nobody would give back what is taken now
-      intake.take(bytes);
-      counted += bytes;
+      if (ended) throw bodyLate(bodyTimeoutMs); // nothing would release what is reserved now
+      inFlightBytes.reserve(bytes);
+      reserved += bytes;
     };
-    bytesOf(way, { maxBytes: maxBodyBytes, signal: controller.signal, count }).then(
+    readAll(unread, { maxBytes: maxBodyBytes, signal: controller.signal, count }).then(
       (body) => {
         end();
         resolve(body);
@@ -69,31 +109,21 @@ function stream(way: Streamed, { clock, maxBodyBytes, bodyTimeoutMs, intake }: P
   });
 }
 
-async function bytesOf(way: Streamed, limits: Required<ReadLimits>): Promise<Uint8Array> {
-  return typeof way === "function" ? way(limits) : gather(way, limits);
-}
-
-async function gather(
-  chunks: AsyncIterable<Uint8Array>,
-  { maxBytes, signal, count }: Required<ReadLimits>,
-): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
+async function readAll(unread: Unread, limits: Required<ReadLimits>): Promise<Uint8Array> {
+  if (typeof unread === "function") return unread(limits);
+  const { maxBytes, signal, count } = limits;
+  const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of chunks) {
+  for await (const chunk of unread) {
     signal.throwIfAborted();
     length += chunk.byteLength;
     if (length > maxBytes) throw bodyTooLarge(maxBytes);
     count(chunk.byteLength);
-    parts.push(chunk);
+    chunks.push(chunk);
   }
-  return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts, length);
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length);
 }
 
 function bodyLate(bodyTimeoutMs: number): BodyError {
   return new BodyError("body-late", `The body did not arrive within ${bodyTimeoutMs} ms.`);
-}
-
-function codeOf(error: unknown): RefusalCode {
-  if (isHooklineError(error) && Object.hasOwn(REFUSALS, error.code)) return error.code as RefusalCode;
-  return "internal";
 }

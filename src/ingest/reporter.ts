@@ -1,12 +1,12 @@
-import { tally, type Counters } from "../stats.ts";
 import { fixOf } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
-import type { Decision } from "./unsubscribe-decision.ts";
-import { REFUSALS } from "./responses.ts";
-import type { Refused, Verified } from "./steps.ts";
+import { tally, type Counters } from "../stats.ts";
+import { REFUSALS, type Refused } from "./responses.ts";
+import type { Verified } from "./types.ts";
+import type { Decision } from "./unsubscribe-gate.ts";
 
-/** Says what receiving does: counters, log, observers. Never a secret, a signature, a token, or content. */
+/** Counts and logs requests, and notifies observers. Never with a secret, a signature, a token, or content. */
 export interface Reporter {
   answered(status: number): void;
   refused(refused: Refused, status: number): void;
@@ -24,7 +24,7 @@ export function createReporter({
   observers,
 }: {
   readonly counters: Counters;
-  /** Throttled: a stranger can cause each of its lines. */
+  /** Throttled: an unauthenticated client can cause each of its lines. */
   readonly log: Logger;
   readonly observers: Observers;
 }): Reporter {
@@ -40,9 +40,8 @@ export function createReporter({
       tally(counters.answered, status);
       tally(counters.refused, code);
       observers.notify("refused", () => ({ status, code }));
-      // An error's own fix is the exact one, such as the change for this framework.
-      const exact = fixOf(cause) ?? fix;
-      log[level]({ code, status, fix: exact, ...(cause === undefined ? {} : { err: cause }) }, message);
+      // The cause may have an exact fix, such as the change for this framework.
+      log[level]({ code, status, fix: fixOf(cause) ?? fix, ...(cause === undefined ? {} : { err: cause }) }, message);
     },
     signedBy(name, at) {
       const secret = secrets.get(name);

@@ -1,47 +1,44 @@
+import { isGoodToken } from "../protocol/handshake.ts";
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../protocol/signature-headers.ts";
 import type { Reply } from "./types.ts";
+import type { Decision } from "./unsubscribe-gate.ts";
 
-/** Why a request was not acknowledged: what the log, the counters and an observer see. The sender sees the status alone. */
-export type RefusalCode =
-  | "method-not-allowed"
-  | SignatureProblem
-  | "content-encoding"
-  | "body-too-large"
-  | "intake-full"
-  | "body-late"
-  | "body-cut-off"
-  | "body-consumed"
-  | "secret-missing"
-  | "secret-lookup-failed"
-  | "secret-lookup-late"
-  | "secret-unknown"
-  | "token-bad"
-  | "closing"
-  | "storage-failed"
-  | "storage-late"
-  | "inbox-full"
-  | "handlers-failed"
-  | "handlers-late"
-  | "internal";
+/** Why a request was refused, for the log, the counters and observers. The sender sees the status only. */
+export type RefusalCode = keyof typeof REFUSALS;
 
-export interface Refusal {
-  /** Never 200, and never 422: that one leaves by a decision only. */
+export function isRefusalCode(code: string): code is RefusalCode {
+  return Object.hasOwn(REFUSALS, code);
+}
+
+/** The output of a step that refuses the request: nothing was acknowledged. */
+export class Refused {
+  readonly code: RefusalCode;
+  readonly cause: unknown;
+
+  constructor(code: RefusalCode, cause?: unknown) {
+    this.code = code;
+    this.cause = cause;
+  }
+}
+
+interface Refusal {
+  /** Never 200; and never 422, which needs a {@link Decision}. */
   readonly status: Exclude<Reply["status"], 200 | 422>;
-  /** Whose turn it is: the sender's network or key (`warn`), or something of ours that stops deliveries (`error`). */
+  /** `warn`: caused by the sender's network or key; `error`: caused by this receiver or its host, and stops deliveries. */
   readonly level: "warn" | "error";
   readonly message: string;
   readonly fix: string;
 }
 
-/** Every refusal with its status. The service redelivers after each of them. */
-export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
+/** Every refusal. The service redelivers after each of them. */
+export const REFUSALS = {
   "method-not-allowed": {
     status: 405,
     level: "warn",
     message: "A delivery is a POST.",
     fix: "Nothing to do: a browser or a probe looked at the URL.",
   },
-  ...forged(SIGNATURE_PROBLEMS),
+  ...unauthorized(SIGNATURE_PROBLEMS),
   "content-encoding": {
     status: 415,
     level: "error",
@@ -82,13 +79,13 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
     status: 503,
     level: "error",
     message: "There is no signing secret.",
-    fix: "Set the secret that `createReceiver` is given; it is on the service's dashboard.",
+    fix: "Set the `secret` of `createReceiver`; it is on the service's dashboard.",
   },
   "secret-lookup-failed": {
     status: 503,
     level: "error",
     message: "The look-up of the secret failed.",
-    fix: "See the cause; until it works nothing can be verified.",
+    fix: "See the cause; no delivery can be verified until the look-up works.",
   },
   "secret-lookup-late": {
     status: 503,
@@ -100,7 +97,7 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
     status: 401,
     level: "warn",
     message: "The look-up found no secret for this request.",
-    fix: "Nothing to do when it is a stranger's; else add the secret.",
+    fix: "Nothing to do if the request is not the service's; else add the secret.",
   },
   "token-bad": {
     status: 400,
@@ -117,7 +114,7 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
   "storage-failed": {
     status: 503,
     level: "error",
-    message: "The inbox could not keep the delivery.",
+    message: "The inbox could not store the delivery.",
     fix: "See the cause; nothing was acknowledged.",
   },
   "storage-late": {
@@ -147,15 +144,47 @@ export const REFUSALS: Readonly<Record<RefusalCode, Refusal>> = {
   internal: {
     status: 503,
     level: "error",
-    message: "Something in this receiver's set-up threw.",
+    message: "A function of this receiver's options threw.",
     fix: "See the cause; nothing was acknowledged.",
   },
-};
+} satisfies Readonly<Record<string, Refusal>>;
 
-function forged(problems: typeof SIGNATURE_PROBLEMS): Record<SignatureProblem, Refusal> {
-  const entries = Object.entries(problems).map(([code, { message, fix }]) => [
-    code,
-    { status: 401, level: "warn", message, fix },
-  ]);
+/** In seconds. The service has its own backoff; this is for proxies and clients between it and the receiver. */
+const RETRY_AFTER_SECONDS = "10";
+
+const NO_HEADERS: Reply["headers"] = Object.freeze({});
+const STORED: Reply = Object.freeze({ status: 200, headers: NO_HEADERS, body: "" });
+const UNWANTED: Reply = Object.freeze({ status: 422, headers: NO_HEADERS, body: "" });
+/** Never `text/html`: whoever writes the URL chooses the token. */
+const TOKEN_HEADERS: Reply["headers"] = Object.freeze({
+  "Content-Type": "text/plain; charset=utf-8",
+  "X-Content-Type-Options": "nosniff",
+});
+
+/** Row 14 of the table of answers. A good token beside a stored body is echoed. */
+export function replyStored(token: string | undefined): Reply {
+  return isGoodToken(token) ? replyToken(token) : STORED;
+}
+
+/** Row 10: exactly the token. */
+export function replyToken(token: string): Reply {
+  return { status: 200, headers: TOKEN_HEADERS, body: token };
+}
+
+/** Row 12: the only way to a 422. */
+export function replyUnwanted(_decision: Decision): Reply {
+  return UNWANTED;
+}
+
+/** All other rows. The log has the reason, the answer never. */
+export function replyRefused({ code }: Refused): Reply {
+  const { status } = REFUSALS[code];
+  if (status === 405) return { status, headers: { Allow: "POST" }, body: "" };
+  if (status === 503) return { status, headers: { "Retry-After": RETRY_AFTER_SECONDS }, body: "" };
+  return { status, headers: NO_HEADERS, body: "" };
+}
+
+function unauthorized(problems: typeof SIGNATURE_PROBLEMS): Record<SignatureProblem, Refusal> {
+  const entries = Object.entries(problems).map(([code, problem]) => [code, { status: 401, level: "warn", ...problem }]);
   return Object.fromEntries(entries) as Record<SignatureProblem, Refusal>;
 }

@@ -1,76 +1,71 @@
 import type { Clock } from "../clock.ts";
 import type { Key } from "../protocol/secrets.ts";
 
-/** What look-ups of secrets have found for each source, as long as it may be believed. */
-export interface SecretCache {
-  /** Its keys, none, or undefined where it must be asked for. */
-  find(source: string): readonly Key[] | "none" | undefined;
-  /** Whether its last look-up found something, however long ago. */
-  knows(source: string): boolean;
-  /**
-   * A look-up begins.
-   * @returns what to tell its result, undefined for none. It counts from now on: what was read once may be revoked since.
-   */
-  begin(source: string): (keys: readonly Key[] | undefined) => void;
-}
-
 const FOUND_MS = 60_000;
-/** So long a new tenant may have to wait whose handshake came too early. */
-const NOTHING_MS = 2_000;
-/** A source may come from the URL, so that a stranger can make up as many as he likes: they have a map of their own. */
-const MOST_SOURCES = 1_000;
+/** A new tenant whose handshake came too early may have to wait this long. */
+const NONE_MS = 2_000;
+/** Of each map. A client may invent sources, where they come from the URL: those have a map of their own. */
+const MAX_SOURCES = 1_000;
 
-interface Finding {
+interface Entry {
   readonly keys: readonly Key[] | "none";
   readonly begun: Begun;
 }
 
 interface Begun {
   readonly at: number;
-  /** The newest look-up's is the highest. */
+  /** Rises with each look-up. */
   readonly order: number;
   /** How often the wall clock had gone back. */
   readonly era: number;
 }
 
-export function createSecretCache(clock: Clock): SecretCache {
-  const found = new Map<string, Finding>();
-  const nothing = new Map<string, Finding>();
+/** The results of look-ups of secrets, per source, as long as they are fresh. */
+export function createSecretCache(clock: Clock) {
+  const found = new Map<string, Entry>();
+  const none = new Map<string, Entry>();
   let latest = -Infinity;
   let era = 0;
   let order = 0;
 
-  /** A wall clock that went back cannot tell how old anything is. */
+  /** After the wall clock went back, the age of older entries is unknown. */
   function present(): number {
     const now = clock.now();
     if (now < latest) era += 1;
     return (latest = now);
   }
 
-  function believed(finding: Finding | undefined, ms: number): Finding["keys"] | undefined {
-    if (finding === undefined) return undefined;
-    const age = present() - finding.begun.at;
-    return finding.begun.era === era && age < ms ? finding.keys : undefined;
+  function fresh(entry: Entry | undefined, ms: number): Entry["keys"] | undefined {
+    if (entry === undefined) return undefined;
+    const age = present() - entry.begun.at;
+    return entry.begun.era === era && age < ms ? entry.keys : undefined;
   }
 
   return {
-    find: (source) => believed(found.get(source), FOUND_MS) ?? believed(nothing.get(source), NOTHING_MS),
-    knows: (source) => found.has(source),
-    begin(source) {
+    /** The source's keys, `none`, or undefined where it must be looked up. */
+    find: (source: string): Entry["keys"] | undefined =>
+      fresh(found.get(source), FOUND_MS) ?? fresh(none.get(source), NONE_MS),
+    /** Whether its last look-up found keys, however long ago. */
+    knows: (source: string): boolean => found.has(source),
+    /**
+     * A look-up begins.
+     * @returns takes its result, undefined for none; the result counts as old as the beginning, because secrets may be revoked since
+     */
+    begin(source: string): (keys: readonly Key[] | undefined) => void {
       const begun = { at: present(), order: (order += 1), era };
       return (keys) => {
-        const before = found.get(source) ?? nothing.get(source);
+        const before = found.get(source) ?? none.get(source);
         if (before !== undefined && before.begun.order > begun.order) return;
         if (keys === undefined) found.delete(source);
-        put(keys === undefined ? nothing : found, source, { keys: keys ?? "none", begun });
+        put(keys === undefined ? none : found, source, { keys: keys ?? "none", begun });
       };
     },
   };
 }
 
-function put(map: Map<string, Finding>, source: string, finding: Finding): void {
+function put(map: Map<string, Entry>, source: string, entry: Entry): void {
   map.delete(source);
   const [oldest] = map.keys();
-  if (map.size >= MOST_SOURCES && oldest !== undefined) map.delete(oldest);
-  map.set(source, finding);
+  if (map.size >= MAX_SOURCES && oldest !== undefined) map.delete(oldest);
+  map.set(source, entry);
 }

@@ -1,91 +1,127 @@
-import { createBatcher } from "../inbox/batcher.ts";
-import type { StoreResult, NewEvent } from "../inbox/port/delivery.ts";
-import type { WritingInbox } from "../inbox/port/inbox.ts";
-import { StorageError } from "../errors.ts";
-import { isError } from "../thrown.ts";
 import type { Clock } from "../clock.ts";
-import type { InFlightBytes } from "./in-flight-bytes.ts";
-import { createOneByOne } from "./unbatched.ts";
-import { REFUSALS, type RefusalCode } from "./responses.ts";
-import { Refused, type Admitted } from "./steps.ts";
+import { StorageError } from "../errors.ts";
+import { createBatcher, type Batcher } from "../inbox/batcher.ts";
+import type { WritingInbox } from "../inbox/port/inbox.ts";
+import type { NewEvent, StoreResult } from "../inbox/port/delivery.ts";
+import { isError } from "../thrown.ts";
+import { withTimeout } from "../timeout.ts";
+import type { InFlightBytes } from "./read-body.ts";
+import { isRefusalCode, Refused, type RefusalCode } from "./responses.ts";
+import type { Admitted } from "./types.ts";
 
-/** StorageKind deliveries, those of one turn of the loop in one commit. */
+/** Stores deliveries; those of one turn of the event loop share a commit. */
 export interface DeliveryStore {
-  /** Row 13 of the table of answers: resolves when it is durable, or with why that is not certain. */
+  /** Row 13 of the table of answers: resolves when the delivery is durable, or with the reason why that is not certain. */
   store(admitted: Admitted): Promise<StoreResult | Refused>;
-  /** Resolves when all that came has its answer. */
+  /** Resolves when every `store` so far has resolved. */
   drained(): Promise<void>;
 }
 
 export interface DeliveryStoreOptions {
   readonly inbox: WritingInbox;
-  /** Where the disk is slow, what waits for it is bounded as well. */
-  readonly intake: InFlightBytes;
+  /** Counts what waits for a slow disk, too. */
+  readonly inFlightBytes: InFlightBytes;
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /**
-   * The events of the deliveries of one commit, where this process works: undefined for those that are to be expanded later.
-   */
+  /** The events of the deliveries of one commit, where this process works; undefined for a delivery that is expanded later. */
   readonly expand: (batch: readonly Admitted[]) => readonly (readonly NewEvent[] | undefined)[];
-  /** Durable, and not answered yet. */
+  /** Called when a delivery is durable, before its answer. */
   readonly stored: (admitted: Admitted, stored: StoreResult, events: readonly NewEvent[] | undefined) => void;
-  /** A commit has ended. */
+  /** Called after each commit. */
   readonly committed: () => void;
-  /** A request may not wait for what another one began. */
-  readonly apart: boolean;
+  /** No request may wait for I/O that another request began. */
+  readonly isolateRequests: boolean;
 }
 
 export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStore {
-  const { inbox, intake, timeoutMs, clock, expand, stored, committed, apart } = options;
-  const batcher = (apart ? createOneByOne : createBatcher)<Admitted, StoreResult | Refused>({
-    commit: async (batch) => {
-      const events = expand(batch);
-      const results = await inbox.store(batch.map(({ delivery }, index) => ({ delivery, events: events[index] })));
-      const answers = batch.map((admitted, index) => {
-        const result = results[index];
-        if (!isStored(result)) return toRefused(result);
-        stored(admitted, result, events[index]);
-        return result;
-      });
-      committed();
-      return answers;
-    },
-    sizeOf: ({ delivery }) => delivery.body.byteLength,
-    failed: toRefused,
-    deadline: { ms: timeoutMs, clock, late: () => new Refused("storage-late") },
-  });
+  const { inbox, inFlightBytes, timeoutMs, clock, expand, stored, committed, isolateRequests } = options;
+
+  async function commit(batch: readonly Admitted[]): Promise<readonly (StoreResult | Refused)[]> {
+    const events = expand(batch);
+    const results = await inbox.store(batch.map(({ delivery }, index) => ({ delivery, events: events[index] })));
+    const answers = batch.map((admitted, index) => {
+      const result = results[index];
+      if (!isStored(result)) return toRefused(result);
+      stored(admitted, result, events[index]);
+      return result;
+    });
+    committed();
+    return answers;
+  }
+
+  const deadline: Deadline = { ms: timeoutMs, clock, late: () => new Refused("storage-late") };
+  const batcher = isolateRequests
+    ? createUnbatched(commit, deadline)
+    : createBatcher({ commit, sizeOf: ({ delivery }) => delivery.body.byteLength, failed: toRefused, deadline });
   return {
     async store(admitted) {
       const { byteLength } = admitted.delivery.body;
       try {
-        intake.take(byteLength);
+        inFlightBytes.reserve(byteLength);
       } catch (error) {
         return new Refused("intake-full", error);
       }
       const result = await batcher.add(admitted);
-      intake.give(byteLength);
+      inFlightBytes.release(byteLength);
       return result;
     },
     drained: () => batcher.drained(),
   };
 }
 
-/** Anything else is not certain to be stored, such as an error of another copy of this package: no 200 for that. */
+/** The refusal for an error of the inbox. */
+export function toRefused(error: unknown): Refused {
+  return new Refused(codeOf(error), error);
+}
+
+interface Deadline {
+  readonly ms: number;
+  readonly clock: Clock;
+  readonly late: () => Refused;
+}
+
+/**
+ * A commit for each delivery. On Workers a request's I/O ends with the request, so a shared commit that hangs would hold up all
+ * deliveries after it.
+ */
+function createUnbatched(
+  commit: (batch: readonly Admitted[]) => Promise<readonly (StoreResult | Refused)[]>,
+  { ms, clock, late }: Deadline,
+): Pick<Batcher<Admitted, StoreResult | Refused>, "add" | "drained"> {
+  const running = new Set<Promise<StoreResult | Refused>>();
+
+  async function commitOne(admitted: Admitted): Promise<StoreResult | Refused> {
+    try {
+      const [result] = await commit([admitted]);
+      return result as StoreResult | Refused;
+    } catch (error) {
+      return toRefused(error);
+    }
+  }
+
+  return {
+    add(admitted) {
+      const result = commitOne(admitted);
+      running.add(result);
+      void result.then(() => running.delete(result));
+      return withTimeout(ms, result, { clock, late: late() });
+    },
+    async drained() {
+      await Promise.all(running);
+    },
+  };
+}
+
+/** Anything else may not be stored, such as an error of another copy of this package: no 200 for that. */
 function isStored(result: StoreResult | StorageError | undefined): result is StoreResult {
   return typeof result === "object" && result !== null && !isError(result) && typeof result.id === "string";
 }
 
-/** Why something could not be stored. */
-export function toRefused(error: unknown): Refused {
-  return new Refused(codeOf(error) ?? "storage-failed", error);
-}
-
-function codeOf(error: unknown): RefusalCode | undefined {
+function codeOf(error: unknown): RefusalCode {
   try {
-    return error instanceof StorageError && Object.hasOwn(REFUSALS, error.code)
-      ? (error.code as RefusalCode)
-      : undefined;
+    if (error instanceof StorageError && isRefusalCode(error.code)) return error.code;
   } catch {
-    return undefined; // an inbox of somebody's own may throw what cannot be read
+    // A user's inbox may throw an object whose every read throws.
   }
+  return "storage-failed";
 }

@@ -1,70 +1,151 @@
+import type { Clock } from "../clock.ts";
+import { UsageError } from "../errors.ts";
 import { catchRejection } from "../thrown.ts";
+import { kindOf } from "../assert.ts";
 import type { Envelope } from "../protocol/events.ts";
 import { withTimeout } from "../timeout.ts";
-import { Decision, type UnsubscribeDecision } from "./unsubscribe-decision.ts";
-import type { ReceivingParts } from "./parts.ts";
-import { toReason } from "./to-reason.ts";
+import type { IngestDeps } from "./types.ts";
 
-/** What a gate may answer: a decision of its own call, or nothing. */
+declare const decision: unique symbol;
+
+/** What `unsubscribe` of a gate returns; nothing else makes one. */
+export interface UnsubscribeDecision {
+  readonly [decision]: true;
+  readonly reason: string;
+}
+
+/** What a gate may return: the decision of its own call, or nothing. */
 export type Decided = UnsubscribeDecision | undefined | void;
 
 /**
- * Says whether a subscription is unwanted: `return unsubscribe("why")` is a yes, anything else keeps the delivery. Asked only about
- * signed deliveries whose envelope could be read.
+ * Decides whether a subscription is unwanted: `return unsubscribe("why")` answers 422, anything else stores the delivery. Called only
+ * for signed deliveries with a valid envelope.
  */
 export type Gate = (
   delivery: Envelope & { readonly source?: string },
   unsubscribe: (reason: string) => UnsubscribeDecision,
 ) => Decided | Promise<Decided>;
 
-type Parts = Pick<ReceivingParts, "gate" | "gateTimeoutMs" | "brake" | "clock" | "log">;
+/**
+ * The only thing that becomes a 422, which deletes a subscription. Nothing that looks like it is one: no copy, no `true`, no error
+ * with a status of 422.
+ */
+export class Decision {
+  /** The delivery that it was made for. A gate that returns an old decision must not delete another subscription. */
+  readonly #call: unknown;
+  readonly reason: string;
 
-/** Asks the gate. An error, a late answer, a decision that was made for another delivery, or an empty brake: keep. */
+  constructor(call: unknown, reason: string) {
+    this.#call = call;
+    this.reason = reason;
+  }
+
+  /** Whether this class made it, for this call. */
+  static isOf(value: unknown, call: unknown): value is Decision {
+    return typeof value === "object" && value !== null && #call in value && value.#call === call;
+  }
+}
+
+/** Calls the gate. Undefined after an error, a late answer, a decision for another delivery, or with the rate limit reached. */
 export async function askGate(
   { subscription, accountId, resource }: Envelope,
   source: string | undefined,
-  { gate, gateTimeoutMs, brake, clock, log }: Parts,
+  { gate, gateTimeoutMs, rateLimit, clock, log }: IngestDeps,
 ): Promise<Decision | undefined> {
-  const ask = gate();
-  if (ask === undefined) return undefined;
+  const decide = gate();
+  if (decide === undefined) return undefined;
+  const ignore = (why: string, facts: { readonly code: string; readonly [fact: string]: unknown }): undefined => {
+    log.error({ ...facts, subscription }, `${why}: the delivery is stored`);
+  };
   const call = Symbol("call");
   let answer: unknown;
   try {
-    const asked = ask(
+    const returned = decide(
       { subscription, accountId, resource, ...(source === undefined ? {} : { source }) },
       (reason) => new Decision(call, toReason(reason)) as unknown as UnsubscribeDecision,
     );
-    // Most say nothing, and say it at once: those are not made to wait for a turn.
-    answer =
-      asked === undefined ? asked : await withTimeout(gateTimeoutMs, Promise.resolve(asked), { clock, late: LATE });
+    // Most gates return nothing at once: those need no timer.
+    if (returned === undefined) return undefined;
+    answer = await withTimeout(gateTimeoutMs, Promise.resolve(returned), { clock, late: LATE });
   } catch (error) {
     catchRejection(error);
-    log.error({ err: error, code: "gate-failed", subscription }, "the gate threw: the delivery is stored");
-    return undefined;
+    return ignore("the gate threw", { code: "gate-failed", err: error });
   }
   if (answer === undefined) return undefined;
-  if (answer === LATE) {
-    log.error(
-      { code: "gate-late", subscription, timeoutMs: gateTimeoutMs },
-      "the gate gave no answer in time: the delivery is stored",
-    );
-    return undefined;
-  }
-  if (!Decision.holds(answer, call)) {
-    log.error(
-      { code: "gate-answer", subscription, got: typeof answer },
-      "the gate's answer is no decision of this call's unsubscribe(): the delivery is stored",
-    );
-    return undefined;
-  }
-  if (!brake.allows(subscription, source)) {
-    log.error(
-      { code: "unsubscribe-limit-reached", subscription, reason: answer.reason },
-      "the gate unsubscribes more than `maxUnsubscribesPerHour`: it is not believed, the delivery is stored",
-    );
-    return undefined;
-  }
-  return answer;
+  if (answer === LATE)
+    return ignore("the gate did not answer in time", { code: "gate-late", timeoutMs: gateTimeoutMs });
+  if (!Decision.isOf(answer, call))
+    return ignore("the gate's answer is no decision of this call's unsubscribe()", {
+      code: "gate-answer",
+      got: typeof answer,
+    });
+  if (rateLimit.allows(subscription, source)) return answer;
+  return ignore("the gate unsubscribes more than `maxUnsubscribesPerHour`", {
+    code: "unsubscribe-limit-reached",
+    reason: answer.reason,
+  });
 }
 
 const LATE = Symbol("late");
+
+/** Allows a number of different subscriptions an hour, so that a bug in a gate cannot delete all of them, not even slowly. */
+export interface UnsubscribeRateLimit {
+  /** Whether this subscription may be unsubscribed. Within the hour, the same subscription is allowed again and not counted. */
+  allows(subscription: number, source: string | undefined): boolean;
+  /** It refused a subscription within the last hour. */
+  readonly reachedLately: boolean;
+}
+
+const HOUR_MS = 60 * 60 * 1_000;
+
+export function createUnsubscribeRateLimit(maxPerHour: number, clock: Clock): UnsubscribeRateLimit {
+  const allowed = new Map<string, number>();
+  let tokens = maxPerHour;
+  let filledAt = clock.now();
+  let refusedAt: number | undefined;
+
+  function refill(now: number): void {
+    // A wall clock that went back gives nothing, one that went ahead an hour's worth at most.
+    const passed = Math.max(now - filledAt, 0);
+    tokens = Math.min(maxPerHour, tokens + (passed / HOUR_MS) * maxPerHour);
+    filledAt = now;
+    for (const [key, at] of allowed) if (Math.abs(now - at) >= HOUR_MS) allowed.delete(key);
+  }
+
+  return {
+    allows(subscription, source) {
+      const now = clock.now();
+      refill(now);
+      const key = `${subscription} ${source ?? ""}`;
+      if (allowed.has(key)) return true;
+      if (tokens < 1) {
+        refusedAt = now;
+        return false;
+      }
+      tokens -= 1;
+      allowed.set(key, now);
+      return true;
+    },
+    get reachedLately() {
+      const age = refusedAt === undefined ? HOUR_MS : clock.now() - refusedAt;
+      return age >= 0 && age < HOUR_MS; // below 0 the wall clock went back, and the age is unknown
+    },
+  };
+}
+
+/** A longer reason is cut, in characters: it is stored and logged. */
+const MAX_REASON_CHARACTERS = 1_000;
+
+/**
+ * The reason for unsubscribing, which is stored in the tombstone and logged with each of its 422.
+ * @throws UsageError `option-invalid` for anything but a text
+ */
+export function toReason(reason: unknown): string {
+  if (typeof reason !== "string")
+    throw new UsageError("option-invalid", `unsubscribe() got ${kindOf(reason)} as its reason, expected a text.`, {
+      fix: "Say in a few words why; of an error, give its `message`.",
+    });
+  if (reason.length <= MAX_REASON_CHARACTERS) return reason;
+  // Half of a surrogate pair would be stored as another character.
+  return `${reason.slice(0, MAX_REASON_CHARACTERS - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}

@@ -1,23 +1,21 @@
 import { parseDocument, type Document } from "../protocol/envelope.ts";
-import { matchKey } from "../protocol/sign.ts";
 import { headerOf } from "../protocol/headers.ts";
-import type { ReceivingParts } from "./parts.ts";
-import type { RawRequest } from "./types.ts";
+import { matchKey } from "../protocol/sign.ts";
+import { Refused } from "./responses.ts";
 import type { SecretRequest } from "./secret-lookup.ts";
-import { Refused, type Read, type Verified } from "./steps.ts";
-
-type Parts = Pick<ReceivingParts, "scheme" | "secrets" | "reporter">;
+import type { IngestDeps, RawRequest, Read, Verified } from "./types.ts";
 
 /** Rows 8 and 9 of the table of answers: the signature over the bytes as they arrived. */
 export async function verifySignature(
-  { checked, body, source, receivedAt }: Read,
-  { scheme, secrets, reporter }: Parts,
+  { checked, body, receivedAt }: Read,
+  { scheme, secrets, reporter }: IngestDeps,
 ): Promise<Verified | Refused> {
-  const { request, credentials } = checked;
-  const looked = secrets.keys(source, () => toSecretRequest(request, source));
-  const keys = looked instanceof Promise ? await looked : looked;
+  const { request, signatureHeaders, source } = checked;
+  const found = secrets.keys(source, () => toSecretRequest(request, source));
+  const keys = found instanceof Promise ? await found : found;
   if (keys instanceof Refused) return keys;
-  const key = matchKey(scheme, keys, { timestamp: credentials.timestamp, signature: credentials.signature, body });
+  const { timestamp, signature, signatureText, sentAtMs } = signatureHeaders;
+  const key = matchKey(scheme, keys, { timestamp, signature, body });
   if (key === undefined) return new Refused("signature-wrong");
   reporter.signedBy(key.name, receivedAt);
   let document: Document | undefined;
@@ -25,29 +23,29 @@ export async function verifySignature(
     url: request.url,
     delivery: {
       receivedAt,
-      sentAt: credentials.sentAtMs ?? receivedAt,
+      sentAt: sentAtMs ?? receivedAt,
       source,
       signedBy: key.name,
-      signature: credentials.signatureText,
-      headers: signedHeaders(request, scheme),
+      signature: signatureText,
+      headers: storedHeaders(request, scheme),
       body,
     },
     document: () => (document ??= parseDocument(body)),
   } as Verified;
 }
 
-/** So much of the headers is kept as a second verification needs, and the content type. */
-function signedHeaders(
+/** The headers that a second verification needs, and the content type. */
+function storedHeaders(
   { headers }: RawRequest,
-  { signature, timestamp }: ReceivingParts["scheme"],
+  { signature, timestamp }: IngestDeps["scheme"],
 ): Record<string, string> {
-  const kept: Record<string, string> = {
+  const stored: Record<string, string> = {
     [signature.lowerCaseHeader]: String(headerOf(headers, signature.lowerCaseHeader)),
   };
-  if (timestamp !== undefined) kept[timestamp.lowerCaseHeader] = String(headerOf(headers, timestamp.lowerCaseHeader));
+  if (timestamp !== undefined) stored[timestamp.lowerCaseHeader] = String(headerOf(headers, timestamp.lowerCaseHeader));
   const type = headers["content-type"];
-  if (type !== undefined) kept["content-type"] = String(type);
-  return kept;
+  if (type !== undefined) stored["content-type"] = String(type);
+  return stored;
 }
 
 function toSecretRequest({ url, headers, platform }: RawRequest, source: string | undefined): SecretRequest {

@@ -1,8 +1,8 @@
 import type { AnyEvent } from "./events.ts";
 
 /**
- * What makes an event the same event, where the protocol has such a thing: the id of a tracking event, the page and the
- * calendar event of a booking, both per account. `undefined` for all others: two equal changes may be two edits.
+ * The key that a duplicate shares with its first copy: the id of a tracking event, the page and the calendar event of a booking,
+ * both per account. `undefined` for all other events, because two equal changes may be two edits.
  *
  * @see protocol 6.2
  */
@@ -21,7 +21,7 @@ export function dedupeKeyOf(event: AnyEvent): string | undefined {
   }
 }
 
-/** StorageKind the separator out of a part. Half a surrogate pair too: as UTF-8, all halves become the same character. */
+/** Escapes the separator in a part; half a surrogate pair too, because as UTF-8 all halves become the same character. */
 function escaped(text: string): string {
   return text.replaceAll(/[%:\p{Surrogate}]/gu, (character) => `%${character.charCodeAt(0).toString(16)}`);
 }

@@ -96,7 +96,7 @@ function contentOf(document: Document): Content {
   return { heads: [toEvent({ type: resource.signal, fields: {} }, ids, envelope)] };
 }
 
-/** True for a delivery that tells the state of its subscription. @see protocol 3 */
+/** True for a delivery that announces the state of its subscription. @see protocol 3 */
 function isLifecycle(delivery: Loose): boolean {
   return delivery["lifecycleEvent"] !== undefined && delivery["lifecycleEvent"] !== null;
 }

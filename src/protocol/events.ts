@@ -24,7 +24,7 @@ export interface Change<C extends ChangeType = ChangeType> {
   readonly attributes?: { readonly threadId?: string };
 }
 
-/** The events of one family of records: one record, a signal without a record, and all that waits at once. */
+/** The events of one family of records: a change of one record, a signal without a record, and all pending changes as one batch. */
 export type Family<F extends string, X = unknown> = {
   [C in ChangeType as `${F}.${C}`]: Envelope & X & Change<C> & { readonly type: `${F}.${C}` };
 } & {
@@ -41,7 +41,7 @@ export type Tracking<T extends string, X = unknown> = {
     X & {
       readonly type: `tracking.${N}`;
       readonly eventType: N;
-      /** Of this event; the same one is handled once. */
+      /** Of this event; a duplicate is handled once. */
       readonly id: Id;
       /** RFC 3339. */
       readonly createdAt: string;
@@ -54,7 +54,7 @@ export type Tracking<T extends string, X = unknown> = {
     };
 };
 
-/** Who looked: personal data, never logged. @see protocol 6.2 */
+/** The person who opened or clicked: personal data, never logged. @see protocol 6.2 */
 export interface View {
   readonly location?: string;
   readonly userAgent?: string;
@@ -63,7 +63,7 @@ export interface View {
   readonly openNumber?: number;
 }
 
-/** The message that a tracking event is about. @see protocol 6.2 */
+/** The message of a tracking event. @see protocol 6.2 */
 export interface Mail {
   readonly threadId?: string;
   readonly messageId?: string;
@@ -71,8 +71,8 @@ export interface Mail {
 }
 
 /**
- * Every event by its name. A handler's argument follows from the name it is registered under. Events are frozen, as deep as they go,
- * because consumers and attempts share them: writing to one throws a TypeError. `structuredClone(event)` is a copy to change.
+ * Every event by its name, which decides the type of a handler's argument. Events are frozen, all objects in them too,
+ * because consumers and attempts share them: writing to one throws a TypeError. `structuredClone(event)` gives a copy to change.
  */
 export interface EventMap
   extends
@@ -99,7 +99,7 @@ export type ChangeFamily = "email" | "contact" | "calendarEvent" | "task";
 /** What `receiver.on` takes: an event, a family, or `*`. */
 export type EventName = keyof EventMap | ChangeFamily | "tracking" | "lifecycle" | "*";
 
-/** Every event but the `.changes` batches, which a handler must ask for. */
+/** Every event but the `.changes` batches, which are only for handlers of that name. */
 export type OneAtATime = Exclude<keyof EventMap, `${string}.changes`>;
 
 /** What a handler of this name gets. `"email"` is created, updated and deleted; `"*"` is everything known, one at a time. */
@@ -109,16 +109,16 @@ export type EventOf<N extends EventName> = N extends keyof EventMap
     ? EventMap[Exclude<OneAtATime, "unknown">]
     : EventMap[Extract<Exclude<OneAtATime, `${string}.signal`>, `${N}.${string}`>];
 
-/** Signed and stored, but not understood. The bytes are at `ctx.delivery()`. */
+/** An event that is signed and stored, but of no known type. `ctx.delivery()` has its bytes. */
 export interface UnknownEvent extends Partial<Envelope> {
   readonly type: "unknown";
-  /** `not-json`: the body is no JSON; `shape`: a field is missing or of another kind; `resource`: of no known resource; `value`: a known field has an unknown value. */
+  /** `not-json`: the body is not JSON; `shape`: a field is missing or has another type; `resource`: the resource is not known; `value`: a known field has an unknown value. */
   readonly reason: "not-json" | "shape" | "resource" | "value";
-  /** Which field that is; absent where the whole of it is no JSON, or no object. */
+  /** That field; absent where the body is not JSON, or the entry is no object. */
   readonly field?: string;
   /**
-   * What was parsed, if anything was: a copy of one's own, each time that it is read. An integer beyond 2^53, which no number holds, is
-   * the text of its digits.
+   * The parsed JSON, if any; each read gives a new copy. An integer beyond 2^53, which a number cannot hold, is the text of its
+   * digits.
    */
   readonly json?: unknown;
 }
@@ -126,7 +126,7 @@ export interface UnknownEvent extends Partial<Envelope> {
 /** Any event. */
 export type AnyEvent = EventMap[keyof EventMap];
 
-/** Any event that stands for itself in a delivery: all but the `.changes` batches, which are made of several. */
+/** Any event of a delivery: all but the `.changes` batches, which are made of several. */
 export type SingleEvent = EventMap[OneAtATime];
 
 /** Freezes an object made from JSON and all objects in it, so that consumers can share it. */

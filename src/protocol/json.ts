@@ -3,12 +3,12 @@ export type ParsedJson =
   | { readonly parsed: true; readonly json: unknown }
   | { readonly parsed: false; readonly json?: undefined };
 
-/** Deepest nesting that is read. The service's payloads have four levels. */
+/** Deeper JSON counts as not parsed. The service's payloads have four levels. */
 const MAX_JSON_DEPTH = 512;
 
 /**
- * Reads JSON from bytes, and never throws: what is not valid UTF-8, not JSON, or nested deeper than
- * {@link MAX_JSON_DEPTH} is not parsed. A byte order mark is skipped.
+ * Parses JSON. Never throws: bytes that are not UTF-8, not JSON, or nested deeper than {@link MAX_JSON_DEPTH} are not parsed.
+ * A byte order mark is skipped.
  */
 export function parseJson(bytes: Uint8Array): ParsedJson {
   try {
@@ -20,15 +20,15 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
 }
 
 /**
- * Reads once more what {@link parseJson} has read, with each integer beyond 2^53 as the text of its digits: a number would be
- * another one, and a bigint cannot be written as JSON. Gives the very same value where the bytes hold no such integer.
+ * Parses again what {@link parseJson} parsed, with each integer beyond 2^53 as the text of its digits: a number would lose digits,
+ * and a bigint cannot be serialised as JSON. Gives the same object where the bytes hold no such integer.
  */
 export function parseExactly(bytes: Uint8Array, json: unknown): unknown {
   const text = utf8.decode(bytes);
   return LONG.test(text) ? JSON.parse(text, exactly) : json;
 }
 
-/** Where a value begins: as many digits as the least integer that is not safe has. Ids in texts are as long, and must cost nothing. */
+/** As many digits as the least unsafe integer has, where a value begins: ids in texts are as long, and must cost nothing. */
 const LONG = /(?:^|[[:,])\s*-?\d{16}/;
 
 function exactly(_key: string, value: unknown, { source }: { readonly source?: string } = {}): unknown {
@@ -38,11 +38,11 @@ function exactly(_key: string, value: unknown, { source }: { readonly source?: s
 
 const NOT_PARSED: ParsedJson = { parsed: false };
 
-// Fatal: a replacement character would make one id of two.
+// Fatal, because replacement characters would make two ids equal.
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-// The parser reads any depth, but what comes after it does not: JSON.stringify and the structured clone overflow the
-// stack at some thousand levels, and a delivery that cannot be stored would come back for ever.
+// JSON.parse reads any depth, but JSON.stringify and the structured clone overflow the stack at some thousand levels, and a delivery
+// that cannot be stored would be redelivered for ever.
 function isTooDeep(text: string): boolean {
   if (text.length <= MAX_JSON_DEPTH * 2) return false;
   let depth = 0;

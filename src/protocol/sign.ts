@@ -33,7 +33,7 @@ export function macOf(scheme: ResolvedScheme, key: KeyObject, { timestamp, body 
   if (scheme.before.length > 0) hmac.update(textOf(scheme.before, timestamp));
   hmac.update(body);
   if (scheme.after.length > 0) hmac.update(textOf(scheme.after, timestamp));
-  // By way of a text: the buffer that `digest()` gives costs more than both conversions.
+  // Through a text: the buffer that `digest()` gives costs more than both conversions.
   return Buffer.from(hmac.digest("binary"), "binary");
 }
 

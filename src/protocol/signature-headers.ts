@@ -1,27 +1,27 @@
 import type { HeaderLookup } from "./headers.ts";
 import type { ResolvedScheme } from "./signature-scheme.ts";
 
-/** What the headers of a request say about who sent it, before anything is computed. */
-export interface Credentials {
-  /** The timestamp header's text as received: this is what is signed. Empty where the scheme has none. */
+/** The signature and the timestamp of a request, as its headers have them; not yet verified. */
+export interface SignatureHeaders {
+  /** The timestamp header's text as received, which is signed. Empty where the scheme has none. */
   readonly timestamp: string;
-  /** The same as a time, milliseconds since the epoch. */
+  /** The timestamp in milliseconds since the epoch. */
   readonly sentAtMs: number | undefined;
   /** The decoded signature, of exactly the digest's length. */
   readonly signature: Buffer;
-  /** The signature's one spelling: no prefix, hex in lower case. The same signature always gives the same text. */
+  /** Without prefix, hex in lower case: the same signature always gives the same text. */
   readonly signatureText: string;
 }
 
-/** Why a signature or its timestamp does not hold: the codes of `SignatureError`, beside `secret-missing`. */
+/** Why a signature or its timestamp is refused: the codes of `SignatureError`, beside `secret-missing`. */
 export type SignatureProblem =
   | `signature-${"missing" | "doubled" | "malformed" | "wrong"}`
   | `timestamp-${"missing" | "doubled" | "malformed" | "stale" | "future"}`;
 
-/** What can be told from the headers alone. */
+/** The problems that the headers alone show. */
 export type HeaderProblem = Exclude<SignatureProblem, "signature-wrong">;
 
-/** By what a timestamp is judged. */
+/** The limits of a timestamp. */
 export interface Freshness {
   /** The present time, milliseconds since the epoch. */
   readonly nowMs: number;
@@ -30,8 +30,8 @@ export interface Freshness {
 }
 
 /**
- * Seven days, in seconds. A short window would reject a backlog for ever if a redelivery keeps its first timestamp,
- * which is not known. @see protocol 8
+ * Seven days, in seconds. It is not known whether a redelivery keeps its first timestamp; if it does, a short window would refuse
+ * a backlog for ever. @see protocol 8
  */
 export const DEFAULT_MAX_AGE_SECONDS = 604_800;
 
@@ -39,16 +39,16 @@ export const DEFAULT_MAX_AGE_SECONDS = 604_800;
 const MAX_FUTURE_SECONDS = 300;
 
 /**
- * Reads the signature and the timestamp from the headers, or tells what is wrong with them.
- * It never throws and computes no digest: a hostile sender must be cheap to refuse.
+ * Reads the signature and the timestamp from the headers, or gives the problem with them.
+ * Never throws. It computes no digest, so that an unauthenticated client is cheap to refuse.
  *
  * @see protocol 5
  */
-export function readCredentials(
+export function readSignatureHeaders(
   scheme: ResolvedScheme,
   header: HeaderLookup,
   freshness: Freshness,
-): Credentials | HeaderProblem {
+): SignatureHeaders | HeaderProblem {
   const signature = readSignature(scheme, header);
   if (typeof signature === "string") return signature;
   const time = readTimestamp(scheme, header);
@@ -58,11 +58,11 @@ export function readCredentials(
   return problem ?? { timestamp, sentAtMs, signature: signature.signature, signatureText: signature.signatureText };
 }
 
-/** The signature's half of {@link readCredentials}. */
+/** The signature's half of {@link readSignatureHeaders}. */
 export function readSignature(
   { signature: { lowerCaseHeader, prefix, encoding, characters } }: ResolvedScheme,
   header: HeaderLookup,
-): Pick<Credentials, "signature" | "signatureText"> | HeaderProblem {
+): Pick<SignatureHeaders, "signature" | "signatureText"> | HeaderProblem {
   const value = header(lowerCaseHeader);
   const flaw = flawOf(value);
   if (flaw !== undefined) return `signature-${flaw}`;
@@ -70,18 +70,18 @@ export function readSignature(
   if (text.length !== prefix.length + characters || !text.startsWith(prefix)) return "signature-malformed";
   const encoded = text.slice(prefix.length);
   const signature = Buffer.from(encoded, encoding);
-  // The decoder is lenient: it stops at a character that it does not know, takes a letter beyond ASCII for the one in its
-  // low byte, and reads base64 in several spellings. So the decoded bytes must give the same text again.
+  // The decoder is lenient: it stops at an unknown character, takes a letter beyond ASCII for the one in its low byte, and reads
+  // base64 in several spellings. So the decoded bytes must encode to the same text.
   const signatureText = signature.toString(encoding);
   const canonical = encoding === "hex" ? encoded.toLowerCase() : encoded;
   return signatureText === canonical ? { signature, signatureText } : "signature-malformed";
 }
 
-/** The timestamp's half of {@link readCredentials}, its age not yet judged. */
+/** The timestamp's half of {@link readSignatureHeaders}; its age is not checked. */
 export function readTimestamp(
   { timestamp: time }: ResolvedScheme,
   header: HeaderLookup,
-): Pick<Credentials, "timestamp" | "sentAtMs"> | HeaderProblem {
+): Pick<SignatureHeaders, "timestamp" | "sentAtMs"> | HeaderProblem {
   if (time === undefined) return { timestamp: "", sentAtMs: undefined };
   const value = header(time.lowerCaseHeader);
   const flaw = flawOf(value);
@@ -92,15 +92,15 @@ export function readTimestamp(
   return { timestamp, sentAtMs: Number(timestamp) * (seconds ? 1000 : 1) };
 }
 
-/** Whether a request is too old, or from the future. */
+/** The problem of a request that is too old, or from the future. */
 export function ageProblem(sentAtMs: number, { nowMs, maxAgeSeconds }: Freshness): HeaderProblem | undefined {
   const ageMs = nowMs - sentAtMs;
-  // Written so that a NaN is refused.
+  // In this form, a NaN is refused.
   if (!(ageMs <= maxAgeSeconds * 1000)) return "timestamp-stale";
   return ageMs < -MAX_FUTURE_SECONDS * 1000 ? "timestamp-future" : undefined;
 }
 
-/** What each problem means and what to change: for `SignatureError`, the log and the documentation. */
+/** Each problem and what to change: for `SignatureError`, the log and the documentation. */
 export const SIGNATURE_PROBLEMS: Readonly<
   Record<SignatureProblem, { readonly message: string; readonly fix: string }>
 > = {
@@ -110,7 +110,7 @@ export const SIGNATURE_PROBLEMS: Readonly<
   },
   "signature-doubled": {
     message: "The request has more than one signature, expected one.",
-    fix: "Find the proxy that adds the header again; one signature among several is never searched for.",
+    fix: "Find the proxy that adds the header again; several signatures are refused even if one of them is right.",
   },
   "signature-malformed": {
     message: "The signature is not a digest in the expected length, encoding and prefix.",
@@ -142,8 +142,8 @@ export const SIGNATURE_PROBLEMS: Readonly<
   },
 };
 
-/** No header that can be right is longer, whatever the scheme: 64 bytes as hex and a prefix. */
-const LONGEST_HEADER = 1024;
+/** A valid header is shorter in every scheme: 64 bytes as hex and a prefix. */
+const MAX_HEADER_CHARACTERS = 1024;
 
 const SECONDS = /^\d{1,12}$/;
 const MILLISECONDS = /^\d{1,15}$/;
@@ -152,7 +152,7 @@ function flawOf(value: ReturnType<HeaderLookup>): "missing" | "doubled" | "malfo
   if (typeof value === "object" && value !== null && value.length > 1) return "doubled";
   const text: unknown = textOf(value);
   if (text === "") return "missing";
-  if (typeof text !== "string" || text.length > LONGEST_HEADER) return "malformed";
+  if (typeof text !== "string" || text.length > MAX_HEADER_CHARACTERS) return "malformed";
   // Node and fetch join doubled headers with ", "; no part of a signature or a timestamp has a comma.
   return text.includes(",") ? "doubled" : undefined;
 }

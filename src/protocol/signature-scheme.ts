@@ -3,12 +3,12 @@ import { UsageError } from "../errors.ts";
 /** How the digest is written in the header. Hex is read in either case and written in lower case. */
 export type Encoding = "hex" | "base64";
 
-/** A piece of the signed text: the raw body, the timestamp exactly as its header has it, or a literal. */
+/** A part of the signed text: the raw body, the timestamp as its header has it, or a literal. */
 export type Part = "body" | "timestamp" | { readonly text: string };
 
 /**
- * How a request is signed, as data. It covers another header or encoding of the same envelope;
- * it is no way to receive another service, whose events would all be `unknown`.
+ * How a request is signed. Another header or encoding of the same envelope is possible; another service is not, because all of its
+ * events would be `unknown`.
  *
  * @see protocol 5
  * @example
@@ -21,32 +21,27 @@ export type Part = "body" | "timestamp" | { readonly text: string };
 export interface SignatureScheme {
   /** The hash of the HMAC. */
   readonly algorithm: "sha256" | "sha1" | "sha512";
-  /** What is hashed, in this order; `body` exactly once. */
+  /** The parts of the signed text in their order, `body` exactly once. */
   readonly signed: readonly Part[];
-  /** Where the signature stands, and what stands before it, such as `sha256=`. */
+  /** The header of the signature, and the prefix before it, such as `sha256=`. */
   readonly signature: {
     readonly header: string;
     readonly encoding: Encoding;
     /** @default none */
     readonly prefix?: string | undefined;
   };
-  /** Where the time stands that is signed with the body. @default no time: freshness is not checked */
+  /** The header of the signed time. @default no time: freshness is not checked */
   readonly timestamp?: { readonly header: string; readonly unit: "seconds" | "milliseconds" } | undefined;
 }
 
-/** A {@link SignatureScheme} that was checked, with all that is the same for every request worked out. */
-export interface ResolvedScheme {
-  readonly algorithm: SignatureScheme["algorithm"];
-  /** What is hashed before the body. */
+/** A checked {@link SignatureScheme}, with what every request needs computed in advance. */
+export interface ResolvedScheme extends Pick<SignatureScheme, "algorithm"> {
+  /** Hashed before the body. */
   readonly before: readonly TextPart[];
-  /** What is hashed after the body. */
+  /** Hashed after the body. */
   readonly after: readonly TextPart[];
-  readonly signature: {
-    /** As the scheme writes it, for messages and for signing. */
-    readonly header: string;
-    /** As a look-up needs it: in lower case. */
+  readonly signature: SignatureScheme["signature"] & {
     readonly lowerCaseHeader: string;
-    readonly encoding: Encoding;
     /** Empty when there is none. */
     readonly prefix: string;
     /** Length of the digest. */
@@ -54,12 +49,10 @@ export interface ResolvedScheme {
     /** Length of the encoded digest, without the prefix. */
     readonly characters: number;
   };
-  readonly timestamp:
-    | { readonly header: string; readonly lowerCaseHeader: string; readonly unit: "seconds" | "milliseconds" }
-    | undefined;
+  readonly timestamp: (NonNullable<SignatureScheme["timestamp"]> & { readonly lowerCaseHeader: string }) | undefined;
 }
 
-/** A part of the signed text that is text: all but the body. */
+/** Any part of the signed text but the body. */
 export type TextPart = Exclude<Part, "body">;
 
 /**
@@ -75,9 +68,9 @@ export const serviceScheme: SignatureScheme = {
 };
 
 /**
- * Checks a scheme and works out what every request needs of it. The same object is checked once.
+ * Checks a scheme, once for the same object.
  *
- * @throws UsageError `scheme-invalid` for a scheme that could not be checked safely
+ * @throws UsageError `scheme-invalid`
  */
 export function resolveScheme(scheme: SignatureScheme): ResolvedScheme {
   const known = resolved.get(scheme);
@@ -91,9 +84,8 @@ export function resolveScheme(scheme: SignatureScheme): ResolvedScheme {
     before: signed.slice(0, body).filter(isTextPart),
     after: signed.slice(body + 1).filter(isTextPart),
     signature: {
-      header: signature.header,
+      ...signature,
       lowerCaseHeader: signature.header.toLowerCase(),
-      encoding: signature.encoding,
       prefix: signature.prefix ?? "",
       bytes,
       characters: signature.encoding === "hex" ? bytes * 2 : Math.ceil(bytes / 3) * 4,
@@ -142,7 +134,7 @@ function assertScheme({ algorithm, signed, signature, timestamp }: SignatureSche
   if (timestamp.unit !== "seconds" && timestamp.unit !== "milliseconds") {
     refuse("timestamp.unit", timestamp.unit, "seconds or milliseconds");
   }
-  // Anybody could set a time that is not signed, so an old request would pass as fresh.
+  // Otherwise a client could send an old request with a new time.
   if (!signed.includes("timestamp")) refuse("signed", signed, `"timestamp" in it, because a timestamp header is given`);
 }
 

@@ -1,7 +1,7 @@
 import { SignatureError, UsageError } from "../errors.ts";
 import {
   DEFAULT_MAX_AGE_SECONDS,
-  readCredentials,
+  readSignatureHeaders,
   SIGNATURE_PROBLEMS,
   type SignatureProblem,
 } from "./signature-headers.ts";
@@ -10,7 +10,7 @@ import { toKeys, type Secret } from "./secrets.ts";
 import { resolveScheme, serviceScheme, type ResolvedScheme, type SignatureScheme } from "./signature-scheme.ts";
 import { matchKey } from "./sign.ts";
 
-/** A request as far as its signature goes. */
+/** The signed part of a request. */
 export interface SignedRequest {
   /** A record with names in any case, or a `Headers`. */
   readonly headers: HeadersLike;
@@ -18,9 +18,9 @@ export interface SignedRequest {
   readonly body: Uint8Array | string;
 }
 
-/** A request whose signature holds. */
+/** A request whose signature is right. */
 export interface Verified {
-  /** The name of the secret that it was signed with. */
+  /** The name of the secret that signed it. */
   readonly signedBy: string;
   /** The signed time; absent where the scheme has none. */
   readonly sentAt?: Date;
@@ -30,7 +30,7 @@ export interface Verified {
 
 /** How {@link verify} verifies. */
 export interface VerifyOptions {
-  /** The signing secret, or several while it is being changed. `undefined` is refused, so that `process.env.X` fits. */
+  /** The signing secret, or several during a rotation. `undefined` throws; the type allows it for `process.env.X`. */
   secret: string | readonly Secret[] | undefined;
   /** @default the service's own */
   scheme?: SignatureScheme | undefined;
@@ -41,10 +41,10 @@ export interface VerifyOptions {
 }
 
 /**
- * Checks the signature of a request, an empty one of the verification handshake included. It never returns `false`:
- * what it returns is signed, by one of the secrets, and not too old.
+ * Verifies the signature of a request; that of a verification handshake has an empty body. It never returns `false`: whatever
+ * it returns was signed with one of the secrets and is not too old.
  *
- * @throws SignatureError with the cause as its code, `secret-missing` when there is no secret to check with
+ * @throws SignatureError with the problem as its code, `secret-missing` when there is no secret
  * @throws UsageError `body-not-raw` for a body that was parsed, `scheme-invalid`, `option-invalid`
  * @see protocol 5
  * @example
@@ -56,12 +56,12 @@ export function verify(request: SignedRequest, options: VerifyOptions): Verified
   assertAge(maxAgeSeconds);
   const keys = toKeys(options.secret);
   const body = toBytes(request.body);
-  const credentials = readCredentials(resolved, toHeaderLookup(request.headers), {
+  const signatureHeaders = readSignatureHeaders(resolved, toHeaderLookup(request.headers), {
     nowMs: now.getTime(),
     maxAgeSeconds,
   });
-  if (typeof credentials === "string") throw toError(credentials, resolved);
-  const { timestamp, signature, sentAtMs } = credentials;
+  if (typeof signatureHeaders === "string") throw toError(signatureHeaders, resolved);
+  const { timestamp, signature, sentAtMs } = signatureHeaders;
   const key = matchKey(resolved, keys, { timestamp, signature, body });
   if (key === undefined) throw toError("signature-wrong", resolved);
   return { signedBy: key.name, ...(sentAtMs !== undefined && { sentAt: new Date(sentAtMs) }), body };
@@ -70,13 +70,13 @@ export function verify(request: SignedRequest, options: VerifyOptions): Verified
 /**
  * The bytes of a body; a text as UTF-8.
  *
- * @throws UsageError `body-not-raw` for anything else: from a parsed body the signed bytes cannot be had back
+ * @throws UsageError `body-not-raw` for anything else: the signed bytes cannot be recovered from a parsed body
  */
 export function toBytes(body: Uint8Array | string): Uint8Array {
   if (typeof body === "string") return Buffer.from(body, "utf8");
   if (body instanceof Uint8Array) return body;
   throw new UsageError("body-not-raw", `The body is of type ${typeof body}, expected the raw bytes or their text.`, {
-    fix: "Read the body before a parser does, such as with express.raw(), and hand in what arrived.",
+    fix: "Read the body before a parser does, such as with express.raw(), and pass the bytes as received.",
   });
 }
 
@@ -87,7 +87,7 @@ function toError(problem: SignatureProblem, { signature, timestamp }: ResolvedSc
 }
 
 function assertAge(maxAgeSeconds: number): void {
-  // A NaN or a text would make every age pass or none.
+  // A NaN or a text would accept every age or none.
   if (typeof maxAgeSeconds === "number" && maxAgeSeconds >= 0) return;
   throw new UsageError(
     "option-invalid",

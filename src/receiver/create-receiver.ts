@@ -15,14 +15,14 @@ import { createLifecycle, createReceiverStates } from "./lifecycle.ts";
 import { createOpening } from "./open-inbox.ts";
 import { type ReceiverOptions, resolveOptions, toDrainMs } from "./options.ts";
 import type { EventName } from "../protocol/events.ts";
-import { createUnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
-import type { Gate } from "../ingest/unsubscribe-gate.ts";
-import { createInFlightBytes } from "../ingest/in-flight-bytes.ts";
-import { createHandleFirst } from "../ingest/after-handlers.ts";
+import { createUnsubscribeRateLimit, type Gate } from "../ingest/unsubscribe-gate.ts";
+import { createInFlightBytes } from "../ingest/read-body.ts";
+import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
 import { receive } from "../ingest/receive.ts";
 import { createReporter } from "../ingest/reporter.ts";
 import { createSecretLookup } from "../ingest/secret-lookup.ts";
 import { createDeliveryStore } from "../ingest/store.ts";
+import type { IngestDeps } from "../ingest/types.ts";
 import { createCounters } from "../stats.ts";
 import { checkReady } from "./health/checks.ts";
 import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
@@ -50,13 +50,13 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const inbox = asWriting(options.inbox);
   const working = asWorking(inbox);
   const platform = functionPlatform(process.env, navigator.userAgent);
-  const apart = keepsRequestsApart(platform);
+  const isolateRequests = keepsRequestsApart(platform);
   const freezeWarning = createFreezeWarning({ storage: inbox.storage, platform, log });
   const states = createReceiverStates();
   const host = { name, clock, log: throttled, dedupeWindowMs };
   const opening = createOpening(inbox, host, { states, timeoutMs: storeTimeoutMs, clock });
-  const secrets = createSecretLookup(options.secret, { clock, timeoutMs: resolved.secretTimeoutMs, apart });
-  const intake = createInFlightBytes(resolved.maxInFlightBytes);
+  const secrets = createSecretLookup(options.secret, { clock, timeoutMs: resolved.secretTimeoutMs, isolateRequests });
+  const inFlightBytes = createInFlightBytes(resolved.maxInFlightBytes);
   const rateLimit = createUnsubscribeRateLimit(resolved.maxUnsubscribesPerHour, clock);
   const subscriptions = createSubscriptionErrors(working, throttled);
 
@@ -99,21 +99,21 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     direct: subscriptions.record,
   });
   const work = createWork(working, dispatchDeps, expansionReporter);
-  const direct = createDirectHandling(dispatchDeps, expansionReporter, { apart });
+  const direct = createDirectHandling(dispatchDeps, expansionReporter, { apart: isolateRequests });
   const store = createDeliveryStore({
     inbox,
-    intake,
+    inFlightBytes,
     timeoutMs: storeTimeoutMs,
     clock,
     expand: work.expand,
     stored: work.stored,
     committed: work.wake,
-    apart,
+    isolateRequests,
   });
   const lifecycle = createLifecycle({ states, inbox, opening, secrets, handlers, work, direct, store, clock, log });
   const jobs = createJobs({ inbox: working, opened: opening.opened, assertOpen: lifecycle.assertOpen, clock, log });
 
-  const readiness = { states, secrets, opening, inbox, intake };
+  const readiness = { states, secrets, opening, inbox, inFlightBytes };
   const refusals = createRecentRefusals({ counters, clock, isReady: () => checkReady(readiness).length === 0 });
   const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, subscriptions);
   const health = createHealth({
@@ -129,26 +129,28 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     clock,
     log: throttled,
   });
-  const receiving = {
+  const ingestDeps: IngestDeps = {
     ...resolved,
     log: throttled,
-    intake,
+    inFlightBytes,
     secrets,
     closing: () => states.isClosing,
     opened: opening.inTime,
     tombstones: inbox.tombstones,
     gate: () => gate,
-    brake: rateLimit,
-    keeper: store,
-    handleFirst: createHandleFirst({
+    rateLimit,
+    store(admitted) {
+      freezeWarning.storesForLater();
+      return store.store(admitted);
+    },
+    handleThenAnswer: createHandleThenAnswer({
       handle(delivery, signal) {
         handlers.seal();
         return direct.handle(delivery, signal);
       },
-      intake,
+      inFlightBytes,
       clock,
     }),
-    keeping: freezeWarning.storesForLater,
     reporter,
   };
 
@@ -200,7 +202,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     stats: () => ({ role: lifecycle.role(), ...structuredClone(counters), secrets: reporter.secrets() }),
     observe: (observer) => observers.add(observer),
     jobs: jobs.verbs,
-    receive: (request, answering) => receive(request, receiving, answering),
+    receive: (request, afterHandlers) => receive(request, ingestDeps, afterHandlers),
     async handle(delivery, { signal } = {}) {
       lifecycle.assertOpen();
       handlers.seal();

@@ -5,7 +5,7 @@ import type { StorageKind } from "../inbox/port/inbox.ts";
 import type { Observer } from "../observers.ts";
 import type { EventName, EventOf, Id } from "../protocol/events.ts";
 import type { Gate } from "../ingest/unsubscribe-gate.ts";
-import type { AfterHandlers } from "../ingest/answer-option.ts";
+import type { AfterHandlers } from "../ingest/after-handlers.ts";
 import type { RawRequest, Reply } from "../ingest/types.ts";
 import type { Jobs } from "./jobs/jobs-types.ts";
 
@@ -141,9 +141,9 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
   readonly jobs: Jobs;
   /**
    * Takes one request and returns the answer: for your own mount. Never rejects.
-   * @param answering answers after the handlers, instead of as soon as the delivery is stored
+   * @param afterHandlers answers after the handlers, instead of as soon as the delivery is stored
    */
-  receive(request: RawRequest, answering?: AfterHandlers): Promise<Reply>;
+  receive(request: RawRequest, afterHandlers?: AfterHandlers): Promise<Reply>;
   /**
    * For your own queue: runs the handler of each event once, in order, without retries.
    * @throws HooklineError `handle-failed` when a handler failed: let the queue deliver again

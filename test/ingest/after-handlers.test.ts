@@ -35,7 +35,7 @@ describe("an answer after the handlers", () => {
     expect(answer).toEqual({ ended: true, value: OK });
   });
 
-  test("needs no start, and keeps nothing", async () => {
+  test("needs no start, and stores nothing", async () => {
     const { receiver, inbox, ask } = answering();
     receiver.on("email", () => {});
     expect(await ask()).toEqual(OK);
@@ -99,7 +99,7 @@ describe("an answer after the handlers", () => {
     expect(receiver.stats()).toMatchObject({ refused: { "handlers-late": 1 }, answered: { 503: 1 } });
   });
 
-  test("keeps the lanes of this process: one that is still running is waited for", async () => {
+  test("obeys the lanes of this process: it waits for one that is still running", async () => {
     const { receiver, ask } = answering();
     const { calls, handler } = heldHandler();
     receiver.on("email", handler);
@@ -114,7 +114,7 @@ describe("an answer after the handlers", () => {
     expect(second.value).toEqual(OK);
   });
 
-  test("is 200 for what nobody handles, which is warned of", async () => {
+  test("is 200 for an event without a handler, which is logged as a warning", async () => {
     const { ask, log, receiver } = answering();
     receiver.on("email", () => {});
     expect(await ask(lifecycleBody("active"))).toEqual(OK);
@@ -168,7 +168,7 @@ describe("an answer after the handlers", () => {
     expect(third.value).toEqual(OK);
   });
 
-  test("waits for a close no longer than the close allows: handlers are told to stop, and it is 503", async () => {
+  test("waits for handlers no longer than a close allows: their signals abort, and the answer is 503", async () => {
     const { receiver, ask, clock } = answering();
     receiver.on(
       "email",

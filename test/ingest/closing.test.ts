@@ -5,7 +5,7 @@ import { dial, headersText } from "../support/http.ts";
 import { stubInbox, hungInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
-/** An inbox that keeps when it is let, and notes what is asked of it. */
+/** An inbox that stores when the test lets it, and records its calls. */
 function patientInbox() {
   const asked: string[] = [];
   let release = (): void => {};

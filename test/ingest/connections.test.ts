@@ -6,7 +6,7 @@ import { failingInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
 
 /** One connection, stored. */
-function keepingAgent(): Agent {
+function keepAliveAgent(): Agent {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
   return agent;
@@ -19,7 +19,7 @@ describe("a connection", () => {
     ["no secret", 503, { secret: undefined }, {}],
   ])("goes on where the body was read before the refusal, for %s", async (_, status, setup, how) => {
     const { deliver, connections } = await mounted(setup);
-    const agent = keepingAgent();
+    const agent = keepAliveAgent();
     for (let round = 1; round <= 3; round += 1) {
       const answer = await deliver(changes(), { ...how, agent });
       expect(answer).toMatchObject({ status, headers: { connection: "keep-alive" } });
@@ -33,10 +33,10 @@ describe("a connection", () => {
     ["an encoding", 415, {}, { headers: { "Content-Encoding": "gzip" } }],
     ["a body that is too long", 413, { maxBodyBytes: 10 }, {}],
   ])(
-    "goes on where the request had come whole, though its body was not read, for %s",
+    "stays open after a request that had arrived whole, though its body was not read, for %s",
     async (_, status, setup, how) => {
       const { deliver, connections } = await mounted(setup);
-      const agent = keepingAgent();
+      const agent = keepAliveAgent();
       for (let round = 1; round <= 3; round += 1) {
         const answer = await deliver(changes(), { ...how, agent });
         expect(answer).toMatchObject({ status, headers: { connection: "keep-alive" } });
@@ -58,7 +58,7 @@ describe("a connection", () => {
     expect(receiver.stats()).toMatchObject({ stored: 2, answered: { 200: 2, 401: 2 } });
   });
 
-  test("is closed after a refusal whose body had not come, and says so", async () => {
+  test("is closed after a refusal whose body had not arrived, and the answer says so", async () => {
     const { port } = await mounted();
     const wire = await dial(port);
     wire.write(headersText({ "Content-Length": "10" }));
@@ -101,7 +101,7 @@ describe("a connection", () => {
     expect(receiver.stats().stored).toBe(0);
   });
 
-  test("whose client stops sending, but still listens, is told nothing that acknowledges", async () => {
+  test("whose client stops sending, but still listens, gets no answer that acknowledges", async () => {
     const { port, signed, receiver } = await mounted();
     const wire = await dial(port);
     wire.write(headersText({ ...signed("x"), "Content-Length": "10" }) + "x");

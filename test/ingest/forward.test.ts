@@ -43,7 +43,7 @@ describe("forwardInbox", () => {
     );
   });
 
-  test("keeps no other headers: what a proxy or a client adds may be private", async () => {
+  test("stores no other headers: those that a proxy or a client adds may be private", async () => {
     const { deliver, stored } = await forwarding();
     expectBare(
       await deliver(changes(), {
@@ -98,7 +98,7 @@ describe("forwardInbox", () => {
       },
     ],
     ["rejects with a status of 422", () => Promise.reject(Object.assign(new Error("no"), { status: 422 }))],
-  ])("whose queue %s answers 503, and keeps on trying", async (_, fail) => {
+  ])("whose queue %s answers 503, and tries again", async (_, fail) => {
     const store = vi.fn(async () => {}).mockImplementationOnce(fail);
     const { deliver, receiver, log } = await mounted({ inbox: forwardInbox(store) });
     expectBare(await deliver(), 503, "retry-after");
@@ -161,7 +161,7 @@ describe("receiver.handle", () => {
     expect(receiver.stats()).toMatchObject({ succeeded: 3, merged: 0, role: "receiving" });
   });
 
-  test("throws handle-failed when a handler failed, after the others had their turn, with the cause", async () => {
+  test("throws handle-failed with the cause when a handler failed, after the others ran", async () => {
     const seen: string[] = [];
     const cause = new Error("b is broken");
     const receiver = consumer((id) => {

@@ -55,7 +55,7 @@ async function allButLast({ port, signed }: Mounted, body: string): Promise<Wire
 }
 
 describe("bodies that are being read", () => {
-  test("share `maxInFlightBytes`: what does not fit beside them is 503, and fits when they are through", async () => {
+  test("share `maxInFlightBytes`: a body that does not fit beside them is 503, and fits when they are read", async () => {
     const own = await mounted({ maxInFlightBytes: 1_000 });
     const first = await allButLast(own, "a".repeat(900));
     await eventually(async () => expectBare(await own.deliver("b".repeat(200)), 503, "retry-after"));
@@ -73,7 +73,7 @@ describe("bodies that are being read", () => {
     expect(await own.deliver("", { target: "/?validationToken=t" })).toMatchObject({ status: 200, body: "t" });
   });
 
-  test("give their room back however they end", async () => {
+  test("release their bytes however they end", async () => {
     const own = await mounted({ maxInFlightBytes: 1_000, maxBodyBytes: 900, secret: "x" });
     const { deliver, url, receiver, signed } = own;
     const whole = { secret: "x" };
@@ -90,7 +90,7 @@ describe("bodies that are being read", () => {
     expectBare(await deliver("c".repeat(900), whole), 200);
   });
 
-  test("are answered each by its own fate: a long one beside many short ones", async () => {
+  test("get each its own answer: a long one beside many short ones", async () => {
     const own = await mounted();
     const slow = await allButLast(own, "x".repeat(MIB));
     const answers = await Promise.all(Array.from({ length: 50 }, () => own.deliver(changes())));

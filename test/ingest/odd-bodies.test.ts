@@ -38,7 +38,7 @@ describe("a signed body is stored and answered 200 whatever it is, and is one un
     ["an account beyond 2^53, as text", "shape", changes().replace("2002", '"9007199254740993"')],
     ["an account of infinite size", "shape", changes().replace("2002", "1e999")],
     ["a subscription that is a list", "shape", changes().replace("1001", "[1001]")],
-    ["a resource that nobody knows", "resource", changes({ resource: "/voicemails" })],
+    ["an unknown resource", "resource", changes({ resource: "/voicemails" })],
     ["a resource of a prototype's name", "resource", changes({ resource: "__proto__" })],
     ["payloads that are no list", "shape", changes({ payloads: { id: "m-1", changeType: "created" } })],
   ])("%s", async (_, reason, body) => {

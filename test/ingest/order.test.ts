@@ -44,7 +44,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
     expectBare(await send(url, { body: "x" }), 401);
   });
 
-  test("a bad signature header before a body that a parser took", async () => {
+  test("a bad signature header before a body that a parser consumed", async () => {
     const { url } = await mounted({ around: afterParser });
     expectBare(await send(url, { body: "x" }), 401);
   });
@@ -66,7 +66,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
     expectBare(await deliver("x".repeat(11), { headers: zipped }), 415);
   });
 
-  test("an encoding before a body that a parser took", async () => {
+  test("an encoding before a body that a parser consumed", async () => {
     const { deliver } = await mounted({ around: afterParser });
     expectBare(await deliver("x", { headers: zipped }), 415);
   });
@@ -76,7 +76,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
     expectBare(await deliver("x", { headers: zipped }), 415);
   });
 
-  test("a body that is too long before one that a parser took", async () => {
+  test("a body that is too long before one that a parser consumed", async () => {
     const { deliver } = await mounted({ maxBodyBytes: 10, around: afterParser });
     expectBare(await deliver("x".repeat(11)), 413);
   });
@@ -103,7 +103,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
     await eventually(() => expect(wire.text()).toMatch(/^HTTP\/1\.1 408 /));
   });
 
-  test("a body that a parser took before a secret that is missing", async () => {
+  test("a body that a parser consumed before a secret that is missing", async () => {
     const { deliver } = await mounted({ ...noSecret, around: afterParser });
     expectBare(await deliver("x"), 500);
   });
@@ -198,7 +198,7 @@ describe("where two answers would fit, the earlier row of the table wins:", () =
     expect(asked).toEqual([]);
   });
 
-  test("an inbox that cannot be opened before the gate: whether a tombstone stands is not known", async () => {
+  test("an inbox that cannot be opened before the gate: its tombstones are not known", async () => {
     const { deliver } = await mounted({
       inbox: unopenableInbox(),
       prepare: (own) => void own.unsubscribeWhen((_, unsubscribe) => unsubscribe("gone")),

@@ -40,7 +40,7 @@ describe("receiver.receive takes the body", () => {
     expect(receiver.stats().answered).toEqual({ 401: 1, 405: 1 });
   });
 
-  test("with its limits told to the way to read, which may count and refuse by them", async () => {
+  test("with its limits passed to the reader, which may count and refuse by them", async () => {
     const limits: ReadLimits[] = [];
     const { receive } = await asked({ maxBodyBytes: 50, maxInFlightBytes: 100 });
     const tooLong = await receive(async (given) => {
@@ -128,7 +128,7 @@ describe("receiver.receive takes the headers", () => {
     expect((await receive(Buffer.from(changes()), { headers: spell(signed(changes())) })).status).toBe(200);
   });
 
-  test("and refuses a signature that stands there in two spellings", async () => {
+  test("and refuses a signature header in two spellings", async () => {
     const { receive, signed } = await asked();
     const headers = { ...signed(changes()), "X-AURINKO-SIGNATURE": "0".repeat(64) };
     expect((await receive(Buffer.from(changes()), { headers })).status).toBe(401);

@@ -29,7 +29,7 @@ const envelope = fc
   .record({
     subscription: fc.oneof(fc.nat(5), fc.constant("3"), fc.constant(null), fc.double()),
     accountId: fc.oneof(fc.nat(5), fc.constant("x")),
-    resource: fc.constantFrom("/email/messages", "/contacts", "/booking/5", "/nobody"),
+    resource: fc.constantFrom("/email/messages", "/contacts", "/booking/5", "/unknown"),
     payloads: fc.option(
       fc.array(fc.oneof(fc.jsonValue(), fc.record({ id: fc.string(), changeType: fc.constantFrom("created", "x") }))),
     ),

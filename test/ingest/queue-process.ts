@@ -1,5 +1,5 @@
 // A queue with acknowledgements, in a process of its own: a line of JSON each way. What was handed to a consumer and not
-// acknowledged when its connection ends stands at the front again.
+// acknowledged when its connection ends is first in the queue again.
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { createInterface } from "node:readline";
@@ -14,7 +14,7 @@ function handOut(): void {
   consumer.write(`${JSON.stringify(handedOut)}\n`);
 }
 
-/** Whoever had it is gone: the next one may be heard of first. */
+/** The consumer that had it is gone; the next one may connect before its end is noticed. */
 function takeBack(): void {
   if (handedOut !== undefined) waiting.unshift(handedOut.message);
   handedOut = undefined;
@@ -22,7 +22,7 @@ function takeBack(): void {
 
 const server = createServer((socket) => {
   const lines = createInterface(socket);
-  // A consumer that is killed with something unread resets its connection, and readline tells of it once more.
+  // A consumer that is killed with something unread resets its connection, and readline emits that error again.
   socket.on("error", () => {});
   lines.on("error", () => {});
   socket.on("close", () => {

@@ -60,7 +60,7 @@ describe("the log", () => {
     }
   });
 
-  test("is not filled by a stranger by way of an observer that throws", async () => {
+  test("is not filled by an unauthenticated client through an observer that throws", async () => {
     const { url, receiver, log } = await mounted({ clock: fakeClock() });
     receiver.observe({
       refused: () => {
@@ -125,7 +125,7 @@ describe("the log", () => {
     expect(log.of("subscription-errored")).toHaveLength(1);
   });
 
-  test("warns once of an event that nobody handles, with the line to write", async () => {
+  test("warns once of an event without a handler, with the line to write", async () => {
     const { deliver, receiver, log } = await mounted();
     await receiver.start();
     for (let count = 0; count < 3; count += 1) expectBare(await deliver(), 200);
@@ -219,7 +219,7 @@ describe("observers", () => {
     expectBare(await deliver(), 422);
     expect(seen.toSorted()).toEqual(["m-1", "stored", "stored", "succeeded"]);
     expect(receiver.stats()).toMatchObject({ succeeded: 1, dead: 1, stored: 2, answered: { 200: 2, 401: 1, 422: 1 } });
-    // A line a second: which of the two is told of is not.
+    // A line a second; which of the two is logged is not defined.
     expect(String(log.of("observer-failed")[0]?.facts["err"])).toMatch(/^Error: observer (throws|rejects)$/);
   });
 });

@@ -7,7 +7,7 @@ import { stubInbox, failingInbox, hungInbox, unopenableInbox } from "../support/
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 describe("a request that is not stored gets a status and nothing else:", () => {
-  test("another path than the mount's is 404, and the receiver never hears of it", async () => {
+  test("another path than the mount's is 404, and the receiver never gets it", async () => {
     const { url, deliver, receiver } = await mounted({ mount: { path: "/hooks" } });
     expectBare(await deliver(changes(), { target: "/hooks/" }), 404);
     expectBare(await send(`${url}/other`, { method: "GET" }), 404);
@@ -79,7 +79,7 @@ describe("a request that is not stored gets a status and nothing else:", () => {
     expect(receiver.stats()).toMatchObject({ refused: { "body-late": 1 }, stored: 0 });
   });
 
-  test("a body that a parser took before the mount is 500, and the log says exactly what to change", async () => {
+  test("a body that a parser consumed before the mount is 500, and the log says exactly what to change", async () => {
     const { deliver, log, receiver } = await mounted({
       around: (own) => (req, res) => void req.resume().once("end", () => own(req, res)),
     });
@@ -98,7 +98,7 @@ describe("a request that is not stored gets a status and nothing else:", () => {
     ]);
   });
 
-  test("one with a wrong signature is 401, like an unsigned one: the two cannot be told apart", async () => {
+  test("one with a wrong signature is 401, like an unsigned one: the answer does not distinguish them", async () => {
     const { url, deliver, receiver } = await mounted();
     const wrong = await deliver(changes(), { secret: "another secret" });
     const unsigned = await send(url, { body: changes() });

@@ -1,7 +1,7 @@
 import type { SecretRequest, SecretSource } from "hookline";
 import { describe, expect, test, vi } from "vitest";
 import { createSecretLookup } from "../../src/ingest/secret-lookup.ts";
-import { Refused } from "../../src/ingest/steps.ts";
+import { Refused } from "../../src/ingest/responses.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
@@ -11,8 +11,8 @@ const LONG_MS = 24 * 3_600_000;
 
 type Found = Awaited<ReturnType<Extract<SecretSource, (request: SecretRequest) => unknown>>>;
 
-/** A look-up whose every answer the test gives; what it found is told by the names of its keys. */
-function lookedUp({ apart = false } = {}) {
+/** A look-up whose results the test gives; they are shown as the names of the keys. */
+function lookedUp({ isolateRequests = false } = {}) {
   const clock = fakeClock();
   const calls: { readonly source: string | undefined; end(found?: Found): void; fail(): void }[] = [];
   const find = vi.fn(({ source }: SecretRequest) => {
@@ -20,7 +20,7 @@ function lookedUp({ apart = false } = {}) {
     calls.push({ source, end: (found) => resolve(found), fail: () => reject(new Error("vault is sealed")) });
     return promise;
   });
-  const lookup = createSecretLookup(find, { clock, timeoutMs: DEADLINE_MS, apart });
+  const lookup = createSecretLookup(find, { clock, timeoutMs: DEADLINE_MS, isolateRequests });
 
   async function ask(source: string | undefined): Promise<string> {
     const keys = await lookup.keys(source, () => ({ ...(source && { source }) }) as SecretRequest);
@@ -88,8 +88,8 @@ describe("requests of one source", () => {
     expect(await Promise.all(answers)).toEqual(["of 0", "of 1"]);
   });
 
-  test("where a platform keeps requests apart share what was found, and never a look-up", async () => {
-    const { calls, ask } = lookedUp({ apart: true });
+  test("on a platform that isolates requests share the result, and never a look-up", async () => {
+    const { calls, ask } = lookedUp({ isolateRequests: true });
     const answers = [ask("a"), ask("a")];
     expect(calls).toHaveLength(2);
     for (const call of calls) call.end(named("found"));
@@ -109,7 +109,7 @@ describe("a look-up that finds nothing", () => {
     expect(await askAndEnd("a", named("found"))).toBe("found");
   });
 
-  test("is counted from when it began, not from when it was told", async () => {
+  test("is as old as the beginning of the look-up, not as its end", async () => {
     const { clock, calls, ask, askAndEnd } = lookedUp();
     const slow = ask("a");
     await clock.advance(1_500);
@@ -145,8 +145,8 @@ describe("a look-up that finds nothing", () => {
   });
 });
 
-describe("a stranger with made-up sources", () => {
-  test("costs one look-up each, and makes nobody forget a known one", async () => {
+describe("an unauthenticated client that invents sources", () => {
+  test("causes one look-up for each, and removes no known source from the cache", async () => {
     const { calls, ask, askAndEnd } = lookedUp();
     await askAndEnd("known", named("known"));
     for (let index = 0; index < 3_000; index += 1) await askAndEnd(`made up ${index}`);
@@ -187,7 +187,7 @@ describe("a look-up that never returns", () => {
     expect(await askAndEnd("a", named("found"))).toBe("found");
   });
 
-  test("is begun once a deadline, not at every redelivery; the source is back with its storage", async () => {
+  test("is begun once per deadline, not at every redelivery; the source works again with its storage", async () => {
     const { clock, calls, ask, askAndEnd } = lookedUp();
     await askAndEnd("a", named("found"));
     await clock.advance(60_000);
@@ -231,8 +231,8 @@ describe("a look-up that never returns", () => {
   });
 });
 
-describe("what was found", () => {
-  test("is believed for 60 s from when the look-up began", async () => {
+describe("the result of a look-up", () => {
+  test("is cached for 60 s from the beginning of the look-up", async () => {
     const { clock, calls, ask, askAndEnd } = lookedUp();
     void ask("a");
     await clock.advance(30_000);
@@ -259,7 +259,7 @@ describe("what was found", () => {
     },
   );
 
-  test("is not believed when it was asked for before a clock set back", async () => {
+  test("is not used when its look-up began before a clock set back", async () => {
     const { clock, calls, ask, askAndEnd } = lookedUp();
     const answer = ask("a");
     clock.jump(-LONG_MS);

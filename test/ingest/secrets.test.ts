@@ -39,7 +39,7 @@ describe("without a secret", () => {
 
   // A look-up may find nothing, and may be waited for.
   const wrong = missing.filter(([, , got]) => !/is (undefined|null|a promise)$|empty list/.test(got));
-  test.each(wrong)("a look-up that finds it is refused, and told why: %s", async (_, secret, got) => {
+  test.each(wrong)("a look-up that finds it is refused, and the log has the reason: %s", async (_, secret, got) => {
     const { deliver, log } = await mounted({ secret: () => secret as string });
     expectBare(await deliver(), 503, "retry-after");
     expect(log.of("secret-lookup-failed")).toMatchObject([
@@ -113,7 +113,7 @@ describe("with a look-up", () => {
     expectBare(await deliver(changes(), { secret: "a third one" }), 401);
   });
 
-  test("it is told the path, the query, the headers and the source, and asked for nobody whose headers are bad", async () => {
+  test("it gets the path, the query, the headers and the source, and is not called for a request with bad headers", async () => {
     const asked: SecretRequest[] = [];
     const { deliver, url } = await mounted({
       mount: { source: () => "tenant-a" },
@@ -147,7 +147,7 @@ describe("with a look-up", () => {
     expectBare(await deliver(changes(), { target: "/a", secret: "secret-of-b" }), 401);
   });
 
-  test("with a source it is asked once in 60 s, and what was found is forgotten then", async () => {
+  test("with a source it is called once in 60 s, and its result is forgotten then", async () => {
     const clock = fakeClock();
     let current = "first-secret-value";
     const find = vi.fn(() => current);
@@ -162,7 +162,7 @@ describe("with a look-up", () => {
     expect(find).toHaveBeenCalledTimes(2);
   });
 
-  test("without a source it is asked for every request", async () => {
+  test("without a source it is called for every request", async () => {
     const find = vi.fn(() => SECRET);
     const { deliver } = await mounted({ secret: find });
     for (const _ of [1, 2, 3]) expectBare(await deliver(), 200);

@@ -40,7 +40,7 @@ describe("a source that is no text", () => {
     ]);
   });
 
-  test("throws what it likes: it is 503, never an answer that the error asks for", async () => {
+  test("may throw anything: the answer is 503, never the status of the error", async () => {
     for (const error of [
       Object.assign(new Error("no"), { name: "SignatureError", code: "signature-wrong" }),
       Object.assign(new Error("no"), { status: 422 }),

@@ -24,14 +24,14 @@ describe("what could not be stored is 503 and comes again:", () => {
     ["an error with a status of 200", Object.assign(new Error("no"), { status: 200 })],
     ["a storage error of a code of its own", new StorageError("corrupt", "The file is corrupt.")],
     ["nothing at all", null],
-  ])("a keep that rejects with %s", async (_, error) => {
+  ])("an inbox whose store rejects with %s", async (_, error) => {
     const { deliver, receiver, log } = await mounted({ inbox: failingInbox(error) });
     expectBare(await deliver(), 503, "retry-after");
     expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "storage-failed": 1 } });
     expect(log.of("storage-failed")).toMatchObject([{ level: "error", facts: { fix: expect.any(String) } }]);
   });
 
-  test("a keep that throws before it gives a promise", async () => {
+  test("an inbox whose store throws before it gives a promise", async () => {
     const inbox = stubInbox(() => ({
       store: () => {
         throw new Error("the disk is gone");
@@ -49,7 +49,7 @@ describe("what could not be stored is 503 and comes again:", () => {
     ["a truth value", [true]],
     ["something without an id", [{ expanded: false, duplicates: [], conflicts: [] }]],
     ["no list", undefined],
-  ])("a keep that breaks its promise, and gives %s", async (_, results) => {
+  ])("an inbox whose store breaks its contract, and gives %s", async (_, results) => {
     const { deliver, receiver } = await mounted({ inbox: stubInbox(() => ({ store: async () => results as never })) });
     expectBare(await deliver(), 503, "retry-after");
     expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "storage-failed": 1 } });
@@ -72,7 +72,7 @@ describe("what could not be stored is 503 and comes again:", () => {
     expect(own.receiver.stats()).toMatchObject({ stored: 3, refused: { "intake-full": 1 } });
   });
 
-  test("a commit of which one part failed does not sink the others", async () => {
+  test("a commit of which one delivery failed stores the others", async () => {
     const inbox = stubInbox((own) => ({
       store: async (all) => {
         const failed = new StorageError("storage-failed", "A bad page.");
@@ -96,7 +96,7 @@ describe("what could not be stored is 503 and comes again:", () => {
     expect(own.receiver.stats()).toMatchObject({ stored: 3, refused: { "storage-failed": 1 } });
   });
 
-  test("a commit that failed as a whole fails all of it, and the next one is as good as ever", async () => {
+  test("a commit that failed as a whole refuses all of its deliveries, and the next one succeeds", async () => {
     let broken = true;
     const inbox = stubInbox((own) => ({
       store: (all) => (broken ? Promise.reject(new Error("the disk is gone")) : own.store(all)),

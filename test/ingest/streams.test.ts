@@ -26,7 +26,7 @@ function endless() {
 }
 
 describe("a body that is an async iterable without an end", () => {
-  test("is 413 with the first chunk over the limit: no more of it is asked for, and it is told to end", async () => {
+  test("is 413 with the first chunk over the limit: no further chunk is read, and the stream is ended", async () => {
     const { receiver } = await mounted({ maxBodyBytes: 10 * CHUNK.length });
     const { seen, request } = endless();
     expect(await receiver.receive(request)).toMatchObject({ status: 413 });

@@ -5,7 +5,7 @@ import { changes, expectBare, mounted } from "../support/mounted.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Two applications on one server, told apart by the path. */
+/** Two applications on one server, each with its own path. */
 const bySource = { mount: { source: (req: { url?: string | undefined }) => req.url?.slice(1) || undefined } };
 
 describe("receiver.unsubscribe", () => {
@@ -20,13 +20,13 @@ describe("receiver.unsubscribe", () => {
     expect(log.of("unsubscribed")).toMatchObject([{ facts: { subscription: 1001, reason: "account deleted" } }]);
   });
 
-  test("without a source stands for every source", async () => {
+  test("without a source is for every source", async () => {
     const { deliver, receiver } = await mounted(bySource);
     await receiver.unsubscribe(1001, "gone");
     for (const target of ["/a", "/b", "/"]) expectBare(await deliver(changes(), { target }), 422);
   });
 
-  test("with a source stands for that one alone", async () => {
+  test("with a source is for that one alone", async () => {
     const { deliver, receiver } = await mounted(bySource);
     await receiver.unsubscribe(1001, "gone", { source: "a" });
     expectBare(await deliver(changes(), { target: "/a" }), 422);
@@ -47,7 +47,7 @@ describe("receiver.unsubscribe", () => {
     expectBare(await deliver(changes({ payloads: "none" })), 422);
   });
 
-  test("keeps what it cannot tell to be of that subscription", async () => {
+  test("stores what may not be of that subscription", async () => {
     const { deliver, receiver } = await mounted();
     await receiver.unsubscribe(1001, "gone");
     expectBare(await deliver('{"subscription":1001}'), 200);
@@ -69,12 +69,12 @@ describe("receiver.unsubscribe", () => {
     expect(open).toHaveBeenCalledTimes(1);
   });
 
-  test("tells observers, with the reason", async () => {
-    const told: unknown[] = [];
+  test("notifies observers, with the reason", async () => {
+    const notified: unknown[] = [];
     const { receiver } = await mounted();
-    receiver.observe({ unsubscribed: (moment) => void told.push(moment) });
+    receiver.observe({ unsubscribed: (moment) => void notified.push(moment) });
     await receiver.unsubscribe(1001, "account deleted");
-    expect(told).toEqual([{ subscription: 1001, reason: "account deleted" }]);
+    expect(notified).toEqual([{ subscription: 1001, reason: "account deleted" }]);
   });
 
   test("does not stop jobs that were stored before", async () => {
@@ -147,7 +147,7 @@ describe("receiver.unsubscribe", () => {
     },
   );
 
-  test("keeps 1,000 characters of a reason, and no half of one", async () => {
+  test("stores 1,000 characters of a reason, and no half of a surrogate pair", async () => {
     const { deliver, receiver, log } = await mounted();
     const reasons: string[] = [];
     receiver.observe({ unsubscribed: (told) => void reasons.push(told.reason) });
@@ -197,7 +197,7 @@ describe("receiver.resubscribe", () => {
     for (const target of ["/a", "/b"]) expectBare(await deliver(changes(), { target }), 200);
   });
 
-  test("of what stands nowhere changes nothing", async () => {
+  test("of an unknown subscription changes nothing", async () => {
     const { deliver, receiver } = await mounted();
     await receiver.resubscribe(1001);
     expectBare(await deliver(), 200);
@@ -235,7 +235,7 @@ describe("ctx.unsubscribe", () => {
     expect(receiver.stats()).toMatchObject({ failed: 1, dead: 1 });
   });
 
-  test("stands for the event's source", async () => {
+  test("is for the event's source", async () => {
     const { deliver, receiver } = await mounted({
       ...bySource,
       prepare: (own) => void own.on("email", (_, ctx) => ctx.unsubscribe("gone")),
@@ -277,7 +277,7 @@ describe("a tombstone", () => {
     expectBare(await deliver(), 200);
   });
 
-  test("that nobody ever met is lifted after 30 days too", async () => {
+  test("without any hit is lifted after 30 days too", async () => {
     const clock = fakeClock();
     const { deliver, receiver } = await mounted({ clock });
     await receiver.unsubscribe(1001, "gone");

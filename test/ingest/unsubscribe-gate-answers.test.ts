@@ -11,7 +11,7 @@ function gated(gate: AnyGate, setup: Setup = {}): Promise<Mounted> {
   return mounted({ ...setup, prepare: (own) => void own.unsubscribeWhen(gate as Gate) });
 }
 
-describe("whatever else the gate does keeps the delivery and answers 200:", () => {
+describe("whatever else the gate does, the delivery is stored and answered 200:", () => {
   const decisions: UnsubscribeDecision[] = [];
   const lookalike = { reason: "gone", status: 422, statusCode: 422 };
 

@@ -14,12 +14,12 @@ describe("the gate's decision", () => {
   test.each<[string, AnyGate]>([
     ["at once", (_, unsubscribe) => unsubscribe("account deleted")],
     ["by promise", async (_, unsubscribe) => unsubscribe("account deleted")],
-  ])("is 422, and its reason is told to observers and in the log: %s", async (_, gate) => {
-    const told: unknown[] = [];
+  ])("is 422, and observers and the log get its reason: %s", async (_, gate) => {
+    const notified: unknown[] = [];
     const { deliver, receiver, log } = await gated(gate);
-    receiver.observe({ unsubscribed: (moment) => void told.push(moment) });
+    receiver.observe({ unsubscribed: (moment) => void notified.push(moment) });
     expectBare(await deliver(), 422);
-    expect(told).toEqual([{ subscription: 1001, reason: "account deleted" }]);
+    expect(notified).toEqual([{ subscription: 1001, reason: "account deleted" }]);
     expect(log.of("unwanted")).toMatchObject([
       { facts: { status: 422, subscription: 1001, reason: "account deleted" } },
     ]);
@@ -62,7 +62,7 @@ describe("the gate's decision", () => {
     expectBare(await deliver(), 422);
   });
 
-  test("keeps 1,000 characters of its reason", async () => {
+  test("has at most 1,000 characters of reason", async () => {
     const { deliver, log } = await gated((_, unsubscribe) => unsubscribe("x".repeat(5_000_000)));
     expectBare(await deliver(), 422);
     expect(log.of("unwanted")).toMatchObject([{ facts: { reason: `${"x".repeat(999)}\u2026` } }]);

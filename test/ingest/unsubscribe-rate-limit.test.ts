@@ -5,7 +5,7 @@ import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts"
 
 const HOUR_MS = 3_600_000;
 
-async function braked(setup: Setup = {}) {
+async function rateLimited(setup: Setup = {}) {
   const clock = fakeClock();
   const prepare = (own: Receiver): void =>
     void own.unsubscribeWhen((_, unsubscribe) => unsubscribe("a bug in the gate"));
@@ -15,26 +15,26 @@ async function braked(setup: Setup = {}) {
   return { ...own, clock, statusOf };
 }
 
-describe("the brake on unsubscribing", () => {
-  test("believes ten different subscriptions; the eleventh is stored with 200, and logged as an error", async () => {
-    const { statusOf, log, receiver } = await braked();
+describe("the rate limit on unsubscribing", () => {
+  test("allows ten different subscriptions; the eleventh delivery is stored with 200, and logged as an error", async () => {
+    const { statusOf, log, receiver } = await rateLimited();
     for (let subscription = 1; subscription <= 10; subscription += 1) expect(await statusOf(subscription)).toBe(422);
     expect(await statusOf(11)).toBe(200);
     expect(receiver.stats()).toMatchObject({ stored: 1, answered: { 200: 1, 422: 10 } });
-    expect(log.of("unsubscribe-limit-reached")).toMatchObject([
+    expect(log.of("brake-empty")).toMatchObject([
       { level: "error", facts: { subscription: 11, reason: "a bug in the gate" } },
     ]);
   });
 
-  test("does not count the same subscription again, not even when it is empty", async () => {
-    const { statusOf } = await braked({ gate: { maxUnsubscribesPerHour: 2 } });
+  test("does not count the same subscription again, not even when the limit is reached", async () => {
+    const { statusOf } = await rateLimited({ gate: { maxUnsubscribesPerHour: 2 } });
     for (const subscription of [1, 1, 1, 2, 2, 1]) expect(await statusOf(subscription)).toBe(422);
     expect(await statusOf(3)).toBe(200);
     for (const subscription of [1, 2]) expect(await statusOf(subscription)).toBe(422);
   });
 
   test("counts one number of two sources as two", async () => {
-    const { statusOf } = await braked({
+    const { statusOf } = await rateLimited({
       gate: { maxUnsubscribesPerHour: 1 },
       mount: { source: (req) => req.url?.slice(1) },
     });
@@ -42,8 +42,8 @@ describe("the brake on unsubscribing", () => {
     expect(await statusOf(1, "/b")).toBe(200);
   });
 
-  test("fills over the hour, one subscription after another", async () => {
-    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 4 } });
+  test("allows more over the hour, one subscription after another", async () => {
+    const { statusOf, clock } = await rateLimited({ gate: { maxUnsubscribesPerHour: 4 } });
     for (const subscription of [1, 2, 3, 4]) expect(await statusOf(subscription)).toBe(422);
     await clock.advance(HOUR_MS / 4 - 1);
     expect(await statusOf(5)).toBe(200);
@@ -52,15 +52,15 @@ describe("the brake on unsubscribing", () => {
     expect(await statusOf(6)).toBe(200);
   });
 
-  test("holds no more than an hour's worth, however long it rested", async () => {
-    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 2 } });
+  test("allows no more than an hour's worth, however long it was unused", async () => {
+    const { statusOf, clock } = await rateLimited({ gate: { maxUnsubscribesPerHour: 2 } });
     await clock.advance(24 * HOUR_MS);
     for (const subscription of [1, 2]) expect(await statusOf(subscription)).toBe(422);
     expect(await statusOf(3)).toBe(200);
   });
 
-  test("forgets after an hour whom it allowed: that one counts again, and waits with the others", async () => {
-    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 1 } });
+  test("forgets an allowed subscription after an hour: it counts again, and waits with the others", async () => {
+    const { statusOf, clock } = await rateLimited({ gate: { maxUnsubscribesPerHour: 1 } });
     expect(await statusOf(1)).toBe(422);
     await clock.advance(HOUR_MS - 1);
     expect(await statusOf(1)).toBe(422);
@@ -68,8 +68,8 @@ describe("the brake on unsubscribing", () => {
     expect([await statusOf(2), await statusOf(1)]).toEqual([422, 200]);
   });
 
-  test("forgets whom it allowed in a future that the wall clock came back from", async () => {
-    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 1 } });
+  test("forgets a subscription that it allowed in a future from which the wall clock came back", async () => {
+    const { statusOf, clock } = await rateLimited({ gate: { maxUnsubscribesPerHour: 1 } });
     expect(await statusOf(1)).toBe(422);
     clock.jump(-24 * HOUR_MS);
     await statusOf(2);
@@ -77,8 +77,8 @@ describe("the brake on unsubscribing", () => {
     expect([await statusOf(2), await statusOf(1)]).toEqual([422, 200]);
   });
 
-  test("gives nothing when the wall clock goes back, and does not stay shut", async () => {
-    const { statusOf, clock } = await braked({ gate: { maxUnsubscribesPerHour: 1 } });
+  test("allows no more when the wall clock goes back, and recovers", async () => {
+    const { statusOf, clock } = await rateLimited({ gate: { maxUnsubscribesPerHour: 1 } });
     expect(await statusOf(1)).toBe(422);
     await clock.advance(-HOUR_MS / 2);
     expect(await statusOf(2)).toBe(200);
@@ -86,15 +86,15 @@ describe("the brake on unsubscribing", () => {
     expect(await statusOf(2)).toBe(422);
   });
 
-  test("set to 0 believes no decision at all", async () => {
-    const { statusOf, log } = await braked({ gate: { maxUnsubscribesPerHour: 0 } });
+  test("set to 0 allows no decision at all", async () => {
+    const { statusOf, log } = await rateLimited({ gate: { maxUnsubscribesPerHour: 0 } });
     expect(await statusOf(1)).toBe(200);
     expect(await statusOf(1)).toBe(200);
-    expect(log.of("unsubscribe-limit-reached")[0]).toMatchObject({ level: "error", facts: { subscription: 1 } });
+    expect(log.of("brake-empty")[0]).toMatchObject({ level: "error", facts: { subscription: 1 } });
   });
 
   test("is not touched by decisions that do not hold", async () => {
-    const { statusOf } = await braked({
+    const { statusOf } = await rateLimited({
       gate: { maxUnsubscribesPerHour: 1 },
       prepare: (own) =>
         void own.unsubscribeWhen(({ subscription }, unsubscribe) =>
@@ -105,9 +105,9 @@ describe("the brake on unsubscribing", () => {
     expect(await statusOf(100)).toBe(422);
   });
 
-  test("is shared with ctx.unsubscribe, which rejects when it is empty", async () => {
+  test("is shared with ctx.unsubscribe, which rejects when it is reached", async () => {
     const errors: unknown[] = [];
-    const { deliver, receiver, statusOf } = await braked({
+    const { deliver, receiver, statusOf } = await rateLimited({
       gate: { maxUnsubscribesPerHour: 3 },
       prepare: (own) =>
         void own
@@ -122,13 +122,13 @@ describe("the brake on unsubscribing", () => {
       expectBare(await deliver(changes({ subscription })), 200);
       await receiver.idle();
     }
-    expect(errors).toMatchObject([{ code: "unsubscribe-limit-reached" }]);
+    expect(errors).toMatchObject([{ code: "brake-empty" }]);
     expect(await statusOf(2)).toBe(200);
     expect([await statusOf(101), await statusOf(102), await statusOf(103)]).toEqual([422, 422, 200]);
   });
 
-  test("does not hold receiver.unsubscribe, which somebody called on purpose", async () => {
-    const { receiver, statusOf } = await braked({ gate: { maxUnsubscribesPerHour: 0 } });
+  test("does not limit receiver.unsubscribe, which is an explicit call", async () => {
+    const { receiver, statusOf } = await rateLimited({ gate: { maxUnsubscribesPerHour: 0 } });
     for (let subscription = 1; subscription <= 30; subscription += 1) await receiver.unsubscribe(subscription, "gone");
     expect([await statusOf(1), await statusOf(30), await statusOf(31)]).toEqual([422, 422, 200]);
   });

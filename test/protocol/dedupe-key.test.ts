@@ -14,7 +14,7 @@ function opened(fields: Partial<EventMap["tracking.open"]>): AnyEvent {
   return { ...envelope, type: "tracking.open", ...tracked, ...fields };
 }
 
-describe("the natural key", () => {
+describe("the dedupe key", () => {
   test("of a tracking event is its id, per account", () => {
     expect(dedupeKeyOf(opened({}))).toBe("tracking:2002:77");
     expect(dedupeKeyOf(opened({ accountId: 2003 }))).toBe("tracking:2003:77");
@@ -35,11 +35,11 @@ describe("the natural key", () => {
     expect(none.map(dedupeKeyOf)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  test("keeps its separator out of its parts, so that more can be put around it", () => {
+  test("has its separator escaped in its parts, so that it can be part of a longer key", () => {
     expect(dedupeKeyOf(booking({ eventId: "a:b%3a" }))).toBe("booking:2002:935:a%3ab%253a");
   });
 
-  test("tells halves of surrogate pairs apart, which are the same character as UTF-8", () => {
+  test("distinguishes halves of surrogate pairs, which are the same character as UTF-8", () => {
     const keys = ["\u{d800}", "\u{dfff}", "%d800", "\u{fffd}"].map((eventId) => dedupeKeyOf(booking({ eventId })));
     expect(new Set(keys.map((key) => Buffer.from(key ?? "").toString("utf8"))).size).toBe(4);
   });

@@ -66,7 +66,7 @@ describe("changes", () => {
     });
   });
 
-  test("keep fields that nobody knows, whatever is in them", () => {
+  test("keep unknown fields, whatever is in them", () => {
     const entry = { id: "m-1", changeType: "updated", later: { deep: [1, null] }, nothing: null };
     expect(eventsFor(delivery("/contacts", entry))).toMatchObject([entry]);
   });
@@ -174,7 +174,7 @@ describe("lifecycle notices", () => {
     expect(eventsFor(active)).toEqual([{ ...active, type: "lifecycle.active" }]);
   });
 
-  test("an error without its text is still told", () => {
+  test("an error without its text is still an event", () => {
     for (const error of [undefined, null, { code: 5 }]) {
       expect(eventsFor({ ...envelope, resource, lifecycleEvent: "error", error })).toMatchObject([
         { type: "lifecycle.error", error: "" },
@@ -296,7 +296,7 @@ describe("the envelope", () => {
     expect(eventsOf(document)).toMatchObject([{ type: "contact.signal", subscription: 87_665_448_354 }]);
   });
 
-  test("may stand behind a byte order mark", () => {
+  test("may follow a byte order mark", () => {
     const body = Buffer.from(`\u{feff}${JSON.stringify(delivery("/contacts"))}`);
     expect(eventsOf(parseDocument(body))).toMatchObject([{ type: "contact.signal" }]);
   });

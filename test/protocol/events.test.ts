@@ -16,11 +16,11 @@ function writable(value: unknown, path = "event"): string[] {
   return Object.isFrozen(value) ? inner : [path, ...inner];
 }
 
-describe("an event is frozen as deep as it goes", () => {
+describe("an event and all objects in it are frozen", () => {
   const nested = { list: [{ deep: {} }], none: null };
 
   test.each([
-    ["a change, with fields that nobody knows", bodyOf({ payloads: [{ ...change("a"), attributes: nested, nested }] })],
+    ["a change, with unknown fields", bodyOf({ payloads: [{ ...change("a"), attributes: nested, nested }] })],
     ["a signal", bodyOf({ payloads: [] })],
     ["tracking", bodyOf({ resource: "/email/tracking", payloads: [tracked(7, { nested })] })],
     ["a notice", lifecycleBody("error", { error: "no", nested })],
@@ -55,7 +55,7 @@ describe("the json of an unknown event", () => {
   const entry = JSON.parse('{"id":["x"],"__proto__":{"evil":true}}') as object;
   const made = () => eventsIn(bodyOf({ payloads: [entry] }))[0] as UnknownEvent & { json: { id: string[] } };
 
-  test("is another one each time that it is read, which its reader may change", () => {
+  test("is a new copy at each read, which its reader may change", () => {
     const event = made();
     const mine = event.json;
     mine.id.push("mine");
@@ -64,7 +64,7 @@ describe("the json of an unknown event", () => {
     expect(Object.hasOwn(event.json, "__proto__")).toBe(true);
   });
 
-  test("goes along wherever the event goes: as JSON, spread, cloned, printed", () => {
+  test("is part of the event as JSON, spread, cloned and printed", () => {
     const event = made();
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
     expect({ ...event }.json).toEqual(entry);

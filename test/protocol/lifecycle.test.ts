@@ -33,7 +33,7 @@ describe("a lifecycle notice with entries", () => {
     expect(typesOf({ lifecycleEvent, payloads })).toEqual(expected);
   });
 
-  test("that cannot be read tells of them as one unknown event", () => {
+  test("that cannot be read gives one unknown event for all of them", () => {
     expect(typesOf({ lifecycleEvent: "active", payloads: { id: "a" } })).toEqual(["lifecycle.active", "unknown"]);
     expect(typesOf({ lifecycleEvent: "active", resource: "/notes", payloads })).toEqual([
       "lifecycle.active",
@@ -69,7 +69,7 @@ describe("a lifecycle notice with entries", () => {
 });
 
 describe("a receiver that gets one", () => {
-  test("hands all of it to its handlers, under keys that a redelivery has too", async () => {
+  test("gives all of its events to its handlers, with the keys that a redelivery has too", async () => {
     const { receiver, send, clock } = rig();
     const keys = new Map<string, string[]>();
     receiver.on(["lifecycle", "email"], ({ type }, { idempotencyKey }) => {

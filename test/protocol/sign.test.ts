@@ -22,7 +22,7 @@ describe("vectors from outside", () => {
   test.each([
     ["a handshake", "", "81dd05befe5cbb6bb432e20e4430415f22beb4c0a80cbd8d9cf6e9a7716caeb7"],
     ["a delivery", contacts, "b6ab27c8bf67b1bb49a07e53153a4a0837b5ceb1cb5d1061e43bafb754750872"],
-  ])("the service's rule, worked out by hand for %s", (_, body, hex) => {
+  ])("the service's rule, computed by hand for %s", (_, body, hex) => {
     expect(macOf(service, key.key, { timestamp, body: Buffer.from(body) }).toString("hex")).toBe(hex);
   });
 
@@ -117,7 +117,7 @@ describe("matching a signature", () => {
   const body = Buffer.from(contacts);
   const signature = macOf(service, key.key, { timestamp, body });
 
-  test("names the key that made it, wherever it stands in the ring", () => {
+  test("names the key that made it, wherever it is in the list", () => {
     const ring = [toKey("newer", "newer"), key, toKey("older", "older")];
     expect(matchKey(service, ring, { timestamp, signature, body })?.name).toBe("default");
   });

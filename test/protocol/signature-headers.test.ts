@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   DEFAULT_MAX_AGE_SECONDS,
-  readCredentials,
+  readSignatureHeaders,
   SIGNATURE_PROBLEMS,
   type Freshness,
 } from "../../src/protocol/signature-headers.ts";
@@ -17,14 +17,14 @@ type Value = string | readonly string[] | undefined;
 
 function read(signature: Value, timestamp: Value = time, scheme: SignatureScheme = serviceScheme) {
   const headers: Record<string, Value> = { "X-Aurinko-Signature": signature, "X-Aurinko-Request-Timestamp": timestamp };
-  return readCredentials(resolveScheme(scheme), toHeaderLookup(headers), fresh);
+  return readSignatureHeaders(resolveScheme(scheme), toHeaderLookup(headers), fresh);
 }
 
 function withSignature(signature: SignatureScheme["signature"]): SignatureScheme {
   return { ...serviceScheme, signature };
 }
 
-describe("reading credentials", () => {
+describe("reading signatureHeaders", () => {
   test("gives the decoded signature, the timestamp as it was written, and its time", () => {
     expect(read(hex)).toEqual({
       timestamp: time,
@@ -67,7 +67,7 @@ describe("reading credentials", () => {
     ["signature-malformed", base64],
     ["signature-malformed", "a".repeat(1_000_000)],
     ["signature-malformed", ",".repeat(1_000_000)],
-  ])("tells %s of %j", (problem, signature) => {
+  ])("gives %s for %j", (problem, signature) => {
     expect(read(signature)).toBe(problem);
   });
 
@@ -91,7 +91,7 @@ describe("reading credentials", () => {
     ["timestamp-stale", String(1_700_000_000 - 604_801)],
     ["timestamp-future", String(1_700_000_000 + 301)],
     ["timestamp-future", "999999999999"],
-  ])("tells %s of %j", (problem, timestamp) => {
+  ])("gives %s for %j", (problem, timestamp) => {
     expect(read(hex, timestamp)).toBe(problem);
   });
 
@@ -102,7 +102,7 @@ describe("reading credentials", () => {
   test("takes any age where the limit is infinite, and none where the limit or the clock is no number", () => {
     const scheme = resolveScheme(serviceScheme);
     const header = toHeaderLookup({ "x-aurinko-signature": hex, "x-aurinko-request-timestamp": "1" });
-    const judged = (freshness: Freshness) => readCredentials(scheme, header, freshness);
+    const judged = (freshness: Freshness) => readSignatureHeaders(scheme, header, freshness);
     expect(judged({ nowMs: fresh.nowMs, maxAgeSeconds: Infinity })).toMatchObject({ sentAtMs: 1000 });
     expect(judged({ nowMs: fresh.nowMs, maxAgeSeconds: Number.NaN })).toBe("timestamp-stale");
     expect(judged({ nowMs: Number.NaN, maxAgeSeconds: 1 })).toBe("timestamp-stale");
@@ -110,7 +110,7 @@ describe("reading credentials", () => {
 
   test("a value that is no text at all is malformed", () => {
     expect(read(5 as unknown as string)).toBe("signature-missing");
-    expect(readCredentials(resolveScheme(serviceScheme), () => 5 as unknown as string, fresh)).toBe(
+    expect(readSignatureHeaders(resolveScheme(serviceScheme), () => 5 as unknown as string, fresh)).toBe(
       "signature-malformed",
     );
   });
@@ -165,7 +165,9 @@ describe("looking up headers", () => {
     const twice = new Headers({ "X-Aurinko-Signature": hex });
     twice.append("X-Aurinko-Signature", hex);
     for (const headers of [{ "x-aurinko-signature": hex, "X-Aurinko-Signature": hex }, twice]) {
-      expect(readCredentials(resolveScheme(serviceScheme), toHeaderLookup(headers), fresh)).toBe("signature-doubled");
+      expect(readSignatureHeaders(resolveScheme(serviceScheme), toHeaderLookup(headers), fresh)).toBe(
+        "signature-doubled",
+      );
     }
   });
 

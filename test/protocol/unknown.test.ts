@@ -15,7 +15,7 @@ const huge = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n }).map(String);
 const beyond = huge.filter((digits) => !Number.isSafeInteger(Number(digits)));
 
 describe("integers beyond 2^53", () => {
-  test("are texts of their digits in what is unknown, wherever they stand, and all else is as it was", () => {
+  test("are texts of their digits in unknown events, wherever they are, and all else is unchanged", () => {
     fc.assert(
       fc.property(beyond, fc.jsonValue(), (digits, other) => {
         const text = JSON.stringify(other);

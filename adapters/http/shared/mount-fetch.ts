@@ -1,4 +1,4 @@
-import { bodyConsumed, toAnswering, workAfterResponse, type RawRequest } from "../../../src/adapter.ts";
+import { bodyConsumed, toAfterHandlers, workAfterResponse, type RawRequest } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
 import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type AnyMountOptions, type Answer } from "./mount.ts";
 import { readBodyFetch, type FetchBody } from "./read-body-fetch.ts";
@@ -34,7 +34,7 @@ export function createFetchMount<Req>(
   consumed: string,
 ): FetchMount<Req> {
   const isFor = toPathTest(options.path);
-  const answering = toAnswering(options);
+  const afterHandlers = toAfterHandlers(options);
 
   return {
     isFor,
@@ -49,9 +49,9 @@ export function createFetchMount<Req>(
         ...(platform === undefined ? {} : { platform }),
       };
       try {
-        const reply = await receiver.receive(withSource(raw, options.source, original), answering);
+        const reply = await receiver.receive(withSource(raw, options.source, original), afterHandlers);
         const response = toResponse(reply);
-        if (reply.status === 200 && answering === undefined) {
+        if (reply.status === 200 && afterHandlers === undefined) {
           const work = waitUntil && workAfterResponse(receiver);
           if (work !== undefined) passTo(waitUntil, work);
         }

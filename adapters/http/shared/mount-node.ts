@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import { types } from "node:util";
-import { bodyConsumed, toAnswering, type RawRequest } from "../../../src/adapter.ts";
+import { bodyConsumed, toAfterHandlers, type RawRequest } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
 import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type AnyMountOptions, type Answer } from "./mount.ts";
 import { declaredLength, readBodyNode } from "./read-body-node.ts";
@@ -54,14 +54,14 @@ export function createNodeMount<Req>(
 ): NodeMount<Req> {
   const { source } = options;
   const isFor = toPathTest(options.path);
-  const answering = toAnswering(options);
+  const afterHandlers = toAfterHandlers(options);
   return {
     isFor,
     serve(incoming) {
       const { req, url, original } = incoming;
       return send(incoming, () => {
         const raw = { method: req.method ?? "", url, headers: req.headers, ...bodyOf(incoming, advice) };
-        return receiver.receive(withSource(raw, source, original), answering);
+        return receiver.receive(withSource(raw, source, original), afterHandlers);
       });
     },
     notFound: (req, res) => send({ req, res }, () => Promise.resolve(NOT_FOUND)),

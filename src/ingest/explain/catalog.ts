@@ -1,7 +1,7 @@
 import { SIGNATURE_PROBLEMS, type HeaderProblem } from "../../protocol/signature-headers.ts";
 import { SECRET_FIX } from "../../protocol/secrets.ts";
 
-/** A mistake that `explain` knows: a problem that `verify` names as well, or what may be behind `signature-wrong`. */
+/** A mistake that `explain` can find: a problem of the headers, or a cause of `signature-wrong`. */
 export type MistakeCode =
   | HeaderProblem
   | "signature-prefix"
@@ -20,12 +20,12 @@ export type MistakeCode =
 
 const { "signature-wrong": _, ...problems } = SIGNATURE_PROBLEMS;
 
-/** What each mistake is and what to change. Nothing in it depends on the request, so nothing of it can leak. */
+/** Every mistake and what to change. No text depends on the request, so none can leak it. */
 export const MISTAKES: Readonly<Record<MistakeCode, { readonly message: string; readonly fix: string }>> = {
   ...problems,
   "signature-prefix": {
     message:
-      "The digest is right, but the text before it is not what the scheme has there, such as `sha256=` where nothing is expected.",
+      "The digest is right, but the text before it is not the scheme's prefix, such as `sha256=` where nothing is expected.",
     fix: "The service sends no prefix: leave it out where you sign, or name it in `scheme`.",
   },
   "signature-encoding": {
@@ -38,7 +38,7 @@ export const MISTAKES: Readonly<Record<MistakeCode, { readonly message: string; 
   },
   "body-expected-empty": {
     message: "The signature was made for an empty body, but the body is not empty.",
-    fix: "This is a verification handshake whose body a parser made up, such as {}: hand in the raw bytes.",
+    fix: "This is a verification handshake whose body a parser invented, such as {}: pass the raw bytes.",
   },
   "body-whitespace": {
     message: "The signature was made for the same body with other white space at its ends or line ends.",
@@ -46,8 +46,8 @@ export const MISTAKES: Readonly<Record<MistakeCode, { readonly message: string; 
   },
   "body-reserialised": {
     message:
-      "The signature was made for the same JSON written differently: the body was parsed and written again on its way.",
-    fix: "Hand in the raw bytes as received, not JSON.stringify of the parsed body; a sender must sign the very bytes it sends.",
+      "The signature was made for the same JSON in another form: the body was parsed and serialised again on its way.",
+    fix: "Pass the raw bytes as received, not JSON.stringify of the parsed body; a sender must sign the bytes that it sends.",
   },
   "secret-missing": { message: "The signing secret is empty.", fix: SECRET_FIX },
   "secret-whitespace": {
@@ -55,12 +55,12 @@ export const MISTAKES: Readonly<Record<MistakeCode, { readonly message: string; 
     fix: "Copy the secret again without spaces and newlines; write it to a file with printf, not echo.",
   },
   "secret-quoted": {
-    message: "The secret stands in quotes, and the signature was made without them.",
-    fix: "Remove the quotes: docker --env-file and some dashboards keep them as part of the value.",
+    message: "The secret is in quotes, and the signature was made without them.",
+    fix: "Remove the quotes: docker --env-file and some dashboards make them part of the value.",
   },
   "secret-decoded": {
     message: "The signature was made with the secret decoded from hex or base64.",
-    fix: "The key is the secret's text as it stands, as UTF-8: do not decode it where you sign.",
+    fix: "The key is the secret's text in UTF-8: do not decode it where you sign.",
   },
   "secret-wrong": {
     message: "No known mistake explains the signature: most likely it was made with another secret.",

@@ -10,13 +10,19 @@ import {
 import { isSecret, toKey } from "../../protocol/secrets.ts";
 import { macOf } from "../../protocol/sign.ts";
 import { toBytes, type SignedRequest } from "../../protocol/verify.ts";
-import { bodyVariants } from "./bodies.ts";
-import { inputVariants, secretVariants, signatureVariants, timestampVariants, type Variant } from "./variants.ts";
+import {
+  bodyVariants,
+  inputVariants,
+  secretVariants,
+  signatureVariants,
+  timestampVariants,
+  type Variant,
+} from "./variants.ts";
 import { MISTAKES, type MistakeCode } from "./catalog.ts";
 
-/** One known mistake: what was found, and what to change. */
+/** One known mistake, and what to change. */
 export interface Mistake {
-  /** A {@link MistakeCode}; typed as a text, because more of them may come. */
+  /** A {@link MistakeCode}; typed as a string, because later versions may add codes. */
   readonly code: string;
   readonly message: string;
   readonly fix: string;
@@ -24,16 +30,16 @@ export interface Mistake {
 
 /** What {@link explain} found. */
 export interface Explanation {
-  /** True when the signature is the right one for these bytes and this secret, however old it is. */
+  /** True when the signature is right for these bytes and this secret, however old it is. */
   readonly matches: boolean;
-  /** The fewest known mistakes that explain the request; empty when `verify` would take it. */
+  /** The fewest known mistakes that explain the signature; empty when `verify` would accept the request. */
   readonly mistakes: readonly Mistake[];
 }
 
 /**
- * Tells which known mistake makes a signature fail, by trying them: for the command line, a test or a support case.
- * It takes some hundred times as long as `verify`, and its answer is for the developer, not for the sender.
- * No message holds the secret, the body or the expected signature.
+ * Finds the known mistake that makes a signature fail, by trying all of them: for the command line, a test or a support case.
+ * It takes some hundred times as long as `verify`. Its result is for the developer, not for the sender, but no message
+ * holds the secret, the body or the expected signature.
  *
  * @throws UsageError `scheme-invalid`, `body-not-raw`
  * @see protocol 5
@@ -58,14 +64,14 @@ export function explain(request: SignedRequest, secret: string, scheme: Signatur
     bodies: bodyVariants(body),
     inputs: inputVariants(resolved),
   });
-  const because = found ?? (typeof signature === "string" ? [] : (["secret-wrong"] as const));
-  // The lenient reading may have found the right digest in a spelling that `verify` refuses for a reason without a name.
-  const unnamed = typeof signature === "string" && !because.some((code) => code.startsWith("signature-"));
-  return toExplanation([...(unnamed ? [signature] : []), ...because, ...mistakes]);
+  const causes = found ?? (typeof signature === "string" ? [] : (["secret-wrong"] as const));
+  // The variants may hold the right digest in a spelling that `verify` refuses, and no mistake names it.
+  const unnamed = typeof signature === "string" && !causes.some((code) => code.startsWith("signature-"));
+  return toExplanation([...(unnamed ? [signature] : []), ...causes, ...mistakes]);
 }
 
-/** What may be wrong with each part of a signed request; the first variant of each is the request as it is. */
-interface Suspects {
+/** The variants of each part of a signed request; the first of each is the unchanged part. */
+interface RequestVariants {
   readonly signatures: readonly Variant<Uint8Array>[];
   readonly timestamps: readonly string[];
   readonly secrets: readonly Variant<string | Uint8Array>[];
@@ -73,25 +79,25 @@ interface Suspects {
   readonly inputs: readonly Variant<ResolvedScheme>[];
 }
 
-/** More mistakes at once than these are not told apart from a wrong secret; it also bounds the work. */
-const MOST_DEVIATIONS = 2;
+/** With more mistakes at once the result is `secret-wrong`; the limit also bounds the work. */
+const MAX_MISTAKES = 2;
 
-/** The fewest deviations under which the signature is right; how it is written does not count as one. */
-function search(suspects: Suspects): MistakeCode[] | undefined {
+/** The fewest mistakes under which the signature is right; those in how it is written are not counted towards the limit. */
+function search(variants: RequestVariants): MistakeCode[] | undefined {
   let best: MistakeCode[] | undefined;
-  for (const secret of suspects.secrets) {
+  for (const secret of variants.secrets) {
     const { key } = toKey(secret.value, "explained");
-    for (const body of suspects.bodies) {
-      for (const input of suspects.inputs) {
-        for (const timestamp of suspects.timestamps) {
+    for (const body of variants.bodies) {
+      for (const input of variants.inputs) {
+        for (const timestamp of variants.timestamps) {
           const codes = [...secret.codes, ...body.codes, ...input.codes];
-          if (codes.length > MOST_DEVIATIONS) continue;
+          if (codes.length > MAX_MISTAKES) continue;
           const mac = macOf(input.value, key, { timestamp, body: body.value });
-          const made = suspects.signatures.find(
+          const signature = variants.signatures.find(
             ({ value }) => value.length === mac.length && timingSafeEqual(value, mac),
           );
-          if (made === undefined) continue;
-          const all = [...made.codes, ...codes];
+          if (signature === undefined) continue;
+          const all = [...signature.codes, ...codes];
           if (best === undefined || all.length < best.length) best = all;
         }
       }

@@ -1,6 +1,6 @@
 import type { InboxDisk, InboxStats, Readiness, WorkingInbox, WritingInbox } from "../../inbox/port/inbox.ts";
 import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
-import type { InFlightBytes } from "../../ingest/in-flight-bytes.ts";
+import type { InFlightBytes } from "../../ingest/read-body.ts";
 import type { RefusalCode } from "../../ingest/responses.ts";
 import type { SecretLookup } from "../../ingest/secret-lookup.ts";
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../../protocol/signature-headers.ts";
@@ -14,17 +14,17 @@ export interface ReceivingState {
   readonly secrets: Pick<SecretLookup, "assert">;
   readonly opening: Pick<Opening, "isOpen" | "failure">;
   readonly inbox: Pick<WritingInbox, "ready">;
-  readonly intake: Pick<InFlightBytes, "isFull">;
+  readonly inFlightBytes: Pick<InFlightBytes, "isFull">;
 }
 
 /** Why the next delivery would get 503; empty when no reason is known. */
-export function checkReady({ states, secrets, opening, inbox, intake }: ReceivingState): readonly Problem[] {
+export function checkReady({ states, secrets, opening, inbox, inFlightBytes }: ReceivingState): readonly Problem[] {
   // A closing receiver's inbox is closed as well: no need to say so.
   if (states.isClosing) return [toProblem("closing")];
   return [
     ...checkSecret(secrets),
     ...(opening.isOpen() ? checkInbox(inbox) : checkOpening(opening)),
-    ...(intake.isFull ? [toProblem("intake-full", { detail: "It is so now." })] : []),
+    ...(inFlightBytes.isFull ? [toProblem("intake-full", { detail: "It is so now." })] : []),
   ];
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { Logger } from "../../logger.ts";
-import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
+import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-gate.ts";
 import type { ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
 import type { Health } from "../receiver-types.ts";
@@ -27,7 +27,7 @@ export interface HealthDeps extends ReceivingState {
   readonly work: Pick<Work, "stuck" | "jammed">;
   readonly states: Pick<ReceiverStates, "current" | "isClosing">;
   readonly startFailure: () => { readonly error: unknown } | undefined;
-  readonly rateLimit: Pick<UnsubscribeRateLimit, "held">;
+  readonly rateLimit: Pick<UnsubscribeRateLimit, "reachedLately">;
   readonly refusals: RecentRefusals;
   readonly subscriptions: Pick<SubscriptionErrors, "list">;
   readonly unhandledNames: ReadonlyMap<string, number>;
@@ -76,7 +76,7 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
         ...(jammed ? [toProblem("stuck-limit-reached", { detail: `Now stuck: ${countOf(stuck, "handler")}.` })] : []),
         ...notReady,
         ...checkRefusals(refusals, new Set(notReady.map(({ code }) => code))),
-        ...(deps.rateLimit.held ? [toProblem("unsubscribe-limit-reached")] : []),
+        ...(deps.rateLimit.reachedLately ? [toProblem("unsubscribe-limit-reached")] : []),
         ...inboxProblems,
         ...checkDisk(stats.disk, clock.now()),
         ...deps.freezeWarning.problems(),
