@@ -21,7 +21,7 @@ describe("the rate limit on unsubscribing", () => {
     for (let subscription = 1; subscription <= 10; subscription += 1) expect(await statusOf(subscription)).toBe(422);
     expect(await statusOf(11)).toBe(200);
     expect(receiver.stats()).toMatchObject({ stored: 1, answered: { 200: 1, 422: 10 } });
-    expect(log.of("brake-empty")).toMatchObject([
+    expect(log.of("unsubscribe-limit-reached")).toMatchObject([
       { level: "error", facts: { subscription: 11, reason: "a bug in the gate" } },
     ]);
   });
@@ -90,7 +90,7 @@ describe("the rate limit on unsubscribing", () => {
     const { statusOf, log } = await rateLimited({ gate: { maxUnsubscribesPerHour: 0 } });
     expect(await statusOf(1)).toBe(200);
     expect(await statusOf(1)).toBe(200);
-    expect(log.of("brake-empty")[0]).toMatchObject({ level: "error", facts: { subscription: 1 } });
+    expect(log.of("unsubscribe-limit-reached")[0]).toMatchObject({ level: "error", facts: { subscription: 1 } });
   });
 
   test("is not touched by decisions that do not hold", async () => {
@@ -122,7 +122,7 @@ describe("the rate limit on unsubscribing", () => {
       expectBare(await deliver(changes({ subscription })), 200);
       await receiver.idle();
     }
-    expect(errors).toMatchObject([{ code: "brake-empty" }]);
+    expect(errors).toMatchObject([{ code: "unsubscribe-limit-reached" }]);
     expect(await statusOf(2)).toBe(200);
     expect([await statusOf(101), await statusOf(102), await statusOf(103)]).toEqual([422, 422, 200]);
   });
