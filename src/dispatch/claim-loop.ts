@@ -118,7 +118,7 @@ export function createClaimLoop(
 
   function releaseAhead(condition: (claim: Claim) => boolean): void {
     for (const claim of ahead) if (condition(claim)) release(claim);
-    ahead.keep((claim) => !condition(claim));
+    ahead.filter((claim) => !condition(claim));
   }
 
   return {

@@ -4,7 +4,7 @@ import type { ErroredSubscription } from "./port/subscriptions.ts";
 /** Subscriptions in trouble, in memory. */
 export interface ErroredSubscriptions {
   /** A lifecycle notice came, whether anybody handles it or not. An older one than the last changes nothing. */
-  heard(notice: LifecycleNotice, origin: { readonly source: string | undefined; readonly sentAt: number }): void;
+  record(notice: LifecycleNotice, origin: { readonly source: string | undefined; readonly sentAt: number }): void;
   /** It is unwanted now: no `active` will come. Without a source: of every source. */
   forget(subscription: number, source: string | undefined): void;
   forgetAccount(accountId: number): void;
@@ -45,7 +45,7 @@ export function createErroredSubscriptions(most = MOST): ErroredSubscriptions {
   }
 
   return {
-    heard({ error, ...one }, { source, sentAt }) {
+    record({ error, ...one }, { source, sentAt }) {
       const key = JSON.stringify([source, one.subscription, one.resource]);
       const last = known.get(key);
       if (last !== undefined && sentAt < last.sentAt) return;

@@ -63,9 +63,9 @@ export function attemptsOnceClaimed({ attempts, deaths }: Pick<Progress, "attemp
 export function settled(progress: Progress, outcome: JobOutcome, now: number): Progress {
   switch (outcome.to) {
     case "done":
-      return { ...progress, ...INNOCENT, state: "done", settledAt: now };
+      return { ...progress, ...NO_DEATHS, state: "done", settledAt: now };
     case "dead":
-      return { ...progress, ...INNOCENT, state: "dead", error: outcome.error, settledAt: now };
+      return { ...progress, ...NO_DEATHS, state: "dead", error: outcome.error, settledAt: now };
     case "unhandled":
       return { ...uncounted(progress), state: "unhandled", settledAt: now };
     case "release":
@@ -74,7 +74,7 @@ export function settled(progress: Progress, outcome: JobOutcome, now: number): P
       return {
         ...progress,
         attempts: outcome.counted ? progress.attempts : attemptsBefore(progress),
-        ...INNOCENT,
+        ...NO_DEATHS,
         state: "waiting",
         runAt: outcome.at,
         delayMs: outcome.delayMs,
@@ -106,7 +106,7 @@ export function isSuspect({ deaths }: Progress): boolean {
   return deaths >= SUSPECT_DEATHS;
 }
 
-const INNOCENT = { deaths: 0, groupMax: undefined };
+const NO_DEATHS = { deaths: 0, groupMax: undefined };
 
 /** Attempts before the claim: one that was claimed to be buried counted none. */
 function attemptsBefore({ attempts, deaths }: Progress): number {

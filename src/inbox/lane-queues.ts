@@ -14,7 +14,7 @@ export interface LaneRow {
   /** Kept by the book: the next in its lane. */
   next: LaneRow | undefined;
   /** Kept by the book: where it stands. */
-  place: Lane | undefined;
+  queuedIn: Lane | undefined;
 }
 
 /** The jobs of one lane, in order, as a list: nothing ever walks it but from its head, as far as a claim reaches. */
@@ -24,7 +24,7 @@ export interface Lane {
   tail: LaneRow | undefined;
   claimed: boolean;
   /** In the queue of ready lanes, where its head was tried by a process that died or not, of suspects, or of those that wait for a time. */
-  listed: "ready" | "tried" | "suspect" | "due" | undefined;
+  queue: "ready" | "tried" | "suspect" | "due" | undefined;
   /** What its jobs have inherited; it ends with the lane. */
   window: LaneWindow | undefined;
 }
@@ -38,19 +38,19 @@ export interface LaneQueues<R> {
   /** Heads of free lanes that are due at `now`, each with the run behind it; their lanes are closed until `give`. */
   take(limits: ClaimLimits, now: number): R[][];
   /** Some heads that are due come only when asked for. */
-  suspects(): boolean;
+  hasSuspects(): boolean;
   /** Over some of the other heads that are due a process died: what comes up after them may have to wait with them. */
-  tried(): boolean;
+  hasTried(): boolean;
   /** Opens the lane of a run again; those that no longer wait leave it. */
-  give(run: readonly R[], now: number): void;
+  release(run: readonly R[], now: number): void;
   /** Takes a waiting job out; not one that is taken. */
   remove(row: R, now: number): void;
   /** What a lane has inherited, as it was written down. */
-  inherit(lane: string, window: LaneWindow): void;
+  setWindow(lane: string, window: LaneWindow): void;
   /** When the next waiting lane is due. */
   nextDueAt(): number | undefined;
   /** Lanes whose head waits for its time. */
-  blocked(): number;
+  blockedLanes(): number;
 }
 
 /** An empty one. */
@@ -58,19 +58,19 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
   const lanes = createCompactingMap<string, Lane>();
   const ready = createFifo<Lane>();
   const suspects = createFifo<Lane>();
-  const later = createDueQueue<Lane>((lane) => (lane.listed === "due" ? lane.head?.progress : undefined));
+  const later = createDueQueue<Lane>((lane) => (lane.queue === "due" ? lane.head?.progress : undefined));
   const count = { ready: 0, tried: 0, suspect: 0, due: 0 };
 
   /** An entry of a lane in either queue counts only while the lane says so: none is ever searched for to take it out. */
-  function mark(lane: Lane, listed: Lane["listed"]): void {
-    if (lane.listed !== undefined) count[lane.listed] -= 1;
+  function mark(lane: Lane, listed: Lane["queue"]): void {
+    if (lane.queue !== undefined) count[lane.queue] -= 1;
     if (listed !== undefined) count[listed] += 1;
-    lane.listed = listed;
+    lane.queue = listed;
   }
 
   /** Puts a free lane where its head says. */
   function list(lane: Lane, now: number): void {
-    while (lane.head?.place === undefined && lane.head !== undefined) lane.head = lane.head.next; // removed in the meantime
+    while (lane.head?.queuedIn === undefined && lane.head !== undefined) lane.head = lane.head.next; // removed in the meantime
     if (lane.head === undefined) {
       lane.tail = undefined;
       mark(lane, undefined);
@@ -78,7 +78,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     } else if (isDue(lane.head.progress, now)) {
       const { progress } = lane.head;
       const listed = isSuspect(progress) ? "suspect" : progress.deaths > 0 ? "tried" : "ready";
-      if (lane.listed !== listed) (listed === "suspect" ? suspects : ready).push(lane);
+      if (lane.queue !== listed) (listed === "suspect" ? suspects : ready).push(lane);
       mark(lane, listed);
     } else {
       mark(lane, "due");
@@ -90,8 +90,8 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
   function next(after: number, { suspects: asked = false, slots = Infinity }: ClaimLimits): Lane | undefined {
     const queue = asked ? suspects : ready;
     for (let lane = queue.peek(); lane !== undefined; lane = queue.peek()) {
-      if (lane.listed === undefined || lane.listed === "due" || (lane.listed === "suspect") !== asked) queue.shift();
-      else if (lane.listed === "tried" && after >= slots) return undefined;
+      if (lane.queue === undefined || lane.queue === "due" || (lane.queue === "suspect") !== asked) queue.shift();
+      else if (lane.queue === "tried" && after >= slots) return undefined;
       else if (after >= (lane.head?.progress.groupMax ?? Infinity)) return undefined;
       else return queue.shift();
     }
@@ -107,12 +107,12 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
           head: undefined,
           tail: undefined,
           claimed: false,
-          listed: undefined,
+          queue: undefined,
           window: undefined,
         };
         if (row.lane !== undefined) lanes.set(row.lane, lane);
       }
-      row.place = lane;
+      row.queuedIn = lane;
       if (lane.tail === undefined) lane.head = row;
       else lane.tail.next = row;
       lane.tail = row;
@@ -122,7 +122,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     isFree: (lane) => lanes.get(lane) === undefined,
 
     take(limits, now) {
-      for (const lane of later.due(now)) if (lane.listed === "due") list(lane, now);
+      for (const lane of later.due(now)) if (lane.queue === "due") list(lane, now);
       const runs: R[][] = [];
       let room = limits.max;
       while (runs.length < room) {
@@ -136,8 +136,8 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
       return runs;
     },
 
-    give(run, now) {
-      const lane = run[0]?.place;
+    release(run, now) {
+      const lane = run[0]?.queuedIn;
       const last = run.at(-1);
       if (lane === undefined || last === undefined) return;
       // A run is the beginning of its lane: what still waits stays in front, in order, whatever came behind it meanwhile.
@@ -146,7 +146,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
       for (const row of run.toReversed()) {
         row.next = undefined;
         if (row.progress.state !== "waiting") {
-          row.place = undefined;
+          row.queuedIn = undefined;
           continue;
         }
         row.next = rest;
@@ -159,20 +159,20 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     },
 
     remove(row, now) {
-      const lane = row.place;
-      row.place = undefined;
+      const lane = row.queuedIn;
+      row.queuedIn = undefined;
       if (lane !== undefined && lane.head === row && !lane.claimed) list(lane, now);
     },
 
-    inherit(key, window) {
+    setWindow(key, window) {
       const lane = lanes.get(key);
       if (lane !== undefined) lane.window = window;
     },
 
-    suspects: () => count.suspect > 0,
-    tried: () => count.tried > 0,
+    hasSuspects: () => count.suspect > 0,
+    hasTried: () => count.tried > 0,
     nextDueAt: () => later.next(),
-    blocked: () => count.due,
+    blockedLanes: () => count.due,
   };
 }
 
@@ -184,7 +184,7 @@ function runFrom(head: LaneRow, mergeMax: number): LaneRow[] {
   let last = head;
   while (run.length < mergeMax) {
     let next = last.next;
-    while (next !== undefined && next.place === undefined) next = next.next; // removed in the meantime
+    while (next !== undefined && next.queuedIn === undefined) next = next.next; // removed in the meantime
     if (next === undefined || next.mergeKey !== mergeKey || isSuspect(next.progress)) break;
     run.push(next);
     last = next;
@@ -201,33 +201,33 @@ export interface LaneWindow {
 }
 
 /** When the window began by which a claimed job is judged: at its own first attempt, or at the one that it has inherited. */
-export function windowStart({ id, progress, place }: LaneRow): number {
+export function windowStart({ id, progress, queuedIn }: LaneRow): number {
   const { firstAttemptAt = 0 } = progress;
-  const window = place?.window;
+  const window = queuedIn?.window;
   return window !== undefined && id <= window.upTo ? Math.min(firstAttemptAt, window.since) : firstAttemptAt;
 }
 
 /** What the outcomes of a run, whose rows are not changed yet, make of its lane's window. Undefined: nobody inherits anything. */
 export function windowAfter(run: readonly LaneRow[], outcomes: readonly JobOutcome[]): LaneWindow | undefined {
   const [first] = run;
-  const lane = first?.place;
+  const lane = first?.queuedIn;
   if (lane?.key === undefined) return undefined;
   let { window } = lane;
   let head: LaneRow | undefined;
   for (const [index, row] of run.entries()) {
     const outcome = outcomes[index] ?? { to: "release" };
     if (outcome.to === "done") window = undefined;
-    if (outcome.to === "dead" && outcome.ofWindow === true) window = handedOn(row, window);
+    if (outcome.to === "dead" && outcome.ofWindow === true) window = inheritedBy(row, window);
     if (outcome.to === "retry" || outcome.to === "release") head ??= row;
   }
   head ??= run.at(-1)?.next;
-  while (head !== undefined && head.place === undefined) head = head.next; // removed in the meantime
+  while (head !== undefined && head.queuedIn === undefined) head = head.next; // removed in the meantime
   return window !== undefined && head !== undefined && head.id <= window.upTo ? window : undefined;
 }
 
 /** Who had inherited leaves it at that: else one window would go on to whatever comes, for ever. */
-function handedOn({ id, progress, place }: LaneRow, window: LaneWindow | undefined): LaneWindow {
+function inheritedBy({ id, progress, queuedIn }: LaneRow, window: LaneWindow | undefined): LaneWindow {
   const { firstAttemptAt: since = 0 } = progress;
   if (window !== undefined && id <= window.upTo && window.since < since) return window;
-  return { since, upTo: place?.tail?.id ?? id };
+  return { since, upTo: queuedIn?.tail?.id ?? id };
 }

@@ -29,7 +29,7 @@ describe("first in, first out:", () => {
           } else if ("shift" in one) {
             for (let times = 0; times < one.shift; times += 1) expect(fifo.shift()).toBe(plain.shift());
           } else {
-            fifo.keep((item) => item % one.keep !== 0);
+            fifo.filter((item) => item % one.keep !== 0);
             plain = plain.filter((item) => item % one.keep !== 0);
           }
           expect([fifo.size, fifo.peek()]).toEqual([plain.length, plain[0]]);

@@ -11,7 +11,7 @@ class CountedRow implements LaneRow {
   readonly id = 0;
   readonly mergeKey = undefined;
   readonly lane: string;
-  place: LaneRow["place"] = undefined;
+  queuedIn: LaneRow["queuedIn"] = undefined;
   #next: LaneRow | undefined;
   #progress: Progress = FRESH;
 
@@ -63,7 +63,7 @@ describe("nothing scans a backlog of 100,000 jobs:", () => {
       const steps = stepsOf(() => {
         for (const run of book.take({ max: 10, mergeMax: 1_000 }, T)) {
           for (const row of run) row.progress = { ...FRESH, state: "done" };
-          book.give(run, T);
+          book.release(run, T);
         }
       });
       expect(steps).toBeLessThan(10 * 20);
@@ -87,9 +87,9 @@ describe("nothing scans a backlog of 100,000 jobs:", () => {
     for (const [index, [row]] of book.take({ max: ROWS, mergeMax: 1 }, T).entries()) {
       if (row === undefined) continue;
       row.progress = { ...FRESH, runAt: T + 1_000 + index, delayMs: 1_000 + index };
-      book.give([row], T);
+      book.release([row], T);
     }
-    expect(book.blocked()).toBe(ROWS);
+    expect(book.blockedLanes()).toBe(ROWS);
     for (let turn = 0; turn < 100; turn += 1) {
       const steps = stepsOf(() => {
         expect(book.take({ max: 10, mergeMax: 1 }, T + 1_000 + turn)).toHaveLength(1);

@@ -34,7 +34,7 @@ function settleNext(outcomes: readonly JobOutcome[], now = T): TestRow[] {
   const [run = [], ...others] = take(10, 10, now);
   expect(others).toEqual([]);
   settleRows(run, outcomes, now);
-  book.give(run, now);
+  book.release(run, now);
   return run;
 }
 
@@ -45,7 +45,7 @@ describe("a lane", () => {
     expect(run).toEqual([a]);
     expect(take()).toEqual([]);
     settleRows(run, [done], T);
-    book.give(run, T);
+    book.release(run, T);
     expect([settleNext([done]), settleNext([done]), take()]).toEqual([[b], [c], []]);
   });
 
@@ -59,7 +59,7 @@ describe("a lane", () => {
     settleNextOf(take(1));
     expect(take(1)).toEqual([[b]]);
     expect(take(1)).toEqual([[c]]);
-    expect(a.place).toBeUndefined();
+    expect(a.queuedIn).toBeUndefined();
   });
 
   test("is closed while its head waits for its retry, whatever comes behind it", () => {
@@ -67,9 +67,9 @@ describe("a lane", () => {
     settleNext([retry(1_000)]);
     add("lane");
     expect(take(10, 10, T + 999)).toEqual([]);
-    expect([book.nextDueAt(), book.blocked()]).toEqual([T + 1_000, 1]);
+    expect([book.nextDueAt(), book.blockedLanes()]).toEqual([T + 1_000, 1]);
     expect(settleNext([done], T + 1_000)).toEqual([a]);
-    expect([book.nextDueAt(), book.blocked()]).toEqual([undefined, 0]);
+    expect([book.nextDueAt(), book.blockedLanes()]).toEqual([undefined, 0]);
     expect(settleNext([done], T + 1_000)).toEqual([b]);
   });
 
@@ -79,7 +79,7 @@ describe("a lane", () => {
     const [run = []] = take();
     expect(book.isFree("lane")).toBe(false);
     settleRows(run, [done], T);
-    book.give(run, T);
+    book.release(run, T);
     expect(book.isFree("lane")).toBe(true);
     const again = add("lane");
     expect(take()).toEqual([[again]]);
@@ -112,7 +112,7 @@ describe("the clock jumping back", () => {
     const row = add("lane");
     const [run = []] = take();
     settleRows(run, [retry(1_000, T + 30_000)], T + 30_000);
-    book.give(run, T + 30_000);
+    book.release(run, T + 30_000);
     expect(take(10, 10, T + 5_000)).toEqual([[row]]);
   });
 });
@@ -153,23 +153,23 @@ describe("a run", () => {
     const b = add("lane", "x");
     expect(run).toEqual([a]);
     settleRows(run, [done], T);
-    book.give(run, T);
+    book.release(run, T);
     expect(take()).toEqual([[b]]);
   });
 
   test("leaves out a suspect, which comes alone and only when it is asked for, and what stands behind it", () => {
     const [a, suspect, b] = [add("lane", "x"), add("lane", "x", { deaths: 2 }), add("lane", "x")];
     const c = add("other", "x");
-    expect(book.suspects()).toBe(false);
+    expect(book.hasSuspects()).toBe(false);
     settleNextOf(take(1));
     expect(a.progress.state).toBe("done");
     expect(take()).toEqual([[c]]);
-    expect(book.suspects()).toBe(true);
+    expect(book.hasSuspects()).toBe(true);
     const [run = []] = book.take({ max: 10, mergeMax: 10, suspects: true }, T);
     expect(run).toEqual([suspect]);
-    expect(book.suspects()).toBe(false);
+    expect(book.hasSuspects()).toBe(false);
     settleRows(run, [done], T);
-    book.give(run, T);
+    book.release(run, T);
     expect(take()).toEqual([[b]]);
   });
 
@@ -187,7 +187,7 @@ describe("a run", () => {
       const [run = []] = take(10, 3);
       const late = add("lane", "x");
       settleRows(run, outcomes, T);
-      book.give(run, T);
+      book.release(run, T);
       const later = add("lane", "x");
       expect(take()).toEqual([[...left.map((index) => rows[index]), late, later]]);
     },
@@ -235,15 +235,15 @@ describe("a job over which a process died once", () => {
   });
 
   test("is told of as long as others may have to wait with it", () => {
-    expect(book.tried()).toBe(false);
+    expect(book.hasTried()).toBe(false);
     add("lane");
     add("lane", undefined, { deaths: 1 });
     add("later", undefined, { deaths: 1, runAt: T + 1_000, delayMs: 1_000 });
-    expect(book.tried()).toBe(false);
+    expect(book.hasTried()).toBe(false);
     settleNext([done]);
-    expect(book.tried()).toBe(true);
+    expect(book.hasTried()).toBe(true);
     settleNext([done]);
-    expect(book.tried()).toBe(false);
+    expect(book.hasTried()).toBe(false);
   });
 });
 
@@ -258,7 +258,7 @@ describe("a job that is removed", () => {
     const [a, b] = [add("lane"), add("lane")];
     settleNext([retry(60_000)]);
     book.remove(a, T);
-    expect([book.blocked(), book.nextDueAt()]).toEqual([0, undefined]);
+    expect([book.blockedLanes(), book.nextDueAt()]).toEqual([0, undefined]);
     expect(take()).toEqual([[b]]);
   });
 
@@ -276,7 +276,7 @@ describe("a job that is removed", () => {
     book.remove(b, T);
     const c = add("lane", "x");
     settleRows(run, [release], T);
-    book.give(run, T);
+    book.release(run, T);
     expect(take()).toEqual([[a, c]]);
   });
 
@@ -294,6 +294,6 @@ describe("a job that is removed", () => {
 function settleNextOf(runs: readonly TestRow[][]): void {
   for (const run of runs) {
     settleRows(run, [done], T);
-    book.give(run, T);
+    book.release(run, T);
   }
 }

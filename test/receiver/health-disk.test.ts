@@ -44,9 +44,9 @@ describe("health says of a disk", () => {
   });
 
   test("that a removal of the file would go unnoticed", async () => {
-    const { receiver, state } = onDisk({ ready: true }, { freeBytes: 5, reopened: undefined, isBlind: true });
+    const { receiver, state } = onDisk({ ready: true }, { freeBytes: 5, reopened: undefined, hasUnstableInodes: true });
     expect(await receiver.health()).toMatchObject({ ready: true, problems: [toReported("inode-unreliable")] });
-    state.disk = { freeBytes: 5, reopened: undefined, isBlind: false };
+    state.disk = { freeBytes: 5, reopened: undefined, hasUnstableInodes: false };
     expect(await codesOf(receiver)).toEqual([]);
   });
 
@@ -61,9 +61,9 @@ describe("health says of a disk", () => {
 
   test("that its file has several names, as long as it has", async () => {
     const { receiver, state } = onDisk({ ready: true });
-    state.disk = { freeBytes: 5, reopened: undefined, names: 3 };
+    state.disk = { freeBytes: 5, reopened: undefined, hardLinks: 3 };
     expect(await problemsOf(receiver, "hard-linked")).toEqual([toReported("hard-linked", "Now: 3 names.")]);
-    state.disk = { freeBytes: 5, reopened: undefined, names: 1 };
+    state.disk = { freeBytes: 5, reopened: undefined, hardLinks: 1 };
     expect(await codesOf(receiver)).toEqual([]);
   });
 

@@ -188,13 +188,14 @@ test("an inbox that fails to list them prevents no 422, no unsubscribe() and no 
 });
 
 describe("what is known of subscriptions is bounded:", () => {
-  const error = lifecycleOf("error") as Parameters<ReturnType<typeof createErroredSubscriptions>["heard"]>[0];
+  const error = lifecycleOf("error") as Parameters<ReturnType<typeof createErroredSubscriptions>["record"]>[0];
   const works = lifecycleOf("active") as typeof error;
   const from = { source: undefined, sentAt: 1 };
 
   test("those that work are forgotten first, then the oldest in trouble", () => {
     const ledger = createErroredSubscriptions(3);
-    const heard = (notice: typeof error, subscription: number): void => ledger.heard({ ...notice, subscription }, from);
+    const heard = (notice: typeof error, subscription: number): void =>
+      ledger.record({ ...notice, subscription }, from);
     const told = (): readonly number[] => ledger.list().map(({ subscription }) => subscription);
     heard(error, 1);
     heard(works, 2);
@@ -207,16 +208,16 @@ describe("what is known of subscriptions is bounded:", () => {
 
   test("one that works takes no place from one in trouble", () => {
     const ledger = createErroredSubscriptions(1);
-    ledger.heard({ ...error, subscription: 1 }, from);
-    ledger.heard({ ...works, subscription: 2 }, from);
+    ledger.record({ ...error, subscription: 1 }, from);
+    ledger.record({ ...works, subscription: 2 }, from);
     expect(ledger.list()).toMatchObject([{ subscription: 1 }]);
-    ledger.heard({ ...works, subscription: 1 }, from);
+    ledger.record({ ...works, subscription: 1 }, from);
     expect(ledger.list()).toEqual([]);
   });
 
   test("a thousand of them by default", () => {
     const ledger = createErroredSubscriptions();
-    for (let subscription = 0; subscription < 1_001; subscription += 1) ledger.heard({ ...error, subscription }, from);
+    for (let subscription = 0; subscription < 1_001; subscription += 1) ledger.record({ ...error, subscription }, from);
     expect(ledger.list()).toHaveLength(1_000);
   });
 });

@@ -9,7 +9,7 @@ let lastId = 0;
 /** A waiting job with nothing but what a lane book needs. */
 export function laneRow(lane: string | undefined, mergeKey?: string, died: Partial<Progress> = {}): TestRow {
   lastId += 1;
-  return { id: lastId, lane, mergeKey, progress: { ...FRESH, ...died }, next: undefined, place: undefined };
+  return { id: lastId, lane, mergeKey, progress: { ...FRESH, ...died }, next: undefined, queuedIn: undefined };
 }
 
 /** What an inbox does to the rows of a run before it gives them back. */

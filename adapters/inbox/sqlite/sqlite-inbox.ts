@@ -10,7 +10,7 @@ import { createSqliteAdmin } from "./admin/admin.ts";
 import { openThread } from "./client/thread-client.ts";
 import { createClaims } from "./worker/claims.ts";
 import { createCommitQueue } from "./client/commit-queue.ts";
-import { createExpanding } from "./worker/expand.ts";
+import { createExpand } from "./worker/expand.ts";
 import { createFileSubscriptions } from "./client/subscription-cache.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
 import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";
@@ -52,99 +52,108 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   let host: InboxHost | undefined;
   /** As long as it is open. */
   let user: InboxHost | undefined;
-  const now = (): number => theHost().clock.now();
+  const now = (): number => openHost().clock.now();
   let hasMoved = false;
-  const owned = createWorkerState(now);
-  const link = createThreadSupervisor({
+  const workerState = createWorkerState(now);
+  const thread = createThreadSupervisor({
     locate: () => realPathOf(file),
     assertPlace: async (path) => (isReadOnly ? undefined : assertSinglePath(path)),
     openThread: open,
     setTimer,
     async resume(channel) {
       try {
-        await owned.resume(channel);
+        await workerState.resume(channel);
       } catch (error) {
         if ((error as Partial<StorageError>).code !== "epoch-stale") throw error;
-        tenure.fenced();
+        takeOver.fenced();
       }
     },
     replaced() {
-      const ended = owned.forget();
-      if (ended.length > 0) tenure.worker?.lost(ended);
-      if (owned.epoch === undefined) return;
+      const ended = workerState.forget();
+      if (ended.length > 0) takeOver.worker?.lost(ended);
+      if (workerState.epoch === undefined) return;
       hasMoved = true;
-      tenure.worker?.end();
+      takeOver.worker?.end();
     },
     changed() {
-      if (hasMoved && owned.isLoaded) {
+      if (hasMoved && workerState.isLoaded) {
         hasMoved = false;
-        tenure.worker?.begin();
+        takeOver.worker?.begin();
       }
-      byHand.changed();
+      admin.changed();
       void tombstones
         .refresh()
         .catch(() => {})
-        .then(() => tenure.worker?.wake());
+        .then(() => takeOver.worker?.wake());
     },
   });
   const commits = createCommitQueue({
-    channel: link.channel,
-    epoch: () => owned.epoch,
-    begin: () => owned.lanes.turn(),
-    mark: () => (owned.epoch === undefined ? undefined : owned.lanes.mark(now())),
-    isStale: () => owned.epoch !== undefined && owned.lanes.isMarkedUnclaimed,
-    failed: () => owned.lanes.unmark(),
-    fenced: () => tenure.fenced(),
-    doubt: link.doubt,
+    channel: thread.channel,
+    epoch: () => workerState.epoch,
+    begin: () => workerState.lanes.beginCommit(),
+    mark: () => (workerState.epoch === undefined ? undefined : workerState.lanes.mark(now())),
+    isStale: () => workerState.epoch !== undefined && workerState.lanes.isMarkedUnclaimed,
+    failed: () => workerState.lanes.unmark(),
+    fenced: () => takeOver.fenced(),
+    distrust: thread.distrust,
   });
   const subscriptions = createFileSubscriptions(commits);
   const tombstones = createTombstones(commits, now);
-  const disk = createFreeDisk({ file: link.file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
-  const byHand = createSqliteAdmin({ file: link.file, commits, host: theHost, owned, worker: () => tenure.worker });
+  const disk = createFreeDisk({ file: thread.file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
+  const admin = createSqliteAdmin({
+    file: thread.file,
+    commits,
+    host: openHost,
+    workerState,
+    worker: () => takeOver.worker,
+  });
   const retention = createRetention({
     commits,
-    host: theHost,
-    works: () => owned.epoch !== undefined,
-    watch: createWalWatch(link.file, () => theHost().log),
+    host: openHost,
+    works: () => workerState.epoch !== undefined,
+    watch: createWalWatch(thread.file, () => openHost().log),
     keepDoneMs,
     keepUnhandledMs,
   });
 
-  const tenure = createTakeOver({
-    file: link.file,
-    host: theHost,
+  const takeOver = createTakeOver({
+    file: thread.file,
+    host: openHost,
     async takeOver() {
-      await owned.takeOver(link.channel());
+      await workerState.takeOver(thread.channel());
       // What was asked for before holds for all that is to run.
-      await byHand.serve();
+      await admin.serve();
     },
     began: retention.begin,
     lose() {
       retention.end();
-      const lost = owned.lose();
-      commits.renounce();
+      const lost = workerState.revoke();
+      commits.rejectWorkerTasks();
       return lost;
     },
     left() {
       retention.end();
-      owned.leave();
+      workerState.leave();
     },
   });
 
-  function theHost(): InboxHost {
+  function openHost(): InboxHost {
     if (host === undefined) throw new StorageError("storage-failed", "The inbox is not open.");
     return host;
   }
 
-  async function keep(deliveries: readonly NewDelivery[]): Promise<(StoreResult | StorageError)[]> {
+  async function storeAll(deliveries: readonly NewDelivery[]): Promise<(StoreResult | StorageError)[]> {
     const shortage = disk.shortage();
     if (shortage !== undefined) return deliveries.map(() => shortage);
     const at = now();
     const records: DeliveryRecord[] = [];
     const items = deliveries.map(({ delivery, events }, index) => ({
       input(): DeliveryRecord {
-        const works = owned.isLoaded && owned.lanes.size < maxJobs;
-        const record = toDeliveryRecord(delivery, works ? events : undefined, { at, foresee: owned.lanes.foresee });
+        const works = workerState.isLoaded && workerState.lanes.size < maxJobs;
+        const record = toDeliveryRecord(delivery, works ? events : undefined, {
+          at,
+          speculate: workerState.lanes.speculate,
+        });
         records[index] = record;
         return record;
       },
@@ -159,7 +168,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       const { delivery, events = [] } = deliveries[index] as NewDelivery;
       const made = { firstJob: id + 1, duplicates, conflicts };
       const given = { events, records: records[index]?.[7] ?? [] };
-      if (expanded) owned.appendMade({ id, receivedAt: delivery.receivedAt, delivery }, given, made);
+      if (expanded) workerState.appendExpanded({ id, receivedAt: delivery.receivedAt, delivery }, given, made);
       return { id: String(id), expanded, duplicates, conflicts };
     });
   }
@@ -174,42 +183,44 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       host = given;
       user = given;
       try {
-        await link.open(given);
+        await thread.open(given);
       } catch (error) {
         if (user === given) user = undefined;
         throw toNotBegun(error, "the inbox was not opened");
       }
       await Promise.all([tombstones.refresh(), subscriptions.refresh(), disk.look()]);
     },
-    store: keep,
+    store: storeAll,
     tombstones,
     subscriptions,
     ready() {
-      const error = link.failure() ?? disk.shortage();
-      return error === undefined ? { ready: true } : { ready: false, error, hopeless: link.isHopeless() };
+      const error = thread.failure() ?? disk.shortage();
+      return error === undefined ? { ready: true } : { ready: false, error, hopeless: thread.isHopeless() };
     },
     async close() {
       user = undefined;
       retention.end();
       await commits.drained();
-      await tenure.leave();
-      byHand.stop();
-      await link.close();
+      await takeOver.release();
+      admin.stop();
+      await thread.close();
     },
-    unref: link.unref,
+    unref: thread.unref,
 
-    work: tenure.work,
-    ...createExpanding({ commits, owned, maxJobs, now, noted: subscriptions.errored }),
-    ...createClaims({ commits, owned, now }),
-    jobs: byHand.jobs,
+    work: takeOver.work,
+    ...createExpand({ commits, workerState, maxJobs, now, noted: subscriptions.errored }),
+    ...createClaims({ commits, workerState, now }),
+    jobs: admin.jobs,
     stats() {
-      const { oldestUnexpandedAt, oldestUnsettledAt, ...counts } = link.counts();
-      const here = owned.isLoaded ? owned.lanes.stats() : { blockedLanes: 0, oldestWaitingAt: oldestUnsettledAt };
+      const { oldestUnexpandedAt, oldestUnsettledAt, ...counts } = thread.counts();
+      const here = workerState.isLoaded
+        ? workerState.lanes.stats()
+        : { blockedLanes: 0, oldestWaitingAt: oldestUnsettledAt };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
-      const { worker, takenOver } = tenure;
+      const { worker, takenOver } = takeOver;
       // Who works or stands by need not ask; who only receives would not know.
-      const isWorkedOn = worker === undefined && oldest !== Infinity ? isLocked(`${link.file()}-lock`) : undefined;
+      const isWorkedOn = worker === undefined && oldest !== Infinity ? isLocked(`${thread.file()}-lock`) : undefined;
       return {
         ...counts,
         ...here,
@@ -217,10 +228,10 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         isWorkedOn,
         disk: {
           freeBytes: disk.bytes(),
-          names: disk.names(),
-          reopened: link.reopened(),
+          hardLinks: disk.hardLinks(),
+          reopened: thread.reopened(),
           takenOver,
-          isBlind: link.isBlind(),
+          hasUnstableInodes: thread.hasUnstableInodes(),
         },
       };
     },

@@ -43,14 +43,14 @@ export function createDueQueue<T>(progressOf: (item: T) => Progress | undefined)
       const items: T[] = [];
       // The wall clock went back: any of them may be due by its own delay, so all are looked at once.
       if (now < latest) {
-        const kept: Entry<T>[] = [];
+        const waiting: Entry<T>[] = [];
         for (const entry of heap) {
           const progress = current(entry) ? progressOf(entry.item) : undefined;
           if (progress === undefined) continue;
           if (isDue(progress, now)) items.push(entry.item);
-          else kept.push(entry);
+          else waiting.push(entry);
         }
-        heap = kept.toSorted((a, b) => a.at - b.at);
+        heap = waiting.toSorted((a, b) => a.at - b.at);
       }
       latest = now;
       for (let entry = top(); entry !== undefined && entry.at <= now; entry = top()) {

@@ -4,7 +4,7 @@ export interface Fifo<T> {
   shift(): T | undefined;
   peek(): T | undefined;
   /** Takes out all others, wherever they stand. */
-  keep(wanted: (item: T) => boolean): void;
+  filter(wanted: (item: T) => boolean): void;
   readonly size: number;
   [Symbol.iterator](): Iterator<T>;
 }
@@ -31,7 +31,7 @@ export function createFifo<T>(): Fifo<T> {
       return item;
     },
     peek: () => items[first],
-    keep(wanted) {
+    filter(wanted) {
       items = (items.slice(first) as T[]).filter(wanted);
       first = 0;
     },

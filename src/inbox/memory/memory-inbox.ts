@@ -7,7 +7,7 @@ import type { Expanded, NewDelivery, NewEvent, StoreResult } from "../port/deliv
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 import { createMemoryClaims } from "./memory-claims.ts";
 import { memoryJobs } from "./memory-jobs.ts";
-import { type Parcel, type Row, createMemoryStore } from "./memory-store.ts";
+import { type DeliveryRow, type JobRow, createMemoryStore } from "./memory-store.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
 
 /** How much a memory inbox may hold. */
@@ -36,11 +36,11 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox<"memory"> {
 }
 
 function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes: number }): WorkingInbox<"memory"> {
-  const shelf = createMemoryStore(limits);
-  const book = createLaneQueues<Row>();
-  const backlog = createFifo<Parcel>();
+  const store = createMemoryStore(limits);
+  const lanes = createLaneQueues<JobRow>();
+  const backlog = createFifo<DeliveryRow>();
   const subscriptions = createErroredSubscriptions();
-  const claims = createMemoryClaims(shelf, book);
+  const claims = createMemoryClaims(store, lanes);
   const now = (): number => host().clock.now();
   let opened: InboxHost | undefined;
   let keys: UniqueKeys | undefined;
@@ -52,13 +52,13 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     return opened;
   }
 
-  /** Jobs for the events of one parcel: the whole of it, or its next part. */
-  function addEvents(parcel: Parcel, events: readonly NewEvent[], time: number): Expanded {
+  /** Jobs for the events of one deliveryRow: the whole of it, or its next part. */
+  function addEvents(deliveryRow: DeliveryRow, events: readonly NewEvent[], time: number): Expanded {
     const duplicates: number[] = [];
     const conflicts: number[] = [];
     for (const [index, event] of events.entries()) {
       const notice = noticeOf(event.event);
-      if (notice !== undefined) subscriptions.heard(notice, parcel.delivery);
+      if (notice !== undefined) subscriptions.record(notice, deliveryRow.delivery);
       const seen = event.unique === undefined ? "new" : keys?.add(event.unique, time);
       if (seen === "duplicate") {
         duplicates.push(index);
@@ -66,31 +66,31 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       }
       if (seen === "conflict") conflicts.push(index);
       for (const job of event.jobs) {
-        const row = shelf.add(parcel, event, job);
-        if (row?.progress.state === "waiting") book.append(row, time);
+        const row = store.addJob(deliveryRow, event, job);
+        if (row?.progress.state === "waiting") lanes.append(row, time);
       }
     }
     return { duplicates, conflicts };
   }
 
-  function keep({ delivery, events }: NewDelivery, time: number): StoreResult | StorageError {
-    const parcel = shelf.receive(delivery, (count) => {
+  function storeOne({ delivery, events }: NewDelivery, time: number): StoreResult | StorageError {
+    const deliveryRow = store.addDelivery(delivery, (count) => {
       dropped += count;
       host().log.error(
         { code: "memory-dropped", count: dropped },
         "the memory inbox is full: its oldest dead and unhandled jobs are dropped, so many since it was made",
       );
     });
-    if (parcel === undefined)
+    if (deliveryRow === undefined)
       return new StorageError(
         "inbox-full",
         `The memory inbox holds ${limits.maxJobs} jobs or ${limits.maxBytes} bytes.`,
       );
     const expanded = events !== undefined && backlog.size === 0;
-    const seen = expanded ? addEvents(parcel, events, time) : { duplicates: [], conflicts: [] };
-    if (expanded) shelf.close(parcel);
-    else backlog.push(parcel);
-    return { id: String(parcel.id), expanded, ...seen };
+    const seen = expanded ? addEvents(deliveryRow, events, time) : { duplicates: [], conflicts: [] };
+    if (expanded) store.endExpansion(deliveryRow);
+    else backlog.push(deliveryRow);
+    return { id: String(deliveryRow.id), expanded, ...seen };
   }
 
   const inbox: WorkingInbox<"memory"> = {
@@ -105,7 +105,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     },
     store: async (deliveries) => {
       const time = now();
-      return deliveries.map((delivery) => keep(delivery, time));
+      return deliveries.map((delivery) => storeOne(delivery, time));
     },
     tombstones: memoryTombstones(now, subscriptions.forget),
     subscriptions: {
@@ -113,11 +113,11 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       forget: async (...unwanted) => subscriptions.forget(...unwanted),
     },
     ready: () =>
-      shelf.hasRoom()
+      store.hasRoom()
         ? { ready: true }
         : { ready: false, error: new StorageError("inbox-full", "The memory inbox is full.") },
     close: async () => {
-      const { waiting, running: unsettled } = shelf.stats();
+      const { waiting, running: unsettled } = store.stats();
       const count = waiting + unsettled + backlog.size;
       if (count > 0)
         host().log.warn(
@@ -135,40 +135,40 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       worker.begin();
     },
     unexpanded: async (max) => {
-      if (shelf.waiting() >= limits.maxJobs) return [];
-      const parcels: Parcel[] = [];
-      for (const parcel of backlog) {
-        if (parcels.length >= max) break;
-        parcels.push(parcel);
+      if (store.waiting() >= limits.maxJobs) return [];
+      const rows: DeliveryRow[] = [];
+      for (const deliveryRow of backlog) {
+        if (rows.length >= max) break;
+        rows.push(deliveryRow);
       }
-      return parcels.map(({ id, delivery, cursor }) => ({ id: String(id), delivery, cursor }));
+      return rows.map(({ id, delivery, cursor }) => ({ id: String(id), delivery, cursor }));
     },
     expand: async (expansions) =>
       expansions.map(({ id, events, cursor }) => {
-        const parcel = backlog.peek();
+        const deliveryRow = backlog.peek();
         // Erased in the meantime, or told twice: nothing is made of it.
-        if (parcel === undefined || String(parcel.id) !== id) return { duplicates: [], conflicts: [] };
-        const seen = addEvents(parcel, events, now());
+        if (deliveryRow === undefined || String(deliveryRow.id) !== id) return { duplicates: [], conflicts: [] };
+        const seen = addEvents(deliveryRow, events, now());
         if (cursor === undefined) {
           backlog.shift();
-          shelf.close(parcel);
+          store.endExpansion(deliveryRow);
         } else {
-          parcel.cursor = cursor;
+          deliveryRow.cursor = cursor;
         }
         return seen;
       }),
     claim: async (wanted) => {
       const time = now();
-      const begun = book.take(wanted, time).map((rows) => claims.begin(rows, time));
-      return { claims: begun, nextDueAt: book.nextDueAt(), suspects: book.suspects() };
+      const begun = lanes.take(wanted, time).map((rows) => claims.begin(rows, time));
+      return { claims: begun, nextDueAt: lanes.nextDueAt(), suspects: lanes.hasSuspects() };
     },
     settle: async (settlements) => {
       const time = now();
       return settlements.map((settlement) => claims.settle(settlement, time));
     },
     jobs: memoryJobs({
-      shelf,
-      book,
+      store,
+      lanes,
       backlog,
       claims,
       now,
@@ -177,13 +177,13 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       erased: subscriptions.forgetAccount,
     }),
     stats() {
-      const stats = shelf.stats();
+      const stats = store.stats();
       const oldest = Math.min(stats.oldestWaitingAt ?? Infinity, backlog.peek()?.delivery.receivedAt ?? Infinity);
       return {
         ...stats,
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
         unexpanded: backlog.size,
-        blockedLanes: book.blocked(),
+        blockedLanes: lanes.blockedLanes(),
       };
     },
     capabilities: { durability: "none", order: "strict", shared: false },

@@ -3,14 +3,14 @@ import { toStored } from "../port/delivery.ts";
 import type { Fifo } from "../collections/fifo.ts";
 import type { LaneQueues } from "../lane-queues.ts";
 import type { MemoryClaims } from "./memory-claims.ts";
-import type { Parcel, Row, MemoryStore } from "./memory-store.ts";
+import type { DeliveryRow, JobRow, MemoryStore } from "./memory-store.ts";
 import type { Claim } from "../port/claims.ts";
 import type { InboxJobs, JobQuery, JobSelection } from "../port/jobs.ts";
 
-export interface MemoryJobsParts {
-  readonly shelf: MemoryStore;
-  readonly book: LaneQueues<Row>;
-  readonly backlog: Fifo<Parcel>;
+export interface MemoryJobsDeps {
+  readonly store: MemoryStore;
+  readonly lanes: LaneQueues<JobRow>;
+  readonly backlog: Fifo<DeliveryRow>;
   readonly claims: MemoryClaims;
   readonly now: () => number;
   readonly lost: (claims: readonly Claim[]) => void;
@@ -20,44 +20,44 @@ export interface MemoryJobsParts {
 }
 
 /** Looking into a memory inbox, and changing it by hand. */
-export function memoryJobs({ shelf, book, backlog, claims, now, lost, wake, erased }: MemoryJobsParts): InboxJobs {
-  function selected(selection: JobSelection): Row[] {
-    if ("ids" in selection) return [...new Set(selection.ids)].flatMap((id) => shelf.get(id) ?? []);
-    return [...shelf.rows()].filter((row) => matches(row, selection));
+export function memoryJobs({ store, lanes, backlog, claims, now, lost, wake, erased }: MemoryJobsDeps): InboxJobs {
+  function selected(selection: JobSelection): JobRow[] {
+    if ("ids" in selection) return [...new Set(selection.ids)].flatMap((id) => store.get(id) ?? []);
+    return [...store.rows()].filter((row) => matches(row, selection));
   }
 
-  function remove(row: Row): void {
-    book.remove(row, now());
-    shelf.remove(row);
+  function remove(row: JobRow): void {
+    lanes.remove(row, now());
+    store.remove(row);
   }
 
   return {
     find: async ({ after, limit, ...query }) => {
-      const found: Row[] = [];
-      for (const row of shelf.rows(after)) {
+      const found: JobRow[] = [];
+      for (const row of store.rows(after)) {
         if (!matches(row, query)) continue;
-        if (found.length === limit) return { jobs: found.map(shelf.toStored), next: String(found.at(-1)?.id) };
+        if (found.length === limit) return { jobs: found.map(store.toStored), next: String(found.at(-1)?.id) };
         found.push(row);
       }
-      return { jobs: found.map(shelf.toStored) };
+      return { jobs: found.map(store.toStored) };
     },
     get: async (id) => {
-      const row = shelf.get(id);
+      const row = store.get(id);
       return row === undefined
         ? undefined
-        : { job: shelf.toStored(row), delivery: toStored(String(row.parcel.id), row.parcel.delivery) };
+        : { job: store.toStored(row), delivery: toStored(String(row.deliveryRow.id), row.deliveryRow.delivery) };
     },
     replay: async (selection) => {
       const rows = selected(selection).filter(canReplay);
       for (const row of rows) {
-        const { entry, event, consumer, lane, mergeKey, parcel } = row;
-        const again = shelf.add(
-          parcel,
+        const { entry, event, consumer, lane, mergeKey, deliveryRow } = row;
+        const again = store.addJob(
+          deliveryRow,
           { entry, event },
           { state: "waiting", consumer, lane, mergeKey: replayKey(mergeKey), replayOf: row.replayOf ?? String(row.id) },
         );
-        if (again !== undefined) book.append(again, now());
-        shelf.remove(row);
+        if (again !== undefined) lanes.append(again, now());
+        store.remove(row);
       }
       if (rows.length > 0) wake();
       return rows.length;
@@ -69,23 +69,25 @@ export function memoryJobs({ shelf, book, backlog, claims, now, lost, wake, eras
       return rows.length;
     },
     erase: async (accountId) => {
-      const isOfIt = (row: Row): boolean => row.event.accountId === accountId;
-      const ended = claims.lose(isOfIt);
-      const rows = [...shelf.rows()].filter(isOfIt);
+      const isOfIt = (row: JobRow): boolean => row.event.accountId === accountId;
+      const ended = claims.revoke(isOfIt);
+      const rows = [...store.rows()].filter(isOfIt);
       for (const row of rows) remove(row);
       erased(accountId);
-      const parcels = new Set(
-        [...backlog].filter((parcel) => parseDocument(parcel.delivery.body).envelope?.accountId === accountId),
+      const unexpanded = new Set(
+        [...backlog].filter(
+          (deliveryRow) => parseDocument(deliveryRow.delivery.body).envelope?.accountId === accountId,
+        ),
       );
-      backlog.keep((parcel) => !parcels.has(parcel));
-      for (const parcel of parcels) shelf.close(parcel);
+      backlog.filter((deliveryRow) => !unexpanded.has(deliveryRow));
+      for (const deliveryRow of unexpanded) store.endExpansion(deliveryRow);
       lost(ended.map(({ claim }) => claim));
       wake();
-      return ended.reduce((count, run) => count + run.rows.length, 0) + rows.length + parcels.size;
+      return ended.reduce((count, run) => count + run.rows.length, 0) + rows.length + unexpanded.size;
     },
     unhandled: async ({ after, limit }) => {
-      const found: Row[] = [];
-      for (const row of shelf.rows(after)) {
+      const found: JobRow[] = [];
+      for (const row of store.rows(after)) {
         if (found.length === limit) break;
         if (row.progress.state === "unhandled") found.push(row);
       }
@@ -94,28 +96,28 @@ export function memoryJobs({ shelf, book, backlog, claims, now, lost, wake, eras
         event: row.event,
         entry: row.entry,
         consumer: row.consumer,
-        delivery: row.parcel.delivery,
+        delivery: row.deliveryRow.delivery,
       }));
     },
     reopen: async (replacements) => {
       for (const { id, jobs } of replacements) {
-        const row = shelf.get(id);
+        const row = store.get(id);
         if (row?.progress.state !== "unhandled") continue;
         const { replayOf } = row;
         for (const job of jobs) {
           const replay = replayOf === undefined ? job : { ...job, mergeKey: replayKey(job.mergeKey), replayOf };
-          const again = shelf.add(row.parcel, row, replay);
-          if (again?.progress.state === "waiting") book.append(again, now());
+          const again = store.addJob(row.deliveryRow, row, replay);
+          if (again?.progress.state === "waiting") lanes.append(again, now());
         }
-        shelf.remove(row);
+        store.remove(row);
       }
     },
   };
 }
 
-function matches({ progress, event, consumer, parcel }: Row, query: JobQuery): boolean {
+function matches({ progress, event, consumer, deliveryRow }: JobRow, query: JobQuery): boolean {
   const { states, types, accountId, subscription, receivedAfter, receivedBefore } = query;
-  const { receivedAt } = parcel.delivery;
+  const { receivedAt } = deliveryRow.delivery;
   return (
     (states === undefined || states.includes(progress.state)) &&
     (types === undefined || types.includes(event.type)) &&
@@ -128,7 +130,7 @@ function matches({ progress, event, consumer, parcel }: Row, query: JobQuery): b
 }
 
 /** Of the settled jobs only these two are still here; one of nobody has no lane to go to. */
-function canReplay({ progress: { state }, consumer }: Row): boolean {
+function canReplay({ progress: { state }, consumer }: JobRow): boolean {
   return consumer !== undefined && (state === "dead" || state === "unhandled");
 }
 

@@ -9,20 +9,20 @@ import { createOrderedPages } from "../collections/ordered-pages.ts";
 import { FRESH } from "../job-state.ts";
 
 /** A delivery in memory. */
-export interface Parcel {
+export interface DeliveryRow {
   readonly id: number;
   readonly delivery: Delivery;
   /** The entry to go on with while it is not expanded. */
   cursor: number;
   /** Jobs that still need its bytes, and one while it is not expanded. */
-  holders: number;
+  references: number;
   /** Those of them that are not settled: they make no room. */
   unsettled: number;
 }
 
 /** A job in memory. */
-export interface Row extends LaneRow {
-  readonly parcel: Parcel;
+export interface JobRow extends LaneRow {
+  readonly deliveryRow: DeliveryRow;
   readonly entry: number;
   readonly event: SingleEvent;
   readonly consumer: string | undefined;
@@ -32,34 +32,34 @@ export interface Row extends LaneRow {
 /** Where parcels and rows stand, and how much room is left. */
 export interface MemoryStore {
   /** A place for a delivery; undefined when there is none. What makes room, dead and unhandled jobs, is told by its count. */
-  receive(delivery: Delivery, dropped: (count: number) => void): Parcel | undefined;
+  addDelivery(delivery: Delivery, dropped: (count: number) => void): DeliveryRow | undefined;
   /** A row for a job; none for a skipped one, which is kept like done: not at all. */
-  add(
-    parcel: Parcel,
+  addJob(
+    deliveryRow: DeliveryRow,
     event: Pick<NewEvent, "entry" | "event">,
     job: NewJob & { readonly replayOf?: string },
-  ): Row | undefined;
-  /** The parcel is wholly expanded, or given up. */
-  close(parcel: Parcel): void;
+  ): JobRow | undefined;
+  /** The deliveryRow is wholly expanded, or given up. */
+  endExpansion(deliveryRow: DeliveryRow): void;
   /** The row's progress changed. */
-  moved(row: Row): void;
-  remove(row: Row): void;
-  get(id: string): Row | undefined;
+  progressChanged(row: JobRow): void;
+  remove(row: JobRow): void;
+  get(id: string): JobRow | undefined;
   /** Those behind an id, in order; all without one. */
-  rows(after?: string): Iterable<Row>;
+  rows(after?: string): Iterable<JobRow>;
   /** Whether a delivery can be received, if it is not larger than an ordinary one. */
   hasRoom(): boolean;
   /** Rows that wait or run. */
   waiting(): number;
   stats(): Omit<InboxStats, "unexpanded" | "blockedLanes">;
-  toClaimed(row: Row): ClaimedJob;
-  toStored(row: Row): StoredJob;
+  toClaimed(row: JobRow): ClaimedJob;
+  toStored(row: JobRow): StoredJob;
 }
 
 export function createMemoryStore(limits: { readonly maxJobs: number; readonly maxBytes: number }): MemoryStore {
-  const rows = createOrderedPages<Row>();
+  const rows = createOrderedPages<JobRow>();
   /** Settled but kept, oldest first. */
-  const kept = { dead: new Set<Row>(), unhandled: new Set<Row>() };
+  const settled = { dead: new Set<JobRow>(), unhandled: new Set<JobRow>() };
   let lastId = 0;
   let bytes = 0;
   let unsettledBytes = 0;
@@ -70,7 +70,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
   function oldestWaitingAt(): number | undefined {
     for (const row of rows.after(oldest - 1)) {
       oldest = row.id;
-      if (row.progress.state === "waiting") return row.parcel.delivery.receivedAt;
+      if (row.progress.state === "waiting") return row.deliveryRow.delivery.receivedAt;
     }
     oldest = lastId + 1;
     return undefined;
@@ -78,37 +78,37 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
 
   /** Where there is no room for it, there is none for a smaller one either: full is full for all of them, and can be told. */
   const ordinary = ordinaryBytes(limits.maxBytes);
-  const waiting = (): number => rows.size - kept.dead.size - kept.unhandled.size;
+  const waiting = (): number => rows.size - settled.dead.size - settled.unhandled.size;
   const fits = (size: number): boolean => rows.size + open < limits.maxJobs && bytes + size <= limits.maxBytes;
   /** Or would, without all that may be dropped. */
   const couldFit = (size: number): boolean =>
     waiting() + open < limits.maxJobs && unsettledBytes + Math.max(size, ordinary) <= limits.maxBytes;
 
-  function settle(parcel: Parcel): void {
-    parcel.unsettled -= 1;
-    if (parcel.unsettled === 0) unsettledBytes -= parcel.delivery.body.byteLength;
+  function settle(deliveryRow: DeliveryRow): void {
+    deliveryRow.unsettled -= 1;
+    if (deliveryRow.unsettled === 0) unsettledBytes -= deliveryRow.delivery.body.byteLength;
   }
 
-  function letGo(parcel: Parcel): void {
-    parcel.holders -= 1;
-    if (parcel.holders === 0) bytes -= parcel.delivery.body.byteLength;
+  function release(deliveryRow: DeliveryRow): void {
+    deliveryRow.references -= 1;
+    if (deliveryRow.references === 0) bytes -= deliveryRow.delivery.body.byteLength;
   }
 
-  function remove(row: Row): void {
+  function remove(row: JobRow): void {
     if (!rows.delete(row.id)) return;
     const { state } = row.progress;
     if (state === "running") running -= 1;
-    if (state === "running" || state === "waiting") settle(row.parcel);
-    kept.dead.delete(row);
-    kept.unhandled.delete(row);
-    letGo(row.parcel);
+    if (state === "running" || state === "waiting") settle(row.deliveryRow);
+    settled.dead.delete(row);
+    settled.unhandled.delete(row);
+    release(row.deliveryRow);
   }
 
   /** What nobody handles goes first, then what failed for good; never what still waits for its handler. */
   function makeRoom(size: number): number {
     let dropped = 0;
-    for (const settled of [kept.unhandled, kept.dead]) {
-      for (const row of settled) {
+    for (const jobs of [settled.unhandled, settled.dead]) {
+      for (const row of jobs) {
         if (fits(size)) return dropped;
         remove(row);
         dropped += 1;
@@ -118,7 +118,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
   }
 
   return {
-    receive(delivery, dropped) {
+    addDelivery(delivery, dropped) {
       const size = delivery.body.byteLength;
       if (!couldFit(size)) return undefined;
       const count = makeRoom(size);
@@ -127,15 +127,15 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
       unsettledBytes += size;
       open += 1;
       lastId += 1;
-      return { id: lastId, delivery, cursor: 0, holders: 1, unsettled: 1 };
+      return { id: lastId, delivery, cursor: 0, references: 1, unsettled: 1 };
     },
-    add(parcel, { entry, event }, { state, consumer, lane, mergeKey, replayOf }) {
+    addJob(deliveryRow, { entry, event }, { state, consumer, lane, mergeKey, replayOf }) {
       if (state === "skipped") return undefined;
       lastId += 1;
-      const progress = state === "waiting" ? FRESH : { ...FRESH, state, settledAt: parcel.delivery.receivedAt };
-      const row: Row = {
+      const progress = state === "waiting" ? FRESH : { ...FRESH, state, settledAt: deliveryRow.delivery.receivedAt };
+      const row: JobRow = {
         id: lastId,
-        parcel,
+        deliveryRow,
         entry,
         event,
         consumer,
@@ -144,31 +144,31 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
         replayOf,
         progress,
         next: undefined,
-        place: undefined,
+        queuedIn: undefined,
       };
-      parcel.holders += 1;
+      deliveryRow.references += 1;
       rows.add(row);
       if (state === "unhandled") {
-        kept.unhandled.add(row);
+        settled.unhandled.add(row);
       } else {
-        if (parcel.unsettled === 0) unsettledBytes += parcel.delivery.body.byteLength; // a replay
-        parcel.unsettled += 1;
+        if (deliveryRow.unsettled === 0) unsettledBytes += deliveryRow.delivery.body.byteLength; // a replay
+        deliveryRow.unsettled += 1;
       }
       return row;
     },
-    close(parcel) {
+    endExpansion(deliveryRow) {
       open -= 1;
-      settle(parcel);
-      letGo(parcel);
+      settle(deliveryRow);
+      release(deliveryRow);
     },
-    moved(row) {
+    progressChanged(row) {
       const { state } = row.progress;
       if (state === "running") running += 1;
       else running -= 1;
       if (state === "waiting") oldest = Math.min(oldest, row.id);
-      if (state !== "running" && state !== "waiting") settle(row.parcel);
+      if (state !== "running" && state !== "waiting") settle(row.deliveryRow);
       if (state === "done") remove(row);
-      if (state === "dead" || state === "unhandled") kept[state].add(row);
+      if (state === "dead" || state === "unhandled") settled[state].add(row);
     },
     remove,
     get(id) {
@@ -182,14 +182,14 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
       return {
         waiting: waiting() - running,
         running,
-        dead: kept.dead.size,
-        unhandled: kept.unhandled.size,
+        dead: settled.dead.size,
+        unhandled: settled.unhandled.size,
         oldestWaitingAt: oldestWaitingAt(),
       };
     },
     toClaimed: (row) => ({
       id: String(row.id),
-      deliveryId: String(row.parcel.id),
+      deliveryId: String(row.deliveryRow.id),
       entry: row.entry,
       consumer: row.consumer ?? "",
       lane: row.lane,
@@ -198,12 +198,12 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
       firstAttemptAt: windowStart(row),
       deaths: row.progress.deaths,
       replayOf: row.replayOf,
-      delivery: row.parcel.delivery,
+      delivery: row.deliveryRow.delivery,
       event: row.event,
     }),
     toStored: (row) => ({
       id: String(row.id),
-      deliveryId: String(row.parcel.id),
+      deliveryId: String(row.deliveryRow.id),
       entry: row.entry,
       state: row.progress.state,
       event: row.event,
@@ -211,7 +211,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
       lane: row.lane,
       attempts: row.progress.attempts,
       error: row.progress.error,
-      receivedAt: row.parcel.delivery.receivedAt,
+      receivedAt: row.deliveryRow.delivery.receivedAt,
       runAt: row.progress.runAt === 0 ? undefined : row.progress.runAt,
       settledAt: row.progress.settledAt,
       replayOf: row.replayOf,

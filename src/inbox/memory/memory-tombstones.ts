@@ -8,39 +8,40 @@ export function memoryTombstones(
   now: () => number,
   forget: (subscription: number, source: string | undefined) => void,
 ): Tombstones {
-  const stones = new Map<string, Tombstone>();
+  const tombstones = new Map<string, Tombstone>();
 
   function alive(key: string): Tombstone | undefined {
-    const stone = stones.get(key);
-    if (stone !== undefined && now() - stone.lastHit >= TOMBSTONE_LIFE_MS) stones.delete(key);
-    return stones.get(key);
+    const tombstone = tombstones.get(key);
+    if (tombstone !== undefined && now() - tombstone.lastHit >= TOMBSTONE_LIFE_MS) tombstones.delete(key);
+    return tombstones.get(key);
   }
 
   return {
     get isEmpty() {
-      return stones.size === 0;
+      return tombstones.size === 0;
     },
     find(subscription, source) {
       const key =
         source !== undefined && alive(keyOf(subscription, source)) !== undefined
           ? keyOf(subscription, source)
           : keyOf(subscription, undefined);
-      const stone = alive(key);
-      if (stone === undefined) return undefined;
-      const hit = { ...stone, lastHit: now() };
-      stones.set(key, hit);
+      const tombstone = alive(key);
+      if (tombstone === undefined) return undefined;
+      const hit = { ...tombstone, lastHit: now() };
+      tombstones.set(key, hit);
       return hit;
     },
     put: async ({ subscription, source, reason }) => {
       const time = now();
-      stones.set(keyOf(subscription, source), { subscription, source, reason, since: time, lastHit: time });
+      tombstones.set(keyOf(subscription, source), { subscription, source, reason, since: time, lastHit: time });
       forget(subscription, source);
     },
     lift: async (subscription, source) => {
-      if (source !== undefined) stones.delete(keyOf(subscription, source));
-      else for (const [key, stone] of stones) if (stone.subscription === subscription) stones.delete(key);
+      if (source !== undefined) tombstones.delete(keyOf(subscription, source));
+      else
+        for (const [key, tombstone] of tombstones) if (tombstone.subscription === subscription) tombstones.delete(key);
     },
-    list: async () => [...stones.keys()].flatMap((key) => alive(key) ?? []),
+    list: async () => [...tombstones.keys()].flatMap((key) => alive(key) ?? []),
   };
 }
 

@@ -126,9 +126,9 @@ export interface InboxDisk {
   /** How often something failed so that the file was opened anew, and when last; undefined where it never was. */
   readonly reopened: { readonly count: number; readonly lastAt: number } | undefined;
   /** Its files have no lasting numbers: that they are deleted or replaced while they are in use is not seen. @default false */
-  readonly isBlind?: boolean;
+  readonly hasUnstableInodes?: boolean;
   /** Hard links of its file, itself included: processes that open it by different ones do not know of each other. */
-  readonly names?: number | undefined;
+  readonly hardLinks?: number | undefined;
   /** How often another process took the work over while this one had it, and when last; undefined where none ever did. */
   readonly takenOver?: { readonly count: number; readonly lastAt: number } | undefined;
 }

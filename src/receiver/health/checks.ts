@@ -131,11 +131,11 @@ const DISK_EVENT_MS = 60 * 60 * 1_000;
 /** Events of an inbox's file that do not keep it from storing. */
 export function checkDisk(disk: InboxDisk | undefined, now: number): readonly Problem[] {
   if (disk === undefined) return [];
-  const { names = 1, isBlind = false } = disk;
+  const { hardLinks = 1, hasUnstableInodes = false } = disk;
   return [
     ...checkDiskEvent("inbox-reopened", disk.reopened, now),
-    ...(isBlind ? [toProblem("inode-unreliable")] : []),
-    ...(names > 1 ? [toProblem("hard-linked", { detail: `Now: ${countOf(names, "name")}.` })] : []),
+    ...(hasUnstableInodes ? [toProblem("inode-unreliable")] : []),
+    ...(hardLinks > 1 ? [toProblem("hard-linked", { detail: `Now: ${countOf(hardLinks, "name")}.` })] : []),
     ...checkDiskEvent("worker-lock-lost", disk.takenOver, now),
   ];
 }

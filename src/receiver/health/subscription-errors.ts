@@ -38,7 +38,7 @@ export function createSubscriptionErrors(
   return {
     record(event, { source, sentAt }) {
       const notice = noticeOf(event);
-      if (notice !== undefined) direct.heard(notice, { source, sentAt });
+      if (notice !== undefined) direct.record(notice, { source, sentAt });
     },
     forget(subscription, source) {
       direct.forget(subscription, source);

@@ -22,8 +22,8 @@ export async function openInline(
   const db = openOrTell(() => openFile(file, name, { isSuspect, ...how }));
   opened?.(db);
   const counters = createCounters(db);
-  const scrub = createSecureErase(db);
-  const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, scrub }), counters);
+  const secureErase = createSecureErase(db);
+  const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, secureErase }), counters);
   events.counted(counters.counts());
   const close = (): void => {
     if (db.isOpen) db.close();
@@ -32,7 +32,7 @@ export async function openInline(
     fileId: file,
     async run(batch) {
       const results = run(structuredClone(batch));
-      scrub.afterCommit();
+      secureErase.afterCommit();
       events.counted(counters.counts());
       return results;
     },

@@ -15,7 +15,7 @@ import { until } from "../../support/event-loop.ts";
 
 const OPTIONS = { name: "default", dedupeWindowMs: 60_000 };
 const TAKE_OVER: Task = { verb: "takeOver", input: undefined };
-const STONES: Task = { verb: "stones", input: undefined };
+const STONES: Task = { verb: "tombstones", input: undefined };
 const BYTES = new Uint8Array(0);
 
 function fileIn(): string {
@@ -30,19 +30,19 @@ function opened() {
   const counters = createCounters(db);
   const operations = createOperations(db, {
     counters,
-    scrub: createSecureErase(db),
+    secureErase: createSecureErase(db),
     dedupeWindowMs: OPTIONS.dedupeWindowMs,
   });
   const run = createBatchRunner(db, operations, counters);
   return {
     run: (tasks: readonly Task[], epoch?: number) => run({ epoch, tasks, bytes: BYTES }),
-    buried: () => operations.stones().map(({ subscription }) => subscription),
+    buried: () => operations.tombstones().map(({ subscription }) => subscription),
   };
 }
 
 /** @param reason null does not fit the table */
 function burying(subscription: number, reason: string | null = "gone"): Task {
-  return { verb: "bury", input: { subscription, source: undefined, reason, since: 1, lastHit: 1 } };
+  return { verb: "putTombstone", input: { subscription, source: undefined, reason, since: 1, lastHit: 1 } };
 }
 
 /** What serves commits, and what it has said so far. */

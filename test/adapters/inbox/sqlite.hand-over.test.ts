@@ -116,7 +116,7 @@ describe("the lane of a handler whose end was being told when its job was remove
     const { inbox, clock, hears } = await working(file, { openThread: threads.open });
     await inbox.store([mail([one("first")], { accountId: 7 })]);
     const claim = await claimOne(inbox);
-    const removal = threads.stopAt("carry");
+    const removal = threads.stopAt("runRequest");
     const erased = inbox.jobs.erase(7).catch(() => {});
     await removal.stands();
     const settled = claim && inbox.settle([{ claim, outcomes: [DONE] }]);
@@ -204,7 +204,7 @@ describe("a delivery in one commit with what another process has taken over", ()
       isStale: () => false,
       failed() {},
       fenced: () => void (current = undefined),
-      doubt() {},
+      distrust() {},
     });
     return { commits, seen };
   }
@@ -219,10 +219,10 @@ describe("a delivery in one commit with what another process has taken over", ()
 
   test("is stored with the next one where it did not, also by a process that only receives", async () => {
     const { commits, seen } = commitsOn(undefined, () => STALE);
-    const carried = commits.add("carry", {}).catch((error: unknown) => error);
+    const carried = commits.add("runRequest", {}).catch((error: unknown) => error);
     expect(await commits.add("insert", {})).toBe("again");
     expect(await carried).toMatchObject({ code: "epoch-stale" });
-    expect(seen).toEqual([["carry", "insert"], ["insert"]]);
+    expect(seen).toEqual([["runRequest", "insert"], ["insert"]]);
   });
 });
 

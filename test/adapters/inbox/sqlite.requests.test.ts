@@ -65,7 +65,7 @@ function stoppingAfter(pages: number): NonNullable<SqliteOptions["openThread"]> 
     return {
       ...channel,
       run(batch) {
-        if (batch.tasks.some(({ verb }) => verb === "carry")) carried += 1;
+        if (batch.tasks.some(({ verb }) => verb === "runRequest")) carried += 1;
         return carried > pages ? new Promise(() => {}) : channel.run(batch);
       },
     };

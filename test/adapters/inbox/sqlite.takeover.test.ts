@@ -275,7 +275,7 @@ describe("a process whose work another has taken over", () => {
       lose: () => [],
       left() {},
     });
-    onTestFinished(() => tenure.leave());
+    onTestFinished(() => tenure.release());
     await tenure.work({ begin: () => void (begun.times += 1), end() {}, wake() {}, lost() {} });
     for (let time = 1; time <= 8; time += 1) {
       const from = clock.now();

@@ -171,9 +171,9 @@ describe("the lock of the one who works", () => {
   test("stays when the same process opens and closes its file once more", async () => {
     const file = join(folderFor(), "inbox.db");
     const [first, second] = [createWorkerLock(file, HOST), createWorkerLock(file, HOST)];
-    onTestFinished(() => first.leave());
-    expect([first.take(), second.take()]).toEqual([true, false]);
-    second.leave();
+    onTestFinished(() => first.release());
+    expect([first.tryAcquire(), second.tryAcquire()]).toEqual([true, false]);
+    second.release();
     const other = startNode(["test/adapters/inbox/taking-process.ts", file]);
     expect(await other.ended, other.err()).toBe(0);
     expect(other.out()).toBe("not had\n");

@@ -6,5 +6,5 @@ import { toLogger } from "../../../src/logger.ts";
 // Tries to take the worker's place of a file, once.
 const [file = ""] = process.argv.slice(2);
 const place = createWorkerLock(file, { clock: systemClock, log: toLogger(false) });
-writeSync(1, place.take() ? "had\n" : "not had\n");
-place.leave();
+writeSync(1, place.tryAcquire() ? "had\n" : "not had\n");
+place.release();

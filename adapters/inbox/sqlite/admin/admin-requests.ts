@@ -13,36 +13,36 @@ import type { SecureErase } from "./secure-erase.ts";
  * What is done by hand. Whoever wants it leaves a request; the process that works carries it out, or, when nobody works, whoever has its lock.
  * A page is one commit with its cursor, so that a crash neither loses nor doubles anything.
  */
-export interface Requests {
+export interface AdminRequests {
   /** @returns its id */
-  ask(request: AdminRequest & { readonly at: number }): number;
+  addRequest(request: AdminRequest & { readonly at: number }): number;
   /** How one stands, and whose the work is: nobody's, where the caller has the lock. */
-  look(id: number): RequestState & { readonly epoch: number };
+  requestState(id: number): RequestState & { readonly epoch: number };
   /**
    * A page of the next request; undefined when none is open.
    * @throws FileError `epoch-stale` when another process took over from a caller that does not work
    */
-  carry(turn: CarryTurn): Carried | undefined;
+  runRequest(turn: RunTurn): RequestPage | undefined;
   /** The next request cannot be carried out: it is not to stand in the way of the others. */
-  refuse(reason: { readonly at: number; readonly error: string }): void;
+  failRequest(reason: { readonly at: number; readonly error: string }): void;
 }
 
-interface CarryTurn {
+interface RunTurn {
   /** Now. */
   readonly at: number;
   /** Nobody works: what it was when the caller got the lock. Undefined for the process that works. */
-  readonly epochOfNobody: number | undefined;
+  readonly idleEpoch: number | undefined;
 }
 
 /** What one page did. */
-interface Carried {
-  readonly made: readonly JobRow[];
-  readonly gone: readonly number[];
+interface RequestPage {
+  readonly added: readonly JobRow[];
+  readonly removed: readonly number[];
   /** It is to be tried again a little later. */
   readonly isHeldUp: boolean;
 }
 
-export interface RequestParts
+export interface AdminRequestsDeps
   extends
     Pick<Replays, "replay">,
     DropAndErase,
@@ -51,7 +51,7 @@ export interface RequestParts
   readonly counters: Counters;
   readonly table: RequestTable;
   readonly find: JobFinder;
-  readonly scrub: SecureErase;
+  readonly secureErase: SecureErase;
 }
 
 /** Jobs that are named, in one commit. */
@@ -60,7 +60,13 @@ const NAMED = 200;
 const RANGE = 500;
 const LOOKS = 10;
 
-export function createRequests({ counters, table, find, scrub, ...parts }: RequestParts): Requests {
+export function createAdminRequests({
+  counters,
+  table,
+  find,
+  secureErase,
+  ...parts
+}: AdminRequestsDeps): AdminRequests {
   /** What a page takes, and where the next begins. */
   function pick({ id, cursor, selection }: Chosen): { ids: readonly number[]; next: number | undefined } {
     if ("ids" in selection) {
@@ -82,40 +88,40 @@ export function createRequests({ counters, table, find, scrub, ...parts }: Reque
     const { id, verb, selection, cursor } = request;
     if (verb === "erase") {
       const { jobs, unexpanded, next } = parts.erase({ accountId: selection, after: cursor, until: id });
-      return { made: [], gone: jobs, count: jobs.length + unexpanded, next: next ?? null };
+      return { added: [], removed: jobs, count: jobs.length + unexpanded, next: next ?? null };
     }
     const { ids, next } = pick({ id, cursor, selection });
-    const made = verb === "replay" ? parts.replay(ids) : [];
-    const gone = verb === "drop" ? parts.drop(ids, { nobodyWorks }) : [];
-    return { made, gone, count: made.length + gone.length, next };
+    const added = verb === "replay" ? parts.replay(ids) : [];
+    const removed = verb === "drop" ? parts.drop(ids, { nobodyWorks }) : [];
+    return { added, removed, count: added.length + removed.length, next };
   }
 
   return {
-    ask({ at, ...request }) {
+    addRequest({ at, ...request }) {
       const id = counters.nextId();
       table.add(id, request, at);
       return id;
     },
-    look: (id) => ({ ...table.state(id), epoch: parts.epoch() }),
-    carry({ at, epochOfNobody }) {
-      if (epochOfNobody !== undefined) parts.assertEpoch(epochOfNobody);
+    requestState: (id) => ({ ...table.state(id), epoch: parts.epoch() }),
+    runRequest({ at, idleEpoch }) {
+      if (idleEpoch !== undefined) parts.assertEpoch(idleEpoch);
       const request = table.next();
       if (request === undefined) return undefined;
       const { id, cursor } = request;
       if (cursor === null) {
-        const isScrubbed = scrub.want(id);
-        if (isScrubbed) table.answer(id, at);
-        return { made: [], gone: [], isHeldUp: !isScrubbed };
+        const isErased = secureErase.want(id);
+        if (isErased) table.answer(id, at);
+        return { added: [], removed: [], isHeldUp: !isErased };
       }
-      const { made, gone, count, next } = take({ ...request, cursor }, epochOfNobody !== undefined);
+      const { added, removed, count, next } = take({ ...request, cursor }, idleEpoch !== undefined);
       table.advance(id, count, next ?? null);
       // What is gone may have been all that had inherited.
       if (typeof next !== "number" && request.verb !== "replay") parts.sweepWindows();
-      if (next === null) scrub.want(id);
+      if (next === null) secureErase.want(id);
       if (next === undefined) table.answer(id, at);
-      return { made, gone, isHeldUp: false };
+      return { added, removed, isHeldUp: false };
     },
-    refuse({ at, error }) {
+    failRequest({ at, error }) {
       const request = table.next();
       if (request !== undefined) table.answer(request.id, at, error);
     },
@@ -128,8 +134,8 @@ interface Chosen extends Pick<OpenRequest, "id"> {
 }
 
 interface Taken {
-  readonly made: readonly JobRow[];
-  readonly gone: readonly number[];
+  readonly added: readonly JobRow[];
+  readonly removed: readonly number[];
   readonly count: number;
   /** Undefined: it is answered. Null: what it took is to be overwritten first. */
   readonly next: number | null | undefined;

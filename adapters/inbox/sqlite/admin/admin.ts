@@ -28,71 +28,71 @@ export interface SqliteAdmin {
   stop(): void;
 }
 
-export interface SqliteAdminParts {
+export interface SqliteAdminDeps {
   readonly file: () => string;
   readonly commits: CommitQueue;
   readonly host: () => InboxHost;
-  readonly owned: WorkerState;
+  readonly workerState: WorkerState;
   /** Of the process that works, or stands by. */
   readonly worker: () => Worker | undefined;
 }
 
-export function createSqliteAdmin({ file, commits, host, owned, worker }: SqliteAdminParts): SqliteAdmin {
-  function made(rows: readonly JobRow[]): void {
-    owned.append(rows);
+export function createSqliteAdmin({ file, commits, host, workerState, worker }: SqliteAdminDeps): SqliteAdmin {
+  function added(rows: readonly JobRow[]): void {
+    workerState.append(rows);
     if (rows.length > 0) worker()?.wake();
   }
 
-  const carrier = createRequestRunner({
+  const runner = createRequestRunner({
     commits,
     clock: () => host().clock,
-    works: () => owned.isLoaded,
-    made,
-    gone(ids) {
-      const ended = owned.lanes.remove(new Set(ids), host().clock.now());
+    works: () => workerState.isLoaded,
+    added,
+    removed(ids) {
+      const ended = workerState.lanes.remove(new Set(ids), host().clock.now());
       if (ended.length > 0) worker()?.lost(ended);
       worker()?.wake();
     },
-    carried: () => desk.stir(),
+    progressed: () => queue.notify(),
   });
-  const desk = createRequestQueue({
+  const queue = createRequestQueue({
     commits,
     clock: () => host().clock,
-    carrier,
+    runner,
     async whileNobodyWorks(run) {
       if (worker() !== undefined) return undefined;
-      const place = createWorkerLock(file(), host());
+      const lock = createWorkerLock(file(), host());
       try {
-        return place.take() ? await run() : undefined;
+        return lock.tryAcquire() ? await run() : undefined;
       } finally {
-        place.leave();
+        lock.release();
       }
     },
   });
 
   return {
-    jobs: sqliteJobs({ commits, ask: desk.ask, made }),
-    serve: carrier.serve,
+    jobs: sqliteJobs({ commits, ask: queue.submit, added }),
+    serve: runner.serve,
     changed() {
-      void carrier.serve();
-      desk.stir();
+      void runner.serve();
+      queue.notify();
     },
     stop() {
-      carrier.stop();
-      desk.stop();
+      runner.stop();
+      queue.stop();
     },
   };
 }
 
-interface SqliteJobsParts {
+interface SqliteJobsDeps {
   readonly commits: CommitQueue;
-  readonly ask: RequestQueue["ask"];
+  readonly ask: RequestQueue["submit"];
   /** New jobs, of which this process has to know. */
-  readonly made: (rows: readonly JobRow[]) => void;
+  readonly added: (rows: readonly JobRow[]) => void;
 }
 
 /** Looking into the file, from any process, and changing it by hand. */
-function sqliteJobs({ commits, ask, made }: SqliteJobsParts): InboxJobs {
+function sqliteJobs({ commits, ask, added }: SqliteJobsDeps): InboxJobs {
   /** In order, a range of ids a commit. */
   async function* found(query: JobQuery, after = 0): AsyncGenerator<FoundJob> {
     for (let next: number | undefined = after; next !== undefined;) {
@@ -137,7 +137,7 @@ function sqliteJobs({ commits, ask, made }: SqliteJobsParts): InboxJobs {
       }));
     },
     async reopen(replacements) {
-      for (const { id, jobs } of replacements) made(await commits.add("reopen", { id: Number(id), jobs }));
+      for (const { id, jobs } of replacements) added(await commits.add("reopen", { id: Number(id), jobs }));
     },
   };
 }

@@ -58,7 +58,7 @@ export function createReplays(
   }
 
   /** Takes a dead or unhandled job away, for jobs that take its place. */
-  function exhume(id: number, { delivery, state }: Dead, changes: Changes): void {
+  function takeOut(id: number, { delivery, state }: Dead, changes: Changes): void {
     sql.restore.run(id);
     sql.removeDead.run(id);
     counters.add(state, -1);
@@ -94,7 +94,7 @@ export function createReplays(
       });
       const rows = found.flatMap(({ old, dead, job }) => {
         if (job === undefined || job.consumer === null) return [];
-        if (dead !== undefined) exhume(old, dead, changes);
+        if (dead !== undefined) takeOut(old, dead, changes);
         const { consumer, lane, mergeKey, replayOf } = job;
         const again = { consumer, lane: lane ?? undefined, mergeKey: toReplayKey(mergeKey ?? undefined) };
         return make(job, [{ state: "waiting", ...again, replayOf: replayOf ?? old }], changes);
@@ -106,7 +106,7 @@ export function createReplays(
       const dead = deadOf(id);
       if (dead?.state !== "unhandled") return [];
       const changes = createChanges();
-      exhume(id, dead, changes);
+      takeOut(id, dead, changes);
       const { replayOf } = dead;
       const again = jobs.map((job) => ({
         ...job,

@@ -10,17 +10,17 @@ export interface RequestQueue {
    * lock of whoever works, page by page, where nobody does. What was asked for is done even if the caller ends.
    * @throws StorageError `request-queued` when nothing was done for 10 s; it will be
    */
-  ask(request: AdminRequest): Promise<number>;
+  submit(request: AdminRequest): Promise<number>;
   /** Somebody did something. */
-  stir(): void;
+  notify(): void;
   /** What was not answered stays queued. */
   stop(): void;
 }
 
-export interface RequestQueueParts {
+export interface RequestQueueDeps {
   readonly commits: CommitQueue;
   readonly clock: () => Clock;
-  readonly carrier: RequestRunner;
+  readonly runner: RequestRunner;
   /** Runs something while nobody else can begin to work; undefined where somebody works, or is about to. */
   readonly whileNobodyWorks: <T>(run: () => Promise<T>) => Promise<T | undefined>;
 }
@@ -29,26 +29,26 @@ export interface RequestQueueParts {
 const PAGES_IN_A_ROW = 10;
 const REST_MS = 300;
 
-export function createRequestQueue({ commits, clock, carrier, whileNobodyWorks }: RequestQueueParts): RequestQueue {
+export function createRequestQueue({ commits, clock, runner, whileNobodyWorks }: RequestQueueDeps): RequestQueue {
   const waits = new Set<RequestWait>();
 
   /** Undefined while the file is being opened anew. */
-  function look(id: number): Promise<Looked | undefined> {
-    return commits.add("look", id).catch(() => undefined);
+  function stateOf(id: number): Promise<RequestView | undefined> {
+    return commits.add("requestState", id).catch(() => undefined);
   }
 
   /** Does a page of the oldest request, which may be another's. The epoch is read under the lock: a later owner has a higher one. */
-  async function lookAndCarry(id: number): Promise<Turn> {
-    const state = await look(id);
+  async function runPage(id: number): Promise<Turn> {
+    const state = await stateOf(id);
     if (state === undefined || state.answer !== undefined) return { state, isMore: false };
-    return { state, isMore: await carrier.carry(state.epoch) };
+    return { state, isMore: await runner.run(state.epoch) };
   }
 
   async function answered(id: number, wait: RequestWait): Promise<number> {
     let progress = "";
     for (let pages = 0; ;) {
-      const { state, isMore } = (await whileNobodyWorks(() => lookAndCarry(id))) ?? {
-        state: await look(id),
+      const { state, isMore } = (await whileNobodyWorks(() => runPage(id))) ?? {
+        state: await stateOf(id),
         isMore: false,
       };
       if (state?.answer !== undefined) return toCount(state.answer, id);
@@ -63,9 +63,9 @@ export function createRequestQueue({ commits, clock, carrier, whileNobodyWorks }
   }
 
   return {
-    async ask(request) {
-      const id = await commits.add("ask", { ...request, at: clock().now() });
-      void carrier.serve();
+    async submit(request) {
+      const id = await commits.add("addRequest", { ...request, at: clock().now() });
+      void runner.serve();
       const wait = createRequestWait(clock());
       waits.add(wait);
       try {
@@ -75,7 +75,7 @@ export function createRequestQueue({ commits, clock, carrier, whileNobodyWorks }
         wait.end();
       }
     },
-    stir() {
+    notify() {
       for (const wait of waits) wait.wake();
     },
     stop() {
@@ -84,10 +84,10 @@ export function createRequestQueue({ commits, clock, carrier, whileNobodyWorks }
   };
 }
 
-type Looked = RequestState & { readonly epoch: number };
+type RequestView = RequestState & { readonly epoch: number };
 
 interface Turn {
-  readonly state: Looked | undefined;
+  readonly state: RequestView | undefined;
   readonly isMore: boolean;
 }
 

@@ -7,22 +7,22 @@ export interface RequestRunner {
   /** For the process that works: all that is open, or as much as there is nothing against. Never rejects; what is left is tried again by itself. */
   serve(): Promise<void>;
   /** One page, for a caller who has the lock of the one who works. @returns whether there may be more at once */
-  carry(epochOfNobody: number | undefined): Promise<boolean>;
+  run(epochOfNobody: number | undefined): Promise<boolean>;
   /** Nothing is tried again by itself. */
   stop(): void;
 }
 
-export interface RequestRunnerParts {
+export interface RequestRunnerDeps {
   readonly commits: CommitQueue;
   readonly clock: () => Clock;
   /** Whether this process works. */
   readonly works: () => boolean;
   /** New jobs, of which this process may have to know. */
-  readonly made: (rows: readonly JobRow[]) => void;
+  readonly added: (rows: readonly JobRow[]) => void;
   /** Jobs that are gone from the file; what ran of them is lost. */
-  readonly gone: (ids: readonly number[]) => void;
+  readonly removed: (ids: readonly number[]) => void;
   /** Something was done. */
-  readonly carried: () => void;
+  readonly progressed: () => void;
 }
 
 /** Between two tries of what is held up, or failed. */
@@ -30,51 +30,51 @@ const AGAIN_MS = 250;
 /** So often one is tried that fails while others do not: then it is refused. */
 const MOST_FAILURES = 3;
 
-export function createRequestRunner(parts: RequestRunnerParts): RequestRunner {
-  const { commits, clock, works, made, gone, carried } = parts;
+export function createRequestRunner(parts: RequestRunnerDeps): RequestRunner {
+  const { commits, clock, works, added, removed, progressed } = parts;
   let failures = 0;
   let served = Promise.resolve();
   let isServing = false;
   let isAskedAgain = false;
   let timer: ReturnType<Clock["setTimer"]> | undefined;
 
-  async function carry(epochOfNobody: number | undefined): Promise<boolean> {
+  async function runPage(idleEpoch: number | undefined): Promise<boolean> {
     const at = clock().now();
     try {
-      const page = await commits.add("carry", { at, epochOfNobody });
+      const page = await commits.add("runRequest", { at, idleEpoch });
       failures = 0;
       if (page === undefined) return false;
-      made(page.made);
-      if (page.gone.length > 0) gone(page.gone);
+      added(page.added);
+      if (page.removed.length > 0) removed(page.removed);
       if (page.isHeldUp) later();
-      else carried();
+      else progressed();
       return !page.isHeldUp;
     } catch (error) {
       // The request is another process's now, and nothing is wrong with it.
       if ((error as StorageError).code === "epoch-stale") return false;
       failures += 1;
-      if (failures >= MOST_FAILURES) await refuse(error as StorageError, at);
+      if (failures >= MOST_FAILURES) await failOldest(error as StorageError, at);
       later();
       return false;
     }
   }
 
   /** Where the file itself is at fault this fails as well, and the request stays. */
-  async function refuse({ message }: StorageError, at: number): Promise<void> {
+  async function failOldest({ message }: StorageError, at: number): Promise<void> {
     try {
-      await commits.add("refuse", { at, error: message });
+      await commits.add("failRequest", { at, error: message });
       failures = 0;
-      carried();
+      progressed();
     } catch {
       // It is tried again.
     }
   }
 
-  async function run(): Promise<void> {
+  async function runAll(): Promise<void> {
     isServing = true;
     do {
       isAskedAgain = false;
-      while (works() && (await carry(undefined)));
+      while (works() && (await runPage(undefined)));
     } while (isAskedAgain);
     isServing = false;
   }
@@ -82,7 +82,7 @@ export function createRequestRunner(parts: RequestRunnerParts): RequestRunner {
   function serve(): Promise<void> {
     isAskedAgain = true;
     timer?.clear();
-    if (!isServing) served = run();
+    if (!isServing) served = runAll();
     return served;
   }
 
@@ -94,7 +94,7 @@ export function createRequestRunner(parts: RequestRunnerParts): RequestRunner {
 
   return {
     serve,
-    carry,
+    run: runPage,
     stop: () => timer?.clear(),
   };
 }

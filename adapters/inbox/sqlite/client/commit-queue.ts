@@ -19,7 +19,7 @@ export interface CommitQueue {
   /** Several in one commit, in their order, each with a body and a result of its own. */
   addAll<V extends Verb>(verb: V, items: readonly Item[]): Promise<readonly Outcome<Output<V>>[]>;
   /** Another process works: what only the one that works may do, and waits here, is refused. */
-  renounce(): void;
+  rejectWorkerTasks(): void;
   /** Resolves when everything that was added has its result. */
   drained(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export interface CommitQueueOptions {
   /** Another process has taken over the work: from now on this one has no epoch. */
   readonly fenced: () => void;
   /** The file is to be opened anew: what was committed is not known. */
-  readonly doubt: (error: StorageError) => void;
+  readonly distrust: (error: StorageError) => void;
 }
 
 /** What is not taken apart. */
@@ -63,16 +63,16 @@ const PHASE: Partial<Record<Verb, number>> = { settle: 1, expand: 1, unexpanded:
 const ANY = 2;
 
 /** Only the process that works does this: never without its epoch. */
-const OF_THE_WORKER: ReadonlySet<Verb> = new Set(["settle", "expand", "reopen", "retain", "vacuum"]);
+const WORKER_ONLY: ReadonlySet<Verb> = new Set(["settle", "expand", "reopen", "retain", "vacuum"]);
 /** And this, or whoever has its lock while nobody works. */
-const BY_HAND: ReadonlySet<Verb> = new Set(["carry", "refuse"]);
+const ADMIN: ReadonlySet<Verb> = new Set(["runRequest", "failRequest"]);
 
 /** One transaction takes no more than this beside its first group, so that one giant body does not hold up the rest. */
 const MAX_ITEMS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
 export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
-  const { channel, epoch, begin, mark, isStale, failed, fenced, doubt } = options;
+  const { channel, epoch, begin, mark, isStale, failed, fenced, distrust } = options;
   let queue: Group[] = [];
   let running = false;
   const idle: (() => void)[] = [];
@@ -101,7 +101,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
       const own = outcomes.slice(first, first + group.items.length);
       first += group.items.length;
       // What a process may do that does not work was in the wrong company.
-      if (isAnybodys(group) && own.length > 0 && own.every(isStaleOutcome)) again.push(group);
+      if (needsNoEpoch(group) && own.length > 0 && own.every(isStaleOutcome)) again.push(group);
       else group.resolve(own);
     }
     queue = [...again, ...queue];
@@ -126,7 +126,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     if (errors.length === 0) return results as readonly { readonly value: unknown }[];
     failed();
     const doubtful = errors.find(isDoubtful);
-    if (doubtful !== undefined) doubt(toStorageError(doubtful));
+    if (doubtful !== undefined) distrust(toStorageError(doubtful));
     return results.map((result) => ("error" in result ? { error: toStorageError(result.error) } : result));
   }
 
@@ -146,7 +146,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   const addAll = <V extends Verb>(verb: V, items: readonly Item[]): Promise<readonly Outcome<Output<V>>[]> =>
     new Promise((resolve) => {
       const group: Group = { verb, items, resolve: resolve as Group["resolve"] };
-      if (OF_THE_WORKER.has(verb) && epoch() === undefined) return refuse(group);
+      if (WORKER_ONLY.has(verb) && epoch() === undefined) return refuse(group);
       queue.push(group);
       if (running) return;
       running = true;
@@ -160,10 +160,10 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
       if (outcome === undefined || "error" in outcome) throw outcome?.error;
       return outcome.value;
     },
-    renounce() {
+    rejectWorkerTasks() {
       const waiting = queue;
-      queue = waiting.filter(isAnybodys);
-      for (const group of waiting) if (!isAnybodys(group)) refuse(group);
+      queue = waiting.filter(needsNoEpoch);
+      for (const group of waiting) if (!needsNoEpoch(group)) refuse(group);
     },
     async drained() {
       if (running) await new Promise<void>((resolve) => idle.push(resolve));
@@ -175,8 +175,8 @@ function isStaleOutcome(outcome: Outcome<unknown>): boolean {
   return "error" in outcome && outcome.error.code === "epoch-stale";
 }
 
-function isAnybodys({ verb }: Group): boolean {
-  return !OF_THE_WORKER.has(verb) && !BY_HAND.has(verb);
+function needsNoEpoch({ verb }: Group): boolean {
+  return !WORKER_ONLY.has(verb) && !ADMIN.has(verb);
 }
 
 function refuse({ items, resolve }: Group): void {

@@ -7,7 +7,7 @@ export interface Failures {
   /** A commit found no room, and changed nothing. */
   full(error: StorageError, now: number): void;
   /** A commit that changes something has held. */
-  held(): void;
+  succeeded(): void;
   /** Nothing has gone wrong. */
   readonly none: boolean;
   /** The file was damaged: all of it is to be looked at. */
@@ -57,7 +57,7 @@ export function createFailures(): Failures {
     full(error, at) {
       shortage = { error, at };
     },
-    held() {
+    succeeded() {
       [streak, threads, isSuspect, shortage] = [0, 0, false, undefined];
     },
     get none() {

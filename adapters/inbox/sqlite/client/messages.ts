@@ -61,7 +61,7 @@ export type JobRecord = readonly [
   lane: string | null,
   mergeKey: string | null,
   /** It may run as soon as it is made. */
-  isForeseen?: true,
+  isSpeculative?: true,
 ];
 
 export interface ExpandRecord {

@@ -14,7 +14,7 @@ export function createFileSubscriptions(commits: CommitQueue): FileSubscriptions
   async function refresh(): Promise<void> {
     isReading = true;
     try {
-      errored = await commits.add("errored", undefined);
+      errored = await commits.add("erroredSubscriptions", undefined);
     } finally {
       isReading = false;
     }
@@ -28,7 +28,7 @@ export function createFileSubscriptions(commits: CommitQueue): FileSubscriptions
       return errored;
     },
     async forget(subscription, source) {
-      await commits.add("forget", { subscription, source });
+      await commits.add("forgetSubscription", { subscription, source });
       await refresh();
     },
   };

@@ -22,11 +22,11 @@ export interface ThreadSupervisor {
   isHopeless(): boolean;
   reopened(): InboxDisk["reopened"];
   /** Files have no lasting numbers there: that they are taken away is not seen. */
-  isBlind(): boolean;
+  hasUnstableInodes(): boolean;
   /** How much there is in the file. */
   counts(): Counts;
   /** What was committed is not known: the file is opened anew. */
-  doubt(error: StorageError): void;
+  distrust(error: StorageError): void;
   /** The process may end from now on, but for what is under way. */
   unref(): void;
   close(): Promise<void>;
@@ -77,7 +77,7 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
       const error = toStorageError(first.error);
       if (error.code === "disk-full") failures.full(error, host?.clock.now() ?? 0);
     } else if (!failures.none && tasks.some(({ verb }) => WRITES.has(verb))) {
-      failures.held();
+      failures.succeeded();
     }
   }
 
@@ -161,9 +161,9 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
     failure: () => (current === undefined ? failure : failures.shortage(host?.clock.now() ?? 0)),
     isHopeless: () => failures.isHopeless,
     reopened: () => failures.reopened,
-    isBlind: () => current !== undefined && current.fileId === undefined,
+    hasUnstableInodes: () => current !== undefined && current.fileId === undefined,
     counts: threads.counts,
-    doubt(error) {
+    distrust(error) {
       current?.abandon();
       lose(error);
     },

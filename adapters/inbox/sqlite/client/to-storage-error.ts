@@ -7,28 +7,28 @@ export function toStorageError(error: TaskError): StorageError {
   const { code, message, fix, errcode } = error;
   if (KNOWN.has(code)) return new StorageError(code, message, { fix });
   if (errcode === undefined) return new StorageError("storage-failed", message, { fix });
-  const told = `SQLite's error ${errcode}: ${message}.`;
-  if (errcode === NO_ROOM_FOR_SHM) return diskFull(told);
+  const detail = `SQLite's error ${errcode}: ${message}.`;
+  if (errcode === NO_ROOM_FOR_SHM) return diskFull(detail);
   switch (primaryCode(error)) {
     case CODE.busy:
     case CODE.locked:
-      return new StorageError("file-locked", `Something else holds the inbox file for too long. ${told}`, {
+      return new StorageError("file-locked", `Something else holds the inbox file for too long. ${detail}`, {
         fix: "Look for a program with a transaction open on it, such as a backup or a shell, and for a slow disk.",
       });
     case CODE.readonly:
     case CODE.cannotOpen:
-      return new StorageError("file-forbidden", `The inbox file cannot be written. ${told}`, { fix: PERMIT });
+      return new StorageError("file-forbidden", `The inbox file cannot be written. ${detail}`, { fix: PERMIT });
     case CODE.ioError:
-      return new StorageError("disk-failed", `The disk failed. ${told}`, {
+      return new StorageError("disk-failed", `The disk failed. ${detail}`, {
         fix: "Look at the disk and at the kernel's log; the file is opened anew, and nothing was acknowledged.",
       });
     case CODE.corrupt:
     case CODE.notADatabase:
-      return fileCorrupt(told);
+      return fileCorrupt(detail);
     case CODE.full:
-      return diskFull(told);
+      return diskFull(detail);
     default:
-      return new StorageError("storage-failed", told);
+      return new StorageError("storage-failed", detail);
   }
 }
 

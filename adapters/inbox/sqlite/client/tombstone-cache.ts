@@ -13,46 +13,46 @@ export interface FileTombstones extends Tombstones {
 }
 
 export function createTombstones(commits: CommitQueue, now: () => number): FileTombstones {
-  let stones = new Map<string, Tombstone>();
+  let tombstones = new Map<string, Tombstone>();
 
   async function refresh(): Promise<void> {
-    const all = await commits.add("stones", undefined);
-    stones = new Map(all.map((stone) => [keyOf(stone.subscription, stone.source), stone]));
+    const all = await commits.add("tombstones", undefined);
+    tombstones = new Map(all.map((tombstone) => [keyOf(tombstone.subscription, tombstone.source), tombstone]));
   }
 
   function alive(key: string): Tombstone | undefined {
-    const stone = stones.get(key);
-    return stone !== undefined && now() - stone.lastHit < LIFE_MS ? stone : undefined;
+    const tombstone = tombstones.get(key);
+    return tombstone !== undefined && now() - tombstone.lastHit < LIFE_MS ? tombstone : undefined;
   }
 
   return {
     refresh,
     get isEmpty() {
-      return stones.size === 0;
+      return tombstones.size === 0;
     },
     find(subscription, source) {
       const own = source === undefined ? undefined : alive(keyOf(subscription, source));
-      const stone = own ?? alive(keyOf(subscription, undefined));
-      if (stone === undefined) return undefined;
-      const hit = { ...stone, lastHit: now() };
-      stones.set(keyOf(hit.subscription, hit.source), hit);
+      const tombstone = own ?? alive(keyOf(subscription, undefined));
+      if (tombstone === undefined) return undefined;
+      const hit = { ...tombstone, lastHit: now() };
+      tombstones.set(keyOf(hit.subscription, hit.source), hit);
       // Best effort: one that is not written is written at the next hit.
-      if (hit.lastHit - stone.lastHit >= HIT_EVERY_MS) commits.add("hit", hit).catch(() => {});
+      if (hit.lastHit - tombstone.lastHit >= HIT_EVERY_MS) commits.add("hitTombstone", hit).catch(() => {});
       return hit;
     },
     async put({ subscription, source, reason }) {
       const time = now();
-      const stone = { subscription, source, reason, since: time, lastHit: time };
-      await commits.add("bury", stone);
-      stones.set(keyOf(subscription, source), stone);
+      const tombstone = { subscription, source, reason, since: time, lastHit: time };
+      await commits.add("putTombstone", tombstone);
+      tombstones.set(keyOf(subscription, source), tombstone);
     },
     async lift(subscription, source) {
-      await commits.add("lift", { subscription, source });
+      await commits.add("liftTombstone", { subscription, source });
       await refresh();
     },
     async list() {
       await refresh();
-      return [...stones.keys()].flatMap((key) => alive(key) ?? []);
+      return [...tombstones.keys()].flatMap((key) => alive(key) ?? []);
     },
   };
 }

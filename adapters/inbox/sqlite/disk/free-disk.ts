@@ -11,7 +11,7 @@ export interface FreeDisk {
   /** As it was last seen. */
   bytes(): number | undefined;
   /** Hard links of the file, itself included; as it was last seen. */
-  names(): number | undefined;
+  hardLinks(): number | undefined;
   /** Why nothing more is to be stored. */
   shortage(): StorageError | undefined;
 }
@@ -62,7 +62,7 @@ export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }
       lookAgain();
       return bytes;
     },
-    names() {
+    hardLinks() {
       lookAgain();
       return names;
     },

@@ -1,22 +1,25 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { JobLists } from "./job-lists.ts";
-import { jobWriter, type JobWriterParts, type Listed } from "./job-writer.ts";
+import { jobWriter, type JobWriterDeps, type Listed } from "./job-writer.ts";
 import type { SubscriptionTable } from "./subscription-table.ts";
 import type { ExpandRecord, DeliveryRecord, StoredRecord, Made } from "../client/messages.ts";
 
 /** What comes in, and what is made of it. */
-export interface Intake {
+export interface DeliveryWriter {
   insert(record: DeliveryRecord, body: Uint8Array): StoredRecord;
   /** Undefined where there is nothing to expand any more. */
   expand(record: ExpandRecord): (Made & { readonly receivedAt: number }) | undefined;
 }
 
-export interface IntakeParts extends JobWriterParts {
+export interface DeliveryWriterDeps extends JobWriterDeps {
   readonly lists: JobLists;
   readonly subscriptions: Pick<SubscriptionTable, "note">;
 }
 
-export function createInFlightBytes(db: DatabaseSync, { lists, subscriptions, ...parts }: IntakeParts): Intake {
+export function createDeliveryWriter(
+  db: DatabaseSync,
+  { lists, subscriptions, ...parts }: DeliveryWriterDeps,
+): DeliveryWriter {
   const { counters } = parts;
   const jobs = jobWriter(db, parts);
   const sql = {

@@ -30,12 +30,12 @@ interface Written extends Made {
   readonly unhandled: readonly Unhandled[];
 }
 
-export interface JobWriterParts {
+export interface JobWriterDeps {
   readonly counters: Counters;
   /** How long a natural key is remembered. */
   readonly dedupeWindowMs: number;
   /** It may run as soon as it is made. */
-  readonly foresee: OwnerEpoch["foresee"];
+  readonly markMade: OwnerEpoch["markMade"];
 }
 
 /** Makes jobs of events. */
@@ -48,7 +48,7 @@ export interface JobWriter {
   writeUnhandled(delivery: number, jobs: readonly Unhandled[]): void;
 }
 
-export function jobWriter(db: DatabaseSync, { counters, dedupeWindowMs, foresee }: JobWriterParts): JobWriter {
+export function jobWriter(db: DatabaseSync, { counters, dedupeWindowMs, markMade }: JobWriterDeps): JobWriter {
   const sql = {
     job: db.prepare(
       `INSERT INTO job (id, delivery, entry, type, consumer, lane, merge_key, received_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -86,14 +86,14 @@ export function jobWriter(db: DatabaseSync, { counters, dedupeWindowMs, foresee 
         if (seen === "duplicate") duplicates.push(index);
         if (seen === "duplicate") continue;
         if (seen === "conflict") conflicts.push(index);
-        for (const [state, consumer, lane, mergeKey, isForeseen] of jobs) {
+        for (const [state, consumer, lane, mergeKey, isSpeculative] of jobs) {
           const id = counters.nextId();
           list.push([id, entry, type, consumer, lane, mergeKey, state === "skipped" ? 1 : 0]);
           if (state === "unhandled") unhandled.push({ id, entry, type });
           if (state !== "waiting") continue;
           sql.job.run(id, delivery, entry, type, consumer, lane, mergeKey, receivedAt);
           counters.add("unsettled", 1);
-          if (isForeseen === true) foresee(id);
+          if (isSpeculative === true) markMade(id);
         }
       }
       return { firstJob, duplicates, conflicts, list, unhandled };

@@ -2,12 +2,12 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Counters } from "./counters.ts";
 import { jobFinder, type FoundPage } from "./query-jobs.ts";
 import { createReplays, type Replays } from "../admin/replay.ts";
-import { createInFlightBytes, type Intake } from "./insert-delivery.ts";
+import { createDeliveryWriter, type DeliveryWriter } from "./insert-delivery.ts";
 import { createJobLists } from "./job-lists.ts";
 import type { DeliveryRow, SettleRecord } from "../client/messages.ts";
 import { createOwnerEpoch, type OwnerEpoch } from "./owner-epoch.ts";
 import { createDropAndErase } from "../admin/drop-and-erase.ts";
-import { createRequestTable, createRequests, type Requests } from "../admin/admin-requests.ts";
+import { createRequestTable, createAdminRequests, type AdminRequests } from "../admin/admin-requests.ts";
 import { createSecureErase, type SecureErase } from "../admin/secure-erase.ts";
 import { createRetentionSteps, type RetentionSteps, createVacuum, type Vacuum } from "../retention/retention-steps.ts";
 import { settleWriter } from "./job-writer.ts";
@@ -19,12 +19,12 @@ import { createWindowTable, type WindowTable } from "./lane-window-table.ts";
 export interface Operations
   extends
     OwnerEpoch,
-    Intake,
+    DeliveryWriter,
     Pick<Replays, "reopen">,
-    Requests,
+    AdminRequests,
     RetentionSteps,
     TombstoneTable,
-    Pick<SubscriptionTable, "errored" | "forget">,
+    Pick<SubscriptionTable, "erroredSubscriptions" | "forgetSubscription">,
     Vacuum,
     Pick<WindowTable, "windows"> {
   settle(record: SettleRecord): void;
@@ -68,13 +68,13 @@ const DELIVERY = `id, received_at AS receivedAt, sent_at AS sentAt, source, sign
 
 export function createOperations(
   db: DatabaseSync,
-  options: { readonly counters: Counters; readonly dedupeWindowMs: number; readonly scrub?: SecureErase },
+  options: { readonly counters: Counters; readonly dedupeWindowMs: number; readonly secureErase?: SecureErase },
 ): Operations {
   const lists = createJobLists(db);
   const subscriptions = createSubscriptionTable(db);
   const parts = { lists, subscriptions, ...options };
   const find = jobFinder(db, parts);
-  const ownership = createOwnerEpoch(db, options.counters);
+  const ownerEpoch = createOwnerEpoch(db, options.counters);
   const { windows, sweepWindows } = createWindowTable(db);
   const { replay, reopen } = createReplays(db, parts);
   const sql = {
@@ -94,23 +94,23 @@ export function createOperations(
   };
 
   return {
-    ...ownership,
-    ...createInFlightBytes(db, { ...parts, foresee: ownership.foresee }),
+    ...ownerEpoch,
+    ...createDeliveryWriter(db, { ...parts, markMade: ownerEpoch.markMade }),
     reopen,
-    ...createRequests({
+    ...createAdminRequests({
       counters: options.counters,
       table: createRequestTable(db),
-      scrub: options.scrub ?? createSecureErase(db),
+      secureErase: options.secureErase ?? createSecureErase(db),
       find,
       replay,
       sweepWindows,
       ...createDropAndErase(db, parts),
-      ...ownership,
+      ...ownerEpoch,
     }),
     ...createRetentionSteps(db, parts),
     ...createTombstoneTable(db, subscriptions),
-    errored: subscriptions.errored,
-    forget: subscriptions.forget,
+    erroredSubscriptions: subscriptions.erroredSubscriptions,
+    forgetSubscription: subscriptions.forgetSubscription,
     ...createVacuum(db),
     windows,
     settle: settleWriter(db, options.counters),

@@ -11,7 +11,7 @@ export interface OwnerEpoch {
   /** @throws FileError `epoch-stale` when another process took over */
   assertEpoch(epoch: number): void;
   /** A job that this transaction has made may run as soon as it holds: its mark names it. */
-  foresee(id: number): void;
+  markMade(id: number): void;
   epoch(): number;
   /** What may be running from now on, with what is foreseen. */
   mark(running: Mark): void;
@@ -52,11 +52,11 @@ export function createOwnerEpoch(db: DatabaseSync, counters: Counters): OwnerEpo
   const marked = (): string => String(sql.running.get()?.["running"]);
 
   /** Made by this transaction. */
-  let foreseen: number[] = [];
+  let made: number[] = [];
 
   function mark({ count, text, at }: Mark): void {
-    counters.set("running", count + foreseen.length);
-    sql.mark.run(foreseen.length === 0 ? text : withIds(text, foreseen, at));
+    counters.set("running", count + made.length);
+    sql.mark.run(made.length === 0 ? text : withIds(text, made, at));
   }
 
   const current = (): number => Number(sql.epoch.get()?.["epoch"]);
@@ -68,11 +68,11 @@ export function createOwnerEpoch(db: DatabaseSync, counters: Counters): OwnerEpo
 
   return {
     begin(epoch) {
-      foreseen = [];
+      made = [];
       if (epoch !== undefined) assertEpoch(epoch);
     },
     assertEpoch,
-    foresee: (id) => void foreseen.push(id),
+    markMade: (id) => void made.push(id),
     epoch: current,
     mark,
     takeOver() {

@@ -19,8 +19,8 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
     const opened = openInPlace(file, name, { isSuspect });
     const { db } = opened;
     const counters = createCounters(db);
-    const scrub = createSecureErase(db);
-    const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, scrub }), counters);
+    const secureErase = createSecureErase(db);
+    const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, secureErase }), counters);
     const wal = createWal(db, file);
     const version = db.prepare("PRAGMA data_version");
     let seen = version.get()?.["data_version"];
@@ -60,7 +60,7 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
       // Behind the sync, before any answer: what was taken away meanwhile took this commit with it.
       if (!opened.isInPlace()) return leave();
       say({ type: "results", results, counts: counters.counts() });
-      scrub.afterCommit();
+      secureErase.afterCommit();
       const now = performance.now();
       if (results.some(isFull)) wal.full(now);
       else wal.committed(now);

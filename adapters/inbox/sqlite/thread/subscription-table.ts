@@ -7,10 +7,10 @@ export interface SubscriptionTable {
   /** Of events of one delivery. An older notice than the last changes nothing. */
   note(events: readonly EventRecord[], origin: NoticeOrigin): void;
   /** Without a source: of every source. */
-  forget(which: { readonly subscription: number; readonly source: string | undefined }): void;
+  forgetSubscription(which: { readonly subscription: number; readonly source: string | undefined }): void;
   forgetAccount(accountId: number): void;
   /** Those in trouble, in the order in which they were told. */
-  errored(): ErroredSubscription[];
+  erroredSubscriptions(): ErroredSubscription[];
 }
 
 interface NoticeOrigin {
@@ -47,12 +47,12 @@ export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
         sql.trim.run();
       }
     },
-    forget({ subscription, source }) {
+    forgetSubscription({ subscription, source }) {
       if (source === undefined) sql.forgetAll.run(subscription);
       else sql.forget.run(subscription, source);
     },
     forgetAccount: (accountId) => void sql.forgetAccount.run(accountId),
-    errored: () =>
+    erroredSubscriptions: () =>
       sql.errored.all().map((row) => ({
         subscription: Number(row["subscription"]),
         accountId: Number(row["account"]),

@@ -4,18 +4,18 @@ import type { SubscriptionTable } from "./subscription-table.ts";
 
 /** Tombstones in the file. Times in milliseconds since the epoch. */
 export interface TombstoneTable {
-  bury(stone: Tombstone): void;
+  putTombstone(tombstone: Tombstone): void;
   /** It was met: it stays for longer. */
-  hit(stone: Tombstone): void;
+  hitTombstone(tombstone: Tombstone): void;
   /** Without a source: all of the subscription. */
-  lift(which: { readonly subscription: number; readonly source: string | undefined }): void;
-  stones(): Tombstone[];
+  liftTombstone(which: { readonly subscription: number; readonly source: string | undefined }): void;
+  tombstones(): Tombstone[];
 }
 
 /** @param subscriptions an unwanted one is in no trouble any more: no `active` will come */
 export function createTombstoneTable(
   db: DatabaseSync,
-  subscriptions: Pick<SubscriptionTable, "forget">,
+  subscriptions: Pick<SubscriptionTable, "forgetSubscription">,
 ): TombstoneTable {
   const sql = {
     bury: db.prepare("INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?, ?, ?, ?)"),
@@ -27,18 +27,18 @@ export function createTombstoneTable(
     all: db.prepare("SELECT * FROM tombstone"),
   };
   return {
-    bury({ subscription, source, reason, since, lastHit }) {
+    putTombstone({ subscription, source, reason, since, lastHit }) {
       sql.bury.run(subscription, source ?? "", source === undefined ? 1 : 0, reason, since, lastHit);
-      subscriptions.forget({ subscription, source });
+      subscriptions.forgetSubscription({ subscription, source });
     },
-    hit({ subscription, source, lastHit }) {
+    hitTombstone({ subscription, source, lastHit }) {
       sql.hit.run(lastHit, subscription, source === undefined ? 1 : 0, source ?? "");
     },
-    lift({ subscription, source }) {
+    liftTombstone({ subscription, source }) {
       if (source === undefined) sql.liftAll.run(subscription);
       else sql.lift.run(subscription, source);
     },
-    stones: () =>
+    tombstones: () =>
       sql.all.all().map((row) => ({
         subscription: Number(row["subscription"]),
         source: row["any_source"] === 1 ? undefined : String(row["source"]),

@@ -14,36 +14,36 @@ export interface Claims {
   settle(settlements: readonly Settlement[]): Promise<boolean[]>;
 }
 
-export interface ClaimsParts {
+export interface ClaimsDeps {
   readonly commits: CommitQueue;
-  readonly owned: WorkerState;
+  readonly workerState: WorkerState;
   readonly now: () => number;
 }
 
-export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
+export function createClaims({ commits, workerState, now }: ClaimsDeps): Claims {
   async function begin({ runs, isMarked }: Taken, lanes: Lanes): Promise<Claim[]> {
     const missing = new Set(runs.flat().flatMap(({ held, delivery }) => (held === undefined ? [delivery] : [])));
     // Where it is not marked, also if nothing is read: the mark goes with it. And what was just stored is to be answered first.
     const rows = isMarked && missing.size === 0 ? await nextTurn([]) : await commits.add("deliveries", [...missing]);
-    if (owned.lanes !== lanes) return []; // another process works now
+    if (workerState.lanes !== lanes) return []; // another process works now
     const found = new Map(rows.map((row) => [row.id, toDelivery(row)]));
     return runs.flatMap((run) => lanes.begin(run, (id) => found.get(id), now()) ?? []);
   }
 
   return {
     async claim(limits) {
-      const { lanes } = owned;
+      const { lanes } = workerState;
       const taken = lanes.take(limits, now());
       try {
         const claims = taken.runs.length === 0 ? [] : await begin(taken, lanes);
-        return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.suspects() };
+        return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.hasSuspects() };
       } catch (error) {
-        for (const run of taken.runs) lanes.giveBack(run, now());
+        for (const run of taken.runs) lanes.release(run, now());
         throw error;
       }
     },
     async settle(settlements) {
-      const { lanes } = owned;
+      const { lanes } = workerState;
       const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
       const [done, others, windows]: [number[], OtherRecord[], WindowRecord[]] = [[], [], []];
       for (const [index, plan] of plans.entries()) {
@@ -58,12 +58,12 @@ export function createClaims({ commits, owned, now }: ClaimsParts): Claims {
       try {
         await commits.add("settle", { done, others, windows } satisfies SettleRecord);
       } catch (error) {
-        for (const { claim } of settlements) if (owned.lanes !== lanes) owned.lanes.endLost(claim, now());
+        for (const { claim } of settlements) if (workerState.lanes !== lanes) workerState.lanes.endLost(claim, now());
         if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
         for (const { claim } of settlements) lanes.unplan(claim);
         throw error;
       }
-      for (const { claim } of settlements) if (owned.lanes !== lanes) owned.lanes.endLost(claim, now());
+      for (const { claim } of settlements) if (workerState.lanes !== lanes) workerState.lanes.endLost(claim, now());
       return settlements.map(({ claim }, index) => {
         const plan = plans[index];
         return plan !== undefined && lanes.settle(claim, plan, now());

@@ -4,9 +4,9 @@ import type { EventRecord, ExpandRecord } from "../client/messages.ts";
 import type { WorkerState } from "./worker-state.ts";
 import { toDelivery, toEventRecord } from "./row-encoding.ts";
 
-export interface ExpandingParts {
+export interface ExpandDeps {
   readonly commits: CommitQueue;
-  readonly owned: WorkerState;
+  readonly workerState: WorkerState;
   /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
   readonly maxJobs: number;
   readonly now: () => number;
@@ -15,20 +15,20 @@ export interface ExpandingParts {
 }
 
 /** The verbs of the port that make jobs of what was stored without. */
-export function createExpanding({
+export function createExpand({
   commits,
-  owned,
+  workerState,
   maxJobs,
   now,
   noted,
-}: ExpandingParts): Pick<WorkingInbox, "unexpanded" | "expand"> {
+}: ExpandDeps): Pick<WorkingInbox, "unexpanded" | "expand"> {
   /** Those that were given last: their jobs hold them, and need not read them back. */
   let given = new Map<string, Delivery>();
 
   return {
     async unexpanded(max) {
       given = new Map();
-      if (owned.lanes.size >= maxJobs) return [];
+      if (workerState.lanes.size >= maxJobs) return [];
       const rows = await commits.add("unexpanded", max);
       return rows.map(({ cursor, ...row }) => {
         const [id, delivery] = [String(row.id), toDelivery(row)];
@@ -41,7 +41,7 @@ export function createExpanding({
       const records: (readonly EventRecord[])[] = [];
       const items = expansions.map(({ id, events, cursor }, index) => ({
         input(): ExpandRecord {
-          const made = events.map((event) => toEventRecord(event, owned.lanes.foresee));
+          const made = events.map((event) => toEventRecord(event, workerState.lanes.speculate));
           records[index] = made;
           return { id: Number(id), events: made, cursor, at };
         },
@@ -55,7 +55,7 @@ export function createExpanding({
         const { id, events } = expansions[index] as (typeof expansions)[number];
         if (made === undefined) return NOTHING;
         const origin = { id: Number(id), receivedAt: made.receivedAt, delivery: given.get(id) };
-        owned.appendMade(origin, { events, records: records[index] ?? [] }, made);
+        workerState.appendExpanded(origin, { events, records: records[index] ?? [] }, made);
         return { duplicates: made.duplicates, conflicts: made.conflicts };
       });
     },

@@ -25,18 +25,18 @@ export interface Lanes {
   /** In the order of ids. */
   append(row: Row, now: number): void;
   /** A commit is put together. */
-  turn(): void;
+  beginCommit(): void;
   /** Whether a job that it makes is to be marked with it, and may run when it holds. */
-  foresee(job: NewJob): boolean;
+  speculate(job: NewJob): boolean;
   /** Such a job was made. */
-  made(row: Row): void;
+  addSpeculative(row: Row): void;
   /** Undefined where too much is held already. */
   hold(delivery: Delivery): Hold | undefined;
   take(limits: ClaimLimits, now: number): Taken;
   /** A claim begins; undefined where some of it has gone meanwhile. */
   begin(rows: readonly Row[], deliveryOf: (id: number) => Delivery | undefined, now: number): Claim | undefined;
   /** Runs that were taken and cannot begin. */
-  giveBack(rows: readonly Row[], now: number): void;
+  release(rows: readonly Row[], now: number): void;
   /** What the outcomes make of a claim's rows, to be written; undefined when it was lost, or is being settled. */
   plan(claim: Claim, outcomes: readonly JobOutcome[], now: number): Plan | undefined;
   /** The plan holds in the file. False when the claim was lost meanwhile. */
@@ -44,7 +44,7 @@ export interface Lanes {
   /** The plan may not hold: its lane stays closed until another does. */
   unplan(claim: Claim): void;
   /** This process works no more: its claims end, but for those of which is being told how they ended. */
-  loseAll(): readonly Claim[];
+  revokeAll(): readonly Claim[];
   /** Its handler has ended. */
   endLost(claim: Claim, now: number): void;
   /** Claims that ended before their handlers, with their runs. */
@@ -52,7 +52,7 @@ export interface Lanes {
   /** Those that are gone from the file. @returns the claims that ended with them */
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
   /** What a lane has inherited, as it is in the file. */
-  inherit(lane: string, window: LaneWindow): void;
+  setWindow(lane: string, window: LaneWindow): void;
   /** The jobs that may be running, for the commit; undefined where they are the same as before it. */
   mark(now: number): Mark | undefined;
   /** Its mark may not be in the file. */
@@ -64,7 +64,7 @@ export interface Lanes {
   /** Those that nobody has claimed, of a range of ids of which `after` is not. */
   unclaimed(after: number, to: number): readonly number[];
   nextDueAt(): number | undefined;
-  suspects(): boolean;
+  hasSuspects(): boolean;
   readonly size: number;
   stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
 }
@@ -92,33 +92,33 @@ interface Plan {
 
 /** @param held claims of earlier lanes whose handlers may run on */
 export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
-  const book = createLaneQueues<Row>();
+  const queues = createLaneQueues<Row>();
   const rows = createJobCache();
   /** Taken, and not yet in a claim. */
   const reserved = createCompactingMap<number, Row>();
   const running = createCompactingMap<Claim, Running>();
   /** Their handlers may run on: their lanes wait for them. */
   const lost = new Map<Claim, readonly Row[]>();
-  const marker = createRunningMark();
+  const runningMark = createRunningMark();
 
   function endLost(claim: Claim, now: number): void {
     const run = lost.get(claim);
     lost.delete(claim);
-    if (run !== undefined) book.give(run, now);
+    if (run !== undefined) queues.release(run, now);
   }
 
-  function giveBack(run: readonly Row[], now: number): void {
+  function release(run: readonly Row[], now: number): void {
     for (const row of run) if (reserved.delete(row.id)) row.progress = settled(row.progress, { to: "release" }, now);
-    book.give(run, now);
+    queues.release(run, now);
   }
 
-  for (const [claim, [row]] of held) if (row?.lane !== undefined) lost.set(claim, [standIn(row)]);
+  for (const [claim, [row]] of held) if (row?.lane !== undefined) lost.set(claim, [placeholder(row)]);
 
   /** Closes the lane of a run for which nothing else in it may be taken. */
-  function standIn(row: Row): Row {
+  function placeholder(row: Row): Row {
     const head = { ...row, progress: FRESH, held: undefined, next: undefined, place: undefined };
-    book.append(head, 0);
-    book.take({ max: 1, mergeMax: 1 }, 0);
+    queues.append(head, 0);
+    queues.take({ max: 1, mergeMax: 1 }, 0);
     head.progress = settled(FRESH, { to: "done" }, 0);
     return head;
   }
@@ -126,25 +126,26 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
   return {
     append(row, now) {
       rows.add(row);
-      book.append(row, now);
+      queues.append(row, now);
     },
-    turn: marker.turn,
-    foresee: (job) => (job.lane === undefined || book.isFree(job.lane)) && !book.tried() && marker.foresee(job), // else it may have to wait
-    made: marker.made,
+    beginCommit: runningMark.beginCommit,
+    speculate: (job) =>
+      (job.lane === undefined || queues.isFree(job.lane)) && !queues.hasTried() && runningMark.speculate(job), // else it may have to wait
+    addSpeculative: runningMark.add,
     hold: rows.hold,
     take(limits, now) {
-      const runs = book.take(limits, now);
+      const runs = queues.take(limits, now);
       for (const row of runs.flat()) {
         row.progress = claimed(row.progress, now);
         reserved.set(row.id, row);
       }
-      marker.follow(limits.ahead);
-      const marked = runs.map(marker.take);
+      runningMark.follow(limits.ahead);
+      const marked = runs.map(runningMark.take);
       return { runs, isMarked: !marked.includes(false) };
     },
     begin(run, deliveryOf, now) {
       if (!run.every(({ id }) => reserved.get(id) !== undefined)) {
-        giveBack(run, now);
+        release(run, now);
         return undefined;
       }
       const jobs = run.map((row) => toClaimed(row, deliveryOf(row.delivery)));
@@ -156,7 +157,7 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
       running.set(claim, { run, isSettling: false });
       return claim;
     },
-    giveBack,
+    release,
     plan(claim, outcomes, now) {
       endLost(claim, now);
       const open = running.get(claim);
@@ -173,13 +174,13 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
       const open = running.get(claim);
       if (open === undefined) return false;
       running.delete(claim);
-      const lane = open.run[0]?.place;
+      const lane = open.run[0]?.queuedIn;
       if (lane !== undefined && window !== undefined) lane.window = window[1] ?? undefined;
       for (const { row, progress } of jobs) {
         row.progress = progress;
         if (progress.state !== "waiting") rows.delete(row);
       }
-      book.give(open.run, now);
+      queues.release(open.run, now);
       return true;
     },
     endLost,
@@ -187,7 +188,7 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
       const open = running.get(claim);
       if (open !== undefined) open.isSettling = false;
     },
-    loseAll() {
+    revokeAll() {
       const ended: Claim[] = [];
       for (const [claim, { run, isSettling }] of running.entries()) {
         if (isSettling) continue;
@@ -214,20 +215,20 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
         if (row === undefined) continue;
         // One that is about to be claimed leaves its lane when its run is given back.
         if (reserved.delete(id)) row.progress = settled(row.progress, { to: "done" }, now);
-        else book.remove(row, now);
+        else queues.remove(row, now);
         rows.delete(row);
       }
       return ended;
     },
-    inherit: book.inherit,
+    setWindow: queues.setWindow,
     mark(now) {
       const mayRun = [...reserved.values()];
       for (const { run, isSettling } of running.values()) if (!isSettling) mayRun.push(...run);
-      return marker.mark(mayRun, now);
+      return runningMark.mark(mayRun, now);
     },
-    unmark: marker.unmark,
+    unmark: runningMark.unmark,
     get isMarkedUnclaimed() {
-      return marker.isOpen;
+      return runningMark.isOpen;
     },
     has: (id) => rows.get(id) !== undefined,
     ids: () => [...rows.between(0, Infinity)].map(({ id }) => id),
@@ -236,8 +237,8 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
       for (const { id, progress } of rows.between(after, to)) if (progress.state === "waiting") ids.push(id);
       return ids;
     },
-    nextDueAt: book.nextDueAt,
-    suspects: book.suspects,
+    nextDueAt: queues.nextDueAt,
+    hasSuspects: queues.hasSuspects,
     get size() {
       return rows.size;
     },
@@ -247,7 +248,7 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
       return {
         waiting: rows.size - runs,
         running: runs,
-        blockedLanes: book.blocked(),
+        blockedLanes: queues.blockedLanes(),
         oldestWaitingAt: oldestWaiting(rows.between(0, Infinity)),
       };
     },
@@ -256,7 +257,7 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
 
 /** What the outcomes make of a lane's window; undefined where it stays as it is. */
 function newWindow(run: readonly Row[], outcomes: readonly JobOutcome[]): WindowRecord | undefined {
-  const lane = run[0]?.place;
+  const lane = run[0]?.queuedIn;
   const window = windowAfter(run, outcomes);
   return lane?.key === undefined || window === lane.window ? undefined : [lane.key, window ?? null];
 }

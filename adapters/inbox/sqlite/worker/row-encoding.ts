@@ -60,7 +60,7 @@ export function toRow(job: JobRow, held?: Held): Row {
     held,
     progress: toProgress(job),
     next: undefined,
-    place: undefined,
+    queuedIn: undefined,
   };
 }
 
@@ -109,16 +109,16 @@ function toProgress({ attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs
 }
 
 /** Whether a job may run as soon as it is made: asked once, when the commit that makes it is put together. */
-export type Foresee = (job: NewJob) => boolean;
+export type Speculate = (job: NewJob) => boolean;
 
 /** A delivery on its way into the file, without its body. @param events where they are to become jobs at once */
 export function toDeliveryRecord(
   delivery: Delivery,
   events: readonly NewEvent[] | undefined,
-  { at, foresee }: { readonly at: number; readonly foresee: Foresee },
+  { at, speculate }: { readonly at: number; readonly speculate: Speculate },
 ): DeliveryRecord {
   const { receivedAt, sentAt, source = null, signedBy, signature, headers } = delivery;
-  const records = events === undefined ? null : events.map((event) => toEventRecord(event, foresee));
+  const records = events === undefined ? null : events.map((event) => toEventRecord(event, speculate));
   return [receivedAt, sentAt, source, signedBy, signature, JSON.stringify(headers), at, records];
 }
 
@@ -136,18 +136,18 @@ export function toDelivery({ receivedAt, sentAt, source, signedBy, signature, he
 }
 
 /** An event on its way into the file: its content is in the body. */
-export function toEventRecord({ entry, event, unique, jobs }: NewEvent, foresee: Foresee): EventRecord {
+export function toEventRecord({ entry, event, unique, jobs }: NewEvent, speculate: Speculate): EventRecord {
   const { type, accountId = null, subscription = null } = event;
   const key = unique === undefined ? null : ([unique.key, unique.content] as const);
-  const records = jobs.map((job) => toJobRecord(job, foresee));
+  const records = jobs.map((job) => toJobRecord(job, speculate));
   const notice = noticeOf(event);
   if (notice === undefined) return [entry, type, accountId, subscription, key, records];
   return [entry, type, accountId, subscription, key, records, [notice.resource, notice.error ?? null]];
 }
 
-function toJobRecord(job: NewJob, foresee: Foresee): JobRecord {
+function toJobRecord(job: NewJob, speculate: Speculate): JobRecord {
   const { state, consumer = null, lane = null, mergeKey = null } = job;
-  return foresee(job) ? [state, consumer, lane, mergeKey, true] : [state, consumer, lane, mergeKey];
+  return speculate(job) ? [state, consumer, lane, mergeKey, true] : [state, consumer, lane, mergeKey];
 }
 
 /** What a settlement makes of a job that is not done. */

@@ -3,9 +3,9 @@ import type { Mark } from "../thread/owner-epoch.ts";
 import type { Row } from "./row-encoding.ts";
 
 /** Says what may be running, for the file: jobs that were claimed, and those that are foreseen. */
-export interface RunningMark extends Pick<SpeculativeClaims, "follow" | "foresee" | "made" | "take" | "isOpen"> {
+export interface RunningMark extends Pick<SpeculativeClaims, "follow" | "speculate" | "add" | "take" | "isOpen"> {
   /** A commit is put together. */
-  turn(): void;
+  beginCommit(): void;
   /** Its mark; undefined where it is as it was. @param rows claimed */
   mark(rows: readonly Row[], now: number): Mark | undefined;
   /** Its mark may not be in the file. */
@@ -13,31 +13,31 @@ export interface RunningMark extends Pick<SpeculativeClaims, "follow" | "foresee
 }
 
 export function createRunningMark(): RunningMark {
-  const foresight = createSpeculativeClaims();
-  const { follow, foresee, made, take } = foresight;
-  let foreseen: Iterable<Row> = [];
+  const speculative = createSpeculativeClaims();
+  const { follow, speculate, add, take } = speculative;
+  let unclaimed: Iterable<Row> = [];
   let marked: string | undefined = "{}";
   return {
     follow,
-    foresee,
-    made,
+    speculate,
+    add,
     take,
     get isOpen() {
-      return foresight.isOpen;
+      return speculative.isOpen;
     },
-    turn() {
-      foreseen = foresight.turn();
+    beginCommit() {
+      unclaimed = speculative.beginCommit();
     },
     mark(rows, now) {
-      const all = [...rows, ...foreseen];
+      const all = [...rows, ...unclaimed];
       const text = `{${all.map(({ id, progress }) => `"${id}":${progress.firstAttemptAt ?? now}`).join()}}`;
-      if (text === marked && !foresight.makes) return undefined;
-      marked = foresight.makes ? undefined : text; // the commit names by itself what it makes
+      if (text === marked && !speculative.makes) return undefined;
+      marked = speculative.makes ? undefined : text; // the commit names by itself what it makes
       return { count: all.length, text, at: now };
     },
     unmark() {
       marked = undefined;
-      foresight.clear();
+      speculative.clear();
     },
   };
 }
@@ -53,13 +53,13 @@ interface SpeculativeClaims {
    * A commit is put together. Whoever claims has the time that it takes: then what came with the one before is foreseen no more.
    * @returns what its mark has to name still
    */
-  turn(): Iterable<Row>;
+  beginCommit(): Iterable<Row>;
   /** Takes room for a job that this commit makes, if there is any: it is to be marked with it. Nothing else is in its lane. */
-  foresee(job: NewJob): boolean;
+  speculate(job: NewJob): boolean;
   /** This commit makes what is foreseen. */
   readonly makes: boolean;
   /** It was made, and marked with it. */
-  made(row: Row): void;
+  add(row: Row): void;
   /** Takes a run; true if all of it is marked. */
   take(run: readonly Row[]): boolean;
   /** What was marked, or is being marked, may not be. */
@@ -83,13 +83,13 @@ function createSpeculativeClaims(): SpeculativeClaims {
     follow(given) {
       ahead = given;
     },
-    turn() {
+    beginCommit() {
       [room, makes, isVoid] = [undefined, false, false];
       lanes.clear();
       [older, fresh] = [fresh, new Map()];
       return older.values();
     },
-    foresee({ state, lane }) {
+    speculate({ state, lane }) {
       room ??= (ahead?.() ?? 0) - older.size;
       if (room <= 0 || state !== "waiting" || (lane !== undefined && lanes.has(lane))) return false;
       if (lane !== undefined) lanes.add(lane);
@@ -100,7 +100,7 @@ function createSpeculativeClaims(): SpeculativeClaims {
     get makes() {
       return makes;
     },
-    made(row) {
+    add(row) {
       if (!isVoid) fresh.set(row.id, row);
     },
     take(run) {

@@ -15,10 +15,10 @@ export interface TakeOver {
   /** How often that was, and when last; undefined where it never was. */
   readonly takenOver: { readonly count: number; readonly lastAt: number } | undefined;
   /** Gives it up, or stops asking; resolves when the file is not being taken over any more. */
-  leave(): Promise<void>;
+  release(): Promise<void>;
 }
 
-export interface TakeOverParts {
+export interface TakeOverDeps {
   /** Where the file really is. */
   readonly file: () => string;
   readonly host: () => InboxHost;
@@ -39,9 +39,9 @@ const LONGEST_MS = 60_000;
 /** So long after the last time it is no more the same trouble. */
 const FORGOTTEN_MS = 10 * 60_000;
 
-export function createTakeOver({ file, host, takeOver, began, lose, left }: TakeOverParts): TakeOver {
+export function createTakeOver({ file, host, takeOver, began, lose, left }: TakeOverDeps): TakeOver {
   let worker: Worker | undefined;
-  let place: WorkerLock | undefined;
+  let lock: WorkerLock | undefined;
   /** The present try, or what came of it: whoever has another one is late. */
   let term: object | undefined;
   let taking: Promise<unknown> = Promise.resolve();
@@ -73,20 +73,20 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
       if (term !== mine) return;
       host().log.error({ err: error, code: "take-over-failed" }, "the work could not be taken over: it is tried again");
       stepBack();
-      askIn(AGAIN_MS);
+      acquireIn(AGAIN_MS);
     }
   }
 
-  function askIn(ms: number): void {
+  function acquireIn(ms: number): void {
     timer = host().clock.setTimer(() => {
       try {
-        if (place?.ask(() => void beginLater()) === true) void beginLater();
+        if (lock?.acquire(() => void beginLater()) === true) void beginLater();
       } catch (error) {
         host().log.error(
           { err: error, code: "lock-failed" },
           "the worker's lock cannot be asked for: it is tried again",
         );
-        askIn(AGAIN_MS);
+        acquireIn(AGAIN_MS);
       }
     }, ms);
     timer.unref?.();
@@ -95,7 +95,7 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
   function stepBack(): void {
     timer?.clear();
     term = undefined;
-    place?.leave();
+    lock?.release();
     left();
   }
 
@@ -111,10 +111,10 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
     );
     term = undefined;
     const lost = lose();
-    place?.leave();
+    lock?.release();
     if (lost.length > 0) worker.lost(lost);
     worker.end();
-    askIn(Math.min(AGAIN_MS * 2 ** (streak - 1), LONGEST_MS));
+    acquireIn(Math.min(AGAIN_MS * 2 ** (streak - 1), LONGEST_MS));
   }
 
   return {
@@ -125,8 +125,8 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
       timer?.clear();
       worker = given;
       try {
-        place ??= createWorkerLock(file(), host(), fenced);
-        if (place.ask(() => void beginLater())) await begin(given);
+        lock ??= createWorkerLock(file(), host(), fenced);
+        if (lock.acquire(() => void beginLater())) await begin(given);
       } catch (error) {
         if (worker !== given) throw error; // closed meanwhile
         stepBack();
@@ -138,15 +138,15 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
     get takenOver() {
       return takenOver;
     },
-    async leave() {
+    async release() {
       worker = undefined;
       timer?.clear();
       term = undefined;
       left();
-      const given = place;
-      place = undefined;
+      const given = lock;
+      lock = undefined;
       await taking;
-      given?.leave();
+      given?.release();
     },
   };
 }

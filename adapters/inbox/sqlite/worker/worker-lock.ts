@@ -14,14 +14,14 @@ export interface WorkerLock {
    * Whether it is had at once; else `later` is called when it is.
    * @throws StorageError where the lock's file cannot be used
    */
-  ask(later: () => void): boolean;
+  acquire(later: () => void): boolean;
   /**
    * The same, once: nobody is told later.
    * @throws StorageError where the lock's file cannot be used
    */
-  take(): boolean;
+  tryAcquire(): boolean;
   /** Gives it up, or stops asking. */
-  leave(): void;
+  release(): void;
 }
 
 /** How soon a stand-by sees that the one who worked has died, and that one that somebody has removed its lock. */
@@ -118,15 +118,15 @@ export function createWorkerLock(
   }
 
   return {
-    ask(later) {
+    acquire(later) {
       timer?.clear();
       const had = attempt();
       if (had) watch();
       else probe(later);
       return had;
     },
-    take: attempt,
-    leave() {
+    tryAcquire: attempt,
+    release() {
       timer?.clear();
       close();
     },

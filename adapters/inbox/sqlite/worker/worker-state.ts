@@ -24,9 +24,9 @@ export interface WorkerState {
   /** New jobs of other origins; passed over where another process works. */
   append(rows: readonly JobRow[]): void;
   /** The jobs that a commit made of some events, which went into it as these records. */
-  appendMade(origin: Origin, given: Given, made: Made): void;
+  appendExpanded(origin: Origin, given: Given, made: Made): void;
   /** Another process works: what runs here does not count. @returns the claims that end with it, whose handlers may run on */
-  lose(): readonly Claim[];
+  revoke(): readonly Claim[];
   /** This process works no more, and nothing of it runs. */
   leave(): void;
 }
@@ -106,7 +106,7 @@ export function createWorkerState(now: () => number): WorkerState {
     },
     forget() {
       if (epoch === undefined) return [];
-      const ended = lanes.loseAll();
+      const ended = lanes.revokeAll();
       [isLoaded, isForgotten, lanes] = [false, true, createLanes(lanes.lost)];
       return ended;
     },
@@ -122,7 +122,7 @@ export function createWorkerState(now: () => number): WorkerState {
     append(rows) {
       if (isLoaded) for (const row of rows) lanes.append(toRow(row), now());
     },
-    appendMade({ id: delivery, receivedAt, delivery: whole }, { events, records }, { duplicates, firstJob }) {
+    appendExpanded({ id: delivery, receivedAt, delivery: whole }, { events, records }, { duplicates, firstJob }) {
       if (!isLoaded) return; // what is being loaded comes with it, in its order
       const hold = whole === undefined ? undefined : lanes.hold(whole);
       let id = firstJob - 1;
@@ -136,12 +136,12 @@ export function createWorkerState(now: () => number): WorkerState {
           const row = toRow(made, hold === undefined ? undefined : { hold, event });
           lanes.append(row, now());
           const [, , , , isForeseen = false] = jobRecords[place] ?? [];
-          if (isForeseen) lanes.made(row);
+          if (isForeseen) lanes.addSpeculative(row);
         }
       }
     },
-    lose() {
-      const ended = lanes.loseAll();
+    revoke() {
+      const ended = lanes.revokeAll();
       [epoch, isLoaded, lanes] = [undefined, false, createLanes(lanes.lost)];
       return ended;
     },
@@ -170,7 +170,7 @@ async function loadWindows(channel: ThreadClient, mine: Lanes): Promise<void> {
       after,
       limit: PAGE,
     });
-    for (const [lane, since, upTo] of JSON.parse(windows) as LoadedWindow[]) mine.inherit(lane, { since, upTo });
+    for (const [lane, since, upTo] of JSON.parse(windows) as LoadedWindow[]) mine.setWindow(lane, { since, upTo });
     after = last;
   }
 }
