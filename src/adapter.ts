@@ -6,40 +6,31 @@ export { toAfterHandlers, type AfterHandlers, type OutlivesFunction } from "./in
 export { workAfterResponse } from "./receiver/serverless.ts";
 export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/read-body.ts";
 
-// For authors of inboxes: the port in its two halves.
+// For authors of inboxes: the port, a writing half and a working half.
 export type { Claim, Claimed, ClaimedJob, ClaimLimits, JobError, JobOutcome, Settlement } from "./inbox/port/claims.ts";
-export type { InboxJobs, JobQuery, JobSelection, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
-export type { InboxDisk, InboxStats, Readiness } from "./inbox/port/inbox.ts";
+export { toStored, type Delivery, type StoredDelivery } from "./inbox/port/delivery.ts";
 export type {
   Expanded,
   Expansion,
-  StoreResult,
   NewDelivery,
   NewEvent,
   NewJob,
+  StoreResult,
   Unexpanded,
 } from "./inbox/port/delivery.ts";
-export type {
-  Capabilities,
-  Inbox,
-  InboxHost,
-  StorageKind,
-  Worker,
-  WorkingInbox,
-  WritingInbox,
-} from "./inbox/port/inbox.ts";
-export type { Tombstone, Tombstones } from "./inbox/port/subscriptions.ts";
+export type { Capabilities, Inbox, InboxDisk, InboxHost, InboxStats, Readiness } from "./inbox/port/inbox.ts";
+export type { StorageKind, Worker, WorkingInbox, WritingInbox } from "./inbox/port/inbox.ts";
+export type { InboxJobs, Job, JobQuery, JobSelection, JobState, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
+export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/subscriptions.ts";
 export type { ErroredSubscription, Subscriptions } from "./inbox/port/subscriptions.ts";
 export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";
-export { toStored, type Delivery, type StoredDelivery } from "./inbox/port/delivery.ts";
-export type { Job, JobState } from "./inbox/port/jobs.ts";
 export type { Clock, Timer } from "./clock.ts";
 export type { Logger } from "./logger.ts";
 export type { SingleEvent } from "./protocol/events.ts";
 export { assertOptions, kindOf, wholeNumber, type GivenNumber } from "./assert.ts";
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";
 
-// The rules that every inbox keeps to: what a job's progress is, and who is next in a lane.
+// The rules that every inbox shares: the progress of a job, and which job of a lane is next.
 export {
   claimed,
   FRESH,

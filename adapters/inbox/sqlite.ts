@@ -3,11 +3,11 @@ import { assertOptions, kindOf, wholeNumber } from "../../src/adapter.ts";
 import { UsageError, type Inbox } from "../../src/index.ts";
 import { createSqliteInbox } from "./sqlite/sqlite-inbox.ts";
 
-/** How much an inbox in a file may hold, and for how long. */
+/** Limits of an SQLite inbox. */
 export interface SqliteInboxOptions {
   /** Done and skipped jobs, and their deliveries. @default 7 */
   keepDoneDays?: number | undefined;
-  /** Jobs that nobody handles. Dead ones have no limit. @default 7 */
+  /** Unhandled jobs. Dead jobs are stored without limit. @default 7 */
   keepUnhandledDays?: number | undefined;
   /** With less room on the disk deliveries get 503, and what is stored is still handled. @default 256 MiB */
   minFreeDiskBytes?: number | undefined;
@@ -16,8 +16,8 @@ export interface SqliteInboxOptions {
 }
 
 /**
- * StorageKind deliveries in an SQLite file: what is acknowledged survives a crash and a power cut. Any number of processes receive into one file;
- * one of them works, and another takes over within a second when it dies. Opens the file at `start()` or at the first delivery.
+ * Stores deliveries in an SQLite file: acknowledged deliveries survive a crash and a power cut. Any number of processes receive into one
+ * file; one is the active worker, and another takes over within a second of its death. The file is opened at `start()` or at the first delivery.
  * @param file on a local disk; files of the same name with an ending lie beside it
  * @throws UsageError `option-invalid`
  * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: sqliteInbox("inbox.db") });
@@ -44,7 +44,7 @@ const ALLOWED: Readonly<Record<keyof SqliteInboxOptions, true>> = {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** SQLite takes such a text for an address, everything else for a path. A single letter is a drive of Windows. */
+/** SQLite reads such a text as a URI, any other as a path. A single letter is a Windows drive. */
 const ADDRESS = /^[a-z][a-z\d+.-]+:/i;
 
 function toPath(file: unknown): string {

@@ -2,28 +2,28 @@ import type { Clock } from "../clock.ts";
 import { createFifo } from "./collections/fifo.ts";
 
 export interface BatcherOptions<T, R> {
-  /** Commits some, and gives a result for each in its place. */
+  /** Commits items; resolves with a result for each, in order. */
   readonly commit: (items: readonly T[]) => Promise<readonly R[]>;
-  /** What an item weighs, bytes. */
+  /** Size of an item, bytes. */
   readonly sizeOf: (item: T) => number;
   /** The result of all items of a commit that threw. */
   readonly failed: (error: unknown) => R;
-  /** When a commit begins that nothing has to wait for. @default at the end of this turn of the loop */
+  /** When to start a commit while none runs. @default at the end of this turn of the event loop */
   readonly schedule?: ((run: () => void) => void) | undefined;
-  /** From `add` to the result: then `late` is the result, and the commit goes on. @default no deadline */
+  /** Time from `add` to the result: after it `late` is the result, and the commit goes on. @default no deadline */
   readonly deadline?: { readonly ms: number; readonly clock: Clock; readonly late: () => R } | undefined;
 }
 
-/** Gathers what comes in one turn of the loop into one commit; while that runs, the next one fills. */
+/** Commits the items of one turn of the event loop together; while a commit runs, the next batch fills. */
 export interface Batcher<T, R> {
   add(item: T): Promise<R>;
-  /** The same without a promise, which costs more than all the rest of it. */
+  /** The same without a promise, which would cost more than the rest of the work. */
   put(item: T, then: (result: R) => void): void;
   /** Resolves when everything that was added has its result. */
   drained(): Promise<void>;
 }
 
-/** One commit takes no more than this, so that one giant body does not hold up the rest. */
+/** Limits of one commit, so that one giant body does not delay the rest. */
 const MAX_ITEMS = 500;
 const MAX_BYTES = 4 * 1024 * 1024;
 
@@ -78,12 +78,12 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
     return batch;
   }
 
-  /** What is late before its commit began is not committed: it is redelivered. Nor is it held while another commit hangs. */
+  /** An item that is late before its commit began is not committed: it is redelivered. Nor does it stay in memory while another commit hangs. */
   function forgetAnswered(): void {
     for (const fifo of [unanswered, queue]) while (fifo.size > 0 && fifo.peek()?.resolve === undefined) fifo.shift();
   }
 
-  /** One timer for all: it goes with the oldest that has no result. */
+  /** One timer for all items, set for the oldest without a result. */
   function watch(): void {
     forgetAnswered();
     const oldest = unanswered.peek();

@@ -1,29 +1,29 @@
 import type { SingleEvent } from "../protocol/events.ts";
 import type { ErroredSubscription } from "./port/subscriptions.ts";
 
-/** Subscriptions in trouble, in memory. */
+/** Subscriptions in error, in memory. */
 export interface ErroredSubscriptions {
-  /** A lifecycle notice came, whether anybody handles it or not. An older one than the last changes nothing. */
+  /** Records a lifecycle notice, handled or not. A notice older than the last one is ignored. */
   record(notice: LifecycleNotice, origin: { readonly source: string | undefined; readonly sentAt: number }): void;
-  /** It is unwanted now: no `active` will come. Without a source: of every source. */
+  /** Forgets an unwanted subscription, which will never become `active`. Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
   forgetAccount(accountId: number): void;
-  /** Those in trouble, in the order in which they were told. */
+  /** Those in error, in the order of their notices. */
   list(): readonly ErroredSubscription[];
 }
 
-/** What a lifecycle notice says. */
+/** The content of a lifecycle notice. */
 export interface LifecycleNotice extends Pick<ErroredSubscription, "subscription" | "accountId" | "resource"> {
-  /** Undefined: it works. */
+  /** Undefined: the subscription is active. */
   readonly error: string | undefined;
 }
 
-/** Ids come from signed deliveries only, but of accounts there is no end. */
+/** Ids come from signed deliveries only, but the number of accounts is unbounded. */
 const MOST = 1_000;
-/** Of the service's own words, which may be a whole page. */
+/** Limit of the service's error text, which may be a whole page. */
 const MOST_CHARACTERS = 2_000;
 
-/** What an event says of its subscription, cut to what is worth keeping; undefined for all but lifecycle notices. */
+/** The lifecycle notice in an event, with long texts cut; undefined for other events. */
 export function noticeOf(event: SingleEvent): LifecycleNotice | undefined {
   if (event.type !== "lifecycle.error" && event.type !== "lifecycle.active") return undefined;
   const { subscription, accountId, resource } = event;
@@ -31,12 +31,12 @@ export function noticeOf(event: SingleEvent): LifecycleNotice | undefined {
   return { subscription, accountId, resource: cut(resource), error };
 }
 
-/** @param most stored; beyond it those that work are forgotten first, then the oldest */
+/** @param most stored; beyond it active subscriptions are forgotten first, then the oldest */
 export function createErroredSubscriptions(most = MOST): ErroredSubscriptions {
-  /** By source, subscription and resource. Those that work again stay for a while: a late `error` is older than their `active`. */
+  /** By source, subscription and resource. Active ones stay for a while, so that a late, older `error` is ignored. */
   const known = new Map<string, ErroredSubscription & { readonly sentAt: number; readonly errored: boolean }>();
 
-  /** For one that works, nothing in trouble is forgotten. */
+  /** An active subscription never displaces one in error. */
   function hasRoom(errored: boolean): boolean {
     if (known.size < most) return true;
     const working = [...known.keys()].find((key) => known.get(key)?.errored === false);

@@ -6,11 +6,11 @@ import type { Inbox, StorageKind, WritingInbox } from "./port/inbox.ts";
 import type { Tombstones } from "./port/subscriptions.ts";
 
 /**
- * StorageKind nothing itself: hands deliveries to a queue that the user has. When `store` resolves they are stored and answered 200; when
- * it rejects, all of that call are answered 503 and come again. `receiver.handle` is for that queue's consumer.
+ * Stores nothing itself: hands deliveries to the user's own queue. When `store` resolves they are answered 200; when it rejects, all
+ * deliveries of that call are answered 503 and redelivered. `receiver.handle` is for that queue's consumer.
  *
- * @param store gets what came in one turn of the loop, at most 500 deliveries or 4 MiB
- * @param options `keeps`: what the queue outlives @default "network"
+ * @param store gets the deliveries of one turn of the event loop, at most 500 or 4 MiB
+ * @param options `storage`: what the queue outlives @default "network"
  * @example
  * const inbox = forwardInbox(async (deliveries) => { await queue.addBulk(deliveries.map((data) => ({ name: "hook", data }))); });
  */
@@ -32,7 +32,7 @@ export function forwardInbox<K extends StorageKind = "network">(
       try {
         await store(stored);
       } catch (cause) {
-        const error = new StorageError("storage-failed", "The queue behind forwardInbox did not take the deliveries.", {
+        const error = new StorageError("storage-failed", "The queue behind forwardInbox rejected the deliveries.", {
           cause,
         });
         return stored.map(() => error);
@@ -47,8 +47,8 @@ export function forwardInbox<K extends StorageKind = "network">(
 }
 
 async function refuse(): Promise<never> {
-  throw new UsageError("no-tombstones", "forwardInbox keeps no tombstones.", {
-    fix: "Note the subscription in your own store, and let `receiver.unsubscribeWhen` look there.",
+  throw new UsageError("no-tombstones", "forwardInbox stores no tombstones.", {
+    fix: "Record the subscription in your own store, and check it in `receiver.unsubscribeWhen`.",
   });
 }
 

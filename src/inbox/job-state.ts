@@ -1,14 +1,14 @@
 import type { JobState } from "./port/jobs.ts";
 import type { JobError, JobOutcome } from "./port/claims.ts";
 
-/** How far a job has come. Never changed in place: the fresh ones of an inbox share one. */
+/** The progress of a job. Never changed in place: all fresh jobs share one object. */
 export interface Progress {
   readonly state: JobState;
-  /** Begun and counted. */
+  /** Attempts that started and count. */
   readonly attempts: number;
-  /** Processes that died over it since it last ended; from the second on only those that it was alone with. */
+  /** Processes that died while it ran, since it last ended; from two on only those without another suspect. */
   readonly deaths: number;
-  /** Of a suspect: no more than so many run together with it, itself included, since a group of them died; undefined: any number. */
+  /** For a suspect: at most so many suspects run together, itself included, after a process died over a group; undefined: any number. */
   readonly groupMax: number | undefined;
   readonly firstAttemptAt: number | undefined;
   /** Wall-clock time at which it is due, with the delay that led there. */
@@ -31,9 +31,9 @@ export const FRESH: Progress = {
   settledAt: undefined,
 };
 
-/** At this many deaths a job is a suspect: it runs unmerged, with nothing but suspects beside it. */
+/** With this many deaths a job is a suspect: it runs unmerged, beside suspects only. */
 export const SUSPECT_DEATHS = 2;
-/** At this many it is not run again: only a job that was alone comes so far. */
+/** With this many deaths a job is dead-lettered: only a job that ran alone gets there. */
 export const MOST_DEATHS = 3;
 
 /**
@@ -44,7 +44,7 @@ export function isDue(progress: Progress, now: number): boolean {
   return progress.runAt <= now || progress.runAt - now > progress.delayMs;
 }
 
-/** A claim: the attempt counts from here, unless it is claimed to be buried. */
+/** A job that is claimed: the claim counts as an attempt. */
 export function claimed(progress: Progress, now: number): Progress {
   return {
     ...progress,
@@ -59,7 +59,7 @@ export function attemptsOnceClaimed({ attempts, deaths }: Pick<Progress, "attemp
   return deaths < MOST_DEATHS ? attempts + 1 : attempts;
 }
 
-/** What a settlement makes of a running job. A run that ended, well or badly, clears it of suspicion. */
+/** A running job after its settlement. A run that ended, well or badly, resets the deaths. */
 export function settled(progress: Progress, outcome: JobOutcome, now: number): Progress {
   switch (outcome.to) {
     case "done":
@@ -84,9 +84,9 @@ export function settled(progress: Progress, outcome: JobOutcome, now: number): P
 }
 
 /**
- * The process that ran them is gone: that was one attempt for each, and one death. Of suspects only one that was alone died of it: several
- * were a group, which is halved until one is.
- * @param all that it ran
+ * Jobs of a process that died: each counts one death, and its attempt stays counted. A suspect counts a death only if no other suspect ran:
+ * a group is halved instead, until one is alone.
+ * @param all jobs that the process ran
  */
 export function orphaned(all: readonly Progress[]): Progress[] {
   const group = all.filter(isSuspect).length;
@@ -101,19 +101,19 @@ export function orphaned(all: readonly Progress[]): Progress[] {
   }));
 }
 
-/** So many processes died over it that the next time it runs with nothing but its like. */
+/** Whether the job must run beside suspects only. */
 export function isSuspect({ deaths }: Progress): boolean {
   return deaths >= SUSPECT_DEATHS;
 }
 
 const NO_DEATHS = { deaths: 0, groupMax: undefined };
 
-/** Attempts before the claim: one that was claimed to be buried counted none. */
+/** Attempts before the claim: the reverse of {@link attemptsOnceClaimed}. */
 function attemptsBefore({ attempts, deaths }: Progress): number {
   return deaths < MOST_DEATHS ? attempts - 1 : attempts;
 }
 
-/** Takes back the attempt of a claim that came to nothing; the first one never happened then. */
+/** Takes back the attempt of a claim that never ran; without an earlier attempt there is no first one either. */
 function uncounted(progress: Progress): Progress {
   const attempts = attemptsBefore(progress);
   return {

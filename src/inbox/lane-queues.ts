@@ -4,48 +4,48 @@ import { createFifo } from "./collections/fifo.ts";
 import { isDue, isSuspect, type Progress } from "./job-state.ts";
 import type { ClaimLimits, JobOutcome } from "./port/claims.ts";
 
-/** What a lane book needs of a job; an inbox adds its own. */
+/** The fields of a job that lanes need; an inbox adds its own. */
 export interface LaneRow {
   /** Grows along its lane. */
   readonly id: number;
   readonly lane: string | undefined;
   readonly mergeKey: string | undefined;
   progress: Progress;
-  /** Kept by the book: the next in its lane. */
+  /** Set by the queues: the next job of the lane. */
   next: LaneRow | undefined;
-  /** Kept by the book: where it stands. */
+  /** Set by the queues: the lane that the job is in; undefined once it left. */
   queuedIn: Lane | undefined;
 }
 
-/** The jobs of one lane, in order, as a list: nothing ever walks it but from its head, as far as a claim reaches. */
+/** The jobs of one lane, in order. Singly linked; only ever traversed from the head, as far as a claim reaches. */
 export interface Lane {
   readonly key: string | undefined;
   head: LaneRow | undefined;
   tail: LaneRow | undefined;
   claimed: boolean;
-  /** In the queue of ready lanes, where its head was tried by a process that died or not, of suspects, or of those that wait for a time. */
+  /** Which queue the lane is in: `ready`, `tried` if a process died over its head, `suspect`, or `due` if its head waits for a time. */
   queue: "ready" | "tried" | "suspect" | "due" | undefined;
-  /** What its jobs have inherited; it ends with the lane. */
+  /** The window that its jobs inherited; it ends with the lane. */
   window: LaneWindow | undefined;
 }
 
-/** Lanes in memory: who is next, who may run now, who waits for a time. Any number of lanes at the same cost a job. */
+/** Lanes in memory: which jobs are next, which may run now, which wait for a time. The cost of a job does not grow with the number of lanes. */
 export interface LaneQueues<R> {
-  /** To the tail of its lane. */
+  /** Adds a job at the tail of its lane. */
   append(row: R, now: number): void;
-  /** Nothing is in it. */
+  /** Whether the lane is empty. */
   isFree(lane: string): boolean;
-  /** Heads of free lanes that are due at `now`, each with the run behind it; their lanes are closed until `give`. */
+  /** Takes the heads of free lanes that are due at `now`, each with its run; their lanes are closed until `release`. */
   take(limits: ClaimLimits, now: number): R[][];
-  /** Some heads that are due come only when asked for. */
+  /** Whether suspects are due, which are taken only on request. */
   hasSuspects(): boolean;
-  /** Over some of the other heads that are due a process died: what comes up after them may have to wait with them. */
+  /** Whether a process died over one of the other due heads: jobs that become due later may have to wait with it. */
   hasTried(): boolean;
-  /** Opens the lane of a run again; those that no longer wait leave it. */
+  /** Reopens the lane of a run; jobs that no longer wait leave it. */
   release(run: readonly R[], now: number): void;
-  /** Takes a waiting job out; not one that is taken. */
+  /** Removes a waiting job, not one that was taken. */
   remove(row: R, now: number): void;
-  /** What a lane has inherited, as it was written down. */
+  /** Restores the stored window of a lane. */
   setWindow(lane: string, window: LaneWindow): void;
   /** When the next waiting lane is due. */
   nextDueAt(): number | undefined;
@@ -53,7 +53,6 @@ export interface LaneQueues<R> {
   blockedLanes(): number;
 }
 
-/** An empty one. */
 export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
   const lanes = createCompactingMap<string, Lane>();
   const ready = createFifo<Lane>();
@@ -61,14 +60,14 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
   const later = createDueQueue<Lane>((lane) => (lane.queue === "due" ? lane.head?.progress : undefined));
   const count = { ready: 0, tried: 0, suspect: 0, due: 0 };
 
-  /** An entry of a lane in either queue counts only while the lane says so: none is ever searched for to take it out. */
+  /** A queue entry counts only while `lane.queue` names that queue: entries are never searched for and removed. */
   function mark(lane: Lane, listed: Lane["queue"]): void {
     if (lane.queue !== undefined) count[lane.queue] -= 1;
     if (listed !== undefined) count[listed] += 1;
     lane.queue = listed;
   }
 
-  /** Puts a free lane where its head says. */
+  /** Puts a free lane into the queue that its head belongs to. */
   function list(lane: Lane, now: number): void {
     while (lane.head?.queuedIn === undefined && lane.head !== undefined) lane.head = lane.head.next; // removed in the meantime
     if (lane.head === undefined) {
@@ -86,7 +85,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     }
   }
 
-  /** The next of those that are ready, or of the suspects, if that one may come after so many others. */
+  /** The next lane of the wanted queue, if it may run beside `after` others. */
   function next(after: number, { suspects: asked = false, slots = Infinity }: ClaimLimits): Lane | undefined {
     const queue = asked ? suspects : ready;
     for (let lane = queue.peek(); lane !== undefined; lane = queue.peek()) {
@@ -140,7 +139,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
       const lane = run[0]?.queuedIn;
       const last = run.at(-1);
       if (lane === undefined || last === undefined) return;
-      // A run is the beginning of its lane: what still waits stays in front, in order, whatever came behind it meanwhile.
+      // A run is the front of its lane: its jobs that still wait stay in front, in order.
       let rest = last.next;
       if (lane.tail === last) lane.tail = undefined;
       for (const row of run.toReversed()) {
@@ -176,7 +175,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
   };
 }
 
-/** The head and those directly behind it that may come along. A suspect runs alone, and what follows it waits. */
+/** The head and the jobs directly behind it that merge with it. A suspect runs alone. */
 function runFrom(head: LaneRow, mergeMax: number): LaneRow[] {
   const run = [head];
   const { mergeKey } = head;
@@ -192,22 +191,22 @@ function runFrom(head: LaneRow, mergeMax: number): LaneRow[] {
   return run;
 }
 
-/** What a job that died of its window left to those that waited behind it in its lane. */
+/** The retry window that a job, dead because the window was over, left to the jobs behind it in its lane. */
 export interface LaneWindow {
   /** Wall-clock time of its first attempt. */
   readonly since: number;
-  /** Id of the last of them: what comes later has a window of its own. */
+  /** Id of the last of those jobs: later jobs have windows of their own. */
   readonly upTo: number;
 }
 
-/** When the window began by which a claimed job is judged: at its own first attempt, or at the one that it has inherited. */
+/** Start of a claimed job's retry window: its own first attempt, or the inherited one. */
 export function windowStart({ id, progress, queuedIn }: LaneRow): number {
   const { firstAttemptAt = 0 } = progress;
   const window = queuedIn?.window;
   return window !== undefined && id <= window.upTo ? Math.min(firstAttemptAt, window.since) : firstAttemptAt;
 }
 
-/** What the outcomes of a run, whose rows are not changed yet, make of its lane's window. Undefined: nobody inherits anything. */
+/** The lane's window after the outcomes of a run whose rows are not changed yet. Undefined: no job inherits anything. */
 export function windowAfter(run: readonly LaneRow[], outcomes: readonly JobOutcome[]): LaneWindow | undefined {
   const [first] = run;
   const lane = first?.queuedIn;
@@ -225,7 +224,7 @@ export function windowAfter(run: readonly LaneRow[], outcomes: readonly JobOutco
   return window !== undefined && head !== undefined && head.id <= window.upTo ? window : undefined;
 }
 
-/** Who had inherited leaves it at that: else one window would go on to whatever comes, for ever. */
+/** An inherited window is not extended to later jobs: else it would never end. */
 function inheritedBy({ id, progress, queuedIn }: LaneRow, window: LaneWindow | undefined): LaneWindow {
   const { firstAttemptAt: since = 0 } = progress;
   if (window !== undefined && id <= window.upTo && window.since < since) return window;

@@ -50,7 +50,7 @@ describe("checkInbox", () => {
     expect(failure).toBeInstanceOf(AssertionError);
     expect(failure).toMatchObject({ actual: [false], expected: [true] });
     expect(failure.message).toMatch(
-      /^The port promises of settle: "The lane's next is claimable in the same write\." Not so here: settle: done frees the lane\.\n/,
+      /^The port promises of settle: "The next job of the lane can be claimed after the same write\." Not so here: settle: done frees the lane\.\n/,
     );
   });
 

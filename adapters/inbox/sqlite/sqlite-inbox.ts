@@ -24,7 +24,7 @@ import { createTakeOver, toNotBegun } from "./worker/take-over.ts";
 import { createTombstones } from "./client/tombstone-cache.ts";
 import { createWalWatch } from "./disk/wal.ts";
 
-/** How an inbox in a file is made. What is not given has no limit: what users get by default is said by `sqliteInbox`. */
+/** Options without the defaults of `sqliteInbox`. */
 export interface SqliteOptions {
   readonly file: string;
   /** Nothing is written: what is wrong with its place harms nobody. @default false */
@@ -160,7 +160,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       body: delivery.body,
     }));
     const outcomes = await commits.addAll("insert", items);
-    // What was told is to be seen by whoever asks now.
+    // Refreshes the cache after a lifecycle notice.
     if (records.some((record) => record?.[7]?.some((event) => event[6] !== undefined))) subscriptions.errored();
     return outcomes.map((outcome, index) => {
       if ("error" in outcome) return outcome.error;
@@ -219,7 +219,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
       const { worker, takenOver } = takeOver;
-      // Who works or stands by need not ask; who only receives would not know.
+      // A worker or standby knows; a process that only receives has to look.
       const isWorkedOn = worker === undefined && oldest !== Infinity ? isLocked(`${thread.file()}-lock`) : undefined;
       return {
         ...counts,

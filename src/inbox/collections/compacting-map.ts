@@ -1,4 +1,4 @@
-/** A map for entries that come and go by the thousands. Look through it before it is changed, never meanwhile. */
+/** A map for entries that come and go by the thousands. Do not change it while iterating. */
 export interface CompactingMap<K, V> {
   /** As a `Map` does. */
   get(key: K): V | undefined;
@@ -14,12 +14,12 @@ export interface CompactingMap<K, V> {
   readonly size: number;
 }
 
-/** A copy is worth its while after so many deletions, and after as many as there are entries. */
+/** A copy is worth it after so many deletions, and after as many as there are entries. */
 const COPY_AFTER = 1_000;
 
 /**
- * An empty one. Like a `Map`, whose table V8 replaces as entries come and go. A replaced table refers to its successor: once one of them has grown
- * old, all that follow it are stored with what they held, until a full collection. Half of what should die young is then copied twice.
+ * V8 replaces the table of a `Map` as entries come and go. A replaced table refers to its successor: once one of them is in the old
+ * generation, all successors stay alive with their entries until a full collection. Half of what should die young is then copied twice.
  * A copy of the map has no such predecessor.
  */
 export function createCompactingMap<K, V>(): CompactingMap<K, V> {

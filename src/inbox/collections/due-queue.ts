@@ -1,9 +1,9 @@
 import { isDue, type Progress } from "../job-state.ts";
 
-/** What waits for a time, soonest first. An item counts only as long as `progressOf` gives its progress: else it has left. */
+/** Items that wait for a time, soonest first. An item without a `progressOf` has left the queue. */
 export interface DueQueue<T> {
   push(item: T, at: number, now: number): void;
-  /** Takes out all that are due. */
+  /** Removes and returns all items that are due. */
   due(now: number): T[];
   next(): number | undefined;
 }
@@ -27,7 +27,7 @@ export function createDueQueue<T>(progressOf: (item: T) => Progress | undefined)
     sink(heap, 0);
   }
 
-  /** Drops from the top what has left. */
+  /** The soonest entry, after dropping items that have left. */
   function top(): Entry<T> | undefined {
     while (heap[0] !== undefined && !current(heap[0])) pop();
     return heap[0];
@@ -41,7 +41,7 @@ export function createDueQueue<T>(progressOf: (item: T) => Progress | undefined)
     },
     due(now) {
       const items: T[] = [];
-      // The wall clock went back: any of them may be due by its own delay, so all are looked at once.
+      // The wall clock went back: any item may be due by its own delay, so all are checked once.
       if (now < latest) {
         const waiting: Entry<T>[] = [];
         for (const entry of heap) {

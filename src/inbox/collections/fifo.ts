@@ -1,15 +1,15 @@
-/** First in, first out, at a constant cost however long it grows. */
+/** A queue with constant cost at any length. */
 export interface Fifo<T> {
   push(item: T): void;
   shift(): T | undefined;
   peek(): T | undefined;
-  /** Takes out all others, wherever they stand. */
+  /** Removes all items but the wanted ones. */
   filter(wanted: (item: T) => boolean): void;
   readonly size: number;
   [Symbol.iterator](): Iterator<T>;
 }
 
-/** Below this the space of what was taken is not worth a copy. */
+/** With fewer taken items, freeing their space is not worth a copy. */
 const COMPACT_FROM = 1_024;
 
 export function createFifo<T>(): Fifo<T> {

@@ -1,11 +1,11 @@
-/** Rows by their ids, in order, and from any id on, at the same cost however many there are. */
+/** Rows by id, in order and from any id on, at a cost that does not grow with their number. */
 export interface OrderedPages<R> {
   /** With a greater id than all before it. */
   add(row: R): void;
   get(id: number): R | undefined;
   /** Whether it was there. */
   delete(id: number): boolean;
-  /** Those behind an id, in order. */
+  /** Rows after an id, in order. */
   after(id: number): Generator<R, void, undefined>;
   readonly size: number;
 }
@@ -14,8 +14,8 @@ export interface OrderedPages<R> {
 const PAGE = 1_024;
 
 /**
- * A map for each thousand ids. One map of a million rows that come and go pays for deletes with a new table of its whole size now and
- * then, which keeps alive what has gone; and it finds a row in the middle only from its beginning.
+ * A map for each thousand ids. A single map of a million rows that come and go is copied as a whole now and then after deletes, which
+ * keeps deleted rows alive; and it can be iterated only from its beginning.
  */
 export function createOrderedPages<R extends { readonly id: number }>(): OrderedPages<R> {
   const pages = new Map<number, Map<number, R>>();

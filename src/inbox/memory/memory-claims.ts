@@ -4,20 +4,20 @@ import type { JobRow, MemoryStore } from "./memory-store.ts";
 import type { Claim, Settlement } from "../port/claims.ts";
 import { claimed, orphaned, settled, type Progress } from "../job-state.ts";
 
-/** Claims on a memory inbox, from the moment they begin to the moment their lanes are free. */
+/** Claims of a memory inbox, from the claim until their lane is free. */
 export interface MemoryClaims {
   begin(rows: readonly JobRow[], now: number): Claim;
-  /** False for a claim that was lost: it only frees the lane. */
+  /** False for a revoked claim, which only frees its lane. */
   settle(settlement: Settlement, now: number): boolean;
-  /** Takes away those with a row that meets the condition, and their rows with them. */
+  /** Revokes claims with a job that meets the condition, and removes their jobs. */
   revoke(condition: (row: JobRow) => boolean): readonly { readonly claim: Claim; readonly rows: readonly JobRow[] }[];
-  /** The process died: what was claimed waits again. */
+  /** The owner is gone: claimed jobs wait again. */
   orphan(now: number): void;
 }
 
 export function createMemoryClaims(store: MemoryStore, lanes: LaneQueues<JobRow>): MemoryClaims {
   const running = createCompactingMap<Claim, readonly JobRow[]>();
-  /** Their handlers may run on: their lanes wait for them. */
+  /** Their handlers may still run: their lanes stay closed until they settle. */
   const revoked = new Map<Claim, readonly JobRow[]>();
 
   function setProgress(row: JobRow, progress: Progress): void {

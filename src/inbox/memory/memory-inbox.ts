@@ -10,7 +10,7 @@ import { memoryJobs } from "./memory-jobs.ts";
 import { type DeliveryRow, type JobRow, createMemoryStore } from "./memory-store.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
 
-/** How much a memory inbox may hold. */
+/** Limits of a memory inbox. */
 export interface MemoryInboxOptions {
   /** Jobs and unexpanded deliveries; beyond it deliveries get 503. @default 100_000 */
   maxJobs?: number | undefined;
@@ -19,10 +19,10 @@ export interface MemoryInboxOptions {
 }
 
 /**
- * StorageKind deliveries in this process: what is not handled when it ends, by a crash or a deploy, is lost although the service
- * was told 200. Under `cluster` each process has its own. For development, for tests, and where losing is fine.
+ * Stores deliveries in this process: when it ends, by a crash or a deploy, unhandled deliveries are lost although they were
+ * answered 200. Under `cluster` each process has its own inbox. For development, for tests, and where losses are acceptable.
  *
- * Done and skipped jobs are forgotten at once; dead and unhandled ones make room for new deliveries when it is full.
+ * Done and skipped jobs are deleted at once; dead and unhandled jobs are deleted when new deliveries need room.
  * @throws UsageError `option-invalid`
  * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: memoryInbox() });
  */
@@ -52,7 +52,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     return opened;
   }
 
-  /** Jobs for the events of one deliveryRow: the whole of it, or its next part. */
+  /** Adds jobs for events of one delivery: all of them, or the next part. */
   function addEvents(deliveryRow: DeliveryRow, events: readonly NewEvent[], time: number): Expanded {
     const duplicates: number[] = [];
     const conflicts: number[] = [];
@@ -78,7 +78,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       dropped += count;
       host().log.error(
         { code: "memory-dropped", count: dropped },
-        "the memory inbox is full: its oldest dead and unhandled jobs are dropped, so many since it was made",
+        "the memory inbox is full: its oldest dead and unhandled jobs were dropped (count: total since start)",
       );
     });
     if (deliveryRow === undefined)
@@ -122,7 +122,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       if (count > 0)
         host().log.warn(
           { code: "memory-lost", count },
-          "the memory inbox closes before all was handled: it is lost with this process",
+          "the memory inbox closed with unhandled jobs: they are lost when this process ends",
         );
       // A claim ends with its owner.
       if (opened !== undefined) claims.orphan(now());
@@ -146,7 +146,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     expand: async (expansions) =>
       expansions.map(({ id, events, cursor }) => {
         const deliveryRow = backlog.peek();
-        // Erased in the meantime, or told twice: nothing is made of it.
+        // Erased meanwhile, or already expanded: no jobs.
         if (deliveryRow === undefined || String(deliveryRow.id) !== id) return { duplicates: [], conflicts: [] };
         const seen = addEvents(deliveryRow, events, now());
         if (cursor === undefined) {
@@ -195,15 +195,13 @@ function positive(name: string, value: number): number {
   return wholeNumber({ where: "memoryInbox", name, value, least: 1 });
 }
 
-/** The natural keys that were seen, each for a window of time. */
+/** Unique keys that were seen within the window. */
 interface UniqueKeys {
-  /** `conflict`: the key was seen with other content. Either way it is remembered from now on. */
+  /** Remembers the key. `conflict`: it was seen with other content. */
   add(unique: { readonly key: string; readonly content: string }, now: number): "new" | "duplicate" | "conflict";
 }
 
-/**
- * In memory, oldest forgotten first when there are more than `max`.
- */
+/** Beyond `max` the oldest are forgotten first. */
 function createUniqueKeys(options: { readonly windowMs: number; readonly max: number }): UniqueKeys {
   /**
    * When a key with its content was first seen, and when a key alone last made a job. A Map keeps the order of insertion, so the

@@ -15,11 +15,11 @@ export interface MemoryJobsDeps {
   readonly now: () => number;
   readonly lost: (claims: readonly Claim[]) => void;
   readonly wake: () => void;
-  /** All of an account is to go. */
+  /** Everything of an account is erased. */
   readonly erased: (accountId: number) => void;
 }
 
-/** Looking into a memory inbox, and changing it by hand. */
+/** Queries and admin commands of a memory inbox. */
 export function memoryJobs({ store, lanes, backlog, claims, now, lost, wake, erased }: MemoryJobsDeps): InboxJobs {
   function selected(selection: JobSelection): JobRow[] {
     if ("ids" in selection) return [...new Set(selection.ids)].flatMap((id) => store.get(id) ?? []);
@@ -129,7 +129,7 @@ function matches({ progress, event, consumer, deliveryRow }: JobRow, query: JobQ
   );
 }
 
-/** Of the settled jobs only these two are still here; one of nobody has no lane to go to. */
+/** Other settled jobs are deleted already; a job without a consumer has no lane. */
 function canReplay({ progress: { state }, consumer }: JobRow): boolean {
   return consumer !== undefined && (state === "dead" || state === "unhandled");
 }

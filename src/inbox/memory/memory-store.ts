@@ -14,9 +14,9 @@ export interface DeliveryRow {
   readonly delivery: Delivery;
   /** The entry to go on with while it is not expanded. */
   cursor: number;
-  /** Jobs that still need its bytes, and one while it is not expanded. */
+  /** Jobs that need its bytes, plus one while it is unexpanded. */
   references: number;
-  /** Those of them that are not settled: they make no room. */
+  /** References of unsettled jobs: they cannot be deleted to make room. */
   unsettled: number;
 }
 
@@ -29,27 +29,27 @@ export interface JobRow extends LaneRow {
   readonly replayOf: string | undefined;
 }
 
-/** Where parcels and rows stand, and how much room is left. */
+/** Rows of deliveries and jobs, and how much room is left. */
 export interface MemoryStore {
-  /** A place for a delivery; undefined when there is none. What makes room, dead and unhandled jobs, is told by its count. */
+  /** Undefined when there is no room. @param dropped called with the number of dead and unhandled jobs deleted to make room */
   addDelivery(delivery: Delivery, dropped: (count: number) => void): DeliveryRow | undefined;
-  /** A row for a job; none for a skipped one, which is kept like done: not at all. */
+  /** Undefined for a skipped job, which like a done one is not stored. */
   addJob(
     deliveryRow: DeliveryRow,
     event: Pick<NewEvent, "entry" | "event">,
     job: NewJob & { readonly replayOf?: string },
   ): JobRow | undefined;
-  /** The deliveryRow is wholly expanded, or given up. */
+  /** The delivery is fully expanded, or erased. */
   endExpansion(deliveryRow: DeliveryRow): void;
   /** The row's progress changed. */
   progressChanged(row: JobRow): void;
   remove(row: JobRow): void;
   get(id: string): JobRow | undefined;
-  /** Those behind an id, in order; all without one. */
+  /** Jobs after an id, in order; all without one. */
   rows(after?: string): Iterable<JobRow>;
-  /** Whether a delivery can be received, if it is not larger than an ordinary one. */
+  /** Whether a delivery of ordinary size can be stored. */
   hasRoom(): boolean;
-  /** Rows that wait or run. */
+  /** Number of jobs that wait or run. */
   waiting(): number;
   stats(): Omit<InboxStats, "unexpanded" | "blockedLanes">;
   toClaimed(row: JobRow): ClaimedJob;
@@ -58,14 +58,14 @@ export interface MemoryStore {
 
 export function createMemoryStore(limits: { readonly maxJobs: number; readonly maxBytes: number }): MemoryStore {
   const rows = createOrderedPages<JobRow>();
-  /** Settled but kept, oldest first. */
+  /** Oldest first. */
   const settled = { dead: new Set<JobRow>(), unhandled: new Set<JobRow>() };
   let lastId = 0;
   let bytes = 0;
   let unsettledBytes = 0;
-  let open = 0; // parcels not wholly expanded
+  let open = 0; // unexpanded deliveries
   let running = 0;
-  let oldest = 1; // no row below it waits
+  let oldest = 1; // no job with a lower id waits
 
   function oldestWaitingAt(): number | undefined {
     for (const row of rows.after(oldest - 1)) {
@@ -76,11 +76,11 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
     return undefined;
   }
 
-  /** Where there is no room for it, there is none for a smaller one either: full is full for all of them, and can be told. */
+  /** Without room for this many bytes the inbox is full for every delivery, so that `ready` can say so. */
   const ordinary = ordinaryBytes(limits.maxBytes);
   const waiting = (): number => rows.size - settled.dead.size - settled.unhandled.size;
   const fits = (size: number): boolean => rows.size + open < limits.maxJobs && bytes + size <= limits.maxBytes;
-  /** Or would, without all that may be dropped. */
+  /** Whether it fits after all dead and unhandled jobs are dropped. */
   const couldFit = (size: number): boolean =>
     waiting() + open < limits.maxJobs && unsettledBytes + Math.max(size, ordinary) <= limits.maxBytes;
 
@@ -104,7 +104,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
     release(row.deliveryRow);
   }
 
-  /** What nobody handles goes first, then what failed for good; never what still waits for its handler. */
+  /** Drops unhandled jobs first, then dead ones; never unsettled ones. */
   function makeRoom(size: number): number {
     let dropped = 0;
     for (const jobs of [settled.unhandled, settled.dead]) {
@@ -173,7 +173,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
     remove,
     get(id) {
       const row = rows.get(Number(id));
-      return row !== undefined && String(row.id) === id ? row : undefined; // "01" is nobody's
+      return row !== undefined && String(row.id) === id ? row : undefined; // no job has the id "01"
     },
     rows: (after = "0") => rows.after(Number(after)),
     hasRoom: () => couldFit(0),

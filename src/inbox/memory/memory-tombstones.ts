@@ -1,9 +1,6 @@
-import type { Tombstone, Tombstones } from "../port/subscriptions.ts";
+import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../port/subscriptions.ts";
 
-/** A tombstone that nobody met for this long is lifted: the service has stopped. */
-const TOMBSTONE_LIFE_MS = 30 * 24 * 60 * 60 * 1_000;
-
-/** Tombstones in memory. @param forget what a lifecycle notice said of one that is unwanted now */
+/** Tombstones in memory. @param forget the lifecycle notices of an unwanted subscription */
 export function memoryTombstones(
   now: () => number,
   forget: (subscription: number, source: string | undefined) => void,

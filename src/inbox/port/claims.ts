@@ -1,44 +1,44 @@
 import type { SingleEvent } from "../../protocol/events.ts";
 import type { Delivery } from "./delivery.ts";
 
-/** How much to claim. */
+/** What a claim may take. */
 export interface ClaimLimits {
   readonly max: number;
-  /** Jobs in a run. */
+  /** Jobs in a run: in one claim. */
   readonly mergeMax: number;
   /**
-   * How many of the runs begin at once, the first ones; undefined: all. A job over which the process died once comes among those, or waits with
-   * all that came up after it: so few become suspects if the process dies again.
+   * How many of the runs start at once, the first ones; undefined: all. A job with one death is claimed only among those; else it and all
+   * jobs that became due after it wait. So few jobs become suspects if the process dies again.
    */
   readonly slots?: number | undefined;
   /**
-   * Only jobs over which the process died twice, as many as may run together; else none of them. When a process dies over several of them,
-   * none counts a death, and half as many may run together with each.
+   * Claims only suspects (jobs with two deaths), as many as may run together; otherwise none of them. When the process dies while
+   * several suspects run, none of them counts a death, and half as many may run together next time.
    */
   readonly suspects?: boolean | undefined;
   /**
-   * How many runs more would be claimed, at any time until the next claim, beside those of this one. What is stored until then will be claimed
-   * at once, as far as this leaves room: an inbox may mark it as claimed in the commit that keeps it. If the process dies before it claims,
-   * that counts as a death, and no more than one.
+   * How many runs the caller could claim beyond this claim, at any time until its next claim. It will claim that many new jobs as soon as
+   * they are stored: an inbox may mark them as claimed in the commit that stores them. If the process dies before it claims them, each
+   * counts at most one death.
    */
   readonly ahead?: (() => number) | undefined;
 }
 
-/** What a claim found. */
+/** The result of `claim`. */
 export interface Claimed {
   readonly claims: readonly Claim[];
-  /** Wall-clock time at which the next waiting job is due, if one waits for its time. */
+  /** Wall-clock time at which the next retry is due, if there is one. */
   readonly nextDueAt: number | undefined;
-  /** Some that are due come only when asked for: see {@link ClaimLimits.suspects}. */
+  /** Whether suspects are due: see {@link ClaimLimits.suspects}. */
   readonly suspects: boolean;
 }
 
-/** The right to run some jobs, oldest first: one, or a run that merges. It is its own token. */
+/** The right to run one job, or several that merge, oldest first. The object itself is the token. */
 export interface Claim {
   readonly jobs: readonly [ClaimedJob, ...ClaimedJob[]];
 }
 
-/** A job whose turn it is. */
+/** A job in a claim. */
 export interface ClaimedJob {
   readonly id: string;
   readonly deliveryId: string;
@@ -46,34 +46,33 @@ export interface ClaimedJob {
   readonly consumer: string;
   readonly lane: string | undefined;
   readonly mergeKey: string | undefined;
-  /** From 1, this one included. */
+  /** From 1, this attempt included. */
   readonly attempt: number;
   /**
-   * Wall-clock time of the first attempt: this one's, or an earlier one's. Where it has inherited an earlier time, that: see
-   * {@link JobOutcome}.
+   * Wall-clock time of the first attempt, or an earlier time that the job inherited: see {@link JobOutcome}.
    */
   readonly firstAttemptAt: number;
   /**
-   * How often the process died while it was claimed, since it last ended: each counted one attempt, too. From the second on only a death with
-   * no other of its like is counted. From the third on a claim counts none, because it will not be run.
+   * How often the process died while the job was claimed, since the job last ended; each death also counted one attempt. From two deaths on
+   * only a death while no other suspect ran counts. From three deaths on a claim is no attempt, because the job will not run.
    */
   readonly deaths: number;
   readonly replayOf: string | undefined;
   readonly delivery: Delivery;
-  /** Where the inbox still holds it. */
+  /** Undefined where the inbox no longer has it in memory. */
   readonly event: SingleEvent | undefined;
 }
 
-/** What becomes of a claim: one outcome for each of its jobs, in their order. */
+/** The end of a claim: one outcome for each of its jobs, in their order. */
 export interface Settlement {
   readonly claim: Claim;
   readonly outcomes: readonly JobOutcome[];
 }
 
-/** What becomes of one job. */
+/** How a claim ends for one of its jobs. */
 export type JobOutcome =
   | { readonly to: "done" }
-  /** Due at `at`, which is `delayMs` from now. Not `counted`: this attempt is taken back. */
+  /** Due at `at`, which is `delayMs` from now. Unless `counted`, this attempt does not count. */
   | {
       readonly to: "retry";
       readonly at: number;
@@ -85,17 +84,17 @@ export type JobOutcome =
       readonly to: "dead";
       readonly error: JobError;
       /**
-       * The time in which it is tried again was over. What waits in its lane at that moment, or was claimed with it, inherits the time of its
-       * first attempt, unless it had inherited one itself. What comes later does not. It ends when a job of the lane is done.
+       * The job's retry window was over. Jobs that wait in its lane at that moment, or were claimed with it, inherit the time of its
+       * first attempt, unless it had inherited that time itself. Later jobs do not. The inheritance ends when a job of the lane is done.
        */
       readonly ofWindow?: true | undefined;
     }
-  /** As if it had not been claimed. */
+  /** As if the job had not been claimed. */
   | { readonly to: "release" }
-  /** Its handler is gone: it waits for one, holding no lane. */
+  /** No handler is registered for it any more: the job waits for one outside its lane. */
   | { readonly to: "unhandled" };
 
-/** What is stored of whatever a handler threw; `at` in milliseconds since the epoch. */
+/** The stored form of an error that a handler threw; `at` in milliseconds since the epoch. */
 export interface JobError {
   readonly name: string;
   readonly message: string;

@@ -3,13 +3,13 @@ import type { SingleEvent } from "../../protocol/events.ts";
 
 /** One stored delivery as plain JSON: fits any queue, and can be verified again. */
 export interface StoredDelivery {
-  /** Given by the inbox, or a UUID where a queue keeps it. */
+  /** Assigned by the inbox, or a UUID for a queue. */
   readonly id: string;
-  /** When its bytes were here, ISO 8601. */
+  /** When its body was complete, ISO 8601. */
   readonly receivedAt: string;
   /** The signed timestamp, ISO 8601. */
   readonly sentAt: string;
-  /** As the mount set it. */
+  /** Set by the mount. */
   readonly source?: string;
   /** The name of the secret that matched. */
   readonly signedBy: string;
@@ -19,7 +19,7 @@ export interface StoredDelivery {
   readonly bodyBase64: string;
 }
 
-/** A delivery inside: verified, with the bytes as they arrived. */
+/** A verified delivery, with the bytes as they arrived. */
 export interface Delivery {
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
@@ -27,16 +27,16 @@ export interface Delivery {
   readonly sentAt: number;
   readonly source: string | undefined;
   readonly signedBy: string;
-  /** The signature as it was verified: what idempotency keys are made from. */
+  /** The verified signature: idempotency keys are derived from it. */
   readonly signature: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-/** A delivery that was stored somewhere. */
+/** A stored delivery. */
 export type IdentifiedDelivery = Delivery & { readonly id: string };
 
-/** A delivery as plain JSON, of which nothing is shared. */
+/** A delivery as plain JSON; shares no memory with it. */
 export function toStored(id: string, delivery: Delivery): StoredDelivery {
   return {
     id,
@@ -52,7 +52,7 @@ export function toStored(id: string, delivery: Delivery): StoredDelivery {
 }
 
 /**
- * The way back, for `receiver.handle`.
+ * The reverse of {@link toStored}, for `receiver.handle`.
  * @param signatureHeader in lower case
  * @throws UsageError `delivery-invalid`
  */
@@ -66,8 +66,8 @@ export function fromStored(stored: StoredDelivery, signatureHeader: string): Ide
     signature === undefined ||
     !(receivedAt + sentAt > 0)
   ) {
-    throw new UsageError("delivery-invalid", "handle() got something that is no stored delivery.", {
-      fix: "Give it what `forwardInbox` handed to your queue, as it was.",
+    throw new UsageError("delivery-invalid", "handle() got a value that is not a stored delivery.", {
+      fix: "Pass it what `forwardInbox` handed to your queue, unchanged.",
     });
   }
   const { id, source, signedBy, headers } = stored;
@@ -83,61 +83,61 @@ export function fromStored(stored: StoredDelivery, signatureHeader: string): Ide
   };
 }
 
-/** A delivery to keep, with its events if this process works. */
+/** A delivery to store, with its events if this process works. */
 export interface NewDelivery {
   readonly delivery: Delivery;
-  /** Undefined: keep it unexpanded. */
+  /** Undefined: store the delivery unexpanded. */
   readonly events: readonly NewEvent[] | undefined;
 }
 
-/** One event of a delivery with a job for each of its consumers. */
+/** An event of a delivery with a job for each consumer. */
 export interface NewEvent {
   /** Its place in the delivery, from 0. */
   readonly entry: number;
-  /** May be held for the run to come; an inbox that does not hold it gives the delivery at the claim. */
+  /** An inbox may keep it in memory for the claim; if not, the claim's delivery is parsed again. */
   readonly event: SingleEvent;
-  /** An event with this key that was seen within the window makes no job, unless its content differs. */
+  /** If the same key was seen within the window, no job is made, unless the content differs. */
   readonly unique: { readonly key: string; readonly content: string } | undefined;
   readonly jobs: readonly NewJob[];
 }
 
-/** A job to make: for one consumer, or for none. */
+/** A job to make, for one consumer or for none. */
 export interface NewJob {
-  /** `skipped` and `unhandled` have no consumer and hold no lane. */
+  /** `skipped` and `unhandled` jobs have no consumer and are in no lane. */
   readonly state: "waiting" | "skipped" | "unhandled";
   readonly consumer: string | undefined;
-  /** Undefined: nothing keeps it waiting but itself. */
+  /** Undefined: the job waits for no other job. */
   readonly lane: string | undefined;
-  /** Undefined: never merged. */
+  /** Undefined: the job never merges. */
   readonly mergeKey: string | undefined;
 }
 
 export interface StoreResult extends Expanded {
   readonly id: string;
-  /** False: it waits for `expand`. */
+  /** False: the delivery waits for `expand`. */
   readonly expanded: boolean;
 }
 
-/** What became of the events, by their index in the array that was given. */
+/** Which events were seen before, by their index in the given array. */
 export interface Expanded {
-  /** Seen before with the same content: no job was made. */
+  /** Same key, same content: no job was made. */
   readonly duplicates: readonly number[];
-  /** Seen before with other content: jobs were made. */
+  /** Same key, other content: jobs were made. */
   readonly conflicts: readonly number[];
 }
 
-/** A delivery that waits to be expanded, wholly or from an entry on. */
+/** A delivery that is not fully expanded. */
 export interface Unexpanded {
   readonly id: string;
   readonly delivery: Delivery;
-  /** The entry to go on with. */
+  /** The next entry to expand. */
   readonly cursor: number;
 }
 
-/** The next events of a delivery that was stored before. */
+/** The next events of an unexpanded delivery. */
 export interface Expansion {
   readonly id: string;
   readonly events: readonly NewEvent[];
-  /** Where to go on next time; undefined when the delivery is wholly expanded. */
+  /** The next entry to expand; undefined when the delivery is fully expanded. */
   readonly cursor: number | undefined;
 }

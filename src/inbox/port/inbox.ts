@@ -2,8 +2,8 @@ import type { Clock } from "../../clock.ts";
 import { type StorageError, UsageError } from "../../errors.ts";
 import type { Logger } from "../../logger.ts";
 import type { Claim, ClaimLimits, Claimed, Settlement } from "./claims.ts";
+import type { Expanded, Expansion, NewDelivery, StoreResult, Unexpanded } from "./delivery.ts";
 import type { InboxJobs } from "./jobs.ts";
-import type { Expanded, Expansion, StoreResult, NewDelivery, Unexpanded } from "./delivery.ts";
 import type { Subscriptions, Tombstones } from "./subscriptions.ts";
 
 /** Where stored deliveries live, hence what they outlive. */
@@ -14,14 +14,14 @@ export interface Inbox<out K extends StorageKind = StorageKind> {
   readonly storage: K;
 }
 
-/** What the receiver gives an inbox to work with. */
+/** What the receiver gives an inbox. */
 export interface InboxHost {
-  /** Namespace in a shared store: what one name keeps, another never sees. */
+  /** Namespace in a shared store: data of one name is invisible to every other name. */
   readonly name: string;
   readonly clock: Clock;
-  /** Throttled, a line a second for each code and level: what fails in an inbox fails as often as deliveries come. */
+  /** Throttled to a line a second for each code and level, because an inbox may fail at every delivery. */
   readonly log: Logger;
-  /** How long a natural key of tracking and booking is remembered, milliseconds. */
+  /** How long a unique key of tracking and booking is remembered, milliseconds. */
   readonly dedupeWindowMs: number;
 }
 
@@ -30,63 +30,63 @@ export interface WritingInbox<K extends StorageKind = StorageKind> extends Inbox
   /** Called once before any other verb, and again after a failure; resolves when deliveries can be stored. */
   open(host: InboxHost): Promise<void>;
   /**
-   * Resolves when all are durable, each by itself: a {@link StorageError} in a place says that this one is not certain to be stored.
-   * A delivery with all its jobs and their unique keys is one atomic record. Ids grow in the order of the array. Events are
-   * taken only where no older delivery is unexpanded; else the delivery is stored unexpanded.
+   * Resolves when all deliveries are durable; a {@link StorageError} in a place says that this delivery may not be stored.
+   * A delivery is stored with all its jobs and unique keys atomically. Ids grow in the order of the array. Events become
+   * jobs only if no older delivery is unexpanded; else the delivery is stored unexpanded.
    */
   store(deliveries: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]>;
   readonly tombstones: Tombstones;
-  /** Whether the next `keep` can succeed, with the cause if not. Cheap: asked at every health check. */
+  /** Whether the next `store` can succeed, with the cause if not. Cheap: every health check calls it. */
   ready(): Readiness;
-  /** Ends what `open` began, also where that or `work` is still under way. Everything stored stays. */
+  /** Undoes `open`, even while `open` or `work` is still running. Unsettled claims end. Everything stored stays. */
   close(): Promise<void>;
-  /** Handlers outlive the receiver's close: what is kept open for them is not to keep the process. */
+  /** Called when handlers outlive the receiver's close: open resources must no longer keep the process alive. */
   unref?(): void;
 }
 
-/** The working half: what a process with handlers needs beyond the writing one. */
+/** The working half: what a process with handlers needs beyond the writing half. */
 export interface WorkingInbox<K extends StorageKind = StorageKind> extends WritingInbox<K> {
   /**
-   * Asks for the worker's place; resolves when it is had (`begin` was called) or another has it and this process stands by. Where it
-   * rejects, nothing of it is left: another process can have the place, and the next call asks anew.
+   * Tries to become the active worker; resolves when active (`begin` was called) or on standby. After a rejection this process
+   * is neither: another process can become the worker, and the next call tries again.
    */
   work(worker: Worker): Promise<void>;
-  /** The oldest deliveries that are not wholly expanded, in order; none while there is no room for their jobs. */
+  /** The oldest deliveries that are not fully expanded, in order; none while there is no room for their jobs. */
   unexpanded(max: number): Promise<readonly Unexpanded[]>;
-  /** The same as `keep` for those stored before: jobs, unique keys and the cursor are one atomic record. In the order of `unexpanded`. */
+  /** Writes jobs, unique keys and the cursor of each stored delivery atomically. Called in the order of `unexpanded`. */
   expand(expansions: readonly Expansion[]): Promise<readonly Expanded[]>;
   /**
-   * The heads of free lanes that are due, each with the run behind it that has the same merge key. Never two claims on a lane.
-   * The attempt counts from here. A job over which the process died twice comes only when asked for, without a run.
+   * Claims the heads of free lanes that are due, each with the jobs directly behind it that have the same merge key. A lane never
+   * has two claims. A claim counts as an attempt. A job with two deaths is claimed only on request, and alone.
    */
   claim(limits: ClaimLimits): Promise<Claimed>;
-  /** By token: `false` says that the claim was lost, and nothing changed. The lane's next is claimable in the same write. */
+  /** Returns `false` for a claim that was lost: nothing changed. The next job of the lane can be claimed after the same write. */
   settle(settlements: readonly Settlement[]): Promise<readonly boolean[]>;
   readonly jobs: InboxJobs;
-  /** Written in the same record as the jobs of a lifecycle notice. */
+  /** Written atomically with the jobs of a lifecycle notice. */
   readonly subscriptions: Subscriptions;
-  /** Cheap: asked at every health check. */
+  /** Cheap: every health check calls it. */
   stats(): InboxStats;
   readonly capabilities: Capabilities;
 }
 
-/** What an inbox tells the process that works on it. All of it is lossy but `begin` and `end`: the worker also looks by itself. */
+/** Callbacks to the process that works. All but `begin` and `end` may be missed: the worker also polls. */
 export interface Worker {
-  /** This process works from now on. @returns false: it closes, the place is to be given back and not asked for again */
+  /** This process is the active worker from now on. @returns false: it is closing; release the lock and do not try again */
   begin(): boolean | void;
-  /** It does not any more: another one took over. It stands by, and `begin` may come again. */
+  /** Another process took over. This process is on standby, and `begin` may be called again. */
   end(): void;
   /** There may be something to expand or to claim. */
   wake(): void;
-  /** These claims ended without being settled: their handlers are to stop, their outcome will not count. */
+  /** These claims ended without being settled: abort their handlers; their outcome is ignored. */
   lost(claims: readonly Claim[]): void;
 }
 
-/** What an inbox promises beyond the port. */
+/** Guarantees that differ between inboxes. */
 export interface Capabilities {
-  /** `none`: gone with the process. `fsync`: survives a power cut. `quorum`: survives a machine. */
+  /** `none`: gone with the process. `fsync`: survives a power cut. `quorum`: survives the loss of a machine. */
   readonly durability: "none" | "fsync" | "quorum";
-  /** `strict`: never two at once in a lane. `valid-claims`: never two valid claims; a stalled process may overlap. */
+  /** `strict`: two jobs of a lane never run at once. `valid-claims`: two claims are never valid at once, but a stalled process may overlap. */
   readonly order: "strict" | "valid-claims";
   /** Whether several processes can receive into it. */
   readonly shared: boolean;
@@ -98,11 +98,11 @@ export type Readiness =
   | {
       readonly ready: false;
       readonly error: StorageError;
-      /** It gets no better in this process: only another one can help. @default false */
+      /** This process cannot recover: only another one can help. @default false */
       readonly hopeless?: boolean;
     };
 
-/** How much there is, in jobs. */
+/** Counts of jobs, and of unexpanded deliveries. */
 export interface InboxStats {
   readonly unexpanded: number;
   readonly waiting: number;
@@ -111,31 +111,31 @@ export interface InboxStats {
   readonly unhandled: number;
   /** Lanes whose head waits for its retry. */
   readonly blockedLanes: number;
-  /** When the oldest delivery was received that waits to be expanded, or has a job that waits. */
+  /** When the oldest delivery was received that is unexpanded or has a waiting job. */
   readonly oldestWaitingAt: number | undefined;
-  /** Whether any process works on it; undefined where that is not known. */
+  /** Whether any process works on it; undefined where that is unknown. */
   readonly isWorkedOn?: boolean | undefined;
-  /** Where it is on a disk. */
+  /** For an inbox on a disk. */
   readonly disk?: InboxDisk;
 }
 
-/** How the disk of an inbox stands. */
+/** State of an inbox's disk and file. */
 export interface InboxDisk {
-  /** Undefined where it is not known. */
+  /** Undefined where it is unknown. */
   readonly freeBytes: number | undefined;
-  /** How often something failed so that the file was opened anew, and when last; undefined where it never was. */
+  /** How often the file was reopened after a failure, and when last; undefined if never. */
   readonly reopened: { readonly count: number; readonly lastAt: number } | undefined;
-  /** Its files have no lasting numbers: that they are deleted or replaced while they are in use is not seen. @default false */
+  /** The file system gives its files no stable inode numbers: a deleted or replaced file cannot be detected. @default false */
   readonly hasUnstableInodes?: boolean;
-  /** Hard links of its file, itself included: processes that open it by different ones do not know of each other. */
+  /** Hard links of its file, itself included: processes that open it by different ones do not see each other. */
   readonly hardLinks?: number | undefined;
-  /** How often another process took the work over while this one had it, and when last; undefined where none ever did. */
+  /** How often another process took over while this one worked, and when last; undefined if never. */
   readonly takenOver?: { readonly count: number; readonly lastAt: number } | undefined;
 }
 
 /**
  * An inbox by its writing half.
- * @throws UsageError `inbox-invalid` when it is none
+ * @throws UsageError `inbox-invalid` when it has none
  */
 export function asWriting<K extends StorageKind>(inbox: Inbox<K>): WritingInbox<K> {
   const given = inbox as Partial<WritingInbox<K>> | undefined;
@@ -143,9 +143,7 @@ export function asWriting<K extends StorageKind>(inbox: Inbox<K>): WritingInbox<
   throw new UsageError(
     "inbox-invalid",
     `createReceiver got ${given === undefined ? "no inbox" : "an inbox without verbs"}.`,
-    {
-      fix: "Give it `memoryInbox()`, `forwardInbox(store)`, or one written for `hookline/adapter`.",
-    },
+    { fix: "Pass `memoryInbox()`, `forwardInbox(store)`, or an inbox written for `hookline/adapter`." },
   );
 }
 

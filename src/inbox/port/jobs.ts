@@ -3,8 +3,8 @@ import type { JobError } from "./claims.ts";
 import type { Delivery, StoredDelivery, NewJob } from "./delivery.ts";
 
 /**
- * Where a job stands: `waiting` for its turn or its retry, `running`, `done`, `skipped` (no handler for this change, but one for
- * its family), `dead` (out of attempts), `unhandled` (nobody handles such an event yet).
+ * `waiting` for its turn or its retry, `running`, `done`, `skipped` (no handler for this change, but one for its family), `dead`
+ * (out of attempts), `unhandled` (no handler for such an event yet).
  */
 export type JobState = "waiting" | "running" | "done" | "skipped" | "dead" | "unhandled";
 
@@ -13,11 +13,11 @@ export interface Job {
   readonly id: string;
   readonly state: JobState;
   readonly event: AnyEvent;
-  /** Who handles it; absent when nobody does. */
+  /** Absent when no consumer handles the event. */
   readonly consumer?: string;
-  /** What it may not overlap with; absent when nothing. */
+  /** Jobs of one lane never overlap; absent when the job is in none. */
   readonly lane?: string;
-  /** Attempts begun. Absent once done. */
+  /** Attempts that started. Absent once done. */
   readonly attempts?: number;
   readonly lastError?: { readonly name: string; readonly message: string; readonly at: Date };
   readonly receivedAt: Date;
@@ -28,40 +28,40 @@ export interface Job {
   readonly deliveryId: string;
 }
 
-/** Looking inside, and changing by hand. */
+/** Queries and admin commands. */
 export interface InboxJobs {
-  /** In the order of ids, at most `limit` after `after`; `next` goes on. */
+  /** At most `limit` jobs after `after`, in the order of ids; `next` is the `after` of the next page. */
   find(
     query: JobQuery & { readonly after?: string | undefined; readonly limit: number },
   ): Promise<{ readonly jobs: readonly StoredJob[]; readonly next?: string }>;
-  /** One job with the stored bytes of its delivery. */
+  /** A job with the stored bytes of its delivery. */
   get(id: string): Promise<{ readonly job: StoredJob; readonly delivery: StoredDelivery } | undefined>;
-  /** A new job at the tail of the lane for each, past the unique keys. Takes settled and unhandled jobs that have a consumer. */
+  /** Adds a new job at the tail of the lane for each, ignoring unique keys. Takes settled and unhandled jobs that have a consumer. */
   replay(selection: JobSelection): Promise<number>;
-  /** Takes waiting, dead and unhandled jobs; a running one is left. */
+  /** Deletes waiting, dead and unhandled jobs; running ones stay. */
   drop(selection: JobSelection): Promise<number>;
   /**
-   * Every job and delivery of the account, whatever their state, unexpanded ones too; running claims are lost. Their lanes stay closed until
-   * they are settled all the same, because a handler may ignore its signal. What lifecycle notices said of its subscriptions goes too.
+   * Deletes every job and delivery of the account in any state, unexpanded deliveries too; running claims are lost. The lane of a lost claim
+   * stays closed until the claim is settled, because a handler may ignore its signal. Lifecycle notices of the account are deleted too.
    */
   erase(accountId: number): Promise<number>;
   /** Unhandled jobs, in the order of ids. */
   unhandled(page: { readonly after?: string | undefined; readonly limit: number }): Promise<readonly UnhandledJob[]>;
-  /** Replaces an unhandled job by jobs for those who handle it now, atomically. */
+  /** Replaces an unhandled job by jobs of its current consumers, atomically. */
   reopen(replacements: readonly { readonly id: string; readonly jobs: readonly NewJob[] }[]): Promise<void>;
 }
 
-/** A job that waits for somebody to handle its event. */
+/** A job that waits for a handler of its event. */
 export interface UnhandledJob {
   readonly id: string;
   readonly event: SingleEvent | undefined;
   readonly entry: number;
-  /** Whose handler went; undefined when nobody ever had one. */
+  /** The consumer that no longer has a handler; undefined when no consumer ever had one. */
   readonly consumer: string | undefined;
   readonly delivery: Delivery;
 }
 
-/** Which jobs: all that are given must hold. */
+/** Selects jobs that meet all given conditions. */
 export interface JobQuery {
   readonly states?: readonly JobState[] | undefined;
   /** Types of events. */
@@ -69,15 +69,15 @@ export interface JobQuery {
   readonly accountId?: number | undefined;
   readonly subscription?: number | undefined;
   readonly consumer?: string | undefined;
-  /** Milliseconds since the epoch; after it, not at it. */
+  /** Milliseconds since the epoch, exclusive. */
   readonly receivedAfter?: number | undefined;
   readonly receivedBefore?: number | undefined;
 }
 
-/** Jobs by their ids, or by a query that names its states. */
+/** Jobs by ids, or by a query that names states. */
 export type JobSelection = { readonly ids: readonly string[] } | (JobQuery & { readonly states: readonly JobState[] });
 
-/** A job as an inbox knows it. */
+/** A job as an inbox returns it. */
 export interface StoredJob {
   readonly id: string;
   readonly deliveryId: string;

@@ -1,28 +1,28 @@
-/** What the newest lifecycle notice said of each resource of a subscription, of a thousand of them. */
+/** The newest lifecycle notice of each resource of a subscription, for up to a thousand of them. */
 export interface Subscriptions {
-  /** Those in trouble, in the order in which they were told. Synchronous, from a copy that each look renews: asked at every health check. */
+  /** Those in error, in the order of their notices. Synchronous, from a cache that each call refreshes: every health check calls it. */
   errored(): readonly ErroredSubscription[];
-  /** It is unwanted now: no `active` will come. Without a source: of every source. */
+  /** Forgets an unwanted subscription, which will never become `active`. Without a source: in every source. */
   forget(subscription: number, source: string | undefined): Promise<void>;
 }
 
-/** One in trouble. */
+/** A subscription whose newest notice is an error. */
 export interface ErroredSubscription {
   readonly subscription: number;
   readonly accountId: number;
   readonly resource: string;
   readonly source: string | undefined;
-  /** The service's own words; may be empty. */
+  /** The service's own text; may be empty. */
   readonly error: string;
 }
 
-/** The durable notes that subscriptions are unwanted. */
+/** Durable notes that subscriptions are unwanted. */
 export interface Tombstones {
-  /** True when there is none at all: nothing needs to be looked up. */
+  /** True when there are no tombstones: no lookup is needed. */
   readonly isEmpty: boolean;
-  /** Synchronous, from a copy that is at most 1 s old; a hit keeps the tombstone for another 30 days. */
+  /** Synchronous, from a cache at most 1 s old; a hit keeps the tombstone for another 30 days. */
   find(subscription: number, source: string | undefined): Tombstone | undefined;
-  /** Resolves when durable. Without a source it stands for every source. What a lifecycle notice said of the subscription is forgotten. */
+  /** Resolves when durable. Without a source the tombstone is for every source. The lifecycle notices of the subscription are forgotten. */
   put(tombstone: {
     readonly subscription: number;
     readonly source: string | undefined;
@@ -30,11 +30,14 @@ export interface Tombstones {
   }): Promise<void>;
   /** Without a source: every tombstone of the subscription. */
   lift(subscription: number, source: string | undefined): Promise<void>;
-  /** All that stand. */
+  /** All tombstones that have not expired. */
   list(): Promise<readonly Tombstone[]>;
 }
 
-/** The note that one subscription is unwanted. */
+/** A tombstone expires this long after its last hit: the service has stopped sending. */
+export const TOMBSTONE_LIFE_MS: number = 30 * 24 * 60 * 60 * 1_000;
+
+/** A durable note that one subscription is unwanted. */
 export interface Tombstone {
   readonly subscription: number;
   /** Undefined: every source. */

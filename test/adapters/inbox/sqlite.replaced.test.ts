@@ -143,7 +143,7 @@ describe.each(["is deleted", "loses its log", "loses the index of its log", "is 
         expect(taken.filter((name) => name.endsWith("here"))).not.toEqual([]);
         expect(taken.filter((name) => name.endsWith("there"))).not.toEqual([]);
       });
-      expect(inbox.stats().disk).toMatchObject({ reopened: { count: 1 }, isBlind: false });
+      expect(inbox.stats().disk).toMatchObject({ reopened: { count: 1 }, hasUnstableInodes: false });
       expect(heard.lost).toEqual([claim]);
       await Promise.all([inbox.close(), receiving.close()]);
       expect(keptIn(file)).toEqual(expect.arrayContaining(taken));
@@ -240,7 +240,7 @@ describe("where files have no lasting numbers", () => {
       openThread: async (...given) => ({ ...(await openInline(...given)), fileId: undefined }),
     });
     await isReady();
-    expect(inbox.stats().disk).toMatchObject({ isBlind: true });
+    expect(inbox.stats().disk).toMatchObject({ hasUnstableInodes: true });
   });
 });
 

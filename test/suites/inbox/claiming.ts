@@ -4,40 +4,41 @@ import { mail, one } from "./deliveries.ts";
 import { claimAll, claimOne, dead, done, drain, storeAll, recordsOf, release, retry, settleAll } from "./verbs.ts";
 
 export const claiming: InboxPromises = {
-  "claim: The heads of free lanes that are due, each with the run behind it that has the same merge key.": {
-    "it gives the heads of free lanes, one each": async ({ inbox }) => {
-      const free = ["d", "e"].map((id) => ({ id, lane: undefined }));
-      await storeAll(inbox, mail([one("a"), one("b"), { id: "c", lane: "other" }, ...free]));
-      assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"], ["c"], ["d"], ["e"]]);
-      assert.deepEqual(await claimAll(inbox), []);
+  "claim: Claims the heads of free lanes that are due, each with the jobs directly behind it that have the same merge key.":
+    {
+      "it gives the heads of free lanes, one each": async ({ inbox }) => {
+        const free = ["d", "e"].map((id) => ({ id, lane: undefined }));
+        await storeAll(inbox, mail([one("a"), one("b"), { id: "c", lane: "other" }, ...free]));
+        assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"], ["c"], ["d"], ["e"]]);
+        assert.deepEqual(await claimAll(inbox), []);
+      },
+
+      "it gives at most max, and the rest next time": async ({ inbox }) => {
+        await storeAll(inbox, mail(["a", "b", "c"]));
+        const [some, rest] = [await claimAll(inbox, { max: 2 }), await claimAll(inbox, { max: 2 })];
+        assert.deepEqual([some.length, rest.length], [2, 1]);
+        assert.deepEqual(
+          recordsOf([...some, ...rest])
+            .flat()
+            .toSorted(),
+          ["a", "b", "c"],
+        );
+        assert.deepEqual(await claimAll(inbox, { max: 0 }), []);
+      },
+
+      "the run with the head's merge key comes along, at most mergeMax": async ({ inbox }) => {
+        await storeAll(inbox, mail([one("a", "x"), one("b", "x"), one("c", "x"), one("d", "y"), one("e", "x")]));
+        const first = await claimOne(inbox, 2);
+        assert.deepEqual(recordsOf([first]), [["a", "b"]]);
+        await settleAll(inbox, first, done, done);
+        const second = await claimOne(inbox, 10);
+        assert.deepEqual(recordsOf([second]), [["c"]]);
+        await settleAll(inbox, second, done);
+        assert.deepEqual(await drain(inbox), ["d", "e"]);
+      },
     },
 
-    "it gives at most max, and the rest next time": async ({ inbox }) => {
-      await storeAll(inbox, mail(["a", "b", "c"]));
-      const [some, rest] = [await claimAll(inbox, { max: 2 }), await claimAll(inbox, { max: 2 })];
-      assert.deepEqual([some.length, rest.length], [2, 1]);
-      assert.deepEqual(
-        recordsOf([...some, ...rest])
-          .flat()
-          .toSorted(),
-        ["a", "b", "c"],
-      );
-      assert.deepEqual(await claimAll(inbox, { max: 0 }), []);
-    },
-
-    "the run with the head's merge key comes along, at most mergeMax": async ({ inbox }) => {
-      await storeAll(inbox, mail([one("a", "x"), one("b", "x"), one("c", "x"), one("d", "y"), one("e", "x")]));
-      const first = await claimOne(inbox, 2);
-      assert.deepEqual(recordsOf([first]), [["a", "b"]]);
-      await settleAll(inbox, first, done, done);
-      const second = await claimOne(inbox, 10);
-      assert.deepEqual(recordsOf([second]), [["c"]]);
-      await settleAll(inbox, second, done);
-      assert.deepEqual(await drain(inbox), ["d", "e"]);
-    },
-  },
-
-  "mergeKey: Undefined: never merged.": {
+  "mergeKey: Undefined: the job never merges.": {
     "jobs without a merge key, or without a lane, never merge": async ({ inbox }) => {
       const free = ["c", "d"].map((id) => ({ id, lane: undefined, mergeKey: "x" }));
       await storeAll(inbox, mail([one("a"), one("b"), ...free]));
@@ -45,7 +46,7 @@ export const claiming: InboxPromises = {
     },
   },
 
-  "claim: Never two claims on a lane.": {
+  "claim: A lane never has two claims.": {
     "what comes while a claim runs waits for its end, also with the same merge key": async ({ inbox }) => {
       await storeAll(inbox, mail([one("a", "x")]));
       const claim = await claimOne(inbox, 10);
@@ -77,7 +78,7 @@ export const claiming: InboxPromises = {
     },
   },
 
-  "claim: The attempt counts from here.": {
+  "claim: A claim counts as an attempt.": {
     "a job that is claimed has begun its attempt before anybody says so": async ({ inbox }) => {
       await storeAll(inbox, mail(["a"]));
       const { jobs } = await claimOne(inbox);
@@ -99,7 +100,7 @@ export const claiming: InboxPromises = {
     },
   },
 
-  "Claim: The right to run some jobs, oldest first: one, or a run that merges.": {
+  "Claim: The right to run one job, or several that merge, oldest first.": {
     "a claimed job says all that its run needs": async ({ inbox, clock }) => {
       const delivery = mail([one("a", "x")], { source: "crm" });
       const [stored] = await storeAll(inbox, delivery);
@@ -131,7 +132,7 @@ export const claiming: InboxPromises = {
     },
   },
 
-  "ahead: What is stored until then will be claimed at once, as far as this leaves room: an inbox may mark it as claimed in the commit that keeps it.":
+  "ahead: It will claim that many new jobs as soon as they are stored: an inbox may mark them as claimed in the commit that stores them.":
     {
       "what is stored then is claimed as ever, in its lane's order, and counts one attempt": async ({ inbox }) => {
         const ahead = { max: 10, mergeMax: 10, ahead: () => 10 };
@@ -157,7 +158,7 @@ export const claiming: InboxPromises = {
       },
     },
 
-  "nextDueAt: Wall-clock time at which the next waiting job is due, if one waits for its time.": {
+  "nextDueAt: Wall-clock time at which the next retry is due, if there is one.": {
     "it is the soonest of the retries, and undefined while none waits": async (bench) => {
       const { inbox, clock } = bench;
       await storeAll(inbox, mail(["a", "b"]));

@@ -16,55 +16,56 @@ import {
 } from "./verbs.ts";
 
 export const dying: InboxPromises = {
-  "deaths: How often the process died while it was claimed, since it last ended: each counted one attempt, too.": {
-    "each claimed job counts one attempt and one death, and is due at once": async (bench) => {
-      await storeAll(bench.inbox, mail([one("a", "x"), one("b", "x"), "c"]));
-      await claimAll(bench.inbox, { mergeMax: 10 });
-      const successor = await bench.succeed();
-      const claims = await claimAll(successor, { mergeMax: 10 });
-      assert.deepEqual(recordsOf(claims), [["a", "b"], ["c"]]);
-      assert.deepEqual(countsOf(claims).join("; "), "2,1; 2,1; 2,1");
+  "deaths: How often the process died while the job was claimed, since the job last ended; each death also counted one attempt.":
+    {
+      "each claimed job counts one attempt and one death, and is due at once": async (bench) => {
+        await storeAll(bench.inbox, mail([one("a", "x"), one("b", "x"), "c"]));
+        await claimAll(bench.inbox, { mergeMax: 10 });
+        const successor = await bench.succeed();
+        const claims = await claimAll(successor, { mergeMax: 10 });
+        assert.deepEqual(recordsOf(claims), [["a", "b"], ["c"]]);
+        assert.deepEqual(countsOf(claims).join("; "), "2,1; 2,1; 2,1");
+      },
+
+      "a job that only waited counts nothing": async (bench) => {
+        await storeAll(bench.inbox, mail([one("a"), one("b")]));
+        await claimOne(bench.inbox);
+        const successor = await bench.succeed();
+        await settleAll(successor, await claimOne(successor), done);
+        assert.deepEqual(countsOf([await claimOne(successor)]), [[1, 0]]);
+      },
+
+      "a release takes no death, and no attempt": async (bench) => {
+        await storeAll(bench.inbox, mail(["a"]));
+        await settleAll(bench.inbox, await claimOne(bench.inbox), release);
+        const successor = await bench.succeed();
+        const claim = await claimOne(successor);
+        assert.deepEqual(countsOf([claim]), [[1, 0]]);
+        await settleAll(successor, claim, release);
+        const next = await die({ ...bench, inbox: successor }, 1);
+        const released = await claimOne(next);
+        await settleAll(next, released, release);
+        assert.deepEqual(countsOf([await claimOne(next)]), [[2, 1]]);
+      },
+
+      "a run that ended, well or badly, forgets them": async (bench) => {
+        await storeAll(bench.inbox, mail(["a"]));
+        const successor = await die(bench, 1);
+        await settleAll(successor, await claimOne(successor), retry(bench, 0));
+        assert.deepEqual(countsOf([await claimOne(successor)]), [[3, 0]]);
+      },
+
+      "the first attempt's time stays": async (bench) => {
+        await storeAll(bench.inbox, mail(["a"]));
+        const started = bench.clock.now();
+        await claimOne(bench.inbox);
+        await bench.clock.advance(1_000);
+        const successor = await bench.succeed();
+        assert.equal((await claimOne(successor)).jobs[0].firstAttemptAt, started);
+      },
     },
 
-    "a job that only waited counts nothing": async (bench) => {
-      await storeAll(bench.inbox, mail([one("a"), one("b")]));
-      await claimOne(bench.inbox);
-      const successor = await bench.succeed();
-      await settleAll(successor, await claimOne(successor), done);
-      assert.deepEqual(countsOf([await claimOne(successor)]), [[1, 0]]);
-    },
-
-    "a release takes no death, and no attempt": async (bench) => {
-      await storeAll(bench.inbox, mail(["a"]));
-      await settleAll(bench.inbox, await claimOne(bench.inbox), release);
-      const successor = await bench.succeed();
-      const claim = await claimOne(successor);
-      assert.deepEqual(countsOf([claim]), [[1, 0]]);
-      await settleAll(successor, claim, release);
-      const next = await die({ ...bench, inbox: successor }, 1);
-      const released = await claimOne(next);
-      await settleAll(next, released, release);
-      assert.deepEqual(countsOf([await claimOne(next)]), [[2, 1]]);
-    },
-
-    "a run that ended, well or badly, forgets them": async (bench) => {
-      await storeAll(bench.inbox, mail(["a"]));
-      const successor = await die(bench, 1);
-      await settleAll(successor, await claimOne(successor), retry(bench, 0));
-      assert.deepEqual(countsOf([await claimOne(successor)]), [[3, 0]]);
-    },
-
-    "the first attempt's time stays": async (bench) => {
-      await storeAll(bench.inbox, mail(["a"]));
-      const started = bench.clock.now();
-      await claimOne(bench.inbox);
-      await bench.clock.advance(1_000);
-      const successor = await bench.succeed();
-      assert.equal((await claimOne(successor)).jobs[0].firstAttemptAt, started);
-    },
-  },
-
-  "ahead: If the process dies before it claims, that counts as a death, and no more than one.": {
+  "ahead: If the process dies before it claims them, each counts at most one death.": {
     "what was stored while a claim had room counts a death or none, and one attempt for it": async (bench) => {
       await bench.inbox.claim({ max: 10, mergeMax: 10, ahead: () => 10 });
       await storeAll(bench.inbox, mail(["a"]));
@@ -75,7 +76,7 @@ export const dying: InboxPromises = {
     },
   },
 
-  "deaths: From the third on a claim counts none, because it will not be run.": {
+  "deaths: From three deaths on a claim is no attempt, because the job will not run.": {
     "a job over which three died is claimed to be buried, with the attempts that it had": async (bench) => {
       await storeAll(bench.inbox, mail(["a"]));
       const successor = await die(bench, 3);
@@ -98,7 +99,7 @@ export const dying: InboxPromises = {
     },
   },
 
-  "settle: By token: `false` says that the claim was lost, and nothing changed.": {
+  "settle: Returns `false` for a claim that was lost: nothing changed.": {
     "the settle of a process that died says false, and changes nothing": async (bench) => {
       await storeAll(bench.inbox, mail([one("a"), one("b")]));
       const claim = await claimOne(bench.inbox);

@@ -7,7 +7,7 @@ const open = { key: "tracking:1:7", content: "open" };
 const other = { ...open, content: "other" };
 
 export const deduplicating: InboxPromises = {
-  "duplicates: Seen before with the same content: no job was made.": {
+  "duplicates: Same key, same content: no job was made.": {
     "the second one makes no job, and its delivery is expanded all the same": async ({ inbox }) => {
       const [first] = await storeAll(inbox, told(open));
       const [second] = await storeAll(inbox, told(open));
@@ -16,7 +16,7 @@ export const deduplicating: InboxPromises = {
     },
   },
 
-  "unique: An event with this key that was seen within the window makes no job, unless its content differs.": {
+  "unique: If the same key was seen within the window, no job is made, unless the content differs.": {
     "two in one delivery are seen too": async ({ inbox }) => {
       const [stored] = await storeAll(inbox, told(open, { ...open, key: "tracking:1:8" }, open));
       assert.deepEqual(stored?.duplicates, [2]);
@@ -55,7 +55,7 @@ export const deduplicating: InboxPromises = {
     },
   },
 
-  "Expanded: What became of the events, by their index in the array that was given.": {
+  "Expanded: Which events were seen before, by their index in the given array.": {
     "a duplicate does not hold up the rest of its delivery": async ({ inbox }) => {
       await storeAll(inbox, told(open));
       const [stored] = await storeAll(inbox, told({ key: "tracking:1:9", content: "open" }, open));
@@ -83,7 +83,7 @@ export const deduplicating: InboxPromises = {
     },
   },
 
-  "conflicts: Seen before with other content: jobs were made.": {
+  "conflicts: Same key, other content: jobs were made.": {
     "the same key with other content makes a job, and is told": async ({ inbox }) => {
       await storeAll(inbox, told(open));
       const [stored] = await storeAll(inbox, told(other));

@@ -6,7 +6,7 @@ import { claimAll, drain, storeAll } from "./verbs.ts";
 const NOTHING = { duplicates: [], conflicts: [] };
 
 export const expanding: InboxPromises = {
-  "unexpanded: The oldest deliveries that are not wholly expanded, in order; none while there is no room for their jobs.":
+  "unexpanded: The oldest deliveries that are not fully expanded, in order; none while there is no room for their jobs.":
     {
       "it gives the oldest first, at most as many as are asked for": async ({ inbox }) => {
         const stored = await storeAll(inbox, ...["a", "b", "c"].map((id) => raw(mail([id]))));
@@ -23,7 +23,7 @@ export const expanding: InboxPromises = {
       },
     },
 
-  "expand: The same as `keep` for those stored before: jobs, unique keys and the cursor are one atomic record.": {
+  "expand: Writes jobs, unique keys and the cursor of each stored delivery atomically.": {
     "it makes the jobs of several, in order": async ({ inbox }) => {
       const [first, second] = [mail([one("a"), one("b")]), mail([one("c")])];
       const stored = await storeAll(inbox, raw(first), raw(second));
@@ -60,7 +60,7 @@ export const expanding: InboxPromises = {
     },
   },
 
-  "cursor: Where to go on next time; undefined when the delivery is wholly expanded.": {
+  "cursor: The next entry to expand; undefined when the delivery is fully expanded.": {
     "a long delivery is expanded in parts; until the last one nothing newer is": async ({ inbox }) => {
       const long = mail([one("a"), one("b"), one("c")]);
       const [stored] = await storeAll(inbox, raw(long));

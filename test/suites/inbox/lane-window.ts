@@ -16,7 +16,7 @@ import {
 } from "./verbs.ts";
 
 export const inheriting: InboxPromises = {
-  "ofWindow: What waits in its lane at that moment, or was claimed with it, inherits the time of its first attempt, unless it had inherited one itself.":
+  "ofWindow: Jobs that wait in its lane at that moment, or were claimed with it, inherit the time of its first attempt, unless it had inherited that time itself.":
     {
       "what waits is claimed with that time, and counts its own attempts": async (bench) => {
         const { inbox, clock } = bench;
@@ -90,7 +90,7 @@ export const inheriting: InboxPromises = {
       },
     },
 
-  "ofWindow: What comes later does not.": {
+  "ofWindow: Later jobs do not.": {
     "it has a time of its own, also where one that inherits ends while it waits": async (bench) => {
       const { inbox, clock } = bench;
       await storeAll(inbox, mail([one("a"), one("b")]));
@@ -118,7 +118,7 @@ export const inheriting: InboxPromises = {
     },
   },
 
-  "ofWindow: It ends when a job of the lane is done.": {
+  "ofWindow: The inheritance ends when a job of the lane is done.": {
     "what waits behind that one has a time of its own": async (bench) => {
       const { inbox, clock } = bench;
       await storeAll(inbox, mail([one("a"), one("b"), one("c")]));

@@ -24,7 +24,7 @@ async function various(bench: InboxBench): Promise<void> {
 }
 
 export const looking: InboxPromises = {
-  "find: In the order of ids, at most `limit` after `after`; `next` goes on.": {
+  "find: At most `limit` jobs after `after`, in the order of ids; `next` is the `after` of the next page.": {
     "it gives jobs in the order of their ids, whatever their states": async (bench) => {
       await various(bench);
       const jobs = await findAll(bench.inbox);
@@ -57,7 +57,7 @@ export const looking: InboxPromises = {
     },
   },
 
-  "JobQuery: Which jobs: all that are given must hold.": {
+  "JobQuery: Selects jobs that meet all given conditions.": {
     states: async (bench) => {
       await various(bench);
       assert.deepEqual(await recordsIn(bench.inbox, { states: ["dead", "running"] }), ["dead", "running"]);
@@ -79,7 +79,7 @@ export const looking: InboxPromises = {
     },
   },
 
-  "receivedAfter: Milliseconds since the epoch; after it, not at it.": {
+  "receivedAfter: Milliseconds since the epoch, exclusive.": {
     "when the delivery was received: after it and before it, not at it": async (bench) => {
       await various(bench);
       assert.deepEqual(await recordsIn(bench.inbox, { receivedAfter: at }), ["fresh", "late", "nobody's"]);
@@ -88,7 +88,7 @@ export const looking: InboxPromises = {
     },
   },
 
-  "StoredJob: A job as an inbox knows it.": {
+  "StoredJob: A job as an inbox returns it.": {
     "it says how the job stands": async (bench) => {
       const { inbox, clock } = bench;
       const [stored] = await storeAll(inbox, mail([one("a")], { receivedAt: at }));
@@ -121,7 +121,7 @@ export const looking: InboxPromises = {
     },
   },
 
-  "get: One job with the stored bytes of its delivery.": {
+  "get: A job with the stored bytes of its delivery.": {
     "it gives the job as find does, and its delivery as it was stored": async ({ inbox }) => {
       const given = mail(["a", "b"], { source: "crm", receivedAt: at });
       const [stored] = await storeAll(inbox, given);

@@ -54,20 +54,19 @@ export const opening: InboxPromises = {
     },
   },
 
-  "ready: Whether the next `keep` can succeed, with the cause if not.": {
+  "ready: Whether the next `store` can succeed, with the cause if not.": {
     "an inbox with room is ready, at once and not by a promise": async ({ inbox }) => {
       assert.deepEqual(inbox.ready(), { ready: true });
     },
   },
 
-  "work: Asks for the worker's place; resolves when it is had (`begin` was called) or another has it and this process stands by.":
-    {
-      "the only one that asks works: begin is called once, before work resolves": async ({ heard }) => {
-        assert.equal(heard.begun, 1);
-      },
+  "work: Tries to become the active worker; resolves when active (`begin` was called) or on standby.": {
+    "the only one that asks works: begin is called once, before work resolves": async ({ heard }) => {
+      assert.equal(heard.begun, 1);
     },
+  },
 
-  "capabilities: What an inbox promises beyond the port.": {
+  "capabilities: Guarantees that differ between inboxes.": {
     "it says how durable it is, how strict its order is, and whether processes share it": async ({ inbox }) => {
       const { durability, order, shared } = inbox.capabilities;
       assert.ok(["none", "fsync", "quorum"].includes(durability), `durability is ${String(durability)}`);

@@ -16,7 +16,7 @@ import {
 } from "./verbs.ts";
 
 export const outcomes: InboxPromises = {
-  "done: What becomes of one job.": {
+  "done: How a claim ends for one of its jobs.": {
     "a job that is done waits, runs and fails no more": async ({ inbox }) => {
       await storeAll(inbox, mail(["a"]));
       await settleAll(inbox, await claimOne(inbox), done);
@@ -24,7 +24,7 @@ export const outcomes: InboxPromises = {
     },
   },
 
-  "dead: What becomes of one job.": {
+  "dead: How a claim ends for one of its jobs.": {
     "a dead job stays, with its error and when it was settled": async (bench) => {
       const { inbox, clock } = bench;
       await storeAll(inbox, mail(["a"]));
@@ -82,7 +82,7 @@ export const outcomes: InboxPromises = {
     },
   },
 
-  "retry: Not `counted`: this attempt is taken back.": {
+  "retry: Unless `counted`, this attempt does not count.": {
     "the next attempt has the same number, and the first one's time stays": async (bench) => {
       const { inbox, clock } = bench;
       await storeAll(inbox, mail(["a"]));
@@ -94,7 +94,7 @@ export const outcomes: InboxPromises = {
     },
   },
 
-  "release: As if it had not been claimed.": {
+  "release: As if the job had not been claimed.": {
     "it is due at once, and no attempt is burned": async ({ inbox, clock }) => {
       await storeAll(inbox, mail([one("a"), one("b")]));
       await settleAll(inbox, await claimOne(inbox), release);
@@ -118,7 +118,7 @@ export const outcomes: InboxPromises = {
     },
   },
 
-  "unhandled: Its handler is gone: it waits for one, holding no lane.": {
+  "unhandled: No handler is registered for it any more: the job waits for one outside its lane.": {
     "the lane's next is claimable, and the attempt is taken back": async ({ inbox }) => {
       await storeAll(inbox, mail([one("a"), one("b")]));
       await settleAll(inbox, await claimOne(inbox), unhandled);

@@ -5,7 +5,7 @@ import { claimAll, claimOne, countsOf, dead, die, done, storeAll, recordsOf, ret
 
 /** Jobs over which the process died twice, and what keeps others from becoming such. */
 export const suspecting: InboxPromises = {
-  "deaths: From the second on only a death with no other of its like is counted.": {
+  "deaths: From two deaths on only a death while no other suspect ran counts.": {
     "two over which it dies together count an attempt each, and no death": async (bench) => {
       await storeAll(bench.inbox, mail(["a", "b"]));
       const twice = await die(bench, 2);
@@ -31,7 +31,7 @@ export const suspecting: InboxPromises = {
     },
   },
 
-  "suspects: Only jobs over which the process died twice, as many as may run together; else none of them.": {
+  "suspects: Claims only suspects (jobs with two deaths), as many as may run together; otherwise none of them.": {
     "as many come as are asked for": async (bench) => {
       await storeAll(bench.inbox, mail(["a", "b", "c"]));
       const { claims, suspects } = await (await die(bench, 2)).claim({ max: 2, mergeMax: 10, suspects: true });
@@ -39,7 +39,7 @@ export const suspecting: InboxPromises = {
     },
   },
 
-  "suspects: When a process dies over several of them, none counts a death, and half as many may run together with each.":
+  "suspects: When the process dies while several suspects run, none of them counts a death, and half as many may run together next time.":
     {
       "a group is halved, and its halves outlive the process": async (bench) => {
         await storeAll(bench.inbox, mail(["a", "b", "c", "d", "e"]));
@@ -82,7 +82,7 @@ export const suspecting: InboxPromises = {
       },
     },
 
-  "slots: How many of the runs begin at once, the first ones; undefined: all. A job over which the process died once comes among those, or waits with all that came up after it: so few become suspects if the process dies again.":
+  "slots: How many of the runs start at once, the first ones; undefined: all. A job with one death is claimed only among those; else it and all jobs that became due after it wait. So few jobs become suspects if the process dies again.":
     {
       "it comes only where it can begin at once": async (bench) => {
         await storeAll(bench.inbox, mail(["a", "b"]));
@@ -96,7 +96,7 @@ export const suspecting: InboxPromises = {
       },
     },
 
-  "claim: A job over which the process died twice comes only when asked for, without a run.": {
+  "claim: A job with two deaths is claimed only on request, and alone.": {
     "it does not come by itself, and claim says that there is one": async (bench) => {
       await storeAll(bench.inbox, mail(["a"]));
       const successor = await die(bench, 2);

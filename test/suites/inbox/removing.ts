@@ -16,7 +16,7 @@ import {
 } from "./verbs.ts";
 
 export const removing: InboxPromises = {
-  "drop: Takes waiting, dead and unhandled jobs; a running one is left.": {
+  "drop: Deletes waiting, dead and unhandled jobs; running ones stay.": {
     "whatever the selection says": async (bench) => {
       const { inbox } = bench;
       await killAll(bench, "dead");
@@ -62,53 +62,54 @@ export const removing: InboxPromises = {
     },
   },
 
-  "erase: Every job and delivery of the account, whatever their state, unexpanded ones too; running claims are lost.": {
-    "it takes all of the account, and none of another's": async (bench) => {
-      const { inbox } = bench;
-      await killAll(bench, "dead of the other");
-      await storeAll(inbox, mail(["dead"], { accountId: 7 }));
-      await settleAll(inbox, await claimOne(inbox), dead(bench));
-      await storeAll(inbox, mail(["running"], { accountId: 7 }));
-      await claimOne(inbox);
-      await storeAll(inbox, mail(["waiting", nobodys("nobody's")], { accountId: 7 }));
-      await storeAll(inbox, mail(["other"]));
-      await storeAll(inbox, raw(mail(["unexpanded"], { accountId: 7 })), raw(mail(["other, unexpanded"])));
-      assert.equal(await inbox.jobs.erase(7), 5);
-      assert.deepEqual(await findAll(inbox, { accountId: 7 }), []);
-      assert.deepEqual(
-        [(await inbox.unexpanded(10)).length, (await findAll(inbox)).length, inbox.stats().running],
-        [1, 2, 0],
-      );
+  "erase: Deletes every job and delivery of the account in any state, unexpanded deliveries too; running claims are lost.":
+    {
+      "it takes all of the account, and none of another's": async (bench) => {
+        const { inbox } = bench;
+        await killAll(bench, "dead of the other");
+        await storeAll(inbox, mail(["dead"], { accountId: 7 }));
+        await settleAll(inbox, await claimOne(inbox), dead(bench));
+        await storeAll(inbox, mail(["running"], { accountId: 7 }));
+        await claimOne(inbox);
+        await storeAll(inbox, mail(["waiting", nobodys("nobody's")], { accountId: 7 }));
+        await storeAll(inbox, mail(["other"]));
+        await storeAll(inbox, raw(mail(["unexpanded"], { accountId: 7 })), raw(mail(["other, unexpanded"])));
+        assert.equal(await inbox.jobs.erase(7), 5);
+        assert.deepEqual(await findAll(inbox, { accountId: 7 }), []);
+        assert.deepEqual(
+          [(await inbox.unexpanded(10)).length, (await findAll(inbox)).length, inbox.stats().running],
+          [1, 2, 0],
+        );
+      },
+
+      "a running claim's settle is lost, and another's counts": async ({ inbox }) => {
+        await storeAll(inbox, mail([one("a", "x"), one("b", "x")], { accountId: 7 }), mail(["other"]));
+        const claims = await claimAll(inbox, { mergeMax: 10 });
+        assert.equal(await inbox.jobs.erase(7), 2);
+        const settlements = claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => done) }));
+        assert.deepEqual(await inbox.settle(settlements), [false, true]);
+        assert.deepEqual(await findAll(inbox, { states: ["waiting", "running", "dead", "unhandled"] }), []);
+      },
+
+      "half a delivery that is being expanded is expanded no further": async ({ inbox }) => {
+        const long = mail(["a", "b"], { accountId: 7 });
+        const [stored] = await storeAll(inbox, raw(long));
+        await inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(0, 1), cursor: 1 }]);
+        assert.equal(await inbox.jobs.erase(7), 2);
+        await inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(1), cursor: undefined }]);
+        assert.deepEqual([await inbox.unexpanded(10), await findAll(inbox)], [[], []]);
+        const [next] = await storeAll(inbox, mail(["c"]));
+        assert.equal(next?.expanded, true);
+      },
+
+      "an account that is not there takes nothing": async ({ inbox }) => {
+        await storeAll(inbox, mail(["a"]));
+        assert.equal(await inbox.jobs.erase(999), 0);
+        assert.equal(inbox.stats().waiting, 1);
+      },
     },
 
-    "a running claim's settle is lost, and another's counts": async ({ inbox }) => {
-      await storeAll(inbox, mail([one("a", "x"), one("b", "x")], { accountId: 7 }), mail(["other"]));
-      const claims = await claimAll(inbox, { mergeMax: 10 });
-      assert.equal(await inbox.jobs.erase(7), 2);
-      const settlements = claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => done) }));
-      assert.deepEqual(await inbox.settle(settlements), [false, true]);
-      assert.deepEqual(await findAll(inbox, { states: ["waiting", "running", "dead", "unhandled"] }), []);
-    },
-
-    "half a delivery that is being expanded is expanded no further": async ({ inbox }) => {
-      const long = mail(["a", "b"], { accountId: 7 });
-      const [stored] = await storeAll(inbox, raw(long));
-      await inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(0, 1), cursor: 1 }]);
-      assert.equal(await inbox.jobs.erase(7), 2);
-      await inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(1), cursor: undefined }]);
-      assert.deepEqual([await inbox.unexpanded(10), await findAll(inbox)], [[], []]);
-      const [next] = await storeAll(inbox, mail(["c"]));
-      assert.equal(next?.expanded, true);
-    },
-
-    "an account that is not there takes nothing": async ({ inbox }) => {
-      await storeAll(inbox, mail(["a"]));
-      assert.equal(await inbox.jobs.erase(999), 0);
-      assert.equal(inbox.stats().waiting, 1);
-    },
-  },
-
-  "erase: Their lanes stay closed until they are settled all the same, because a handler may ignore its signal.": {
+  "erase: The lane of a lost claim stays closed until the claim is settled, because a handler may ignore its signal.": {
     "what comes later waits for that settle, and other lanes do not": async ({ inbox }) => {
       await storeAll(inbox, mail([one("a")], { accountId: 7 }));
       const claim = await claimOne(inbox);
@@ -121,7 +122,7 @@ export const removing: InboxPromises = {
     },
   },
 
-  "lost: These claims ended without being settled: their handlers are to stop, their outcome will not count.": {
+  "lost: These claims ended without being settled: abort their handlers; their outcome is ignored.": {
     "erase tells the worker which of its claims are lost": async ({ inbox, heard: { lost } }) => {
       await storeAll(inbox, mail(["a"], { accountId: 7 }), mail(["other"]));
       const [claim] = await claimAll(inbox);

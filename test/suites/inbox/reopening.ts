@@ -28,7 +28,7 @@ export const reopening: InboxPromises = {
     },
   },
 
-  "reopen: Replaces an unhandled job by jobs for those who handle it now, atomically.": {
+  "reopen: Replaces an unhandled job by jobs of its current consumers, atomically.": {
     "each of them comes, and the unhandled one is gone": async ({ inbox }) => {
       await storeAll(inbox, mail([nobodys("a")]));
       const [waiting] = await inbox.jobs.unhandled({ limit: 10 });

@@ -16,7 +16,7 @@ import {
 } from "./verbs.ts";
 
 export const replaying: InboxPromises = {
-  "replay: A new job at the tail of the lane for each, past the unique keys.": {
+  "replay: Adds a new job at the tail of the lane for each, ignoring unique keys.": {
     "it comes behind what waits, fresh, and the dead one is gone": async (bench) => {
       const { inbox } = bench;
       const [id] = await killAll(bench, one("a"));
@@ -90,7 +90,7 @@ export const replaying: InboxPromises = {
     },
   },
 
-  "JobSelection: Jobs by their ids, or by a query that names its states.": {
+  "JobSelection: Jobs by ids, or by a query that names states.": {
     "replay and drop take what is named, and no more": async (bench) => {
       const { inbox } = bench;
       await killAll(bench, { id: "a", consumer: "search" }, "b", "c");

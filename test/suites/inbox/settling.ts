@@ -4,7 +4,7 @@ import { mail, one } from "./deliveries.ts";
 import { claimAll, claimOne, dead, done, findAll, storeAll, recordsOf, release, retry, settleAll } from "./verbs.ts";
 
 export const settling: InboxPromises = {
-  "settle: By token: `false` says that the claim was lost, and nothing changed.": {
+  "settle: Returns `false` for a claim that was lost: nothing changed.": {
     "a claim settles once; afterwards it is lost, and changes nothing": async (bench) => {
       const { inbox } = bench;
       await storeAll(inbox, mail(["a"]));
@@ -46,7 +46,7 @@ export const settling: InboxPromises = {
     },
   },
 
-  "settle: The lane's next is claimable in the same write.": {
+  "settle: The next job of the lane can be claimed after the same write.": {
     "done frees the lane": async ({ inbox }) => {
       await storeAll(inbox, mail([one("a"), one("b")]));
       await settleAll(inbox, await claimOne(inbox), done);
@@ -71,7 +71,7 @@ export const settling: InboxPromises = {
     },
   },
 
-  "Settlement: What becomes of a claim: one outcome for each of its jobs, in their order.": {
+  "Settlement: The end of a claim: one outcome for each of its jobs, in their order.": {
     "each job of a run has its own outcome, and what still waits keeps its place": async (bench) => {
       const { inbox } = bench;
       await storeAll(inbox, mail(["a", "b", "c", "d", "e"].map((id) => one(id, "x"))));

@@ -15,7 +15,7 @@ const NOTHING = {
 };
 
 export const counting: InboxPromises = {
-  "stats: How much there is, in jobs.": {
+  "stats: Counts of jobs, and of unexpanded deliveries.": {
     "all are zero while it is empty": async ({ inbox }) => {
       assert.deepEqual(countsOf(inbox), NOTHING);
     },
@@ -55,7 +55,7 @@ export const counting: InboxPromises = {
     },
   },
 
-  "oldestWaitingAt: When the oldest delivery was received that waits to be expanded, or has a job that waits.": {
+  "oldestWaitingAt: When the oldest delivery was received that is unexpanded or has a waiting job.": {
     "a delivery that waits to be expanded waits too": async ({ inbox }) => {
       const at = Date.parse("2026-05-06T00:00:00Z");
       const first = mail(["a"], { receivedAt: at });

@@ -4,7 +4,7 @@ import { mail, nobodys, one, raw, SKIPPED } from "./deliveries.ts";
 import { assertGrowing, claimAll, drain, findAll, storeAll, recordsIn, recordsOf, retry, settleAll } from "./verbs.ts";
 
 export const keeping: InboxPromises = {
-  "keep: Resolves when all are durable, each by itself: a StorageError in a place says that this one is not certain to be stored.":
+  "store: Resolves when all deliveries are durable; a StorageError in a place says that this delivery may not be stored.":
     {
       "it answers each delivery in its place": async ({ inbox }) => {
         const stored = await storeAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
@@ -18,7 +18,7 @@ export const keeping: InboxPromises = {
       },
     },
 
-  "keep: A delivery with all its jobs and their unique keys is one atomic record.": {
+  "store: A delivery is stored with all its jobs and unique keys atomically.": {
     "when it resolves, every job of every entry is there, in array order": async ({ inbox }) => {
       const two = [
         { consumer: "default", lane: "default a" },
@@ -48,7 +48,7 @@ export const keeping: InboxPromises = {
     },
   },
 
-  "keep: Ids grow in the order of the array.": {
+  "store: Ids grow in the order of the array.": {
     "ids of deliveries grow, over several calls too": async ({ inbox }) => {
       const stored = await storeAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));
       const more = await storeAll(inbox, mail(["d"]));
@@ -90,7 +90,7 @@ export const keeping: InboxPromises = {
     },
   },
 
-  "keep: Events are taken only where no older delivery is unexpanded; else the delivery is stored unexpanded.": {
+  "store: Events become jobs only if no older delivery is unexpanded; else the delivery is stored unexpanded.": {
     "with its events and nothing older unexpanded, a delivery is expanded at once": async ({ inbox }) => {
       const [stored] = await storeAll(inbox, mail([one("a"), one("b"), one("c")]));
       assert.equal(stored?.expanded, true);
@@ -124,7 +124,7 @@ export const keeping: InboxPromises = {
     },
   },
 
-  "events: Undefined: keep it unexpanded.": {
+  "events: Undefined: store the delivery unexpanded.": {
     "a delivery without its events makes no job, and waits with its bytes": async ({ inbox }) => {
       const given = mail(["a"], { source: "crm" });
       const [stored] = await storeAll(inbox, raw(given));
@@ -138,7 +138,7 @@ export const keeping: InboxPromises = {
     },
   },
 
-  "state: `skipped` and `unhandled` have no consumer and hold no lane.": {
+  "state: `skipped` and `unhandled` jobs have no consumer and are in no lane.": {
     "a job of nobody is not claimed": async ({ inbox }) => {
       const entries = [nobodys("a"), { id: "b", ...SKIPPED }];
       await storeAll(inbox, mail(entries));
@@ -147,7 +147,7 @@ export const keeping: InboxPromises = {
     },
   },
 
-  "lane: Undefined: nothing keeps it waiting but itself.": {
+  "lane: Undefined: the job waits for no other job.": {
     "jobs without a lane run side by side, and one that waits holds up no other": async (bench) => {
       const { inbox } = bench;
       await storeAll(inbox, mail(["a", "b"].map((id) => ({ id, lane: undefined }))));
@@ -158,7 +158,7 @@ export const keeping: InboxPromises = {
     },
   },
 
-  "jobs: One event of a delivery with a job for each of its consumers.": {
+  "jobs: An event of a delivery with a job for each consumer.": {
     "each consumer has a job of its own, in a lane of its own": async ({ inbox }) => {
       const jobs = [
         { consumer: "default", lane: "default a" },

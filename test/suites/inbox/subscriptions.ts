@@ -6,7 +6,7 @@ import { notice, raw } from "./deliveries.ts";
 import { storeAll } from "./verbs.ts";
 
 export const subscriptions: InboxPromises = {
-  "subscriptions: What the newest lifecycle notice said of each resource of a subscription, of a thousand of them.": {
+  "subscriptions: The newest lifecycle notice of each resource of a subscription, for up to a thousand of them.": {
     "one in trouble stands until it works": async ({ inbox }) => {
       await storeAll(inbox, notice("invalid_grant", { source: "crm" }), notice("gone", { resource: "/contacts" }));
       await tells(inbox, ["1001 /email/messages crm: invalid_grant", "1001 /contacts: gone"]);
@@ -43,7 +43,7 @@ export const subscriptions: InboxPromises = {
     },
   },
 
-  "subscriptions: Written in the same record as the jobs of a lifecycle notice.": {
+  "subscriptions: Written atomically with the jobs of a lifecycle notice.": {
     "one that is not expanded yet is not told, and told when it is": async ({ inbox }) => {
       const late = notice("late", { source: "crm", sentAt: 5_000 });
       const [stored] = await storeAll(inbox, raw(late));
@@ -61,7 +61,7 @@ export const subscriptions: InboxPromises = {
     },
   },
 
-  "forget: It is unwanted now: no `active` will come. Without a source: of every source.": {
+  "forget: Forgets an unwanted subscription, which will never become `active`. Without a source: in every source.": {
     "with a source it goes of that one alone, without one of all": async ({ inbox }) => {
       await storeAll(
         inbox,
@@ -77,7 +77,7 @@ export const subscriptions: InboxPromises = {
     },
   },
 
-  "put: What a lifecycle notice said of the subscription is forgotten.": {
+  "put: The lifecycle notices of the subscription are forgotten.": {
     "with a source of that one alone, without one of all": async ({ inbox }) => {
       await storeAll(
         inbox,
@@ -92,7 +92,7 @@ export const subscriptions: InboxPromises = {
     },
   },
 
-  "erase: What lifecycle notices said of its subscriptions goes too.": {
+  "erase: Lifecycle notices of the account are deleted too.": {
     "it goes for that account, and for no other": async ({ inbox }) => {
       await storeAll(inbox, notice("a", { accountId: 7 }), notice("b", { subscription: 2 }));
       await inbox.jobs.erase(7);
@@ -102,7 +102,7 @@ export const subscriptions: InboxPromises = {
 };
 
 export const subscriptionsAfterACrash: InboxPromises = {
-  "subscriptions: Those in trouble, in the order in which they were told.": {
+  "subscriptions: Those in error, in the order of their notices.": {
     "a successor tells of them until they work": async ({ inbox, succeed }) => {
       await storeAll(inbox, notice("a"), notice("b", { subscription: 2 }));
       const successor = await succeed();

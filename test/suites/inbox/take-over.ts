@@ -15,7 +15,7 @@ import {
 } from "./verbs.ts";
 
 export const succeeding: InboxPromises = {
-  "keep: Resolves when all are durable, each by itself: a StorageError in a place says that this one is not certain to be stored.":
+  "store: Resolves when all deliveries are durable; a StorageError in a place says that this delivery may not be stored.":
     {
       "a successor finds all that was stored, in its order, and nothing that was done": async (bench) => {
         const { inbox } = bench;

@@ -6,7 +6,7 @@ const gone = { subscription: 5, source: undefined, reason: "gone" };
 const ofCrm = { subscription: 5, source: "crm", reason: "of crm" };
 
 export const tombstones: InboxPromises = {
-  "isEmpty: True when there is none at all: nothing needs to be looked up.": {
+  "isEmpty: True when there are no tombstones: no lookup is needed.": {
     "it is true at first, and not while one stands": async ({ inbox: { tombstones: stones } }) => {
       assert.deepEqual([stones.isEmpty, stones.find(5, undefined), await stones.list()], [true, undefined, []]);
       await stones.put(gone);
@@ -20,7 +20,7 @@ export const tombstones: InboxPromises = {
     },
   },
 
-  "put: Without a source it stands for every source.": {
+  "put: Without a source the tombstone is for every source.": {
     "one without a source is found for each": async ({ inbox: { tombstones: stones }, clock }) => {
       await stones.put(gone);
       const stone = { ...gone, since: clock.now(), lastHit: clock.now() };
@@ -76,7 +76,7 @@ export const tombstones: InboxPromises = {
     },
   },
 
-  "find: Synchronous, from a copy that is at most 1 s old; a hit keeps the tombstone for another 30 days.": {
+  "find: Synchronous, from a cache at most 1 s old; a hit keeps the tombstone for another 30 days.": {
     "it is lifted 30 days after its last hit": async ({ inbox: { tombstones: stones }, clock }) => {
       await stones.put(gone);
       await clock.advance(30 * DAY_MS - 1);
@@ -90,7 +90,7 @@ export const tombstones: InboxPromises = {
     },
   },
 
-  "list: All that stand.": {
+  "list: All tombstones that have not expired.": {
     "each with its reason and its times": async ({ inbox: { tombstones: stones }, clock }) => {
       const now = clock.now();
       await stones.put(ofCrm);

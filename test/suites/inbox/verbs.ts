@@ -7,7 +7,7 @@ import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 import type { InboxBench } from "./fixture.ts";
 import { mail, type MailEntry } from "./deliveries.ts";
 
-/** StorageKind deliveries, all of which are taken. */
+/** Stores deliveries, all of which are accepted. */
 export async function storeAll(
   inbox: WorkingInbox,
   ...deliveries: readonly NewDelivery[]

@@ -152,6 +152,6 @@ export const runningBugs: readonly Bug[] = [
       died.add(own);
       crashMemoryInbox(own);
     },
-    caught: "keep: a successor finds unexpanded deliveries, with the cursor of the last part that was expanded",
+    caught: "store: a successor finds unexpanded deliveries, with the cursor of the last part that was expanded",
   },
 ];

@@ -3,7 +3,7 @@ import type { Break, Bug } from "./broken-subject.ts";
 
 type Events = NonNullable<NewDelivery["events"]>;
 
-/** StorageKind deliveries with something done to their events. */
+/** Stores deliveries with changed events. */
 function eventsAs(change: (events: Events) => Events): Break {
   const changed = (each: NewDelivery): NewDelivery =>
     each.events === undefined ? each : { ...each, events: change(each.events) };
@@ -15,17 +15,17 @@ export const keepingBugs: readonly Bug[] = [
   {
     it: "drops the last entry of what it keeps",
     wrong: eventsAs((events) => events.slice(0, Math.max(1, events.length - 1))),
-    caught: "keep: when it resolves, every job of every entry is there, in array order",
+    caught: "store: when it resolves, every job of every entry is there, in array order",
   },
   {
     it: "keeps the entries of a delivery backwards",
     wrong: eventsAs((events) => events.toReversed()),
-    caught: "keep: lanes have the order of ids: entries in array order, deliveries in the order of commit",
+    caught: "store: lanes have the order of ids: entries in array order, deliveries in the order of commit",
   },
   {
     it: "answers deliveries in another order than they were given",
     wrong: (own) => ({ store: async (deliveries) => (await own.store(deliveries)).toReversed() }),
-    caught: "keep: ids of deliveries grow, over several calls too",
+    caught: "store: ids of deliveries grow, over several calls too",
   },
   {
     it: "takes the events of what stands behind an unexpanded delivery",
@@ -40,7 +40,7 @@ export const keepingBugs: readonly Bug[] = [
         }) as Awaited<ReturnType<typeof own.store>>;
       },
     }),
-    caught: "keep: that holds within one call too",
+    caught: "store: that holds within one call too",
   },
   {
     it: "expands a long delivery to its end after the first part",

@@ -10,13 +10,13 @@ import type { Replays } from "./replay.ts";
 import type { SecureErase } from "./secure-erase.ts";
 
 /**
- * What is done by hand. Whoever wants it leaves a request; the process that works carries it out, or, when nobody works, whoever has its lock.
+ * Admin requests (replay, drop, erase). The caller stores a request; the process that works carries it out, or, when nobody works, whoever has its lock.
  * A page is one commit with its cursor, so that a crash neither loses nor doubles anything.
  */
 export interface AdminRequests {
   /** @returns its id */
   addRequest(request: AdminRequest & { readonly at: number }): number;
-  /** How one stands, and whose the work is: nobody's, where the caller has the lock. */
+  /** The state of a request, and the current epoch. */
   requestState(id: number): RequestState & { readonly epoch: number };
   /**
    * A page of the next request; undefined when none is open.

@@ -17,14 +17,14 @@ import type { WorkerState } from "../worker/worker-state.ts";
 import { createRequestQueue, type RequestQueue } from "./request-queue.ts";
 import { createRequestRunner } from "./request-runner.ts";
 
-/** What is done by hand: asked for here, or carried out here for another process. */
+/** Admin requests: submitted by this process, or run here for another process. */
 export interface SqliteAdmin {
   readonly jobs: InboxJobs;
-  /** Carries out what is open, where this process works. Never rejects. */
+  /** Runs open requests if this process is the active worker. Never rejects. */
   serve(): Promise<void>;
-  /** The file has changed, or is there again. */
+  /** The file has changed, or was reopened. */
   changed(): void;
-  /** This process works no more, and waits for nothing. */
+  /** Stops running requests and waiting for answers. */
   stop(): void;
 }
 
@@ -33,7 +33,7 @@ export interface SqliteAdminDeps {
   readonly commits: CommitQueue;
   readonly host: () => InboxHost;
   readonly workerState: WorkerState;
-  /** Of the process that works, or stands by. */
+  /** Undefined unless this process is active or on standby. */
   readonly worker: () => Worker | undefined;
 }
 
@@ -87,11 +87,11 @@ export function createSqliteAdmin({ file, commits, host, workerState, worker }: 
 interface SqliteJobsDeps {
   readonly commits: CommitQueue;
   readonly ask: RequestQueue["submit"];
-  /** New jobs, of which this process has to know. */
+  /** Called with new jobs. */
   readonly added: (rows: readonly JobRow[]) => void;
 }
 
-/** Looking into the file, from any process, and changing it by hand. */
+/** Queries and admin commands, from any process. */
 function sqliteJobs({ commits, ask, added }: SqliteJobsDeps): InboxJobs {
   /** In order, a range of ids a commit. */
   async function* found(query: JobQuery, after = 0): AsyncGenerator<FoundJob> {

@@ -4,7 +4,7 @@ import type { JobLists } from "../thread/job-lists.ts";
 import type { Listed } from "../thread/job-writer.ts";
 import type { SubscriptionTable } from "../thread/subscription-table.ts";
 
-/** Taking jobs away by hand. What is gone already is passed over. */
+/** Deletes jobs for admin requests. Missing jobs are skipped. */
 export interface DropAndErase {
   /** Takes what is not settled and does not run, and dead and unhandled ones. @returns those that were there */
   drop(ids: readonly number[], options: { readonly nobodyWorks: boolean }): number[];
@@ -60,7 +60,7 @@ export function createDropAndErase(
     return (job ?? dead)?.delivery;
   }
 
-  /** What is gone runs no more, also where nobody is left to say so. */
+  /** Deleted jobs no longer count as running, even if no worker is left to say so. */
   function unmark(gone: readonly number[]): void {
     const running = marked();
     const ended = gone.filter((id) => running[id] !== undefined);

@@ -5,11 +5,11 @@ import type { JobLists, ListChange } from "../thread/job-lists.ts";
 import { toListed, type Listed } from "../thread/job-writer.ts";
 import { FRESH_ROW, type JobRow } from "../client/messages.ts";
 
-/** Making jobs by hand of those that are settled. What is gone already is passed over. */
+/** Makes new jobs of settled ones for admin requests. Missing jobs are skipped. */
 export interface Replays {
   /** A new job for each, at the tail of its lane. Takes done, skipped, dead and unhandled ones that have a consumer. */
   replay(ids: readonly number[]): JobRow[];
-  /** Replaces an unhandled job by jobs for those who handle it now. */
+  /** Replaces an unhandled job by jobs of its current consumers. */
   reopen(replacement: { readonly id: number; readonly jobs: readonly NewJob[] }): JobRow[];
 }
 
@@ -57,7 +57,7 @@ export function createReplays(
     return { delivery: found.delivery, entry, type, consumer, lane, mergeKey, replayOf: null };
   }
 
-  /** Takes a dead or unhandled job away, for jobs that take its place. */
+  /** Takes a dead or unhandled job out, for jobs that replace it. */
   function takeOut(id: number, { delivery, state }: Dead, changes: Changes): void {
     sql.restore.run(id);
     sql.removeDead.run(id);

@@ -3,17 +3,17 @@ import type { CommitQueue } from "../client/commit-queue.ts";
 import type { RequestRunner } from "./request-runner.ts";
 import type { AdminRequest, RequestState } from "./admin-requests.ts";
 
-/** Where this process asks for something to be done by hand. */
+/** Submits admin requests of this process. */
 export interface RequestQueue {
   /**
-   * Resolves when it is done, with how many were taken, whoever does it: the process that works, this one or another; or this one with the
-   * lock of whoever works, page by page, where nobody does. What was asked for is done even if the caller ends.
+   * Resolves with the number of jobs taken when the request is done: by the active worker, in this process or another; or, without an active
+   * worker, by this process under the worker lock, page by page. A request is done even if the caller ends.
    * @throws StorageError `request-queued` when nothing was done for 10 s; it will be
    */
   submit(request: AdminRequest): Promise<number>;
-  /** Somebody did something. */
+  /** A request may have progressed. */
   notify(): void;
-  /** What was not answered stays queued. */
+  /** Unanswered requests stay queued. */
   stop(): void;
 }
 
@@ -21,7 +21,7 @@ export interface RequestQueueDeps {
   readonly commits: CommitQueue;
   readonly clock: () => Clock;
   readonly runner: RequestRunner;
-  /** Runs something while nobody else can begin to work; undefined where somebody works, or is about to. */
+  /** Runs a callback under the worker lock; undefined where another process holds it, or this one works. */
   readonly whileNobodyWorks: <T>(run: () => Promise<T>) => Promise<T | undefined>;
 }
 
@@ -32,7 +32,7 @@ const REST_MS = 300;
 export function createRequestQueue({ commits, clock, runner, whileNobodyWorks }: RequestQueueDeps): RequestQueue {
   const waits = new Set<RequestWait>();
 
-  /** Undefined while the file is being opened anew. */
+  /** Undefined while the file is being reopened. */
   function stateOf(id: number): Promise<RequestView | undefined> {
     return commits.add("requestState", id).catch(() => undefined);
   }
@@ -108,7 +108,7 @@ function queued(id: number): StorageError {
 interface RequestWait {
   /** Nothing happened for too long, or it was ended. */
   readonly isOver: boolean;
-  /** Something happened: its patience begins anew. */
+  /** Something happened: the timeout restarts. */
   restart(): void;
   /** Until it is woken or over, or has waited for long enough to look again. */
   pause(): Promise<void>;

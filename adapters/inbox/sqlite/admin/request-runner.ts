@@ -2,26 +2,26 @@ import type { Clock, StorageError } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { JobRow } from "../client/messages.ts";
 
-/** Carries out what was asked for by hand, page by page. */
+/** Runs admin requests, page by page. */
 export interface RequestRunner {
-  /** For the process that works: all that is open, or as much as there is nothing against. Never rejects; what is left is tried again by itself. */
+  /** For the active worker: runs all open requests. Never rejects; failed ones are retried on a timer. */
   serve(): Promise<void>;
-  /** One page, for a caller who has the lock of the one who works. @returns whether there may be more at once */
+  /** Runs one page, for a caller that holds the worker lock. @returns whether there may be more at once */
   run(epochOfNobody: number | undefined): Promise<boolean>;
-  /** Nothing is tried again by itself. */
+  /** Stops retries. */
   stop(): void;
 }
 
 export interface RequestRunnerDeps {
   readonly commits: CommitQueue;
   readonly clock: () => Clock;
-  /** Whether this process works. */
+  /** Whether this process is the active worker. */
   readonly works: () => boolean;
-  /** New jobs, of which this process may have to know. */
+  /** Called with new jobs. */
   readonly added: (rows: readonly JobRow[]) => void;
-  /** Jobs that are gone from the file; what ran of them is lost. */
+  /** Called with ids of deleted jobs; their claims are lost. */
   readonly removed: (ids: readonly number[]) => void;
-  /** Something was done. */
+  /** A request progressed. */
   readonly progressed: () => void;
 }
 
@@ -50,7 +50,7 @@ export function createRequestRunner(parts: RequestRunnerDeps): RequestRunner {
       else progressed();
       return !page.isHeldUp;
     } catch (error) {
-      // The request is another process's now, and nothing is wrong with it.
+      // Another process took over, and runs the request.
       if ((error as StorageError).code === "epoch-stale") return false;
       failures += 1;
       if (failures >= MOST_FAILURES) await failOldest(error as StorageError, at);
@@ -66,7 +66,7 @@ export function createRequestRunner(parts: RequestRunnerDeps): RequestRunner {
       failures = 0;
       progressed();
     } catch {
-      // It is tried again.
+      // It is retried.
     }
   }
 

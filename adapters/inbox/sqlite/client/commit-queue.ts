@@ -18,7 +18,7 @@ export interface CommitQueue {
   add<V extends Verb>(verb: V, input: unknown): Promise<Output<V>>;
   /** Several in one commit, in their order, each with a body and a result of its own. */
   addAll<V extends Verb>(verb: V, items: readonly Item[]): Promise<readonly Outcome<Output<V>>[]>;
-  /** Another process works: what only the one that works may do, and waits here, is refused. */
+  /** Another process took over: rejects queued tasks that only the worker may run. */
   rejectWorkerTasks(): void;
   /** Resolves when everything that was added has its result. */
   drained(): Promise<void>;
@@ -38,13 +38,13 @@ export interface CommitQueueOptions {
   readonly begin: () => void;
   /** What may be running once it holds, for its `mark`; undefined where that is as it was. */
   readonly mark: () => Mark | undefined;
-  /** What the file says may be running is more than may be: a commit is due though nothing else is to be done. */
+  /** The stored running mark names too much: a commit is due even without tasks. */
   readonly isStale: () => boolean;
-  /** A commit may not have held, with its mark. */
+  /** A commit, with its mark, may not have succeeded. */
   readonly failed: () => void;
-  /** Another process has taken over the work: from now on this one has no epoch. */
+  /** Another process took over: this one has no epoch any more. */
   readonly fenced: () => void;
-  /** The file is to be opened anew: what was committed is not known. */
+  /** A commit's outcome is unknown: the file must be reopened. */
   readonly distrust: (error: StorageError) => void;
 }
 
@@ -62,9 +62,9 @@ interface Group {
 const PHASE: Partial<Record<Verb, number>> = { settle: 1, expand: 1, unexpanded: 3, deliveries: 3 };
 const ANY = 2;
 
-/** Only the process that works does this: never without its epoch. */
+/** Only the active worker does this: never without its epoch. */
 const WORKER_ONLY: ReadonlySet<Verb> = new Set(["settle", "expand", "reopen", "retain", "vacuum"]);
-/** And this, or whoever has its lock while nobody works. */
+/** Only the active worker does this, or a process that holds the worker lock. */
 const ADMIN: ReadonlySet<Verb> = new Set(["runRequest", "failRequest"]);
 
 /** One transaction takes no more than this beside its first group, so that one giant body does not hold up the rest. */

@@ -1,32 +1,32 @@
 import type { StorageError } from "../../../../src/adapter.ts";
 
-/** What has gone wrong with a file since a commit last held. */
+/** Failures of a file since its last successful commit. */
 export interface Failures {
-  /** The file is not to be had any more, or still not. @returns when to try again, milliseconds */
+  /** The file was lost, or could not be reopened. @returns delay until the next try, milliseconds */
   add(error: StorageError, now: number): number;
-  /** A commit found no room, and changed nothing. */
+  /** A commit failed because the disk is full, and changed nothing. */
   full(error: StorageError, now: number): void;
-  /** A commit that changes something has held. */
+  /** A commit that writes has succeeded. */
   succeeded(): void;
-  /** Nothing has gone wrong. */
+  /** No failures. */
   readonly none: boolean;
-  /** The file was damaged: all of it is to be looked at. */
+  /** The file was damaged: it needs a full check. */
   readonly isSuspect: boolean;
   /** Threads end as soon as they have begun: only another process can help. */
   readonly isHopeless: boolean;
-  /** Why the last commit found no room, if that was lately. */
+  /** The error of the last commit that found the disk full, if that was recently. */
   shortage(now: number): StorageError | undefined;
-  /** How often the file was opened anew, and when last; undefined where it never was. */
+  /** How often the file was reopened, and when last; undefined if never. */
   readonly reopened: { readonly count: number; readonly lastAt: number } | undefined;
 }
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
-/** Nobody mends a damaged file within a second, and looking at all of it takes its time. */
+/** A damaged file is not repaired within a second, and a full check takes long. */
 const DAMAGED = { firstMs: 60_000, longestMs: 10 * 60_000 } as const;
-/** So many threads in a row that ended are not by chance. */
+/** After so many lost threads in a row only another process can help. */
 const HOPELESS = 10;
-/** A disk that was full is told for so long, where nothing shows that it is not any more. */
+/** How long a full disk is reported without a successful commit. */
 const FULL_MS = 30_000;
 
 export function createFailures(): Failures {

@@ -1,9 +1,9 @@
 import type { ErroredSubscription, Subscriptions } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 
-/** Subscriptions of a file, with the copy in memory that health checks ask. */
+/** Subscriptions of a file, cached in memory for health checks. */
 export interface FileSubscriptions extends Subscriptions {
-  /** Reads what this process or another one may have changed. */
+  /** Reads changes of this and other processes. */
   refresh(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export function createFileSubscriptions(commits: CommitQueue): FileSubscriptions
   return {
     refresh,
     errored() {
-      // Nobody waits for it; what it finds is told at the next look.
+      // Runs in the background; the next call returns what it finds.
       if (!isReading) refresh().catch(() => {});
       return errored;
     },

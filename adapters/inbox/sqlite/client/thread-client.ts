@@ -6,9 +6,9 @@ import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
 import { outOfFiles } from "../disk/file-errors.ts";
 import { toStorageError } from "./to-storage-error.ts";
 
-/** The way to a commit thread. */
+/** A connection to a commit thread. */
 export interface ThreadClient {
-  /** Which file it has open; undefined where that cannot be told. */
+  /** Identity of the open file; undefined where it is unknown. */
   readonly fileId: string | undefined;
   /** Rejects where the outcome is unknown: the thread ended before it answered. */
   run(batch: Batch): Promise<readonly TaskResult[]>;
@@ -16,8 +16,8 @@ export interface ThreadClient {
   unref(): void;
   close(): Promise<void>;
   /**
-   * Ends the thread wherever it is. What it was doing may still have been committed, and may still be: one that waits for the disk ends when
-   * that answers, and nobody waits for it here.
+   * Ends the thread wherever it is. Its current batch may be committed, even later: a thread that waits for the disk ends when the disk
+   * answers.
    */
   abandon(): void;
 }

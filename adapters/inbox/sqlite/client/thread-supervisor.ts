@@ -8,7 +8,7 @@ import type { ThreadClient, ThreadEvents } from "./thread-client.ts";
 import { toStorageError } from "./to-storage-error.ts";
 import { realTimer, unlessHung, watchedChannel } from "./watchdog.ts";
 
-/** The way to the file, over commit threads that may die or hang: another takes the place of one that did. */
+/** Runs a commit thread for the file, and replaces one that dies or hangs. */
 export interface ThreadSupervisor {
   /** @throws StorageError with the thread's reason */
   open(host: InboxHost): Promise<void>;
@@ -21,11 +21,11 @@ export interface ThreadSupervisor {
   /** Threads end as soon as they have begun: only another process can help. */
   isHopeless(): boolean;
   reopened(): InboxDisk["reopened"];
-  /** Files have no lasting numbers there: that they are taken away is not seen. */
+  /** The file system has no stable inode numbers: a replaced file cannot be detected. */
   hasUnstableInodes(): boolean;
   /** How much there is in the file. */
   counts(): Counts;
-  /** What was committed is not known: the file is opened anew. */
+  /** A commit's outcome is unknown: reopens the file. */
   distrust(error: StorageError): void;
   /** The process may end from now on, but for what is under way. */
   unref(): void;
@@ -37,7 +37,7 @@ export interface ThreadSupervisorOptions extends Pick<ThreadsOptions, "openThrea
   readonly locate: () => Promise<string>;
   /** Rejects where it cannot be worked on: asked before it is opened, and again where it was replaced. */
   readonly assertPlace: (file: string) => Promise<void>;
-  /** Makes memory follow the file, on a new channel that nobody else has yet. */
+  /** Synchronises memory with the file, on a new thread that is not in use yet. */
   readonly resume: (channel: ThreadClient) => Promise<void>;
   /** Another file is at the path, or will be: nothing of what memory has is in it. */
   readonly replaced: () => void;
@@ -90,7 +90,7 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
   function failed(error: StorageError, { clock, log }: InboxHost): void {
     const waitMs = failures.add(error, clock.now());
     const said = { err: error, code: "inbox-reopened", tryAgainMs: waitMs };
-    log.error(said, "the inbox file is opened anew: deliveries get 503 meanwhile");
+    log.error(said, "the inbox file is being reopened: deliveries get 503 meanwhile");
     failure = error;
     if (error.code === "file-replaced") {
       isMoved = true;
@@ -190,7 +190,7 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
 /** That one of them holds says that the next holds; what an inbox does by itself when it is opened says nothing. */
 const WRITES: ReadonlySet<keyof Operations> = new Set(["insert", "expand", "settle"]);
 
-/** Commit threads, one after the other: what an earlier one still says is not heard. */
+/** Commit threads, one at a time: messages of earlier ones are ignored. */
 interface Threads {
   /** @throws StorageError with the thread's reason, or that it hangs */
   start(options: ThreadOptions): Promise<ThreadClient>;

@@ -1,14 +1,12 @@
-import type { Tombstone, Tombstones } from "../../../../src/adapter.ts";
+import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 
-/** A tombstone that nobody met for this long is lifted: the service has stopped. */
-export const LIFE_MS = 30 * 24 * 60 * 60 * 1_000;
-/** How exactly the last hit is written down. */
+/** How often at most the last hit is written. */
 export const HIT_EVERY_MS = 60 * 60 * 1_000;
 
-/** Tombstones of a file, with the copy in memory that requests ask. */
+/** Tombstones of a file, cached in memory for requests. */
 export interface FileTombstones extends Tombstones {
-  /** Reads what other processes may have changed. */
+  /** Reads changes of other processes. */
   refresh(): Promise<void>;
 }
 
@@ -22,7 +20,7 @@ export function createTombstones(commits: CommitQueue, now: () => number): FileT
 
   function alive(key: string): Tombstone | undefined {
     const tombstone = tombstones.get(key);
-    return tombstone !== undefined && now() - tombstone.lastHit < LIFE_MS ? tombstone : undefined;
+    return tombstone !== undefined && now() - tombstone.lastHit < TOMBSTONE_LIFE_MS ? tombstone : undefined;
   }
 
   return {

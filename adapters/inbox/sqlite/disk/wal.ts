@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "../../../../src/adapter.ts";
 import { CODE, primaryCode } from "./file-errors.ts";
 
-/** StorageKind the write-ahead log short, on the thread that owns the file. SQLite itself writes it back into the file within a commit now and then. */
+/** Keeps the write-ahead log short, on the thread that owns the file. SQLite itself checkpoints it within a commit now and then. */
 export interface Wal {
   /** Something was committed. @param now milliseconds by a clock that nobody sets */
   committed(now: number): void;
@@ -82,10 +82,10 @@ export function cutWal(db: Pick<DatabaseSync, "exec" | "prepare">, patienceMs: n
   }
 }
 
-/** A log this long has been stored from being written back. */
+/** A log this long means that checkpoints are blocked. */
 const TOO_LONG_BYTES = 1024 * 1024 * 1024;
 
-/** Looks how long the write-ahead log of a file is, and says it once when it is too long. */
+/** Checks the length of a write-ahead log, and warns once when it is too long. */
 export function createWalWatch(fileOf: () => string, log: () => Logger): () => void {
   let isTold = false;
   return () => {
@@ -95,7 +95,7 @@ export function createWalWatch(fileOf: () => string, log: () => Logger): () => v
     if (isLong && !isTold)
       log().warn(
         { code: "wal-long", file: `${file}-wal`, bytes },
-        "the write-ahead log of the inbox grows: some process reads the file without end, and nothing can be written back meanwhile; end that read",
+        "the write-ahead log of the inbox grows: a long-running reader blocks WAL checkpoints; find and close it",
       );
     isTold = isLong;
   };

@@ -1,6 +1,6 @@
-import type { InboxHost, Timer, Clock } from "../../../../src/adapter.ts";
+import { TOMBSTONE_LIFE_MS, type InboxHost, type Timer, type Clock } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import { HIT_EVERY_MS, LIFE_MS } from "../client/tombstone-cache.ts";
+import { HIT_EVERY_MS } from "../client/tombstone-cache.ts";
 import type { RetainLimits } from "./retention-steps.ts";
 
 /** Takes away what has had its time, as long as this process works. */
@@ -92,7 +92,7 @@ function toLimits(
     unhandled: now - keep.keepUnhandledMs,
     keys: now - keep.keepKeysMs,
     // The last hit may not have been written down.
-    stones: now - LIFE_MS - HIT_EVERY_MS,
+    stones: now - TOMBSTONE_LIFE_MS - HIT_EVERY_MS,
   };
 }
 

@@ -4,16 +4,16 @@ import type { Counters } from "./counters.ts";
 import { FileError } from "../disk/file-errors.ts";
 import { createWindowTable } from "./lane-window-table.ts";
 
-/** Who works on a file, and what may be running there. */
+/** The epoch of the active worker, and its running mark. */
 export interface OwnerEpoch {
   /** A transaction begins. @param epoch of the process that works @throws FileError `epoch-stale` when another process took over */
   begin(epoch: number | undefined): void;
   /** @throws FileError `epoch-stale` when another process took over */
   assertEpoch(epoch: number): void;
-  /** A job that this transaction has made may run as soon as it holds: its mark names it. */
+  /** Adds a job that this transaction makes to the running mark. */
   markMade(id: number): void;
   epoch(): number;
-  /** What may be running from now on, with what is foreseen. */
+  /** Writes the running mark: these jobs, and those of `markMade`. */
   mark(running: Mark): void;
   /** A new owner: what was marked counts one attempt and one death. @returns its epoch */
   takeOver(): number;
@@ -24,7 +24,7 @@ export interface OwnerEpoch {
 /** Jobs that may be running, but for those that the transaction makes. */
 export interface Mark {
   readonly count: number;
-  /** When each was claimed or foreseen, by id, as JSON. */
+  /** Time of each claim by job id, as JSON. */
   readonly text: string;
   /** Now: the same of those that the transaction makes. */
   readonly at: number;

@@ -43,7 +43,7 @@ export interface Lanes {
   settle(claim: Claim, plan: Plan, now: number): boolean;
   /** The plan may not hold: its lane stays closed until another does. */
   unplan(claim: Claim): void;
-  /** This process works no more: its claims end, but for those of which is being told how they ended. */
+  /** This process is no longer the worker: revokes its claims, except those being settled. */
   revokeAll(): readonly Claim[];
   /** Its handler has ended. */
   endLost(claim: Claim, now: number): void;
@@ -57,7 +57,7 @@ export interface Lanes {
   mark(now: number): Mark | undefined;
   /** Its mark may not be in the file. */
   unmark(): void;
-  /** Something is marked that nobody has claimed. */
+  /** Some marked jobs are not claimed. */
   readonly isMarkedUnclaimed: boolean;
   has(id: number): boolean;
   ids(): readonly number[];

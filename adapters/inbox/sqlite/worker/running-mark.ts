@@ -2,7 +2,7 @@ import type { NewJob } from "../../../../src/adapter.ts";
 import type { Mark } from "../thread/owner-epoch.ts";
 import type { Row } from "./row-encoding.ts";
 
-/** Says what may be running, for the file: jobs that were claimed, and those that are foreseen. */
+/** The running mark of the file: claimed jobs, and speculative ones. */
 export interface RunningMark extends Pick<SpeculativeClaims, "follow" | "speculate" | "add" | "take" | "isOpen"> {
   /** A commit is put together. */
   beginCommit(): void;
@@ -43,20 +43,20 @@ export function createRunningMark(): RunningMark {
 }
 
 /**
- * Jobs that run as soon as the commit that makes them holds: they are marked in that very commit, where a claim would need another one.
- * What is foreseen and not claimed is marked in vain, and counts a death if the process dies then: so the next commits take it back.
+ * Speculative claims: jobs that run as soon as the commit that makes them succeeds are marked in that commit; a claim would need another.
+ * A speculative job that is not claimed counts a death if the process dies: so the next commits take its mark back.
  */
 interface SpeculativeClaims {
   /** A claim says how many runs more would be claimed now; undefined: it says nothing. */
   follow(ahead: (() => number) | undefined): void;
   /**
-   * A commit is put together. Whoever claims has the time that it takes: then what came with the one before is foreseen no more.
-   * @returns what its mark has to name still
+   * A commit is being assembled. Jobs of the last commit stay speculative until the next one.
+   * @returns jobs that the mark must still name
    */
   beginCommit(): Iterable<Row>;
-  /** Takes room for a job that this commit makes, if there is any: it is to be marked with it. Nothing else is in its lane. */
+  /** Whether a job that this commit makes is marked with it: there is room, and its lane is empty. */
   speculate(job: NewJob): boolean;
-  /** This commit makes what is foreseen. */
+  /** This commit makes speculative jobs. */
   readonly makes: boolean;
   /** It was made, and marked with it. */
   add(row: Row): void;
@@ -64,7 +64,7 @@ interface SpeculativeClaims {
   take(run: readonly Row[]): boolean;
   /** What was marked, or is being marked, may not be. */
   clear(): void;
-  /** Something is marked that nobody has claimed. */
+  /** Some marked jobs are not claimed. */
   readonly isOpen: boolean;
 }
 

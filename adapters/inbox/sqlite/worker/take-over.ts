@@ -1,16 +1,16 @@
 import { StorageError, type Claim, type InboxHost, type Timer, type Worker } from "../../../../src/adapter.ts";
 import { createWorkerLock, type WorkerLock } from "./worker-lock.ts";
 
-/** This process's turns at the work on a file: it asks for the worker's place, takes the work over, and gives it up where another has it. */
+/** Makes this process the active worker: acquires the worker lock, takes over, and goes on standby when another process takes over. */
 export interface TakeOver {
-  /** Of the process that works, or stands by. */
+  /** Undefined unless this process is active or on standby. */
   readonly worker: Worker | undefined;
   /**
-   * Resolves when it works or stands by.
+   * Resolves when active or on standby.
    * @throws StorageError when neither can be: nothing is held then
    */
   work(worker: Worker): Promise<void>;
-  /** Another process has taken over the work: this one stands by. */
+  /** Another process took over: this one goes on standby. */
   fenced(): void;
   /** How often that was, and when last; undefined where it never was. */
   readonly takenOver: { readonly count: number; readonly lastAt: number } | undefined;
@@ -28,7 +28,7 @@ export interface TakeOverDeps {
   readonly began: () => void;
   /** The work is another's. @returns the claims that end with it, whose handlers may run on */
   readonly lose: () => readonly Claim[];
-  /** It is nobody's: nothing of it runs. */
+  /** This process gave the work up, and none of its handlers runs. */
   readonly left: () => void;
 }
 
@@ -71,7 +71,7 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
       await begun;
     } catch (error) {
       if (term !== mine) return;
-      host().log.error({ err: error, code: "take-over-failed" }, "the work could not be taken over: it is tried again");
+      host().log.error({ err: error, code: "take-over-failed" }, "the work could not be taken over: retrying");
       stepBack();
       acquireIn(AGAIN_MS);
     }
@@ -82,10 +82,7 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
       try {
         if (lock?.acquire(() => void beginLater()) === true) void beginLater();
       } catch (error) {
-        host().log.error(
-          { err: error, code: "lock-failed" },
-          "the worker's lock cannot be asked for: it is tried again",
-        );
+        host().log.error({ err: error, code: "lock-failed" }, "the worker lock cannot be acquired: retrying");
         acquireIn(AGAIN_MS);
       }
     }, ms);
@@ -107,7 +104,7 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
     takenOver = { count: (takenOver?.count ?? 0) + 1, lastAt: now };
     log.error(
       { code: "worker-lock-lost" },
-      "another process has taken over the work on this inbox: this one stands by",
+      "another process has taken over the work on this inbox: this one is on standby",
     );
     term = undefined;
     const lost = lose();
@@ -156,6 +153,6 @@ export function toNotBegun(error: unknown, what: string): unknown {
   if ((error as Partial<StorageError>).code !== "disk-full") return error;
   return new StorageError("disk-full", `The disk has no room left: ${what}.`, {
     cause: error,
-    fix: "Make room, then call `start()` again: nobody works here until then, and what is stored is not lost.",
+    fix: "Make room, then call `start()` again: this process runs no handlers until then. Stored deliveries are not lost.",
   });
 }

@@ -8,23 +8,23 @@ import { CODE, primaryCode } from "../disk/file-errors.ts";
 import { makePrivate } from "../disk/file-mode.ts";
 import { toTaskError } from "../thread/transaction.ts";
 
-/** The place of the one process that works on a file. */
+/** The lock of the one process that works on a file. */
 export interface WorkerLock {
   /**
-   * Whether it is had at once; else `later` is called when it is.
+   * Whether it was acquired at once; else `later` is called when it is.
    * @throws StorageError where the lock's file cannot be used
    */
   acquire(later: () => void): boolean;
   /**
-   * The same, once: nobody is told later.
+   * Tries once.
    * @throws StorageError where the lock's file cannot be used
    */
   tryAcquire(): boolean;
-  /** Gives it up, or stops asking. */
+  /** Releases it, or stops trying. */
   release(): void;
 }
 
-/** How soon a stand-by sees that the one who worked has died, and that one that somebody has removed its lock. */
+/** How soon a standby sees the death of the worker, and the worker that its lock file was removed. */
 const PROBE_MS = 250;
 
 /**
@@ -32,7 +32,7 @@ const PROBE_MS = 250;
  * SQLite shares the file's descriptors within a process, and keeps them until the lock ends; whatever else opens the file drops the lock
  * when it closes it.
  * @param file its real path
- * @param lost somebody has removed the lock's file, and another process has the one that is there now
+ * @param lost the lock file was removed, and another process holds the new one
  */
 export function createWorkerLock(
   file: string,
@@ -66,8 +66,7 @@ export function createWorkerLock(
     try {
       return attempt();
     } catch (error) {
-      if (!isTold)
-        log.error({ err: error, code: "lock-failed" }, "the worker's lock cannot be asked for: it is tried again");
+      if (!isTold) log.error({ err: error, code: "lock-failed" }, "the worker lock cannot be acquired: retrying");
       isTold = true;
       return undefined;
     }
@@ -108,7 +107,7 @@ export function createWorkerLock(
     }
     isDoubted = false;
     former.db.close();
-    if (had) log.warn({ code: "lock-replaced", file: path }, "somebody removed the worker's lock: there is a new one");
+    if (had) log.warn({ code: "lock-replaced", file: path }, "the worker lock file was removed: a new one was made");
     return had;
   }
 
@@ -166,7 +165,7 @@ function toId({ dev, ino }: BigIntStats): string {
 const GONE = "gone";
 
 /**
- * Whether somebody holds an exclusive transaction on this file, as whoever works on an inbox does; undefined where that cannot be known.
+ * Whether a process holds an exclusive transaction on this file, as the active worker of an inbox does; undefined where that is unknown.
  * SQLite keeps track of its own connections within a process: looking drops no lock that this one has.
  */
 export function isLocked(path: string): boolean | undefined {

@@ -8,14 +8,14 @@ import { fromLoaded, toRow } from "./row-encoding.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
 import type { LoadedWindow } from "../thread/lane-window-table.ts";
 
-/** What the process that works has of the file in its memory. */
+/** The state of the active worker in memory. */
 export interface WorkerState {
-  /** Undefined while another process works, or nobody does. */
+  /** Undefined while this process is not the active worker. */
   readonly epoch: number | undefined;
   /** All that waits is in its lane: events of new deliveries may become jobs. */
   readonly isLoaded: boolean;
   readonly lanes: Lanes;
-  /** Takes the work over from whoever had it, and loads what waits; ends early where it is left meanwhile. */
+  /** Takes over, and loads unsettled jobs; ends early if the work is given up meanwhile. */
   takeOver(channel: ThreadClient): Promise<void>;
   /** The file is another one: nothing that memory has is in it. @returns the claims that end with it */
   forget(): readonly Claim[];
