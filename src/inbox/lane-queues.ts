@@ -53,6 +53,7 @@ export interface LaneQueues<R> {
   blockedLanes(): number;
 }
 
+/** Makes empty lanes. */
 export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
   const lanes = createCompactingMap<string, Lane>();
   const ready = createFifo<Lane>();

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Inbox } from "hookline";
 import type { InboxSubject } from "../../suites/inbox/inbox-subject.ts";
 import { type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import type { SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { fastTmpdir } from "../../support/fast-tmpdir.ts";
 import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
 
