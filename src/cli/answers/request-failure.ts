@@ -61,20 +61,20 @@ function certificateWords(code: string): string | undefined {
   return code.startsWith("ERR_SSL_") || code === "EPROTO" ? "the TLS handshake failed" : undefined;
 }
 
-function codeOf({ code, name, message }: Cause): string {
+function codeOf({ code, name, message }: CodedError): string {
   // Some versions of Node give this error the parser's own code.
   if (name === "HTTPParserError") return name;
   return code ?? (name === "Error" ? message : name);
 }
 
-interface Cause {
+interface CodedError {
   readonly code?: string;
   readonly name: string;
   readonly message: string;
 }
 
 /** `fetch` throws a TypeError that says nothing; its cause does. */
-function rootOf(error: unknown): Cause {
+function rootOf(error: unknown): CodedError {
   let cause: unknown = error;
   while (cause instanceof Error) {
     const inner: unknown = cause instanceof AggregateError ? mostSpecific(cause.errors) : cause.cause;
@@ -86,5 +86,5 @@ function rootOf(error: unknown): Cause {
 
 /** One error of those for each address of a host: on a machine without IPv6 the error of that address says nothing. */
 function mostSpecific(errors: readonly unknown[]): unknown {
-  return errors.find((one) => (one as Cause | undefined)?.code === "ECONNREFUSED") ?? errors[0];
+  return errors.find((one) => (one as CodedError | undefined)?.code === "ECONNREFUSED") ?? errors[0];
 }

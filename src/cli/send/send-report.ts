@@ -44,8 +44,12 @@ function reportNoAnswer(outcome: Exclude<Outcome, { readonly status: number }>, 
 }
 
 function statusText(status: number, stream: Terminal): string {
-  const colour = status === 200 ? "green" : status === 422 ? "red" : "yellow";
-  return styleText(colour, String(status), { stream });
+  return styleText(colourOf(status), String(status), { stream });
+}
+
+function colourOf(status: number): "green" | "red" | "yellow" {
+  if (status === 200) return "green";
+  return status === 422 ? "red" : "yellow";
 }
 
 function causeText({ status, location }: { readonly status: number; readonly location: string | undefined }): string {
@@ -106,34 +110,28 @@ export function reportMany(
 
   const of = sent < count ? ` of ${grouped(count)}` : "";
   print("sent", `${grouped(sent)}${of} in ${duration(ms)}, ${perSecond(sent, ms)}`);
-  for (const { name, count: number, meaning, status } of rows) {
-    const coloured = status === undefined ? styleText("red", name, { stream: stdout }) : statusText(status, stdout);
-    print(name, `${grouped(number).padStart(digits)}  ${meaning}`, coloured);
-  }
+  for (const { name, count: number, meaning, colour } of rows)
+    print(name, `${grouped(number).padStart(digits)}  ${meaning}`, styleText(colour, name, { stream: stdout }));
   if (counts.latenciesMs.length > 0) print("latency", latencyText(counts.latenciesMs));
   for (const { name, cause } of rows) if (cause !== undefined) stdout.write(`${name}: ${cause}\n`);
 }
 
-interface Row {
-  readonly name: string;
-  readonly count: number;
-  readonly meaning: string;
-  /** Left out where there was no answer. */
-  readonly status?: number;
-  readonly cause?: string | undefined;
-}
-
-function rowsOf({ statuses, failures, stopped }: OutcomeCounts): readonly Row[] {
-  const rows: Row[] = [...statuses]
+function rowsOf({ statuses, failures, stopped }: OutcomeCounts) {
+  const answered = [...statuses]
     .toSorted(([a], [b]) => a - b)
     .map(([status, { count, location }]) => {
       const cause = status === 200 ? undefined : causeText({ status, location });
-      return { name: String(status), count, meaning: effectOf(status), status, cause };
+      return { name: String(status), count, meaning: effectOf(status), colour: colourOf(status), cause };
     });
-  for (const { code, words, count } of failures.values())
-    rows.push({ name: code, count, meaning: `no answer: ${words}` });
-  if (stopped() > 0) rows.push({ name: "stopped", count: stopped(), meaning: "no answer yet at the stop" });
-  return rows;
+  return [
+    ...answered,
+    ...[...failures.values()].map(({ code, words, count }) => unansweredRow(code, count, `no answer: ${words}`)),
+    ...(stopped() > 0 ? [unansweredRow("stopped", stopped(), "no answer yet at the stop")] : []),
+  ];
+}
+
+function unansweredRow(name: string, count: number, meaning: string) {
+  return { name, count, meaning, colour: "red" as const, cause: undefined };
 }
 
 function latencyText(latenciesMs: readonly number[]): string {
