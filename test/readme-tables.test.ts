@@ -87,10 +87,7 @@ function problems(): readonly (readonly string[])[] {
 /** Every option of `createReceiver` with its default, as its documentation says. */
 function options(): readonly { readonly name: string; readonly default: string | undefined }[] {
   const source = readFileSync(join(root, "src/receiver/options.ts"), "utf8");
-  const body = source.slice(
-    source.indexOf("export interface ReceiverOptions"),
-    source.indexOf("export interface ResolvedOptions"),
-  );
+  const body = source.slice(source.indexOf("export interface ReceiverOptions"), source.indexOf("const DAY_SECONDS"));
   const found: { name: string; default: string | undefined }[] = [];
   let group = "";
   for (const [, comment, indent, name, rest] of body.matchAll(
