@@ -13,8 +13,8 @@ import type { TraceRecord } from "./power-cut/trace.ts";
 import { ERASED_ACCOUNT, FIRST_BIG, deliveryOf } from "./power-cut/deliveries.ts";
 import { betweenMarkers, recordTrace, runPowerCuts, type TraceSession } from "./power-cut/run-power-cuts.ts";
 
-// Row 2 of the fault matrix. A receiver runs under load while all that it does to its files is traced. Then the power is cut at many places of the
-// trace: what no sync had covered is lost, or a random half of it is. Killing a process proves nothing here: its writes outlive it.
+// Row 2 of the fault matrix. A receiver runs under load while its file operations are traced. Then the power is cut at many places of the
+// trace: writes that no fsync covers are lost, or a random half of them. Killing a process proves nothing here: its writes survive in the page cache.
 
 let tracer: Tracer;
 beforeAll(() => {
@@ -22,7 +22,7 @@ beforeAll(() => {
 });
 afterAll(() => tracer?.remove());
 
-/** The log is written back into the file after so many pages, so that there are checkpoints in a short trace. */
+/** A checkpoint after so few pages, so that a short trace has checkpoints. */
 const OFTEN = "wal_autocheckpoint=300";
 
 const UNFOCUSED: readonly Place[] = [
@@ -35,7 +35,7 @@ const UNFOCUSED: readonly Place[] = [
 ];
 const EVERYWHERE: readonly Place[] = [...UNFOCUSED, "in focus"];
 
-test("row 2: a power cut loses nothing that was acknowledged", async () => {
+test("row 2: a power cut loses no acknowledged delivery", async () => {
   const records = await recordTrace({ library: tracer.library }, (session) => load(session, 600));
   const focus = betweenMarkers(records, ["closing", "closed"]);
   expect(await runPowerCuts(records, { title: "under load", rounds: rounds(25), focus, places: EVERYWHERE })).toEqual(
@@ -43,7 +43,7 @@ test("row 2: a power cut loses nothing that was acknowledged", async () => {
   );
 });
 
-test("row 2: a power cut while the log is written back, or while it closes, loses nothing that was acknowledged", async () => {
+test("row 2: a power cut during a checkpoint or a close loses no acknowledged delivery", async () => {
   const records = await recordTrace({ library: tracer.library, pragmas: OFTEN }, (session) => load(session, 1_000));
   const focus = betweenMarkers(records, ["closing", "closed"]);
   expect(
@@ -51,7 +51,7 @@ test("row 2: a power cut while the log is written back, or while it closes, lose
   ).toEqual([]);
 });
 
-test("row 2: a power cut while another process takes over loses nothing that was acknowledged", async () => {
+test("row 2: a power cut while another process takes over loses no acknowledged delivery", async () => {
   const records = await recordTrace({ library: tracer.library, pragmas: OFTEN }, async (session) => {
     const { writer } = session;
     const [working, standby] = [await session.start(), await session.start()];
@@ -70,7 +70,7 @@ test("row 2: a power cut while another process takes over loses nothing that was
   ).toEqual([]);
 });
 
-test("row 2: after a power cut what was erased does not come back, once that was confirmed", async () => {
+test("row 2: a confirmed erasure survives a power cut", async () => {
   const records = await recordTrace({ library: tracer.library }, async (session) => {
     const { writer } = session;
     const receiver = await session.start();
@@ -87,7 +87,7 @@ test("row 2: after a power cut what was erased does not come back, once that was
   ).toEqual([]);
 });
 
-test("row 2: a power cut while old ones are removed and the file shrinks loses nothing that was not handled", async () => {
+test("row 2: a power cut while retention shrinks the file loses no unhandled delivery", async () => {
   const setting = { library: tracer.library, pragmas: OFTEN, keepDoneDays: 1e-6 };
   const records = await recordTrace(setting, async (session) => {
     const { writer } = session;
@@ -105,7 +105,7 @@ test("row 2: a power cut while old ones are removed and the file shrinks loses n
   ).toEqual([]);
 });
 
-test("row 2: the power cuts see that a sync is missing", async () => {
+test("row 2: the power cuts detect a missing fsync", async () => {
   const records = await recordTrace({ library: tracer.library, pragmas: "synchronous=1" }, (session) =>
     load(session, 300),
   );
@@ -117,7 +117,7 @@ test("row 2: the power cuts see that a sync is missing", async () => {
   expect(wrong.filter((what) => what.startsWith("lost")).length).toBeGreaterThan(0);
 });
 
-/** How often a file was made shorter than it had been. */
+/** How often a file became shorter. */
 function shrinkings(records: readonly TraceRecord[]): number {
   const lengths = new Map<number, number>();
   return records.filter((one) => {

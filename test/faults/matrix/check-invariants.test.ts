@@ -20,7 +20,7 @@ function jobOf({ entries, sha }: Sent, id: number, more: Partial<FinalJob> = {})
 
 let calls = 0;
 
-/** A call of the newest of these, and its end. */
+/** A handler call for these jobs, and its end. */
 function run(jobs: readonly FinalJob[], { instance = "1", ok = true, merged = jobs.length, each = false } = {}) {
   const [newest] = jobs.slice(-1);
   if (newest === undefined) throw new Error("Of nothing.");
@@ -45,7 +45,7 @@ function brokenRules(evidence: Partial<Evidence>): readonly string[] {
   return wrong.map((text) => text.slice(0, 2));
 }
 
-/** Two in one lane, one after the other, that are done. */
+/** Two done jobs of one lane that ran one after the other. */
 function pair() {
   const deliveries = [sent("email", { at: 1, acked: 2 }), sent("email", { at: 3, acked: 4 })] as const;
   const jobs = [jobOf(deliveries[0], 1), jobOf(deliveries[1], 2)] as const;
@@ -56,17 +56,17 @@ function all(...runs: readonly { readonly start: JournalLine; readonly end: Jour
   return runs.flatMap(({ start, end }) => [start, end]);
 }
 
-test("nothing is wrong with two that ran one after the other", () => {
+test("accepts two jobs that ran one after the other", () => {
   const { first, second, ...rest } = pair();
   expect(brokenRules({ ...rest, journal: all(first, second) })).toEqual([]);
 });
 
-test("nothing is wrong with two that ran in one call", () => {
+test("accepts two jobs that ran in one merged call", () => {
   const { sent: deliveries, jobs } = pair();
   expect(brokenRules({ sent: deliveries, jobs, journal: all(run(jobs)) })).toEqual([]);
 });
 
-test("nothing is wrong where a process died in a call and another ran it again", () => {
+test("accepts a process that died in a call and another that ran it again", () => {
   const { first, second, jobs, ...rest } = pair();
   const journal = [first.start, ...all(run([jobs[0]], { instance: "2" }), second)];
   expect(
@@ -81,28 +81,28 @@ test("nothing is wrong where a process died in a call and another ran it again",
   ).toEqual([]);
 });
 
-test("it sees that something acknowledged is not there", () => {
+test("reports an acknowledged delivery that is missing", () => {
   expect(brokenRules({ sent: [sent("email", { at: 1, acked: 2 })] })).toEqual(["I1"]);
   expect(brokenRules({ sent: [sent("email", { at: 1 })] })).toEqual([]);
 });
 
-test("it sees that one of two consumers has no job", () => {
+test("reports that one of two consumers has no job", () => {
   const booking = sent("booking", { at: 1, acked: 2 });
   const job = jobOf(booking, 1);
   expect(brokenRules({ sent: [booking], jobs: [job], journal: all(run([job])) })).toEqual(["I1"]);
 });
 
-test("it sees a job that is done without a handler's end", () => {
+test("reports a done job whose handler never ended", () => {
   const { first, second, ...rest } = pair();
   expect(brokenRules({ ...rest, journal: [...all(first), second.start] })).toEqual(["I2"]);
 });
 
-test("it sees a job that still waits", () => {
+test("reports a job that still waits", () => {
   const one = sent("email", { at: 1, acked: 2 });
   expect(brokenRules({ sent: [one], jobs: [jobOf(one, 1, { state: "waiting" })] })).toEqual(["I2"]);
 });
 
-test("it sees two of a lane at once, in one process and in two", () => {
+test("reports two running jobs of one lane, in one process and in two", () => {
   const { first, second, jobs, ...rest } = pair();
   expect(brokenRules({ ...rest, jobs, journal: [first.start, second.start, first.end, second.end] })).toContain("I3");
   const other = run([jobs[0]], { instance: "2" });
@@ -111,44 +111,44 @@ test("it sees two of a lane at once, in one process and in two", () => {
   ).toEqual(["I3"]);
 });
 
-test("it sees that the second of a lane ran before the first", () => {
+test("reports that the second job of a lane ran before the first", () => {
   const { first, second, ...rest } = pair();
   expect(brokenRules({ ...rest, journal: all(second, first) })).toEqual(["I3"]);
 });
 
-test("it sees that the inbox has two in another order than they were sent", () => {
+test("reports two jobs in another order than they were sent", () => {
   const { sent: deliveries } = pair();
   const jobs = [jobOf(deliveries[1], 1), jobOf(deliveries[0], 2)];
   const journal = all(...jobs.map((job) => run([job])));
   expect(brokenRules({ sent: deliveries, jobs, journal })).toEqual(["I3"]);
 });
 
-test("it sees that a merged call was not told of all", () => {
+test("reports a merged call that misses a change", () => {
   const { sent: deliveries, jobs } = pair();
   const told = run(jobs, { each: true });
   const journal = [{ ...told.start, names: told.start.names.slice(1) }, told.end];
   expect(brokenRules({ sent: deliveries, jobs, journal })).toEqual(["I3"]);
 });
 
-test("it sees a unique event with two jobs", () => {
+test("reports a unique event with two jobs", () => {
   const one = sent("tracking", { at: 1, acked: 2 });
   const jobs = [jobOf(one, 1), jobOf(one, 2)];
   expect(brokenRules({ sent: [one], jobs, journal: all(...jobs.map((job) => run([job]))) })).toEqual(["I4"]);
 });
 
-test("it sees a job that ran again in the process where it had ended well", () => {
+test("reports a job that ran again in the process where it had succeeded", () => {
   const { first, second, jobs, ...rest } = pair();
   expect(brokenRules({ ...rest, jobs, journal: all(first, run([jobs[0]]), second) })).toEqual(["I4"]);
 });
 
-test("it sees a job that failed more often than it may", () => {
+test("reports a job with more failures than its limit", () => {
   const one = sent("email", { at: 1, acked: 2 });
   const job = jobOf(one, 1, { state: "dead" });
   const journal = all(...Array.from({ length: 5 }, () => run([job], { ok: false })));
   expect(brokenRules({ sent: [one], jobs: [job], journal })).toEqual(["I5"]);
 });
 
-test("it sees other bytes than were sent, in the file and at the handler", () => {
+test("reports changed bytes, in the file and at the handler", () => {
   const one = sent("email", { at: 1, acked: 2 });
   const job = jobOf(one, 1, { sha: "other" });
   expect(brokenRules({ sent: [one], jobs: [job], journal: all(run([job])) })).toEqual(["I6"]);

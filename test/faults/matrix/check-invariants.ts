@@ -1,14 +1,14 @@
 import type { JournalLine, Started } from "./journal.ts";
 import type { Sent } from "./service.ts";
 
-/** A job as the inbox has it in the end. */
+/** The final state of a job in the inbox. */
 export interface FinalJob {
   readonly id: number;
   readonly name: string;
   readonly state: string;
   readonly consumer: string | undefined;
   readonly lane: string | undefined;
-  /** Of the stored bytes. */
+  /** SHA-256 of the stored bytes. */
   readonly sha: string;
   readonly replayed: boolean;
 }
@@ -19,15 +19,15 @@ export interface Evidence {
   readonly jobs: readonly FinalJob[];
   /** How often a job may fail before it is dead. */
   readonly attempts: number;
-  /** Jobs were replayed: another has taken the place of each, at the end of its lane, and does not say so once it is done. */
+  /** Jobs were replayed: a new job at the tail of the lane replaces each, and a done job no longer shows that it is a replay. */
   readonly replays?: boolean | undefined;
 }
 
 /**
- * What is wrong, in words that begin with the broken rule; none where all is well.
- * I1 what was acknowledged is there. I2 all of it reached its handler's end, or the dead letters. I3 in a lane one at a time and in order.
- * I4 what is unique is one job, and a job that ended well is run again only by another process. I5 no attempts beyond the limit and the
- * deaths. I6 byte for byte.
+ * One text for each violation, which begins with the broken rule; empty if there is none.
+ * I1 every acknowledged delivery is stored. I2 every job ended in its handler or is dead. I3 jobs of a lane run one at a time and in order.
+ * I4 a unique event is one job, and only another process runs a successful job again. I5 attempts stay within the limit plus the
+ * deaths. I6 bodies are unchanged.
  */
 export function checkInvariants(evidence: Evidence): readonly string[] {
   return [...checkStored(evidence), ...checkSendOrder(evidence), ...checkRuns(evidence)];
@@ -50,7 +50,7 @@ function checkStored({ sent, jobs }: Evidence): string[] {
   );
 }
 
-/** What was acknowledged before the other was sent comes before it in their lane. */
+/** A delivery that was acknowledged before another was sent comes first in their lane. */
 function checkSendOrder({ sent, jobs, replays = false }: Evidence): string[] {
   if (replays) return [];
   const first = new Map<string, number>();
@@ -75,7 +75,7 @@ function checkSendOrder({ sent, jobs, replays = false }: Evidence): string[] {
 
 interface Lane {
   readonly jobs: readonly FinalJob[];
-  /** Those before it ended well, or are dead. */
+  /** Index of the first job that has neither succeeded nor is dead. */
   passed: number;
   open: Started | undefined;
 }
@@ -89,7 +89,7 @@ function checkRuns({ journal, jobs, attempts, replays = false }: Evidence): stri
     lanes.set(key, { jobs: inLane.toSorted((a, b) => a.id - b.id), passed: 0, open: undefined });
   const lastLine = new Map(journal.map(({ instance }, index) => [instance, index]));
   const calls = new Map<string, readonly FinalJob[]>();
-  /** The instance in which a job ended well. */
+  /** The instances in which a job succeeded. */
   const ended = new Map<number, Set<string>>();
   const failures = new Map<number, number>();
 

@@ -16,7 +16,7 @@ function headOf({ body }: TestDelivery, length = Buffer.byteLength(body)): strin
   );
 }
 
-test("row 21: clients that go away in the middle, are slow, or send without end: only a 200 that arrived counts", async () => {
+test("row 21: clients that disconnect, are slow, or send without end: only a received 200 counts", async () => {
   const { fleet, service } = createScenario();
   const worker = await startWorker(fleet);
   const port = worker.port() ?? 0;
@@ -31,7 +31,7 @@ test("row 21: clients that go away in the middle, are slow, or send without end:
     const cutOff = await dial(port);
     cutOff.write(headOf(half) + half.body.slice(0, 40));
     cutOff.socket.destroy();
-    // Whole, and gone before the commit can be answered: it may be there, its redelivery is the same event.
+    // The body is complete, but the client disconnects before the answer: the delivery may be stored, its redelivery is the same event.
     const whole = makeDelivery("booking");
     const reset = await dial(port);
     reset.write(headOf(whole) + whole.body);
@@ -42,7 +42,7 @@ test("row 21: clients that go away in the middle, are slow, or send without end:
   const big = await dial(port);
   big.write(headOf(makeDelivery("email"), 1_000_000_000));
   await pour(big, 50_000_000);
-  // Who goes on sending may find the connection gone before the answer is read.
+  // A client that still sends may find the connection closed before it reads the answer.
   await eventually(() => expect(big.socket.destroyed || /^HTTP\/1.1 413 /.test(big.text())).toBe(true));
   const { rss, stats } = await worker.ask();
   expect(stats.refused["body-too-large"]).toBe(1);

@@ -5,7 +5,7 @@ import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
 import { finishAndCheck, waitUntilDrained } from "./finish-and-check.ts";
 
-test("row 22: killed while jobs die and dead ones are replayed: each is dead or replayed, once, and none is lost", async () => {
+test("row 22: killed while jobs become dead and are replayed: each is dead or replayed, once, and none is lost", async () => {
   const { fleet, service } = createScenario();
   const kills = rounds(60);
   const given: string[] = [];
@@ -37,7 +37,7 @@ test("row 22: killed while jobs die and dead ones are replayed: each is dead or 
   expect(given.filter((name) => !names.has(name))).toEqual([]);
 });
 
-test("row 22: killed in the middle of a replay of many: each is dead or replayed, once, and none is lost", async () => {
+test("row 22: killed during a long replay: each job is dead or replayed, once, and none is lost", async () => {
   const { fleet, service } = createScenario();
   const times = rounds(20);
   const count = 600;
@@ -63,7 +63,7 @@ test("row 22: killed in the middle of a replay of many: each is dead or replayed
     replays: true,
   });
   report("row 22, a replay of many", { replayed: jobs.length - dead.length, "not asked for yet": dead.length });
-  // A replayed one has left: none is there twice, and none is gone.
+  // A replayed job leaves the dead letters: no job is there twice, and none is lost.
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
   expect(jobs).toHaveLength(times * count);
 });

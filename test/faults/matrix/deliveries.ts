@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { bodyOf } from "../../support/make-delivery.ts";
 
-/** A delivery that a row sends, with what must become of it. */
+/** A delivery that a row sends, with its expected outcome. */
 export interface TestDelivery {
   readonly name: string;
   readonly body: string;
@@ -10,28 +10,28 @@ export interface TestDelivery {
 }
 
 interface TestEntry {
-  /** Unlike any other's. */
+  /** Unique. */
   readonly name: string;
-  /** What may not overlap, where that is a matter of this entry's record. */
+  /** Entries with the same lane must not overlap; undefined if any may. */
   readonly lane: string | undefined;
-  /** Told twice it is one job. */
+  /** Sent twice, it is one job. */
   readonly unique: boolean;
-  /** How many handle it. */
+  /** Number of consumers. */
   readonly consumers: number;
 }
 
 export type Kind = "email" | "contact" | "calendar" | "task" | "tracking" | "booking";
 
 export interface MakeOptions {
-  /** Of which lane. @default 1 */
+  /** @default 1 */
   readonly lane?: number;
   /** @default 1 */
   readonly entries?: number;
-  /** What the handler does with each. @default it waits a few milliseconds, or not */
+  /** The handler's behaviour, see `receiver-program.ts`. @default it waits a few milliseconds, or not */
   readonly does?: string;
-  /** Bytes beyond the rest. @default 0 */
+  /** Additional bytes. @default 0 */
   readonly filler?: number;
-  /** Of a unique event, to make another with its key. @default one that nothing else has */
+  /** The key of a unique event, to make a second one. @default an unused number */
   readonly number?: number;
 }
 
@@ -49,7 +49,7 @@ function change(id: string, number: number): object {
   return { id, changeType: CHANGES[number % CHANGES.length] };
 }
 
-/** Record lanes: merged, unless they are unique. Resource lanes: contacts as a list, calendars one by one. */
+/** Record lanes: merged, unless they are unique. Resource lanes: contacts as a list, calendars one at a time. */
 const SHAPES: Readonly<Record<Kind, Shape>> = {
   email: {
     resource: () => "/email/messages",
@@ -100,7 +100,7 @@ const SHAPES: Readonly<Record<Kind, Shape>> = {
   },
 };
 
-/** The contacts of another account are another lane. */
+/** Contacts of different accounts have different lanes. */
 const ACCOUNT = 2_000;
 
 let made = 0;
@@ -130,7 +130,7 @@ export function makeDelivery(kind: Kind, options: MakeOptions = {}): TestDeliver
   };
 }
 
-/** One as the load of a row sends them: all kinds, a few lanes, some that fail at first. */
+/** A random delivery for load: all kinds, a few lanes, some fail at first. */
 export function anyDelivery(): TestDelivery {
   const kinds = Object.keys(SHAPES) as Kind[];
   const kind = kinds[below(kinds.length)] ?? "email";

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { report } from "./rounds.ts";
 
-/** A disk that can be made to fail under the processes that are started with `env`. */
+/** Makes the disk fail for processes that are started with `env`. */
 export interface DiskShim {
   readonly env: Readonly<Record<string, string>>;
-  /** What goes wrong from now on, until something else is said. */
+  /** Injects this fault from now on, until the next `set` or `clear`. */
   set(fault: DiskFault): void;
   clear(): void;
-  /** How often something went wrong, or ended, until now. */
+  /** How often a fault was injected so far; `over`: how often a fault ended. */
   faultCount(what: DiskFault["what"] | "over"): number;
 }
 
@@ -22,11 +22,11 @@ export interface DiskFault {
   readonly from?: number;
   /** 0: always. @default 1 */
   readonly times?: number;
-  /** Of a stall. @default 0 */
+  /** Duration of a stall. @default 0 */
   readonly ms?: number;
 }
 
-/** Undefined, and said so, where there is no C compiler or no LD_PRELOAD. */
+/** @returns undefined, with a report, without a C compiler or LD_PRELOAD */
 export function createDiskShim(row: string, file: string): DiskShim | undefined {
   const folder = mkdtempSync(join(tmpdir(), "hookline-shim-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -41,7 +41,7 @@ export function createDiskShim(row: string, file: string): DiskShim | undefined 
   }
   let count = 0;
   const put = (text: string): void => {
-    // At once: half a text would be another one.
+    // Atomically: a partial text would be another command.
     writeFileSync(`${path}.new`, text);
     renameSync(`${path}.new`, path);
   };

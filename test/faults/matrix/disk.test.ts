@@ -11,7 +11,7 @@ import { report, rounds } from "./rounds.ts";
 import { createDiskShim, type DiskFault } from "./disk-shim.ts";
 import { finishAndCheck } from "./finish-and-check.ts";
 
-/** It answers 200 again. */
+/** Resolves when the worker answers 200 again. */
 async function recovered(worker: ReceiverProcess): Promise<void> {
   await eventually(async () => expect((await worker.ask()).health.ready, worker.err()).toBe(true));
 }
@@ -98,7 +98,7 @@ test.each(["sync", "write"] as const)(
   },
 );
 
-test("row 7: the disk is full: 503 and nothing else, and all goes on when there is room again", async () => {
+test("row 7: a full disk: 503 and nothing else, and everything continues when there is room again", async () => {
   const row = "row 7, disk full";
   const folder = smallDisk(row, "4m");
   if (folder === undefined) return;
@@ -116,7 +116,7 @@ test("row 7: the disk is full: 503 and nothing else, and all goes on when there 
   await finishAndCheck(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
 });
 
-test("row 7: the disk is nearly full: 503 before it is full, and what is stored is still handled", async () => {
+test("row 7: a nearly full disk: 503 before it is full, and stored deliveries are still handled", async () => {
   const row = "row 7, disk low";
   const folder = smallDisk(row, "64m");
   if (folder === undefined) return;
@@ -136,7 +136,7 @@ test("row 7: the disk is nearly full: 503 before it is full, and what is stored 
   await finishAndCheck(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
 });
 
-test("row 7: a file that may not grow (RLIMIT_FSIZE): 503, and nothing that was acknowledged is lost", async () => {
+test("row 7: a file that may not grow (RLIMIT_FSIZE): 503, and no acknowledged delivery is lost", async () => {
   const row = "row 7, file size limit";
   const { fleet, service } = createScenario();
   const limited = await startWorker(fleet, {
@@ -151,7 +151,7 @@ test("row 7: a file that may not grow (RLIMIT_FSIZE): 503, and nothing that was 
   await finishAndCheck(fleet, service, { row, tried: { "answered 503": service.answers.get(503) } });
 });
 
-test("row 8: fsync takes 10 ms longer: all goes on", async () => {
+test("row 8: fsync takes 10 ms longer: everything continues", async () => {
   const { fleet, service } = createScenario();
   const shim = createDiskShim("row 8", fleet.file);
   if (shim === undefined) return;
@@ -164,7 +164,7 @@ test("row 8: fsync takes 10 ms longer: all goes on", async () => {
   expect(service.answers.get(503)).toBeUndefined();
 });
 
-test("row 8: fsync takes 2 s longer: the loop goes on, and deliveries are refused in time", async () => {
+test("row 8: fsync takes 2 s longer: the event loop is not blocked, and deliveries are refused in time", async () => {
   const { fleet, service } = createScenario();
   const shim = createDiskShim("row 8", fleet.file);
   if (shim === undefined) return;
@@ -185,7 +185,7 @@ test("row 8: fsync takes 2 s longer: the loop goes on, and deliveries are refuse
   await finishAndCheck(fleet, service, { row: "row 8, 2 s", tried: { stalls: shim.faultCount("stall") } });
 });
 
-/** A disk of its own; undefined, and said so, where this user may not make one. */
+/** Mounts a small disk. @returns undefined, with a report, if this user may not mount one */
 function smallDisk(row: string, size: string): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), "hookline-disk-"));
   try {

@@ -18,7 +18,7 @@ import { makeDelivery } from "./deliveries.ts";
 import { report, rounds } from "./rounds.ts";
 import { finishAndCheck, waitUntilDrained, integrityOf, readJobs } from "./finish-and-check.ts";
 
-test("row 9: a torn end of the log, or no shared memory file, after a kill: nothing is lost", async () => {
+test("row 9: a torn end of the WAL, or a missing -shm file, after a kill: nothing is lost", async () => {
   const { fleet, service } = createScenario();
   const times = rounds(40);
   service.load(8);
@@ -28,7 +28,7 @@ test("row 9: a torn end of the log, or no shared memory file, after a kill: noth
     worker.signal("SIGKILL");
     await worker.ended;
     const wal = readFileSync(`${fleet.file}-wal`);
-    // Half of a frame that was good once, or noise.
+    // Half of a valid frame, or noise.
     const torn = round % 2 === 0 ? wal.subarray(32, 32 + below(wal.length)) : Buffer.alloc(below(20_000), round);
     appendFileSync(`${fleet.file}-wal`, torn);
     if (below(2) === 0) rmSync(`${fleet.file}-shm`);
@@ -71,7 +71,7 @@ test.each([
   await terminate(first);
   harm(fleet.file);
   const before = shaOf(fleet.file);
-  // A process that would work ends at start(), with the same cause.
+  // start() rejects in a process that would work, with the same cause.
   const second = fleet.start({ works: false });
   await second.prints(/^ready/m);
   const statuses = new Set<number>();
@@ -95,7 +95,7 @@ test("row 10: another process holds the write lock: deliveries wait, or get 503,
     await eventually(() => other.exec("BEGIN IMMEDIATE"));
     const acked = service.acked();
     await sleepMs(ms);
-    // Those whose commit was before it may have been answered since.
+    // Deliveries committed before the lock may have been answered since.
     expect(service.acked() - acked).toBeLessThanOrEqual(4);
     other.exec("ROLLBACK");
     other.close();
@@ -109,7 +109,7 @@ test("row 10: another process holds the write lock: deliveries wait, or get 503,
   });
 });
 
-test("row 10: a reader that stays blocks the checkpoint: acknowledging goes on, and the log is gone in the end", async () => {
+test("row 10: a long reader blocks the checkpoint: deliveries are still acknowledged, and the WAL is gone at the end", async () => {
   const { fleet, service } = createScenario();
   const worker = await startWorker(fleet);
   await service.deliver(makeDelivery("email"));

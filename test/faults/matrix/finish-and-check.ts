@@ -12,7 +12,7 @@ import { checkInvariants, type FinalJob } from "./check-invariants.ts";
 import { report } from "./rounds.ts";
 import type { Service } from "./service.ts";
 
-/** What a row found in the end. */
+/** The final state that a row found. */
 export interface Outcome {
   readonly jobs: readonly FinalJob[];
   readonly dead: readonly FinalJob[];
@@ -20,15 +20,15 @@ export interface Outcome {
 
 export interface FinishOptions {
   readonly row: string;
-  /** What was tried. */
+  /** Facts for the report: what the row did. */
   readonly tried: Readonly<Record<string, unknown>>;
   /** Jobs were replayed. */
   readonly replays?: boolean;
-  /** Who drains the rest. @default the living worker, or a new one */
+  /** Handles the rest. @default the living worker, or a new one */
   readonly worker?: ReceiverProcess;
 }
 
-/** Sends the rest, lets a worker do it all, ends it as a deploy does, and judges what the file and the journal say. */
+/** Sends the rest, waits until a worker has handled everything, ends it as a deploy does, and checks file and journal. */
 export async function finishAndCheck(fleet: Fleet, service: Service, options: FinishOptions): Promise<Outcome> {
   if (options.worker === undefined && !fleet.living().some((one) => one.isWorker())) fleet.start();
   const worker = options.worker ?? (await currentWorker(fleet));
@@ -39,7 +39,7 @@ export async function finishAndCheck(fleet: Fleet, service: Service, options: Fi
   return inspect(fleet, service, options);
 }
 
-/** Nothing waits and nothing runs. */
+/** Resolves when no job waits or runs. */
 export async function waitUntilDrained(worker: ReceiverProcess): Promise<void> {
   await eventually(async () => {
     const { health } = await worker.ask("/control/idle");
@@ -47,14 +47,14 @@ export async function waitUntilDrained(worker: ReceiverProcess): Promise<void> {
   }, 300_000);
 }
 
-/** It works, and drains its inbox; false where it dies instead. */
+/** Resolves with true when the worker has drained its inbox, with false if it dies first. */
 export function survives(worker: ReceiverProcess): Promise<boolean> {
   const well = worker.prints(/^works/m).then(() => waitUntilDrained(worker));
   return Promise.race([
     worker.ended.then(() => false),
     well.then(
       () => true,
-      () => new Promise<never>(() => {}), // it cannot be asked any more
+      () => new Promise<never>(() => {}), // the process no longer answers
     ),
   ]);
 }
@@ -94,7 +94,7 @@ export function integrityOf(file: string): unknown {
   }
 }
 
-/** Through the public face, by a process that does not work. */
+/** Through the public API, by a process that does not work. */
 export async function readJobs({ file, secret }: Pick<Fleet, "file" | "secret">): Promise<readonly FinalJob[]> {
   const receiver = createReceiver({ secret, inbox: sqliteInbox(file), log: false });
   const shas = new Map<string, Promise<string>>();

@@ -21,13 +21,13 @@ export interface Fleet {
   readonly secret: string;
   start(options?: StartOptions): ReceiverProcess;
   living(): readonly ReceiverProcess[];
-  /** Ports that can be sent to, at random. */
+  /** A random port that accepts requests. */
   anyPort(): number | undefined;
-  /** Processes that ended by a signal or by themselves, so far. */
+  /** Number of processes that have ended. */
   deaths(): number;
 }
 
-/** Its folder and its processes end with the test. @param on where the folder is made */
+/** Its folder and its processes end with the test. @param on parent of its folder */
 export function createFleet(on: string = tmpdir()): Fleet {
   const folder = mkdtempSync(join(on, "hookline-"));
   const file = join(folder, "inbox.db");
@@ -66,7 +66,7 @@ export function createFleet(on: string = tmpdir()): Fleet {
   };
 }
 
-/** A worker that has the place. */
+/** Starts a process and waits until it has the worker lock. */
 export async function startWorker(fleet: Fleet, options: StartOptions = {}): Promise<ReceiverProcess> {
   const receiverProcess = fleet.start(options);
   await receiverProcess.prints(/^ready/m);
@@ -74,13 +74,13 @@ export async function startWorker(fleet: Fleet, options: StartOptions = {}): Pro
   return receiverProcess;
 }
 
-/** Whoever has the place by now. */
+/** The process that has the worker lock. */
 export function currentWorker(fleet: Fleet): Promise<ReceiverProcess> {
   return eventually(() => {
     const worker = fleet.living().find((one) => one.isWorker());
     if (worker === undefined)
       throw new Error(
-        `Nobody works:\n${fleet
+        `No process works:\n${fleet
           .living()
           .map((one) => one.err())
           .join("\n")}`,
@@ -95,14 +95,14 @@ export function createScenario(on?: string): { readonly fleet: Fleet; readonly s
   return { fleet, service: createService({ secret: fleet.secret, port: fleet.anyPort }) };
 }
 
-/** For how long a load goes on; nothing is claimed of it. */
+/** A random pause, for load: no test asserts its length. */
 export function sleepMs(least: number, most = least): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, least + Math.random() * (most - least));
   });
 }
 
-/** Ends it as a deploy does, and expects that it ends well. */
+/** Sends SIGTERM, as a deploy does, and expects exit code 0. */
 export async function terminate(receiverProcess: ReceiverProcess): Promise<void> {
   receiverProcess.signal("SIGTERM");
   await expectEnd(receiverProcess, 0);
@@ -110,7 +110,7 @@ export async function terminate(receiverProcess: ReceiverProcess): Promise<void>
 
 export async function expectEnd(receiverProcess: ReceiverProcess, wanted: number | NodeJS.Signals): Promise<void> {
   await eventually(() =>
-    expect(receiverProcess.alive(), `It goes on:\n${receiverProcess.out()}${receiverProcess.err()}`).toBe(false),
+    expect(receiverProcess.alive(), `It still runs:\n${receiverProcess.out()}${receiverProcess.err()}`).toBe(false),
   );
   expect(await receiverProcess.ended, receiverProcess.err()).toBe(wanted);
 }

@@ -7,7 +7,7 @@ import { report, rounds } from "./rounds.ts";
 import { createService } from "./service.ts";
 import { finishAndCheck, waitUntilDrained, survives } from "./finish-and-check.ts";
 
-test("row 12: handlers that ignore their signal, throw at once, reject with nothing or hold up the loop harm nobody else", async () => {
+test("row 12: handlers that ignore their signal, throw synchronously, reject with undefined or block the event loop harm no other job", async () => {
   const { fleet, service } = createScenario();
   const worker = await startWorker(fleet, { timeoutMs: 200, graceMs: 200, concurrency: 4 });
   const times = rounds(20);
@@ -20,7 +20,7 @@ test("row 12: handlers that ignore their signal, throw at once, reject with noth
   await finishAndCheck(fleet, service, { row: "row 12", tried: { handlers: times * 5 }, worker });
 });
 
-test("row 12: a handler that never ends keeps its lane and no other; closed, it is told as stuck, and is run again", async () => {
+test("row 12: a handler that never ends blocks its own lane only; close() counts it as stuck, and it runs again", async () => {
   const { fleet, service } = createScenario();
   const worker = await startWorker(fleet, { timeoutMs: 100, graceMs: 100, concurrency: 2, drainMs: 1_000 });
   const hung = await service.deliver(makeDelivery("email", { lane: 300, does: "hang 0 1" }));
@@ -31,17 +31,17 @@ test("row 12: a handler that never ends keeps its lane and no other; closed, it 
   expect(namesStarted(fleet.journal)).not.toContain(behind.entries[0]?.name);
   worker.signal("SIGTERM");
   await worker.prints(/^closed .*"stuck":1/m);
-  // Nothing holds the process but a promise that nobody keeps.
+  // Only a promise that never settles is left, which does not keep the process alive.
   await expectEnd(worker, 0);
   await finishAndCheck(fleet, service, { row: "row 12, never ends", tried: { hung: hung.name } });
 });
 
-test("row 12: a handler that ends the process is like one that kills it", async () => {
+test("row 12: a handler that exits the process is treated like one that kills it", async () => {
   const { fleet, service } = createScenario();
   let worker = await startWorker(fleet);
   const bad = makeDelivery("tracking", { lane: 1, does: "exit" });
   const sent = Promise.all([bad, makeDelivery("tracking", { lane: 1 })].map((one) => service.deliver(one)));
-  // It may end again before it could say that it works.
+  // It may exit again before it prints that it works.
   do {
     await expectEnd(worker, 3);
     worker = fleet.start();
@@ -51,7 +51,7 @@ test("row 12: a handler that ends the process is like one that kills it", async 
   expect(dead.map(({ name }) => name)).toEqual([bad.entries[0]?.name]);
 });
 
-test("row 14: the wall clock jumps an hour ahead, an hour back, and stands still: no retry comes never, none at once", async () => {
+test("row 14: the wall clock jumps an hour ahead, an hour back, and stops: every retry runs, none immediately", async () => {
   const fleet = createFleet();
   const worker = await startWorker(fleet);
   const jumps = rounds(10);
@@ -70,7 +70,7 @@ test("row 14: the wall clock jumps an hour ahead, an hour back, and stands still
   await finishAndCheck(fleet, service, { row: "row 14", tried: { jumps }, worker });
 });
 
-test("row 14: a worker that is suspended while retries wait goes on where it was", async () => {
+test("row 14: a worker that is suspended while retries wait continues", async () => {
   const { fleet, service } = createScenario();
   const worker = await startWorker(fleet);
   const times = rounds(10);
@@ -103,7 +103,7 @@ test("row 15: a thousand cold lanes do not wait for a hot one", async () => {
   await finishAndCheck(fleet, service, { row: "row 15", tried: { hot: hot * 1_000, cold }, worker });
 });
 
-test("row 16: the same delivery fifty times in parallel to three processes is one job, and the same id with other content another", async () => {
+test("row 16: the same delivery fifty times in parallel to three processes is one job, and the same id with other content is another", async () => {
   const { fleet, service } = createScenario();
   const times = rounds(20);
   const worker = await startWorker(fleet);
@@ -121,7 +121,7 @@ test("row 16: the same delivery fifty times in parallel to three processes is on
   await finishAndCheck(fleet, service, { row: "row 16", tried: { "copies of one": 50, events: times }, worker });
 });
 
-test("a deploy in the middle of the load, again and again: nothing is lost and no attempt is burned", async () => {
+test("repeated deploys under load: nothing is lost and no attempt is wasted", async () => {
   const { fleet, service } = createScenario();
   const deploys = rounds(30);
   let worker = await startWorker(fleet);
@@ -142,7 +142,7 @@ test("a deploy in the middle of the load, again and again: nothing is lost and n
   expect(burned.filter((line) => line.at === "start" && line.merged === 1)).toEqual([]);
 });
 
-/** What handlers were told of, in the order of their calls. */
+/** The events that handlers got, in the order of their calls. */
 function namesStarted(journal: string): string[] {
   return readJournal(journal).flatMap((line) => (line.at === "start" ? line.names : []));
 }

@@ -1,43 +1,43 @@
 import { openSync, readFileSync, writeSync } from "node:fs";
 
-/** What a receiving process wrote down: each line is in the file before its next step begins, and outlives the process. */
+/** A journal of handler calls: each line is written before the next step begins, so it survives a crash of the process. */
 export type JournalLine = Started | Ended | Beat;
 
 /** A handler was called. */
 export interface Started {
   readonly at: "start";
-  /** Whose: a process that was started anew has another. */
+  /** The process: a restarted one has another. */
   readonly instance: string;
-  /** Among those of this instance. */
+  /** Number of the call in this instance. */
   readonly call: number;
-  /** As `ctx` says it: the newest of the merged ones. */
+  /** `ctx.jobId`: the newest of the merged jobs. */
   readonly job: number;
   readonly merged: number;
   readonly attempt: number;
   readonly replay: boolean;
-  /** What the event says of itself: all that were merged, where the handler is told of each. */
+  /** Names in the event: of all merged changes if `each`, else of the newest. */
   readonly names: readonly string[];
-  /** The handler was told of each. */
+  /** The event lists every merged change (`.changes`). */
   readonly each: boolean;
 }
 
-/** It returned or threw. */
+/** A handler returned or threw. */
 interface Ended {
   readonly at: "end";
   readonly instance: string;
   readonly call: number;
   readonly ok: boolean;
-  /** Of the bytes that `ctx.delivery()` gave. */
+  /** SHA-256 of the bytes of `ctx.delivery()`. */
   readonly sha: string | undefined;
 }
 
-/** The process lives and does nothing worth a line. */
+/** A heartbeat. */
 interface Beat {
   readonly at: "beat";
   readonly instance: string;
 }
 
-/** @returns what appends a line, whole or not at all, behind those of all other processes */
+/** @returns a function that appends one line atomically; several processes may share the file */
 export function openJournal(file: string): (line: JournalLine) => void {
   const fd = openSync(file, "a");
   return (line) => void writeSync(fd, `${JSON.stringify(line)}\n`);

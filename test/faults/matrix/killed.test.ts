@@ -8,11 +8,11 @@ import { report, rounds } from "./rounds.ts";
 import { finishAndCheck, waitUntilDrained, survives } from "./finish-and-check.ts";
 
 const ROUNDS = rounds(200);
-/** Until one of ten suspects is alone. */
+/** Deaths until one of ten suspects runs alone. */
 const GROUP_DEATHS = 4;
 
 test(
-  `row 1: SIGKILL at random under load, ${ROUNDS} times: one to three processes receive, one works and is killed as often as the others`,
+  `row 1: SIGKILL at random under load, ${ROUNDS} times: one to three processes receive, one works, and the worker is killed as often as the others`,
   { timeout: 60_000 + ROUNDS * 10_000 },
   async () => {
     const { fleet, service } = createScenario();
@@ -38,7 +38,7 @@ test(
   },
 );
 
-test("row 4: SIGTERM with short and long handlers running: they end or are given back, no attempt is burned, and it ends well", async () => {
+test("row 4: SIGTERM while short and long handlers run: they end or are released, no attempt is wasted, and the exit code is 0", async () => {
   const { fleet, service } = createScenario();
   const first = await startWorker(fleet, { drainMs: 6_000 });
   const long = await service.deliver(makeDelivery("calendar", { lane: 90, does: "obey 60000 1" }));
@@ -77,7 +77,7 @@ test(`row 11: four processes that could all work, killed at random: one works at
   await finishAndCheck(fleet, service, { row: "row 11", tried: { kills, "slowest take-over ms": slowest } });
 });
 
-test("row 11: a worker that is stopped for long and goes on: nobody works meanwhile, and no lane runs twice at once", async () => {
+test("row 11: a worker that is suspended for long and continues: no other process works meanwhile, and no lane runs twice at once", async () => {
   const { fleet, service } = createScenario();
   const stopMs = process.env["HOOKLINE_LONG"] === undefined ? 5_000 : 60_000;
   const worker = await startWorker(fleet);
@@ -88,7 +88,7 @@ test("row 11: a worker that is stopped for long and goes on: nobody works meanwh
   const held = await service.deliver(makeDelivery("email", { lane: 77, does: "obey 200" }), worker.port());
   await eventually(() => expect(startsOf(fleet.journal, [held.name])).toHaveLength(1));
   worker.signal("SIGSTOP");
-  // Refused as long as it stands still within a commit: it has SQLite's lock.
+  // Refused while the worker is suspended within a commit: it holds SQLite's lock.
   const behind = service.deliver(makeDelivery("email", { lane: 77 }), standby.port());
   await sleepMs(stopMs);
   expect(standby.isWorker()).toBe(false);
@@ -96,20 +96,20 @@ test("row 11: a worker that is stopped for long and goes on: nobody works meanwh
   await behind;
   await sleepMs(300);
   worker.signal("SIGSTOP");
-  worker.signal("SIGKILL"); // a stopped process is killed all the same
+  worker.signal("SIGKILL"); // SIGKILL also ends a stopped process
   await worker.ended;
   await standby.prints(/^works/m);
   await finishAndCheck(fleet, service, { row: "row 11, stopped", tried: { "stopped ms": stopMs }, worker: standby });
 });
 
-test("row 13: a delivery that kills its process each time is dead after a death alone, and no neighbour dies with it", async () => {
+test("row 13: a delivery that always kills its process is dead after it died alone, and no neighbour is dead", async () => {
   const { fleet, service } = createScenario();
   const times = rounds(10);
   const poison: string[] = [];
   for (let round = 0; round < times; round += 1) {
     let worker: ReceiverProcess = await startWorker(fleet);
     service.load(4, { count: 40 });
-    // Unique, because its process may die before it answers; and never merged with what comes behind it.
+    // Unique, because its process may die before it answers; and never merged with later ones.
     const bad = makeDelivery("tracking", { lane: 50, does: "kill" });
     poison.push(bad.entries[0]?.name ?? "");
     const sending = [
@@ -117,7 +117,7 @@ test("row 13: a delivery that kills its process each time is dead after a death 
       ...(["tracking", "calendar", "booking"] as const).map((kind) => makeDelivery(kind, { lane: 50 })),
     ];
     const sent = Promise.all(sending.map((delivery) => service.deliver(delivery)));
-    // It may be dead again before it has said anything.
+    // It may be dead again before it prints anything.
     do {
       await expectEnd(worker, "SIGKILL");
       worker = fleet.start();
@@ -135,7 +135,7 @@ test("row 13: a delivery that kills its process each time is dead after a death 
   }
 });
 
-test("pairs that are sent one after the other to different processes run in the order sent", async () => {
+test("pairs sent one after the other to different processes run in the order sent", async () => {
   const { fleet, service } = createScenario();
   const pairs = rounds(400);
   const all = [await startWorker(fleet), fleet.start({ works: false }), fleet.start()];
@@ -152,7 +152,7 @@ test("pairs that are sent one after the other to different processes run in the 
   await finishAndCheck(fleet, service, { row: "pairs", tried: { pairs }, worker: await currentWorker(fleet) });
 });
 
-test("a handler that is stuck across close() keeps the work until it ends, and its end counts", async () => {
+test("a handler that is stuck across close() keeps the worker lock until it ends, and its outcome counts", async () => {
   const { fleet, service } = createScenario();
   const first = await startWorker(fleet, { drainMs: 300 });
   const standby = fleet.start();
@@ -170,7 +170,7 @@ test("a handler that is stuck across close() keeps the work until it ends, and i
   report("stuck across close", { "calls of it": 1 });
 });
 
-/** The calls that were told of these deliveries. */
+/** The handler calls for these deliveries. */
 function startsOf(journal: string, names: readonly string[]) {
   return readJournal(journal).filter(
     (line) => line.at === "start" && line.names.some((name) => names.includes(name.split(".")[0] ?? "")),

@@ -4,13 +4,13 @@ import { eventually } from "../../support/eventually.ts";
 import { send } from "../../support/http.ts";
 import type { SqliteInboxOptions } from "../../../adapters/inbox/sqlite.ts";
 
-/** How the program of a row is started. */
+/** Options of a receiver process. */
 export interface ReceiverProcessOptions {
   readonly file: string;
   readonly journal: string;
   readonly secret: string;
   readonly instance: string;
-  /** False: it only receives. */
+  /** False: it never calls `start()`. */
   readonly works: boolean;
   readonly concurrency?: number;
   readonly timeoutMs?: number;
@@ -18,37 +18,37 @@ export interface ReceiverProcessOptions {
   readonly drainMs?: number;
   readonly storeTimeoutMs?: number;
   readonly inbox?: SqliteInboxOptions;
-  /** Its commit thread can be made to die: see `/control/fault`. */
+  /** Its commit thread can be killed: see `/control/fault`. */
   readonly faulty?: boolean;
 }
 
-/** One process that receives, and may work. */
+/** A child process with a receiver. */
 export interface ReceiverProcess {
   readonly instance: string;
-  /** It works or stands by. */
+  /** It called `start()`. */
   readonly works: boolean;
-  /** Undefined before it listens, and once it is dead. */
+  /** Undefined before it listens and after it ended. */
   port(): number | undefined;
   isWorker(): boolean;
   out(): string;
   err(): string;
   alive(): boolean;
   signal(signal: NodeJS.Signals): void;
-  /** Resolves when it has said this. */
+  /** Resolves when its stdout matches. */
   prints(pattern: RegExp): Promise<RegExpMatchArray>;
   ask(path?: string): Promise<ProcessState>;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** What a process says of itself. */
+/** Health and counters of a process. */
 interface ProcessState {
   readonly health: { readonly waiting: number; readonly dead: number; readonly ready: boolean; readonly live: boolean };
   readonly stats: {
     readonly role: string;
     readonly duplicates: number;
     readonly answered: Record<string, number>;
-    /** By the code of the cause. */
+    /** By code. */
     readonly refused: Record<string, number>;
   };
   readonly rss: number;
@@ -56,7 +56,7 @@ interface ProcessState {
 
 const PROGRAM = join(import.meta.dirname, "receiver-program.ts");
 
-/** @param command what runs it, with its first arguments */
+/** @param command the executable and its first arguments */
 export function startReceiverProcess(
   options: ReceiverProcessOptions,
   [command = "", ...before]: readonly string[],
@@ -84,7 +84,7 @@ export function startReceiverProcess(
     prints: (pattern) =>
       eventually(() => {
         const found = pattern.exec(texts.out);
-        if (found === null) throw new Error(`It did not say ${pattern}:\n${texts.out}\n${texts.err}`);
+        if (found === null) throw new Error(`It did not print ${pattern}:\n${texts.out}\n${texts.err}`);
         return found;
       }),
     async ask(path = "/control/state") {

@@ -9,8 +9,8 @@ import { faultyChannels, type Fault } from "../../adapters/inbox/faulty-thread.t
 import { openJournal } from "./journal.ts";
 import type { ReceiverProcessOptions } from "./receiver-process.ts";
 
-// A program as users write it, whose handlers keep a journal. What an event says in `does` is what its handler does: some of it kills the process.
-// It says `ready <port>`, `works` when it has the worker's place, and `closed <counts>`.
+// A receiver as users write it, whose handlers write a journal. The field `does` of an event chooses what its handler does: it may kill the process.
+// Prints `ready <port>`, `works` once it has the worker lock, and `closed <counts>`.
 const options = JSON.parse(process.argv[2] ?? "{}") as ReceiverProcessOptions;
 const { instance, storeTimeoutMs = 5_000 } = options;
 const note = openJournal(options.journal);
@@ -39,7 +39,7 @@ const receiver = createReceiver({
   clock,
 });
 
-/** What an entry of a delivery says beyond what the service would. */
+/** Fields of an entry that only these tests add. */
 interface Told {
   readonly name: string;
   readonly does?: string;
@@ -74,7 +74,7 @@ async function handle(event: AnyEvent, ctx: Context): Promise<void> {
   note({ at: "end", instance, call, ok: true, sha });
 }
 
-/** @param does `<what> <number> <instance>`: in another instance, where one is named, it does nothing of the kind */
+/** @param does `<what> <number> <instance>`; if an instance is given, every other instance ignores it */
 async function act(does: string, ctx: Context): Promise<void> {
   const [what, text, only = instance] = does.split(" ");
   const number = Number(text);
@@ -160,7 +160,7 @@ process.once("SIGTERM", () => {
     say(`closed ${JSON.stringify(closed)}`);
     server.closeAllConnections();
     clearInterval(pulse);
-    // Said only by one that does not end: what still holds it.
+    // Printed only by a process that does not exit: the resources that keep it alive.
     setTimeout(() => say(`held by ${process.getActiveResourcesInfo().join(" ")}`), 5_000).unref();
   });
 });
@@ -176,7 +176,7 @@ server.listen(0, "127.0.0.1", () => {
   const address = server.address();
   say(`ready ${typeof address === "object" ? address?.port : address}`);
 });
-// Told to end while it begins, it need not have begun.
+// After SIGTERM during the start, `start()` may reject.
 if (options.works)
   await receiver.start().catch((error: unknown) => {
     if (!isHooklineError(error, "closed")) throw error;

@@ -5,50 +5,50 @@ import { send } from "../../support/http.ts";
 import { signedHeaders } from "../../support/sign.ts";
 import { anyDelivery, type TestDelivery } from "./deliveries.ts";
 
-/** What was sent, and what came of it. Both times are on one clock that only counts. */
+/** A sent delivery and its outcome. Both times are ticks of one logical clock. */
 export interface Sent extends TestDelivery {
-  /** First. */
+  /** Of the first try. */
   readonly sentAt: number;
-  /** When the first 200 was there. */
+  /** Of the first 200. */
   ackedAt?: number;
   tries: number;
 }
 
-/** Plays the service: redelivers whatever was not answered with 200. */
+/** Plays the service: redelivers until it gets a 200. */
 export interface Service {
   readonly sent: readonly Sent[];
-  /** Answers, by status; 0 where there was none. */
+  /** Number of answers by status; 0 for no answer. */
   readonly answers: ReadonlyMap<number, number>;
   /** One try. @returns the status, or 0 */
   offer(delivery: TestDelivery | Sent, port?: number): Promise<number>;
-  /** As often as it takes. */
+  /** Retries until it gets a 200. */
   deliver(delivery: TestDelivery, port?: number): Promise<Sent>;
-  /** Sends without end over so many connections. */
+  /** Sends continuously over so many connections. */
   load(connections: number, options?: LoadOptions): void;
-  /** Nothing new; resolves when all that was sent is acknowledged. */
+  /** Sends nothing new; resolves when every delivery is acknowledged. */
   finish(): Promise<void>;
-  /** Nothing new and nothing again: what was not acknowledged stays so. */
+  /** Sends nothing new and redelivers nothing. */
   abandon(): Promise<void>;
-  /** Of those that were acknowledged. */
+  /** Number of acknowledged deliveries. */
   acked(): number;
 }
 
 interface LoadOptions {
   readonly next?: () => TestDelivery;
-  /** Between two of a connection, at most. @default 10 */
+  /** Longest pause between two requests of a connection. @default 10 */
   readonly pauseMs?: number;
-  /** Deliveries, all together. @default no end */
+  /** Total number of deliveries. @default no limit */
   readonly count?: number;
 }
 
 export interface ServiceOptions {
   readonly secret: string;
-  /** Where it goes: asked for every try. */
+  /** Called before every try. */
   readonly port: () => number | undefined;
   readonly now?: () => number;
 }
 
-/** A process that was stopped answers nothing. */
+/** A suspended process never answers. */
 const PATIENCE_MS = 10_000;
 
 const BACKOFF_MS = { least: 20, most: 500 };

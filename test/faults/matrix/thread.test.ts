@@ -13,7 +13,7 @@ const FAULTS = [
   { name: "with the disk full", fault: { errcode: 13 } },
 ] as const;
 
-test.each(FAULTS)("row 5: the commit thread ends $name, again and again under load", async ({ name, fault }) => {
+test.each(FAULTS)("row 5: the commit thread ends $name, repeatedly under load", async ({ name, fault }) => {
   const { fleet, service } = createScenario();
   const times = rounds(60);
   const worker = await startWorker(fleet, { faulty: true });
@@ -29,7 +29,7 @@ test.each(FAULTS)("row 5: the commit thread ends $name, again and again under lo
   await finishAndCheck(fleet, service, { row: `row 5, ${name}`, tried: { times, "answered 503": unanswered }, worker });
 });
 
-test("row 5: the commit thread hangs in a system call: 503 and nothing else, and another takes its place", async () => {
+test("row 5: the commit thread hangs in a system call: 503 and nothing else, and another thread replaces it", async () => {
   const row = "row 5, hangs";
   const { fleet, service } = createScenario();
   const shim = createDiskShim(row, fleet.file);

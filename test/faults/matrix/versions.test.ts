@@ -9,7 +9,7 @@ import { makeDelivery } from "./deliveries.ts";
 import { report } from "./rounds.ts";
 import { waitUntilDrained, integrityOf, readJobs } from "./finish-and-check.ts";
 
-test("row 23: a file of a newer version is refused, and not touched", async () => {
+test("row 23: a file of a newer version is refused and unchanged", async () => {
   const { fleet, service } = createScenario();
   const first = await startWorker(fleet);
   await service.deliver(makeDelivery("email"));
@@ -29,10 +29,10 @@ test("row 23: a file of a newer version is refused, and not touched", async () =
   report("row 23, newer", { "exit code": ended ?? "none, it answers 503" });
 });
 
-test("row 23: a file of version 1 is taken over as it is, and all that waits in it ends well", async () => {
+test("row 23: a file of version 1 is opened, and all its waiting jobs succeed", async () => {
   const { fleet } = createScenario();
   const db = new DatabaseSync(fleet.file);
-  // As if it had been written just now: what is old is cleared away.
+  // Timestamps moved to the present: retention deletes old rows.
   const shift = Date.now() - WRITTEN_AT;
   const sql = readFileSync(join(import.meta.dirname, "version-1.sql"), "utf8");
   db.exec(`PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;`);

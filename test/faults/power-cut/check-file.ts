@@ -15,13 +15,13 @@ import {
   type TestDelivery,
 } from "./deliveries.ts";
 
-/** What may be gone though it was acknowledged. */
+/** Which acknowledged deliveries may be missing. */
 export interface Expectation {
-  /** What was handled may have been removed since. */
+  /** Retention may have deleted handled ones. */
   readonly forgets?: boolean;
 }
 
-/** What is wrong with a file after a power cut, given what had happened before it; nothing, if it is as it must be. */
+/** One text for each violation in a file after a power cut, given the trace before it; empty if there is none. */
 export async function checkFile(
   file: string,
   seen: readonly TraceRecord[],
@@ -45,7 +45,7 @@ export async function checkFile(
 }
 
 interface Evidence {
-  /** What was acknowledged and is not to be erased. */
+  /** Acknowledged deliveries that must not be erased. */
   readonly sendings: readonly TestDelivery[];
   readonly handled: ReadonlySet<string>;
   readonly isErased: boolean;
@@ -61,7 +61,7 @@ function toEvidence(seen: readonly TraceRecord[]): Evidence {
   return { sendings, handled: new Set(named("handled")), isErased: named("erased").length > 0 };
 }
 
-/** A receiver starts on the file and handles all that is left. Its clock is a day ahead, so that every retry is due. */
+/** Starts a receiver on the file and handles the rest. Its clock is a day ahead, so that every retry is due. */
 async function handleRest(
   file: string,
 ): Promise<{ readonly handled: ReadonlySet<string>; readonly disorder: string[] }> {
@@ -105,13 +105,13 @@ function nameIn({ attributes }: Pick<Change, "attributes">): string {
 
 type Scene = FileContents & { readonly before: Evidence };
 
-/** What was acknowledged and is not there; what passes for done and never was. */
+/** Acknowledged deliveries that are missing; jobs that are done though no handler ended. */
 function missing(scene: Scene, { forgets = false }: Expectation): string[] {
   const { bodies, unexpanded, accounts, jobs, before } = scene;
   const wrong: string[] = [];
   const states = new Map(jobs.map(({ name, state }) => [name, state]));
   for (const { name, body, events } of before.sendings) {
-    // Its delivery goes when the last of its jobs is settled; a dead one stays by itself, with a copy of the body.
+    // A delivery is deleted when the last of its jobs is settled; a dead job stays, with a copy of the body.
     const isOver = forgets && events.every((event) => before.handled.has(event) || states.get(event) === "dead");
     const stored = bodies.get(name);
     if (stored !== undefined && stored !== body) wrong.push(`changed: the body of ${name}`);
@@ -127,14 +127,14 @@ function missing(scene: Scene, { forgets = false }: Expectation): string[] {
   return wrong;
 }
 
-/** Files that hold the bytes of what was erased, once a receiver has opened and closed the inbox. */
+/** Files that still hold erased bytes after a receiver has opened and closed the inbox. */
 function erasedBytes(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => readFileSync(join(folder, name)).includes(fillerOf(ERASED_ACCOUNT)))
     .map((name) => `erased, and its bytes are in ${name}`);
 }
 
-/** What was acknowledged is handled before the cut or after it, or dead. */
+/** Acknowledged events that are handled neither before nor after the cut, and not dead. */
 function neverHandled({ jobs, before }: Scene, handled: ReadonlySet<string>): string[] {
   const dead = new Set(jobs.flatMap(({ name, state }) => (state === "dead" ? name : [])));
   return before.sendings
@@ -143,7 +143,7 @@ function neverHandled({ jobs, before }: Scene, handled: ReadonlySet<string>): st
     .map((event) => `lost: ${event} never reaches its handler`);
 }
 
-/** In a lane nothing is done while an earlier one still waits. */
+/** Done jobs of a lane whose earlier jobs still wait. */
 function outOfOrder(jobs: FileContents["jobs"]): string[] {
   const waiting = new Map<string, string>();
   const wrong: string[] = [];

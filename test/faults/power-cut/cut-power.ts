@@ -4,7 +4,7 @@ import type { TraceRecord } from "./trace.ts";
 
 const DATABASE = "inbox.db";
 
-/** Where the power is cut. `in focus`: where the scenario wants it. */
+/** Where the power is cut. `in focus`: a place that the scenario chose. */
 export type Place =
   | "anywhere"
   | "in a checkpoint"
@@ -14,27 +14,27 @@ export type Place =
   | "at the log's cut"
   | "in focus";
 
-/** A power cut, and what is found afterwards. */
+/** A power cut, and the files after it. */
 export interface Cut {
-  /** Happenings before it. */
+  /** Number of trace records before it. */
   readonly at: number;
   readonly place: Place;
-  /** What the process and its client had done by then. */
+  /** The trace until then. */
   readonly seen: readonly TraceRecord[];
   /** Unsynced changes. */
   readonly unsynced: number;
-  /** All of them dropped; all that went into the database dropped, and the log as it was at last; and a random half of them. */
+  /** All unsynced changes dropped; those of the database dropped and those of the WAL stored; a random half dropped. */
   readonly images: readonly (readonly [kind: "dropped" | "log alone" | "half", files: ReadonlyMap<string, Buffer>])[];
 }
 
 export interface CutOptions {
   readonly rounds: number;
   readonly dice: Dice;
-  /** Where a part of the cuts is to be: a scenario's own moment. */
+  /** Indexes that the scenario wants some of the cuts at. */
   readonly focus?: ((index: number) => boolean) | undefined;
 }
 
-/** Cuts the power so many times within one trace, a part of them in each place that it has. */
+/** Cuts the power so many times within one trace, at least once in each kind of place. */
 export function* cutPower(records: readonly TraceRecord[], { rounds, dice, focus }: CutOptions): Generator<Cut> {
   const chosen = choose(placesIn(records, focus), rounds, dice);
   const disk = createDisk();
@@ -51,7 +51,7 @@ export function* cutPower(records: readonly TraceRecord[], { rounds, dice, focus
   }
 }
 
-/** The files after all that happened, as if no power was ever cut: to be held against the real ones. */
+/** The files after the whole trace without a power cut, to compare with the real ones. */
 export function replayAll(records: readonly TraceRecord[]): Map<string, Buffer> {
   const disk = createDisk();
   for (const record of records) apply(disk, record);
@@ -91,7 +91,7 @@ function placesIn(records: readonly TraceRecord[], focus?: (index: number) => bo
   return places;
 }
 
-/** The places take turns, the rarest first, so that each has its share: at least one cut, however few rounds there are. */
+/** Round-robin over the places, the rarest first: each gets at least one cut, however few rounds there are. */
 function choose(places: ReadonlyMap<Place, readonly number[]>, rounds: number, dice: Dice): Map<number, Place> {
   const chosen = new Map<number, Place>();
   const left = [...places]

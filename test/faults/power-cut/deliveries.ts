@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** What is sent and how it fares: all of it follows from a number, so that it can be made again to compare. */
+/** A delivery and its expected outcome, both derived from a number, so that a check can rebuild them. */
 export interface TestDelivery {
-  /** Of this delivery alone. */
+  /** Unique. */
   readonly name: string;
   readonly accountId: number;
   readonly body: string;
-  /** Names of its events. Those of tracking are shared by the redeliveries of it. */
+  /** Names of its events. Redeliveries share the names of tracking events. */
   readonly events: readonly string[];
 }
 
@@ -15,12 +15,12 @@ export const SECRET = "a secret of the power cuts";
 /** The account whose content is erased. */
 export const ERASED_ACCOUNT = 3;
 
-/** From this number on every delivery is a long one. */
+/** From this number on every delivery is long. */
 export const FIRST_BIG = 100_000;
 
 const LANES = 11;
 
-/** How a handler takes an event of this name. */
+/** What the handler does with an event of this name. */
 export function behaviourOf(name: string): "fine" | "hopeless" | "late" | "failing" {
   const dice = createHash("sha256").update(name).digest().readUInt8(0);
   if (dice < 6) return "hopeless";
@@ -28,7 +28,7 @@ export function behaviourOf(name: string): "fine" | "hopeless" | "late" | "faili
   return dice < 20 ? "failing" : "fine";
 }
 
-/** What bodies are filled with: it tells the account from the bytes. */
+/** Filler of a body, which identifies the account. */
 export function fillerOf(accountId: number): string {
   return `of account ${accountId} alone. `;
 }
@@ -37,7 +37,7 @@ export function trackedId(id: number): string {
   return `t${id}`;
 }
 
-/** One delivery of every kind in turn: single mails, several at once, contacts to sync, openings sent twice, and big ones. */
+/** Delivery kinds in turn: single mails, several at once, contacts to sync, openings sent twice, and big ones. */
 export function deliveryOf(number: number): TestDelivery {
   const name = `n${number}`;
   const accountId = 1 + (number % 4);
@@ -65,7 +65,7 @@ interface Parts extends Omit<TestDelivery, "body"> {
 
 function toBody({ name, accountId, resource, payloads, events }: Parts): TestDelivery {
   const number = Number(name.slice(1));
-  // Longer than a page of the file now and then, and always among those that are to leave many pages free.
+  // Sometimes longer than a page of the file; always among those whose deletion must free many pages.
   const length = number % 23 === 0 || number >= FIRST_BIG ? 30_000 : (number * 37) % 900;
   const filler = fillerOf(accountId).repeat(length / 20);
   return {

@@ -6,7 +6,7 @@ import { asWorking, asWriting } from "../../../src/inbox/port/inbox.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { deliveryOf, type TestDelivery } from "./deliveries.ts";
 
-/** What a file holds after a power cut. */
+/** The contents of a file after a power cut. */
 export interface FileContents {
   readonly wrong: readonly string[];
   /** By name. */
@@ -18,7 +18,7 @@ export interface FileContents {
   readonly jobs: readonly (Pick<StoredJob, "id" | "consumer" | "lane" | "state"> & { readonly name: string })[];
 }
 
-/** The first to open the file, as a receiver does that only receives. */
+/** Opens the file first, as a receiver does that only receives. */
 export async function inspectFile(file: string): Promise<FileContents> {
   const inbox = asWorking(asWriting(sqliteInbox(file)));
   if (inbox === undefined) throw new Error("It has no working half.");
@@ -70,7 +70,7 @@ function eventsOf(name: string | undefined): readonly string[] {
   return name === undefined ? [] : deliveryOf(Number(name.slice(1))).events;
 }
 
-/** What it counts as it goes along is what is there. */
+/** Compares the maintained counters with the rows. */
 function miscounted(inbox: WorkingInbox, jobs: readonly StoredJob[], unexpanded: number): string {
   const { running, waiting, ...counted } = inbox.stats();
   const those = (...states: readonly StoredJob["state"][]): number =>

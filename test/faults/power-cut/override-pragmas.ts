@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 
-// Loaded before a receiver: its SQLite gets other pragmas than it asks for, and says what was asked for when they are read back.
+// Loaded before a receiver: SQLite gets other pragma values than the receiver sets, and reads return the values that it set.
 // HOOKLINE_PRAGMAS is a list such as `synchronous=1,wal_autocheckpoint=100`.
 const wanted = new Map(
   (process.env["HOOKLINE_PRAGMAS"] ?? "")

@@ -11,11 +11,11 @@ import { systemClock } from "../../../src/clock.ts";
 import { openTraceWriter } from "./trace.ts";
 import { SECRET, behaviourOf, trackedId } from "./deliveries.ts";
 
-// A receiver as users build one, whose disk calls are traced: it notes in the trace each event whose handler ended well. It prints its port.
-// `POST /erase/<account>`, `/idle`, `/forgotten` and `/close` ask it to do what they say.
+// A receiver as users write it, with traced disk calls: it marks in the trace each event whose handler succeeded. It prints its port.
+// `POST /erase/<account>`, `/idle`, `/forgotten` and `/close` control it.
 const [file = "", trace = "", keepDoneDays = "7"] = process.argv.slice(2);
 const writer = openTraceWriter(trace);
-/** What is done each minute waits until it is asked for: the file is to grow before it gets shorter. Then it is done several times a second. */
+/** Retention waits until `/forgotten`, so that the file grows before it shrinks. Then it runs several times a second. */
 const minutely = new Set<() => void>();
 
 function whenForgetting(run: () => void): Timer {
@@ -64,7 +64,7 @@ const asked: Readonly<Record<string, (argument: number) => Promise<void>>> = {
     writer.mark("erased", String((await receiver.jobs.erase(account)).count));
   },
   idle: () => receiver.idle(),
-  /** Resolves when nothing is left to remove, and what was free is given back: the next checkpoint makes the file shorter. */
+  /** Resolves when retention has deleted everything and freed the pages: the next checkpoint makes the file shorter. */
   async forgotten() {
     setInterval(forget, 200).unref();
     while ((await receiver.jobs.list({ state: ["done", "skipped"], limit: 1 })).jobs.length > 0) await pause(20);
@@ -77,7 +77,7 @@ const asked: Readonly<Record<string, (argument: number) => Promise<void>>> = {
     await receiver.close();
   },
 };
-/** With so many and fewer the inbox keeps what is free. */
+/** With so few pages the inbox does not vacuum. */
 const SHORT_PAGES = 1_200;
 
 const mounted = nodeReceiver(receiver, { path: "/" });

@@ -9,14 +9,14 @@ import { checkFile, type Expectation } from "./check-file.ts";
 import { startTraced, type TracedOptions, type TracedReceiver } from "./traced-receiver.ts";
 import { openTraceWriter, readTrace, type TraceRecord, type TraceWriter } from "./trace.ts";
 
-/** Where a trace is made. */
+/** Records a trace. */
 export interface TraceSession {
   start(): Promise<TracedReceiver>;
   readonly writer: TraceWriter;
 }
 
 /**
- * Traces what receivers do to one inbox, from its making to their end. Proves that the trace is whole: all of it, repeated, gives the real
+ * Traces what receivers do to one inbox, from its creation to their end. Proves that the trace is complete: replayed, it gives the real
  * files byte for byte.
  */
 export async function recordTrace(
@@ -34,7 +34,7 @@ export async function recordTrace(
   const replayed = replayAll(records);
   const real = readdirSync(inbox).filter((name) => !name.endsWith("-shm"));
   expect([...replayed.keys()].map((path) => basename(path)).toSorted()).toEqual(real.toSorted());
-  for (const [path, bytes] of replayed) expect(bytes.equals(readFileSync(path)), `${path} is as repeated`).toBe(true);
+  for (const [path, bytes] of replayed) expect(bytes.equals(readFileSync(path)), `${path} is as replayed`).toBe(true);
   return records;
 }
 
@@ -42,13 +42,13 @@ export interface PowerCutOptions extends Expectation {
   readonly title: string;
   readonly rounds: number;
   readonly focus?: ((index: number) => boolean) | undefined;
-  /** Where the power has to be cut: a trace without such a place proves nothing of it. */
+  /** Places where the power must be cut: a trace without one proves nothing about it. */
   readonly places: readonly Place[];
-  /** @default one by the clock; a failure says it */
+  /** @default from the clock; a failure prints it */
   readonly seed?: number;
 }
 
-/** Cuts the power in a trace so many times, judges what is found each time, and prints what was tried and what was lost. */
+/** Cuts the power in a trace so many times, checks the files each time, and prints a report. */
 export async function runPowerCuts(
   records: readonly TraceRecord[],
   { title, rounds, focus, places: wanted, seed = Date.now() % 1_000_000, ...expected }: PowerCutOptions,
@@ -82,7 +82,7 @@ export async function runPowerCuts(
   return wrong;
 }
 
-/** The indexes from one note to some records behind another. */
+/** The indexes from one marker to some records after another. */
 export function betweenMarkers(
   records: readonly TraceRecord[],
   [first, last]: readonly [first: string, last: string],

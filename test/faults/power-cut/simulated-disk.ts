@@ -1,19 +1,19 @@
 import { dirname } from "node:path";
 import type { TraceRecord } from "./trace.ts";
 
-/** What becomes of one change that no sync has covered. `torn`: each of its sectors by itself. */
+/** Outcome of a change that no fsync has covered. `torn`: each sector by itself. */
 export type Fate = "stored" | "dropped" | "torn";
 
-/** A disk that has seen a part of a trace. */
+/** A simulated disk that replays a part of a trace. */
 export interface Disk {
   apply(record: TraceRecord): void;
-  /** From here on all that happened is on the disk: the set-up is over. */
+  /** Everything so far is on the disk: the set-up is over. */
   syncAll(): void;
-  /** The files as they are found after a power cut, by path. `fate` is asked for each change that no sync covers, with the path. */
+  /** The files after a power cut, by path. `fate` is called with the path for each change that no fsync covers. */
   afterPowerCut(fate: (path: string) => Fate): Map<string, Buffer>;
-  /** Changes that no sync covers. */
+  /** Number of changes that no fsync covers. */
   unsynced(): number;
-  /** Where a file's bytes stand: a checkpoint writes the database, all others the log. */
+  /** Whether this file has unsynced writes: only a checkpoint writes the database, everything else the WAL. */
   isWriting(suffix: string): boolean;
 }
 
@@ -21,10 +21,10 @@ type Change =
   | { readonly type: "written"; readonly offset: number; readonly bytes: Buffer }
   | { readonly type: "cut"; readonly length: number };
 
-/** Changes wait until a sync that began after them has ended. */
+/** Changes wait until an fsync that began after them has ended. */
 interface Waiting<C> {
   readonly changes: C[];
-  /** How many of them the syncs under way cover, by thread. */
+  /** How many of them the running fsyncs cover, by thread. */
   readonly covered: Map<number, number>;
 }
 
@@ -44,7 +44,7 @@ export function createDisk(): Disk {
   const folder: Waiting<Entry> = { changes: [], covered: new Map() };
   let folderInode = -1;
   const names = new Map<string, File>();
-  /** The names as a process sees them: the same, and all that waits. */
+  /** The names as a process sees them: synced and unsynced ones. */
   const current = new Map<string, File>();
 
   function link(path: string, file: File, entry: Entry): void {

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync, writevSync } from "node:fs";
 
-/** What happened, in the order in which it happened: calls as `trace.c` saw them, and what the test's own programs noted between them. */
+/** A trace in order of time: system calls that `trace.c` recorded, and markers that the test programs wrote between them. */
 export type TraceRecord =
   | { readonly type: "opened" | "created"; readonly inode: number; readonly path: string }
   | { readonly type: "written"; readonly inode: number; readonly offset: number; readonly bytes: Buffer }
@@ -10,10 +10,10 @@ export type TraceRecord =
   | { readonly type: "syncing" | "synced"; readonly inode: number; readonly thread: number }
   | { readonly type: "marker"; readonly what: Marker; readonly name: string };
 
-/** `acknowledged`: its 200 has arrived. `handled`: its handler has ended well. The others are a scenario's own. */
+/** `acknowledged`: the client got the 200. `handled`: the handler succeeded. Scenarios define the others. */
 export type Marker = (typeof MARKERS)[number];
 
-/** Appends to a trace, each note in one write, as the tracer does. */
+/** Appends markers to a trace, each in one write, as the tracer does. */
 export interface TraceWriter {
   mark(what: Marker, name: string): void;
   close(): void;
@@ -40,7 +40,7 @@ export function openTraceWriter(file: string): TraceWriter {
   };
 }
 
-/** @throws Error where the trace is not whole, or holds a call that cannot be repeated */
+/** @throws Error if the trace is incomplete, or holds a call that cannot be replayed */
 export function readTrace(file: string): TraceRecord[] {
   const bytes = readFileSync(file);
   const records: TraceRecord[] = [];
@@ -84,6 +84,6 @@ function toRecord(number: number, { inode, offset, name, data }: Fields): TraceR
     case "synced":
       return { type, inode, thread: offset };
     default:
-      throw new Error(`The trace holds a call that cannot be repeated: ${name || number}.`);
+      throw new Error(`The trace holds a call that cannot be replayed: ${name || number}.`);
   }
 }

@@ -10,13 +10,13 @@ import { signedHeaders } from "../../support/sign.ts";
 import type { TraceWriter } from "./trace.ts";
 import { SECRET, deliveryOf } from "./deliveries.ts";
 
-/** What is preloaded and writes a process's disk calls down, compiled for this machine. */
+/** A preloaded library that records a process's disk calls, compiled for this machine. */
 export interface Tracer {
   readonly library: string;
   remove(): void;
 }
 
-/** @throws Error that says what this machine lacks: without the tracer there is no power to cut */
+/** @throws Error that names what this machine lacks */
 export function compileTracer(): Tracer {
   if (process.platform !== "linux")
     throw new Error(`Power cuts are NOT TESTED here: they need Linux (LD_PRELOAD), and this is ${process.platform}.`);
@@ -38,7 +38,7 @@ export function compileTracer(): Tracer {
   );
 }
 
-/** A receiver in a process of its own, with the tracer in it. */
+/** A receiver in a child process, with the tracer in it. */
 export interface TracedReceiver {
   readonly url: string;
   readonly child: Child;
@@ -47,12 +47,12 @@ export interface TracedReceiver {
 }
 
 export interface TracedOptions {
-  /** The tracer, to preload. */
+  /** The compiled tracer, for LD_PRELOAD. */
   readonly library: string;
-  /** The inbox's. */
+  /** The inbox. */
   readonly file: string;
   readonly trace: string;
-  /** Others than the inbox asks for, as `pragmas.ts` takes them. */
+  /** Overrides, as `override-pragmas.ts` takes them. */
   readonly pragmas?: string;
   readonly keepDoneDays?: number;
 }
@@ -85,10 +85,10 @@ export async function startTraced({
   };
 }
 
-/** Numbers of deliveries, taken one by one by all who send. */
+/** Numbers of deliveries, shared by all senders. */
 export type Numbers = Iterator<number>;
 
-/** Sends over several connections until there are no more numbers or the receiver is gone, and notes what was acknowledged. */
+/** Sends over several connections until there are no more numbers or the receiver is gone, and marks acknowledged deliveries. */
 export async function sendAll(url: string, numbers: Numbers, writer: TraceWriter): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
   async function line(): Promise<void> {
@@ -116,7 +116,7 @@ export function* numbersBetween(
   for (let number = from; number < to; number += 1) if (only(number)) yield number;
 }
 
-/** One that writes no more is killed as it is. */
+/** Kills the receiver at its next disk call, or after 5 s without one. */
 export async function killAtNextRecord({ child }: TracedReceiver): Promise<void> {
   child.kill("SIGUSR2");
   const idle = setTimeout(() => child.kill("SIGKILL"), 5_000);
