@@ -12,7 +12,7 @@ const unit: TestProjectInlineConfiguration = {
     name: "unit",
     include: ["test/**/*.test.ts"],
     exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**", "test/mounts/**"],
-    // What hangs is to end, and nothing is to fail because the machine is busy.
+    // Long enough for a busy machine: it only ends tests that hang.
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
@@ -27,12 +27,12 @@ const faults: TestProjectInlineConfiguration = {
     fileParallelism: false,
     testTimeout: 600_000,
     hookTimeout: 120_000,
-    // What was tried and what was lost is the row's result: it must be seen when nothing fails, too.
+    // Rows print their results, which must be visible also when they pass.
     disableConsoleIntercept: true,
   },
 };
 
-/** Runtimes beside Node, and frameworks that have to be built: processes that take seconds to begin, one file at a time. */
+/** Other runtimes, and frameworks that need a build: their processes start slowly, so one file at a time. */
 const mounts: TestProjectInlineConfiguration = {
   ...fromSource,
   test: {
@@ -45,7 +45,7 @@ const mounts: TestProjectInlineConfiguration = {
   },
 };
 
-/** No source condition here: what is tested is what users install. */
+/** No source condition here: this tests the package as users install it. */
 const packed: TestProjectInlineConfiguration = {
   test: {
     name: "package",
@@ -59,7 +59,7 @@ const packed: TestProjectInlineConfiguration = {
 export default defineConfig({
   test: {
     projects: [unit, faults, mounts, packed],
-    // vitest leaves a core idle.
+    // By default vitest leaves a core idle.
     maxWorkers: "100%",
     coverage: {
       provider: "v8",

@@ -14,7 +14,7 @@ receiver.on("email.created", (event) => {
 // let another function call `receiver.handle(delivery)`.
 app.http("webhooks", {
   methods: ["POST"],
-  // The signature is what lets in: the service knows no key of Azure's.
+  // The signature authenticates: the service has no Azure key.
   authLevel: "anonymous",
   handler: azureReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000 }),
 });

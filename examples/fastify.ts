@@ -1,4 +1,4 @@
-// A receiver in a Fastify app; all other routes, parsers and hooks are as they were.
+// A receiver in a Fastify app; all other routes, parsers and hooks are unchanged.
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/fastify.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks/shop
 import { fastify } from "fastify";

@@ -1,4 +1,4 @@
-// A receiver for any server that hands out web-standard requests: on Bun, on Deno, and on Node with a server for them.
+// A receiver for any server with web-standard requests: Bun, Deno, and Node with such a server.
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/fetch.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import process from "node:process";
@@ -16,7 +16,7 @@ receiver.on("email.created", (event) => {
 await receiver.start();
 const fetch = fetchReceiver(receiver, { runtime: "long-lived", path: "/webhooks" });
 
-// `bun examples/fetch.ts` and `deno serve --allow-env --allow-sys --port 3000 examples/fetch.ts` serve what the file exports.
+// `bun examples/fetch.ts` and `deno serve --allow-env --allow-sys --port 3000 examples/fetch.ts` serve the default export.
 export default { fetch, port };
 
 if (!("Bun" in globalThis || "Deno" in globalThis)) {

@@ -1,4 +1,4 @@
-// An HTTP function of Google Cloud. It answers 200 when its handlers are done, else 503, and the service sends again: nothing
+// An HTTP function of Google Cloud. It answers 200 when its handlers are done, else 503, and the service redelivers: nothing
 // is lost when the process freezes after the answer. Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source \
 //   node_modules/.bin/functions-framework --source=examples/gcp.ts --target=webhooks
 import { http } from "@google-cloud/functions-framework";

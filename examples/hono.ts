@@ -1,4 +1,4 @@
-// A receiver in a Hono app on a server of your own; all other routes are as they were.
+// A receiver in a Hono app on your own server; all other routes are unchanged.
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/hono.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import { serve } from "@hono/node-server";

@@ -1,4 +1,4 @@
-// Several applications of the service on one server: the URL says which one it is, and each has its own signing secret.
+// Several applications of the service on one server: the URL names the application, and each has its own signing secret.
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/multi-tenant.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks/shop
 import express from "express";
@@ -12,7 +12,7 @@ const secrets = new Map([
 ]);
 
 const receiver = createReceiver({
-  // May be asynchronous, and look into a database: what it finds is stored for a minute.
+  // May be asynchronous and query a database: the result is cached for a minute.
   secret: ({ source = "" }) => secrets.get(source),
   inbox: memoryInbox(),
 });

@@ -1,4 +1,4 @@
-// A receiver in a Nest app, with handlers in a provider. Nest has decorators, which Node alone does not run: esbuild takes them out.
+// A receiver in a Nest app, with handlers in a provider. Node does not run Nest's decorators: esbuild compiles them.
 // Try it: npx esbuild examples/nest.ts | SIGNING_SECRET=whsec npx node --conditions=hookline-source --input-type=module -
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import { Inject, Injectable, Module } from "@nestjs/common";

@@ -1,22 +1,22 @@
-// The receiver of a Next app, app router, that runs as a server of your own: `next build`, then `next start`.
+// The receiver of a Next app (app router) on your own server: `next build`, then `next start`.
 // This is `receiver.ts` at the app's root. Three files beside it:
 //   app/webhooks/route.ts: export { POST } from "../../receiver";
 //   instrumentation.ts: export async function register() { if (process.env.NEXT_RUNTIME === "nodejs") await (await import("./receiver")).start(); }
 //   next.config.mjs: export default { serverExternalPackages: ["hookline"] };
-// The last line gives all of them one hookline, where Next would pack a copy into each.
+// The last line makes all of them share one hookline; Next would bundle a copy into each.
 // Try it: SIGNING_SECRET=whsec NEXT_MANUAL_SIG_HANDLE=true npx next start
 // and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks
 import { createReceiver, memoryInbox, type Receiver } from "hookline";
 import { nextReceiver } from "hookline/next";
 
 // Next loads this file once for the route and once for the instrumentation, and `next dev` again after each change:
-// the first receiver is everybody's. Its handlers are those of that load: restart `next dev` when you change them.
+// all loads share the first receiver and its handlers: restart `next dev` when you change them.
 const shared = globalThis as { hooklineReceiver?: Receiver };
 const receiver = (shared.hooklineReceiver ??= createOwnReceiver());
 
 export const POST = nextReceiver(receiver, { runtime: "long-lived" });
 
-/** Handles from here on. With NEXT_MANUAL_SIG_HANDLE Next leaves the end to us: it would not wait for handlers. */
+/** Starts the handlers. With NEXT_MANUAL_SIG_HANDLE the app handles SIGTERM itself: Next would not wait for handlers. */
 export async function start(): Promise<void> {
   await receiver.start();
   process.once("SIGTERM", () => void receiver.close().then(() => process.exit()));

@@ -1,4 +1,4 @@
-// A receiver that is a server of its own, without a framework. Its work takes time, and may fail: that is tried again.
+// A receiver as a server without a framework. Its handler takes time and may fail: a failed job is retried.
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/node.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-// How an app's handlers are tested, with any test runner or none: a handler alone, then the receiver without a socket.
+// Tests handlers with any test runner or none: a handler alone, then the receiver without a socket.
 // Try it: npx node --conditions=hookline-source examples/testing.ts
 import { deepEqual, equal } from "node:assert/strict";
 import { createReceiver, memoryInbox, type Context, type EventOf } from "hookline";
@@ -19,7 +19,7 @@ const ctx = fakeContext();
 await onEmail(sample("email.updated", { accountId: 99 }), ctx);
 deepEqual(ctx.unsubscribed, ["the account is closed"]);
 
-// Through the receiver: signed, verified, stored, handled, and tried again for hours that pass at once.
+// Through the receiver: signed, verified, stored, handled, and retried for hours that pass in a millisecond.
 const secret = process.env["SIGNING_SECRET"] ?? "any";
 const clock = testClock();
 const receiver = createReceiver({ secret, inbox: memoryInbox(), clock, log: false }).on("email", onEmail);

@@ -9,7 +9,7 @@ import { createPrinter } from "./tour/printer.ts";
 import { parts } from "./tour/parts.ts";
 import { createService } from "./tour/service.ts";
 
-// What `npm start` runs: an app with a receiver, and the service played at it over a real socket.
+// `npm start` runs this: an app with a receiver, and a sender that plays the service over a real socket.
 process.stdout.on("error", () => process.exit()); // a reader that has seen enough, such as `head`
 const startedAt = performance.now();
 const secret = "from the application's dashboard";
@@ -29,8 +29,8 @@ const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks
 const service = createService(url, secret);
 printer.title("Hookline, a tour");
 printer.line(`An Express app with typed handlers listens on ${url}.`);
-printer.line("It keeps what it receives in an SQLite file before it answers.");
-printer.line("The same program plays the service: it signs what it sends, and obeys what is answered.");
+printer.line("It stores each delivery in an SQLite file before it answers.");
+printer.line("The same program plays the service: it signs deliveries, and reacts to the answers as the service does.");
 const counts: Count[] = [];
 for (const part of parts) await part({ app, service, journal, printer, secret, folder, counts });
 await app.receiver.idle();

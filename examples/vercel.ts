@@ -1,4 +1,4 @@
-// A function of Vercel, `api/webhooks.ts`. It answers 200 when its handlers are done, else 503, and the service sends again:
+// A function of Vercel, `api/webhooks.ts`. It answers 200 when its handlers are done, else 503, and the service redelivers:
 // nothing is lost when the process freezes after the answer.
 import { createReceiver, memoryInbox } from "hookline";
 import { fetchReceiver } from "hookline/fetch";

@@ -5,7 +5,7 @@ import { workersReceiver, type WorkersContextLike } from "hookline/workers";
 
 interface Env {
   readonly SIGNING_SECRET: string;
-  /** A message holds 128 KB: where deliveries may be longer, put them into R2 and send their key. */
+  /** A message holds 128 KB: put longer deliveries into R2 and send their key. */
   readonly DELIVERIES: { send(delivery: StoredDelivery): Promise<unknown> };
 }
 

@@ -7,21 +7,21 @@ import { sqliteInbox } from "hookline/sqlite";
 /** Its user has left, but the subscription still sends. */
 export const CLOSED_ACCOUNT = 99;
 
-/** Cannot be fetched at first. */
+/** Its first fetches fail. */
 export const LOCKED_TASK = "t-2";
 
 /** The app of the tour: an Express app with a receiver in it, as a user would write it. */
 export interface App {
   readonly receiver: Receiver;
-  /** What the handler of a message waits for: the tour keeps one busy with it. */
+  /** The handler of a message waits for this: the tour uses it to keep a handler busy. */
   readonly busy: Map<string, Promise<void>>;
   listen(): Promise<Server>;
 }
 
-/** Where a real app would do its work, this one says what it would do. */
+/** Prints what a real app would do. */
 export type Say = (event: AnyEvent, text: string) => void;
 
-/** Where it keeps what it receives, and what the signature is made with. */
+/** The inbox's file and the signing secret. */
 export interface AppOptions {
   readonly file: string;
   readonly secret: string;
@@ -30,7 +30,7 @@ export interface AppOptions {
 /** Handlers first, then the mount, then the start. */
 export function createApp({ file, secret }: AppOptions, say: Say, observer: Observer): App {
   const busy = new Map<string, Promise<void>>();
-  // Without a logger: the tour tells what a log would.
+  // Without a logger: the tour prints what a log would.
   const receiver = createReceiver({ secret, inbox: sqliteInbox(file), log: false });
   receiver.observe(observer);
 
@@ -58,7 +58,7 @@ export function createApp({ file, secret }: AppOptions, say: Say, observer: Obse
   receiver.on("tracking.open", (event) => say(event, `mail ${event.trackingId}, in ${event.location ?? "some place"}`));
   receiver.on("booking", (event) => say(event, `${event.eventId}, by page ${event.bookingId}`));
   receiver.on("lifecycle.error", (event) => say(event, event.error));
-  receiver.on("lifecycle.active", (event) => say(event, "it works again"));
+  receiver.on("lifecycle.active", (event) => say(event, "the subscription works again"));
   receiver.on("unknown", (event) => say(event, `stored: ${event.reason} not known`));
 
   const app = express();

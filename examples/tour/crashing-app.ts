@@ -3,7 +3,7 @@ import { createReceiver } from "hookline";
 import { expressReceiver } from "hookline/express";
 import { sqliteInbox } from "hookline/sqlite";
 
-// The app that the tour kills: its handler does not come to its end the first time. It tells its parent what it does.
+// The app that the tour kills: its handler never ends the first time. It reports to its parent process.
 const [file = "", secret = "", port = "0"] = process.argv.slice(2);
 const tell = (what: string, text: string): unknown => process.send?.({ what, text });
 process.on("disconnect", () => process.exit());

@@ -7,12 +7,12 @@ import type { Entry, Journal } from "./journal.ts";
 import { createService } from "./service.ts";
 import type { TourContext } from "./context.ts";
 
-/** The last part: an app of its own, in a process that is killed. */
+/** The last part: a second app, in a process that is killed. */
 export async function crashing({ folder, secret, journal, printer, counts }: TourContext): Promise<void> {
   printer.part(
     "A crash",
     "Another process of the app is killed with kill -9 while it works on one delivery and others",
-    "wait. Its inbox is a file: the next process finds there all that was answered 200.",
+    "wait. Its inbox is a file: the next process finds every delivery answered 200 in it.",
   );
   const killable = await startKillableApp(join(folder, "killed.db"), secret, journal);
   const service = createService(killable.url, secret);
@@ -21,12 +21,12 @@ export async function crashing({ folder, secret, journal, printer, counts }: Tou
   if (begun !== undefined) printer.row(wire.labelOf(begun), await service.deliver(begun), await journal.next());
   for (const delivery of waiting) {
     const status = await service.deliver(delivery);
-    printer.row(wire.labelOf(delivery), status, { what: "", text: "waits for its turn" });
+    printer.row(wire.labelOf(delivery), status, { what: "", text: "waits" });
   }
   await killable.kill();
   printer.later({ what: "kill -9", text: "the process is gone" });
   const status = await service.deliver(unlucky).catch(() => undefined);
-  printer.row(wire.labelOf(unlucky), status, { what: "", text: "no answer: it is sent again" });
+  printer.row(wire.labelOf(unlucky), status, { what: "", text: "no answer: it will be redelivered" });
   const killedAt = performance.now();
   await killable.restart();
   const restartMs = (performance.now() - killedAt).toFixed(0);
@@ -39,16 +39,16 @@ export async function crashing({ folder, secret, journal, printer, counts }: Tou
   counts.push({ what: "handled after the crash", expected: 4, got: handled.length });
 }
 
-/** A process of the app that can be killed, on a file that stays. */
+/** A process of the app that can be killed; its file stays. */
 interface KillableApp {
   readonly url: string;
-  /** As `kill -9` does: nothing of it runs any more, not even a `finally`. */
+  /** As `kill -9` does: not even a `finally` runs. */
   kill(): Promise<void>;
-  /** The next process, on the same file and port. */
+  /** Starts the next process on the same file and port. */
   restart(): Promise<void>;
 }
 
-/** Starts the first one. What they do is told in the journal. */
+/** Starts the first process. All of them report to the journal. */
 async function startKillableApp(file: string, secret: string, journal: Journal): Promise<KillableApp> {
   let port = 0;
   let child: ChildProcess;

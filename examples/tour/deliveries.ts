@@ -20,12 +20,12 @@ export function change(resource: string, changeType: "created" | "updated" | "de
   return { ...envelope(resource), payloads: [{ id, changeType }] };
 }
 
-/** Something changed, and the provider did not say what. */
+/** Something changed; no record is named. */
 export function signal(resource: string): Delivery {
   return envelope(resource);
 }
 
-/** What became of a message that was sent with tracking. */
+/** An event of a tracked message. */
 export function tracking(eventType: string, id: number): Delivery {
   const own =
     eventType === "open" || eventType === "click"
@@ -35,12 +35,12 @@ export function tracking(eventType: string, id: number): Delivery {
   return { ...envelope(TRACKING), payloads: [payload] };
 }
 
-/** Somebody booked a meeting. */
+/** A meeting was booked. */
 export function booking(eventId: string): Delivery {
   return { ...envelope(BOOKING), payloads: [{ bookingId: 31, calendarId: "primary", eventId }] };
 }
 
-/** The subscription itself got into trouble, or out of it. */
+/** The subscription has an error, or works again. */
 export function lifecycle(lifecycleEvent: "error" | "active"): Delivery {
   return {
     ...envelope(EMAIL),
@@ -49,7 +49,7 @@ export function lifecycle(lifecycleEvent: "error" | "active"): Delivery {
   };
 }
 
-/** What a row says was sent. */
+/** The label of a delivery in a row. */
 export function labelOf({ resource, payloads, lifecycleEvent }: Delivery): readonly [string, string] {
   if (lifecycleEvent !== undefined) return [resource, lifecycleEvent];
   const [first] = (payloads ?? []) as readonly {

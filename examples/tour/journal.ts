@@ -4,14 +4,14 @@ export interface Entry {
   readonly text: string;
 }
 
-/** What happens in the app, in order, for whoever tells it. */
+/** Events in the app, in order. */
 export interface Journal {
   add(what: string, text: string): void;
-  /** The next entry, which may be still to come. */
+  /** Resolves with the next entry. */
   next(): Promise<Entry>;
 }
 
-/** Longer than any part of the tour takes, on any machine: the longest wait is that for a second retry, at most 2 s. */
+/** A guard against a hang: the longest real wait is that for a second retry, at most 2 s. */
 const PATIENCE_MS = 60_000;
 
 export function createJournal(): Journal {

@@ -18,7 +18,7 @@ export const parts: readonly ((tour: TourContext) => Promise<void>)[] = [
 async function handshake({ service, printer }: TourContext): Promise<void> {
   printer.part(
     "The handshake",
-    "Before the service takes a URL, it asks it to give back a token. That is signed, too.",
+    "Before the service accepts a URL, the URL must return a token. The request is signed, too.",
   );
   const token = "6f9c2b1e-5d0a-4c7e-9b1f-2f6f4c1d8a35";
   const { status, same } = await service.verify(token);
@@ -30,7 +30,7 @@ async function oneOfEachKind(tour: TourContext): Promise<void> {
   tour.printer.part(
     "One of each kind",
     "A delivery is stored and answered 200 at once. Then its handler runs, found by the event's",
-    "name. What nobody has heard of yet is stored as well: its name is unknown.",
+    "name. A delivery of an unknown kind is stored as well: its event is unknown.",
   );
   const deliveries = [
     wire.change(wire.EMAIL, "created", "m-1"),
@@ -56,8 +56,8 @@ async function oneOfEachKind(tour: TourContext): Promise<void> {
 async function theSameAgain(tour: TourContext): Promise<void> {
   tour.printer.part(
     "The same again",
-    "Where an answer gets lost, the service sends again. Tracking and bookings carry ids, so the",
-    "second copy is acknowledged and goes no further.",
+    "If an answer gets lost, the service redelivers. Tracking and bookings carry ids, so the",
+    "second copy is acknowledged and not handled again.",
   );
   const delivery = wire.tracking("open", 506);
   await show(tour, delivery);
@@ -67,7 +67,7 @@ async function theSameAgain(tour: TourContext): Promise<void> {
 async function forged({ service, journal, printer }: TourContext): Promise<void> {
   printer.part(
     "A forged one",
-    "A true signature, but of another body. The sender gets a bare 401 without a hint; the log",
+    "A valid signature, but of another body. The sender gets a bare 401 without a reason; the log",
     "and the counters have the cause.",
   );
   const delivery = wire.change(wire.EMAIL, "created", "m-2");
@@ -78,8 +78,8 @@ async function failing(tour: TourContext): Promise<void> {
   const { journal, printer } = tour;
   printer.part(
     "A handler that fails",
-    "It is tried again after about 1 s, then 2 s, 4 s ... for a day. Meanwhile its own record",
-    "waits; all others go on.",
+    "It is retried after about 1 s, then 2 s, 4 s ... for a day. Meanwhile its own record",
+    "waits; all others continue.",
   );
   await show(tour, wire.change(wire.TASKS, "updated", LOCKED_TASK));
   printer.later(await journal.next());
@@ -91,8 +91,8 @@ async function merging(tour: TourContext): Promise<void> {
   const { app, journal, printer, service } = tour;
   printer.part(
     "Many changes of one record",
-    "Two calls for one record never overlap. What comes while a call is running waits, and is",
-    "handled in one call.",
+    "Two calls for one record never overlap. Changes that arrive while a call runs wait, and are",
+    "merged into one call.",
   );
   let endCall: (() => void) | undefined;
   app.busy.set("m-3", new Promise((resolve) => (endCall = resolve)));
@@ -108,8 +108,8 @@ async function merging(tour: TourContext): Promise<void> {
 async function unsubscribing(tour: TourContext): Promise<void> {
   const { printer, service } = tour;
   printer.part(
-    "A subscription that nobody wants",
-    "A handler says so with ctx.unsubscribe. The next delivery is answered 422, and that makes",
+    "An unwanted subscription",
+    "A handler calls ctx.unsubscribe. The next delivery is answered 422, and that makes",
     "the service delete the subscription. No error of a handler is ever answered so.",
   );
   await show(tour, toClosed("m-4"));

@@ -4,24 +4,24 @@ import type { Entry } from "./journal.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Tells the tour, in columns. */
+/** Prints the tour in columns. */
 export interface Printer {
   title(text: string): void;
-  /** A part: its heading, and the rule that it shows in a line or two. */
+  /** Begins a part: its heading, and its rule in a line or two. */
   part(heading: string, ...rule: readonly string[]): void;
-  /** One request: what was sent, what was answered (nothing when it was not sent), and what came of it. */
+  /** One request: the delivery, the answer (undefined if it was not sent), and the outcome. */
   row(sent: readonly [resource: string, detail: string], status: number | undefined, came: Entry): void;
-  /** Something more that comes of an earlier request. */
+  /** A further outcome of an earlier request. */
   later(came: Entry): void;
   line(text: string, style?: Style): void;
-  /** The end: a table of what was counted. Gives what differs, in words. */
+  /** The table of counters. @returns one text for each difference */
   summary(counts: readonly Count[]): readonly string[];
 }
 
 const WIDTHS = { resource: 26, detail: 13, status: 8, what: 22 } as const;
 const SENT = WIDTHS.resource + WIDTHS.detail;
 
-/** Colours only where somebody sees them: `styleText` asks the stream, and NO_COLOR. */
+/** Colours only on a terminal: `styleText` checks the stream and NO_COLOR. */
 export function createPrinter(stream: NodeJS.WriteStream): Printer {
   const paint = (style: Style, text: string): string => styleText(style, text, { stream });
   const print = (text: string): void => void stream.write(`${text.trimEnd()}\n`);
@@ -39,13 +39,13 @@ export function createPrinter(stream: NodeJS.WriteStream): Printer {
       print(`\n${paint("bold", `${parts}. ${heading}`)}`);
       for (const line of rule) print(line);
       print("");
-      print(`  ${paint("dim", `${"SENT".padEnd(SENT)}${"ANSWER".padEnd(WIDTHS.status)}WHAT CAME OF IT`)}`);
+      print(`  ${paint("dim", `${"SENT".padEnd(SENT)}${"ANSWER".padEnd(WIDTHS.status)}OUTCOME`)}`);
     },
     row: (sent, status, came) => cells(sent, String(status ?? "-"), came),
     later: (came) => cells(["", ""], "", came),
     line: (text, style) => print(style === undefined ? text : paint(style, text)),
     summary(counts) {
-      print(`\n${paint("bold", "What it came to")}\n`);
+      print(`\n${paint("bold", "Summary")}\n`);
       print(`  ${paint("dim", `${" ".repeat(WIDTHS.resource)}${"EXPECTED".padStart(8)}${"GOT".padStart(7)}`)}`);
       for (const { what, expected, got } of counts) {
         const numbers = `${String(expected).padStart(8)}${String(got).padStart(7)}`;

@@ -3,13 +3,13 @@ import type { Delivery } from "./deliveries.ts";
 
 /** Plays the service at the app's URL. */
 export interface Service {
-  /** Asks whether the URL is ready to receive. */
+  /** Sends the verification handshake. */
   verify(token: string): Promise<{ readonly status: number; readonly same: boolean }>;
-  /** Signs and sends; `undefined` when the subscription is gone, so that nothing was sent. */
+  /** Signs and sends. @returns undefined if the subscription is deleted, so nothing was sent */
   deliver(delivery: Delivery): Promise<number | undefined>;
-  /** What a stranger would do: a signature of one delivery with the body of another. */
+  /** Sends a forged request: the signature of one delivery with the body of another. */
   forge(delivery: Delivery): Promise<number>;
-  /** Tokens that came back as they were. */
+  /** Number of tokens that came back unchanged. */
   readonly tokensBack: number;
   /** Answers by status. */
   readonly answers: ReadonlyMap<number, number>;

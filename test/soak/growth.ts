@@ -1,4 +1,4 @@
-/** How things stand after some deliveries. Bytes. */
+/** A measurement after some deliveries. */
 export interface Point {
   readonly deliveries: number;
   readonly perSecond: number;
@@ -9,17 +9,17 @@ export interface Point {
   readonly rssBytes: number;
 }
 
-/** How much something may grow over the last half: a share of what it is, and at least so many bytes. */
+/** Allowed growth over the last half: a share of the mean, and at least so many bytes. */
 const BOUNDS = {
-  // It holds what came within some seconds: with the machine's speed it goes up and down.
+  // It holds the deliveries of some seconds, so it varies with the speed of the machine.
   fileBytes: { share: 0.4, bytes: 4 * 1024 * 1024 },
   walBytes: { share: 0.1, bytes: 64 * 1024 * 1024 },
   heapBytes: { share: 0.1, bytes: 8 * 1024 * 1024 },
-  // V8 lets garbage lie while there is memory: the commit thread's heap goes up and down by tens of MiB, each time for longer.
+  // V8 collects late while there is memory: the commit thread's heap varies by tens of MiB.
   rssBytes: { share: 0.1, bytes: 96 * 1024 * 1024 },
 } as const;
 
-/** One sentence for each thing that is not flat over the last half of the points. */
+/** One sentence for each value that grows over the last half of the points. */
 export function growthIn(points: readonly Point[]): string[] {
   const half = points.slice(Math.floor(points.length / 2));
   return Object.entries(BOUNDS).flatMap(([name, { share, bytes }]) => {
@@ -48,7 +48,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** By least squares, for each step. */
+/** Growth per point, by least squares. */
 function slope(values: readonly number[]): number {
   const [middle, level] = [(values.length - 1) / 2, mean(values)];
   let [over, under] = [0, 0];

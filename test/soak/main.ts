@@ -15,7 +15,7 @@ Flags:
   --help           Print this.
 `;
 
-/** A row of the table for each. */
+/** Rows of the table. */
 const POINTS = 20;
 const WIDTH = 12;
 

@@ -7,21 +7,21 @@ import type { Point } from "./growth.ts";
 export interface SoakOptions {
   readonly file: string;
   readonly deliveries: number;
-  /** Points of the curve. */
+  /** Number of measurements. */
   readonly points: number;
 }
 
 const SECRET = "a signing secret";
-/** Requests under way. */
+/** Concurrent requests. */
 const AT_ONCE = 64;
-/** No more is sent while so much waits: what is not handled cannot go. */
+/** Sending pauses while more jobs wait: retention deletes handled ones only. */
 const MOST_WAITING = 2_000;
 const LOOK_MS = 20;
-/** A minute of the clock is three seconds, and what is done is stored for nine. */
+/** A minute of the clock takes three seconds, and done jobs are stored for nine. */
 const TIMES = 20;
 const KEEP_MS = 180_000;
 
-/** Pushes deliveries through a receiver on a file, with retention at work. */
+/** Pushes deliveries through a receiver on a file while retention runs. */
 export async function* soak({ file, deliveries, points }: SoakOptions): AsyncGenerator<Point> {
   const clock = fastClock(TIMES);
   const inbox = createSqliteInbox({ file, keepDoneMs: KEEP_MS, keepUnhandledMs: KEEP_MS });
@@ -58,7 +58,7 @@ async function finish(receiver: Receiver): Promise<void> {
   await receiver.close();
 }
 
-/** Most are changes; some are told once, some nobody handles. */
+/** Most are changes; some are unique, some unhandled. */
 function bodyFor(number: number): string {
   if (number % 100 === 1) return trackingBody(tracked(number, { trackingId: number }));
   if (number % 100 === 2) return bodyOf({ resource: "/contacts", payloads: [change(`c-${number}`)] });
@@ -78,7 +78,7 @@ function measure(counts: Pick<Point, "deliveries" | "perSecond" | "waiting">, fi
   };
 }
 
-/** The machine's time, so many times as fast. */
+/** A clock that runs so many times as fast as the machine's. */
 function fastClock(times: number): Clock {
   const start = Date.now();
   const since = performance.now();

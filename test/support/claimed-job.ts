@@ -1,7 +1,7 @@
 import type { ClaimedJob } from "../../src/inbox/port/claims.ts";
 import { makeDelivery } from "./make-delivery.ts";
 
-/** A job as an inbox hands it out: by default the first attempt at its first entry. */
+/** A claimed job: by default the first attempt of the first entry. */
 export function claimedJob(fields: Partial<ClaimedJob> = {}): ClaimedJob {
   return {
     id: "1",

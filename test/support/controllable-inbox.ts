@@ -1,23 +1,23 @@
 import type { Inbox, StorageKind } from "hookline";
 import type { Worker, WorkingInbox } from "../../src/inbox/port/inbox.ts";
 
-/** Where an inbox can be held up: `worked` is after the place was asked for, and `work` before. */
+/** Calls that can be held: `work` before the worker lock is requested, `worked` after it. */
 type Verb = "open" | "work" | "worked" | "store" | "close";
 
-/** An inbox that fails or waits where it is told to, and whose worker's place comes and goes on command. */
+/** An inbox whose calls fail or wait on command, and whose worker lock another process takes and frees on command. */
 export interface ControllableInbox<K extends StorageKind> {
   readonly inbox: Inbox<K>;
-  /** What waits there goes on. */
+  /** A held call continues, and later ones pass. */
   release(verb: Verb): void;
-  /** What waits there fails. */
+  /** A held call fails, and so do later ones. */
   fail(verb: Verb): void;
   hold(verb: Verb): void;
-  /** Another process has the worker's place. */
+  /** Another process takes the worker lock. */
   takeWorkerLock(): void;
   freeWorkerLock(): void;
 }
 
-/** @param own with the writing half alone, or both */
+/** @param own an inbox with the writing half, or both */
 export function controllableInbox<K extends StorageKind>(own: Inbox<K>): ControllableInbox<K> {
   const verbs = own as WorkingInbox<K>;
   const commands = new Map<Verb, "fail" | "hold">();

@@ -1,15 +1,15 @@
 import type { Inbox, StorageKind } from "hookline";
 import { crashMemoryInbox } from "./crash-memory-inbox.ts";
 
-/** An inbox as a process sees it that may die. */
+/** An inbox as seen by a process that may crash. */
 export interface CrashableInbox<K extends StorageKind> {
-  /** For that process alone. */
+  /** For one process alone. */
   readonly inbox: Inbox<K>;
-  /** Ends the process: nothing it asked for is answered any more, and a memory inbox is free for a successor. */
+  /** Crashes the process: none of its calls resolves any more, and the next process may open the inbox. */
   crash(): void;
 }
 
-/** @param store outlives the process */
+/** @param store the inbox that survives the process */
 export function crashableInbox<K extends StorageKind>(store: Inbox<K>): CrashableInbox<K> {
   let dead = false;
 

@@ -1,17 +1,17 @@
-/** More than any chain of steps takes that waits for nothing but the loop: keep, expand a page, claim, run, settle. */
+/** Enough for the longest chain of steps that wait for the event loop alone: store, expand a page, claim, run, settle. */
 const ENOUGH = 10;
 
-/** Lets the loop turn, so that what was begun goes as far as it can without time passing. */
+/** Runs turns of the event loop, so that pending work proceeds without time passing. */
 export async function turns(count = ENOUGH): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Lets the loop turn until something holds; a test that waits in vain is ended by its own time limit. */
+/** Runs turns of the event loop until a condition holds; the test's timeout ends a wait in vain. */
 export async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await turns(1);
 }
 
-/** A promise with its handles, and whether it was settled. */
+/** A promise with its resolve and reject. */
 export function deferred<T = void>() {
   let resolve!: (value: T) => void;
   let reject!: (error: unknown) => void;
@@ -22,7 +22,7 @@ export function deferred<T = void>() {
   return { promise, resolve, reject };
 }
 
-/** How a promise ended, if it has. */
+/** Records how a promise settles. */
 export function watch<T>(promise: Promise<T>) {
   const seen: { ended: boolean; value?: T; error?: unknown } = { ended: false };
   promise.then(

@@ -2,9 +2,9 @@ import type { Clock } from "hookline";
 import { turns } from "./event-loop.ts";
 
 export interface FakeClock extends Clock {
-  /** Runs what becomes due meanwhile, in order, each with time for what follows from it. */
+  /** Runs due timers in order; after each one its consequences run. */
   advance(ms: number): Promise<void>;
-  /** Sets the wall clock forward or back; timers do not notice. */
+  /** Sets the wall clock forward or back; timers are not affected. */
   jump(ms: number): void;
   /** Timers that have not fired: a test waits for one before it advances. */
   readonly waiting: number;
@@ -13,7 +13,7 @@ export interface FakeClock extends Clock {
 
 /**
  * A clock that stands still until a test advances it.
- * @param follow what it waits for after each timer; some turns of the loop
+ * @param follow awaited after each timer: some turns of the event loop
  */
 export function fakeClock(start = new Date("2026-05-06T07:08:09Z"), follow: () => Promise<void> = turns): FakeClock {
   const timers = new Set<{ readonly at: number; readonly run: () => void }>();

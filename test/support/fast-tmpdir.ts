@@ -2,10 +2,10 @@ import { existsSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 
 const IN_MEMORY = "/dev/shm";
-/** A container may give it 64 MiB, of which an inbox leaves 256 free. */
+/** A container may give it only 64 MiB, but an inbox needs 256 MiB free. */
 const ENOUGH_BYTES = 1024 ** 3;
 
-/** Where there is one, a folder in memory: for files of tests that do not ask what survives a power cut. An fsync costs nothing there. */
+/** A folder in memory if there is one, because fsync costs nothing there. Not for tests of durability. */
 export function fastTmpdir(): string {
   return existsSync(IN_MEMORY) && freeBytesIn(IN_MEMORY) > ENOUGH_BYTES ? IN_MEMORY : tmpdir();
 }

@@ -15,16 +15,16 @@ export interface Served {
   readonly server: Server;
   readonly port: number;
   readonly url: string;
-  /** Bytes that the server took off its connections so far. */
+  /** Bytes that the server has received so far. */
   bytesReceived(): number;
-  /** Connections that were made so far. */
+  /** Number of connections so far. */
   connections(): number;
 }
 
 /** A server on a free port of this machine, until the test ends. */
 export async function serve(listener: RequestListener): Promise<Served> {
   const sockets: Socket[] = [];
-  // A test that takes its time finds its connection where it left it.
+  // A slow test must find its connection still open.
   const server = createServer({ keepAliveTimeout: 0 }, listener)
     .on("connection", (socket: Socket) => void sockets.push(socket))
     .listen(0, "127.0.0.1");
@@ -43,7 +43,7 @@ export async function serve(listener: RequestListener): Promise<Served> {
   };
 }
 
-/** A port that nobody has, for a program that must be told one. It is below those that servers without a wish of theirs get. */
+/** A free port, for a program that needs a number. It is below the range of ports that the system assigns. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_000);
@@ -64,9 +64,9 @@ export interface Sent {
   readonly method?: string | undefined;
   readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined;
   readonly body?: Uint8Array | string | undefined;
-  /** @default a connection of its own */
+  /** @default a new connection */
   readonly agent?: Agent | undefined;
-  /** The request's target as it stands. @default the URL's */
+  /** The raw request target. @default the URL's */
   readonly path?: string | undefined;
 }
 
@@ -76,12 +76,12 @@ export interface Answered {
   readonly body: string;
 }
 
-/** One request, and the whole of its answer. */
+/** Sends one request and reads the complete answer. */
 export function send(url: string, { method = "POST", headers = {}, body, agent, path }: Sent = {}): Promise<Answered> {
   return new Promise((resolve, reject) => {
     const req = request(url, {
       method,
-      // Node would send a GET's body without saying where it ends.
+      // Node would send a GET's body without its length.
       headers: {
         ...(body === undefined || "Transfer-Encoding" in headers ? {} : { "Content-Length": Buffer.byteLength(body) }),
         ...headers,
@@ -105,18 +105,18 @@ export function send(url: string, { method = "POST", headers = {}, body, agent, 
 export interface Wire {
   readonly socket: Socket;
   write(bytes: string | Uint8Array): void;
-  /** All that came back so far. */
+  /** Everything received so far. */
   text(): string;
-  /** Resolves when the connection is over, however it ended. */
+  /** Resolves when the connection has closed, with or without an error. */
   readonly closed: Promise<void>;
 }
 
-/** A bare connection, for clients that do not behave. */
+/** A raw TCP connection, for clients that break the protocol. */
 export async function dial(port: number): Promise<Wire> {
   const socket = connect(port, "127.0.0.1");
   let text = "";
   socket.setEncoding("latin1").on("data", (chunk: string) => (text += chunk));
-  // A connection that the server resets is an end like any other.
+  // A reset counts as a close.
   socket.on("error", () => {});
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   onTestFinished(() => void socket.destroy());
@@ -124,13 +124,13 @@ export async function dial(port: number): Promise<Wire> {
   return { socket, write: (bytes) => void socket.write(bytes), text: () => text, closed };
 }
 
-/** The head of a request as it goes over a bare connection. */
+/** The head of a request, for a raw connection. */
 export function headersText(headers: Readonly<Record<string, string>>, line = "POST / HTTP/1.1"): string {
   const lines = Object.entries({ Host: "localhost", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${line}\r\n${lines.join("")}\r\n`;
 }
 
-/** Writes chunks of a body without end as fast as they are taken, until so much is written or the connection is over. */
+/** Writes body chunks as fast as the connection takes them, until so many bytes are written or it closes. */
 export async function pour(wire: Wire, bytes: number, { chunked = false } = {}): Promise<void> {
   const chunk = Buffer.alloc(64 * 1024, "x");
   const frame = chunked ? Buffer.concat([Buffer.from("10000\r\n"), chunk, Buffer.from("\r\n")]) : chunk;

@@ -1,4 +1,4 @@
-/** What a mount's `source` may give by mistake: how the log calls it, and the function that gives it. */
+/** Wrong values of a mount's `source`: their name in the log, and a function that returns them. */
 export const invalidSources: readonly (readonly [string, () => unknown])[] = [
   ["a promise", async () => "crm"],
   ["a promise", () => Promise.reject(new Error("no such application"))],

@@ -4,17 +4,17 @@ import { bodyOf, change } from "./make-delivery.ts";
 import { failingHandler, heldHandler, idOf, rig, type Rig, type RigOptions } from "./rig.ts";
 import { turns } from "./event-loop.ts";
 
-/** Entries of one delivery of a mail account. */
+/** The body of a delivery of mail changes. */
 export function mailBody(accountId: number, ids: readonly string[], fields: object = {}): string {
   return bodyOf({ accountId, payloads: ids.map((id) => change(id)), ...fields });
 }
 
-/** The record and the state of each job, in their order. */
+/** The record and the state of each job, in order. */
 export function idsAndStates(jobs: readonly Job[]): readonly (readonly [string, JobState])[] {
   return jobs.map(({ event, state }) => [idOf(event), state]);
 }
 
-/** The records of all jobs, by the pages of `list`. */
+/** All jobs, read page by page. */
 export async function listAllJobs(
   { receiver }: Pick<Rig, "receiver">,
   filter: Parameters<typeof receiver.jobs.list>[0] = {},
@@ -29,7 +29,7 @@ export async function listAllJobs(
   return all;
 }
 
-/** A receiver with dead jobs of these records; its handler succeeds from then on, and notes what it gets. */
+/** A receiver with dead jobs of these records; its handler succeeds from then on, and records its events. */
 export async function receiverWithDeadJobs(ids: readonly string[], options: RigOptions = {}) {
   const made = rig({ attempts: 1, ...options });
   const seen: string[] = [];
@@ -46,7 +46,7 @@ export async function receiverWithDeadJobs(ids: readonly string[], options: RigO
   return { ...made, seen, failFrom: () => (fails = true) };
 }
 
-/** One job in each state that a memory inbox keeps: dead, running, waiting behind it, waiting for its retry, unhandled. */
+/** One job in each state that a memory inbox stores: dead, running, waiting behind it, waiting for its retry, unhandled. */
 export async function receiverWithJobsInEachState(options: RigOptions = {}) {
   const made = rig(options);
   const held = heldHandler();
@@ -62,7 +62,7 @@ export async function receiverWithJobsInEachState(options: RigOptions = {}) {
   return { ...made, held };
 }
 
-/** An inbox that keeps the bytes alone, and says how often it was asked for them. */
+/** An inbox that stores the bytes without the parsed events, and records each read. */
 export function inboxWithoutEvents() {
   const asked: string[] = [];
   const inbox = stubInbox((own) => ({

@@ -12,11 +12,11 @@ export interface LogRecorder {
   readonly lines: readonly LogLine[];
   /** The lines with this code. */
   of(code: string): readonly LogLine[];
-  /** All lines as one text, with whatever hangs on them: causes, stacks, fields of errors. */
+  /** All lines as one text, with causes, stacks and fields of errors. */
   text(): string;
 }
 
-/** A logger that keeps every line. */
+/** A logger that records every line. */
 export function logRecorder(): LogRecorder {
   const lines: LogLine[] = [];
   const at =

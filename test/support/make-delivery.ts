@@ -46,7 +46,7 @@ export function lifecycleBody(lifecycleEvent: string, fields: BodyFields = {}): 
   return bodyOf({ lifecycleEvent, ...fields, payloads: undefined });
 }
 
-/** A verified delivery, as an inbox gets it. */
+/** A verified delivery, as an inbox stores it. */
 export function makeDelivery(body: string = bodyOf(), fields: Partial<Delivery> = {}): Delivery {
   const sentAt = fields.sentAt ?? Date.parse("2026-05-06T07:08:00Z");
   const signature = signatureOf(body, sentAt, "secret");
@@ -62,7 +62,7 @@ export function makeDelivery(body: string = bodyOf(), fields: Partial<Delivery> 
   };
 }
 
-/** A signed request, as a mount hands it in. */
+/** A signed request, as a mount passes it. */
 export function signedRequest(
   body: string,
   { secret, at, source }: { readonly secret: string; readonly at: Date; readonly source?: string | undefined },

@@ -28,11 +28,11 @@ interface Delivered extends Sent {
 export interface Mounted extends Served {
   readonly receiver: Receiver;
   readonly log: LogRecorder;
-  /** A signed request; what is given as header wins over the signed ones. */
+  /** Sends a signed request; given headers override the signed ones. */
   deliver(body?: string | Uint8Array, how?: Delivered): Promise<Answered>;
-  /** The headers of a signed request, as text for a bare connection. */
+  /** The headers of a signed request. */
   signed(body: string | Uint8Array, how?: Pick<Delivered, "secret" | "at">): Record<string, string>;
-  /** What must not be in any line of the log. */
+  /** No line of the log may contain this text. */
   hide(text: string): void;
 }
 
@@ -52,7 +52,7 @@ export async function mounted({
     secret: SECRET,
     inbox: memoryInbox(),
     log: log.logger,
-    // Of this machine's clock nothing hangs, however busy it is.
+    // No test depends on the speed of this machine.
     ...(options.clock === undefined && { storeTimeoutMs: 60_000, bodyTimeoutMs: 60_000 }),
     ...options,
   });
@@ -65,7 +65,7 @@ export async function mounted({
   });
 
   function hide(text: string): void {
-    // Shorter ones, such as "{}", stand in a line by chance.
+    // Shorter texts, such as "{}", appear in a line by chance.
     if (text.length >= 12) hidden.add(text).add(Buffer.from(text).toString("base64"));
   }
 
@@ -92,7 +92,7 @@ export async function mounted({
   };
 }
 
-/** The body of a change delivery, with something in it that belongs in no log. */
+/** The body of a change delivery, with personal data that must not be logged. */
 export function changes({
   subscription = 1001,
   accountId = 2002,
@@ -102,7 +102,7 @@ export function changes({
   return JSON.stringify({ subscription, accountId, resource, payloads });
 }
 
-/** Of an answer that tells a stranger nothing: no body, and no header but these and what every server sends. */
+/** Expects an answer that reveals nothing: no body, and no headers but these and the usual ones of a server. */
 export function expectBare(answer: Answered, status: number, ...headers: string[]): void {
   const usual = new Set(["connection", "content-length", "date", "keep-alive"]);
   expect(answer).toMatchObject({ status, body: "" });

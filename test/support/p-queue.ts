@@ -1,2 +1,2 @@
-// The bench has packages of its own, among them an older p-queue: from its folder the bare name would find that one.
+// The bench has its own node_modules with an older p-queue: in its folder the bare name would resolve to that one.
 export { default as PQueue } from "p-queue";

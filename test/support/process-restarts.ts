@@ -6,11 +6,11 @@ import { emails, heldHandler, rig, type Rig } from "./rig.ts";
 
 type RunOptions = Omit<Partial<ReceiverOptions<"memory">>, "inbox" | "clock" | "log">;
 
-/** Processes that work on one inbox, one after another: each dies when the next begins. */
+/** Processes that work on one inbox, one after another: each crashes when the next one starts. */
 export interface ProcessRestarts {
   readonly clock: FakeClock;
   readonly store: WorkingInbox<"memory">;
-  /** @param register before it starts. @param own options of this process alone */
+  /** @param register called before `start()`. @param own options of this process alone */
   next(register: (run: Rig) => unknown, own?: RunOptions): Promise<Rig>;
 }
 
@@ -34,7 +34,7 @@ export function processRestarts(options: RunOptions = {}): ProcessRestarts {
   };
 }
 
-/** Dies so often over jobs of these records, all of which run at once. */
+/** Crashes so many processes while jobs of these records run, all at once. */
 export async function crashWhileRunning(
   ids: readonly string[],
   deaths: number,

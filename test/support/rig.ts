@@ -22,7 +22,7 @@ export interface RigOptions extends Omit<Partial<ReceiverOptions>, "inbox" | "cl
   readonly clock?: FakeClock;
 }
 
-/** A receiver with a clock that stands still, without sockets. */
+/** A receiver with a fake clock and without sockets. */
 export interface Rig {
   readonly receiver: Receiver<"memory">;
   readonly inbox: WorkingInbox<"memory">;
@@ -30,9 +30,9 @@ export interface Rig {
   readonly log: LogRecorder;
   /** Delivers a body, and expects it to be acknowledged. */
   send(body?: string, how?: { readonly source?: string; readonly at?: Date }): Promise<void>;
-  /** Delivers a body, and says what was answered. */
+  /** Delivers a body, and returns the answer. */
   offer(body?: string, how?: { readonly source?: string; readonly at?: Date }): Promise<Reply>;
-  /** Lets all that was begun go on, then time pass, then all that follows from it. */
+  /** Runs pending work, then lets time pass, then runs the consequences. */
   pass(ms?: number): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export function emails(...ids: readonly string[]): string {
   return bodyOf({ payloads: ids.map((id) => change(id)) });
 }
 
-/** A call of a handler that the test ends by hand. */
+/** A handler call that the test ends. */
 interface HeldCall {
   readonly event: AnyEvent;
   readonly ctx: Context;
@@ -79,7 +79,7 @@ interface HeldCall {
   fail(error?: unknown): void;
 }
 
-/** A handler whose calls wait for the test. */
+/** A handler whose calls wait until the test ends them. */
 export function heldHandler() {
   const calls: HeldCall[] = [];
   const handler = (event: AnyEvent, ctx: Context): Promise<void> => {
@@ -95,7 +95,7 @@ export function idOf(event: AnyEvent): string {
   return String((event as { readonly id?: unknown }).id);
 }
 
-/** A handler that notes the records it got, and does with them what it is told to. */
+/** A handler that records the ids of its events, and then calls `then`. */
 export function recordingHandler(then: (event: AnyEvent, ctx: Context) => unknown = () => {}) {
   const seen: string[] = [];
   const handler = (event: AnyEvent, ctx: Context): unknown => {
@@ -105,7 +105,7 @@ export function recordingHandler(then: (event: AnyEvent, ctx: Context) => unknow
   return { seen, handler };
 }
 
-/** One that always fails. */
+/** A handler that records ids and always fails. */
 export function failingHandler(error: unknown = new Error("no")) {
   return recordingHandler(() => {
     throw error;

@@ -3,24 +3,24 @@ import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 
 type Verbs = WorkingInbox<"memory">;
 
-/** A memory inbox with some verbs of the test's own. */
+/** A memory inbox with some methods replaced. */
 export function stubInbox(change: (own: Verbs) => Partial<Verbs>, options?: MemoryInboxOptions): Inbox<"memory"> {
   const own = memoryInbox(options) as Verbs;
   const verbs: Verbs = { ...own, ...change(own) };
   return verbs;
 }
 
-/** One whose storage is out of order. */
+/** An inbox whose `store` rejects. */
 export function failingInbox(error: unknown = new Error("the disk is gone")): Inbox<"memory"> {
   return stubInbox(() => ({ store: () => Promise.reject(error) }));
 }
 
-/** One that cannot even be opened. */
+/** An inbox whose `open` rejects. */
 export function unopenableInbox(error: unknown = new Error("no such volume")): Inbox<"memory"> {
   return stubInbox(() => ({ open: () => Promise.reject(error) }));
 }
 
-/** One that never says anything. */
+/** An inbox whose `store` never settles. */
 export function hungInbox(): Inbox<"memory"> {
   return stubInbox(() => ({ store: () => new Promise(() => {}) }));
 }

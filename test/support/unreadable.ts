@@ -1,12 +1,12 @@
 import { runInNewContext } from "node:vm";
 import { GiveUp, HooklineError, RetryLater } from "hookline";
 
-/** Something that somebody's function may throw, reject with, or return. */
+/** A value that a user's function may throw, reject with, or return. */
 export interface Thing {
   readonly name: string;
-  /** A new one. */
+  /** Creates a new one. */
   readonly make: () => unknown;
-  /** What it asks for, as far as it can be read, where a handler throws it. */
+  /** The retry decision that it asks for when a handler throws it, as far as it is readable. */
   readonly asks: "nothing" | "to give up" | "for later";
 }
 
@@ -26,14 +26,14 @@ function revoked(target: object): unknown {
   return proxy;
 }
 
-/** Every look at it throws, or only those of one kind. */
+/** A proxy on which these traps throw. */
 function guarded(target: object, ...traps: readonly (keyof ProxyHandler<object>)[]): unknown {
   return new Proxy(target, Object.fromEntries(traps.map((trap) => [trap, fail])));
 }
 
 const EVERY_TRAP = ["get", "has", "getPrototypeOf", "ownKeys", "getOwnPropertyDescriptor", "set"] as const;
 
-/** Readable the first time only. */
+/** A property that is readable once. */
 function once(target: object, name: string, value: unknown): object {
   let read = false;
   return Object.defineProperty(target, name, {
@@ -120,7 +120,7 @@ const laters: Readonly<Record<string, () => unknown>> = {
 const of = (asks: Thing["asks"], makers: Readonly<Record<string, () => unknown>>): Thing[] =>
   Object.entries(makers).map(([name, make]) => ({ name, make, asks }));
 
-/** All that was ever thought of. */
+/** All of these values. */
 export const THINGS: readonly Thing[] = [
   ...of("nothing", plain),
   ...of("to give up", giveUps),
