@@ -5,19 +5,19 @@ import { MEASURES } from "./measures.ts";
 /** Why the bench cannot run, with what to do. It is printed without a stack. */
 export class BenchError extends Error {}
 
-/** What the bench is asked to do. */
+/** The command line of the bench. */
 export interface Arguments {
   readonly help: boolean;
-  /** Under a minute, and rougher. */
+  /** Takes less than a minute, and is less precise. */
   readonly quick: boolean;
   readonly rounds: number;
   /** Names of contenders and of measures; undefined for all. */
   readonly only: readonly string[] | undefined;
-  /** Where the figures go; undefined for a file of its own in the temporary folder. */
+  /** The output file; undefined for a new file in the temporary folder. */
   readonly json: string | undefined;
 }
 
-/** A median of fewer says nothing. */
+/** A median of fewer rounds is meaningless. */
 const LEAST_ROUNDS = 3;
 
 const SETS = {
@@ -27,15 +27,15 @@ const SETS = {
   jobs: MEASURES.map(({ name }) => name),
 } satisfies Record<string, readonly string[]>;
 
-export const HELP = `How many requests a receiver takes, beside what others take, and how many jobs it works off.
+export const HELP = `Compares requests/s with other receivers, and measures jobs/s.
 
 Usage: npm run bench -- [flags]
 
 Flags:
-  --quick        Under a minute, and rougher: the requests, where --only names nothing.
-  --only NAME    One of those below, or several by commas. What its ratio is of runs too.
-  --rounds N     How often each is measured, at least ${LEAST_ROUNDS}. Default: ${LEAST_ROUNDS}.
-  --json FILE    Where the figures go. Default: a file in the temporary folder.
+  --quick        Less than a minute, and less precise: the requests, unless --only is given.
+  --only NAME    One of the names below, or several by commas. Its baseline runs too.
+  --rounds N     Number of measurements of each, at least ${LEAST_ROUNDS}. Default: ${LEAST_ROUNDS}.
+  --json FILE    The output file. Default: a file in the temporary folder.
   --help         Print this.
 
 ${Object.entries(SETS)
@@ -43,7 +43,7 @@ ${Object.entries(SETS)
   .join("\n")}
 `;
 
-/** @throws Problem that names the flag */
+/** @throws BenchError that names the flag */
 export function parseArguments(args: readonly string[]): Arguments {
   const { help = false, quick = false, rounds, only, json } = read(args);
   return {

@@ -16,7 +16,7 @@ import { BODY_BYTES, SIGNINGS, type SigningName } from "./signing.ts";
 import { toTable } from "./table.ts";
 
 describe("arguments", () => {
-  it("measures all in three rounds when nothing is said", () => {
+  it("measures everything in three rounds by default", () => {
     expect(parseArguments([])).toEqual({ help: false, quick: false, rounds: 3, only: undefined, json: undefined });
   });
 
@@ -46,12 +46,12 @@ describe("arguments", () => {
 });
 
 describe("figures", () => {
-  it("takes the middle of an odd number, and between the middle two of an even one", () => {
+  it("is the median, of an odd number and of an even one", () => {
     expect(toFigure([3, 1, 2])).toEqual({ median: 2, min: 1, max: 3 });
     expect(toFigure([4, 1, 2, 10])).toEqual({ median: 3, min: 1, max: 10 });
   });
 
-  it("finds the value that a share of them does not exceed", () => {
+  it("has quantiles", () => {
     const values = [5, 1, 4, 2, 3];
     expect([0, 0.2, 0.5, 0.99, 1].map((share) => toQuantile(values, share))).toEqual([1, 1, 3, 5, 5]);
   });
@@ -64,7 +64,7 @@ describe("figures", () => {
     expect(row.backlog).toBeUndefined();
   });
 
-  it("judges a goal only where both of its sides were measured", () => {
+  it("evaluates a goal only if both of its sides were measured", () => {
     const samples = new Map([
       [BASELINE, [sample(100, 10)]],
       ["node", [sample(90, 11)]],
@@ -92,7 +92,7 @@ describe("table", () => {
   const bounds = boundResultsOf(new Map([["sqlite-paced", [{ ...sample(5_000, 40), p99Ms: 12 }]]]));
   const results = { rows, failures, reached: goalResultsOf(samples), bounds };
 
-  it("is plain text in columns, with what failed and what was reached below", () => {
+  it("is plain text in columns, with failures and goals below", () => {
     expect(toTable(results, (_style, text) => text)).toMatchInlineSnapshot(`
       "                               requests/s   ratio (min-max)  CPU us  CPU ratio (min-max)  p99 ms  backlog
       verify only                        40,000  1.00 (1.00-1.00)    25.0     1.00 (1.00-1.00)     1.0
@@ -107,7 +107,7 @@ describe("table", () => {
     `);
   });
 
-  it("sets off our own rows, failures and verdicts where there are colours", () => {
+  it("highlights our own rows, failures and goals where there are colours", () => {
     const styles: string[] = [];
     const paint: Paint = (style, text) => {
       styles.push(style);
@@ -128,7 +128,7 @@ describe("requests", () => {
     for (const wire of wires) expect(wire.slice(wire.indexOf("\r\n\r\n") + 4)).toHaveLength(BODY_BYTES);
   });
 
-  it("are read by the script before the time is taken, and every answer is looked at", () => {
+  it("are read by the script before the measurement, and every answer is checked", () => {
     const lua = toLua({ file: '/tmp/a "b"/x.requests', records: 7, bytes: 512 });
     expect(lua).toContain('io.open("/tmp/a \\"b\\"/x.requests", "rb")');
     expect(lua).toContain("for i = 1, 7 do requests[i] = assert(file:read(512)) end");
@@ -139,7 +139,7 @@ describe("requests", () => {
     expect(toLua({ file: "x", records: 1, bytes: 1, delayMs: 12.8 })).toContain("< 0.800 and 13 or 12");
   });
 
-  it("have their outcome on the last line of wrk's output", () => {
+  it("have their result on the last line of wrk's output", () => {
     const line = '{"requests":5,"seconds":0.500000,"p99Ms":1.250,"others":0,"failed":0}';
     expect(readLoad(`Running 10m test\n\n${line}\n`)).toMatchObject({ requests: 5, seconds: 0.5, p99Ms: 1.25 });
     expect(() => readLoad("unable to connect")).toThrow("unable to connect");
@@ -172,7 +172,7 @@ describe("servers", () => {
     it.each(peers)("$name takes a signed request and refuses a forged one", expectGoodAnswers);
   });
 
-  it("run on the same frameworks, whether those of others are installed or not", () => {
+  it("run on the same frameworks, whether the peers are installed or not", () => {
     const versions = (file: string) => {
       const { dependencies = {}, devDependencies = {} } = JSON.parse(
         readFileSync(new URL(file, import.meta.url), "utf8"),

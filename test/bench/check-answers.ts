@@ -3,9 +3,9 @@ import type { Contender } from "./contenders.ts";
 import { signedRequest, type SignedRequest } from "./requests.ts";
 
 /**
- * One signed request and one that is signed with another secret: a server that refuses the first one, or takes the
+ * Sends one signed request and one that is signed with another secret: a server that refuses the first one, or accepts the
  * second, is wrong, however fast.
- * @throws Error that says what was answered
+ * @throws Error with the wrong answer
  */
 export async function checkAnswers({ name, signing, open }: Contender, port: number): Promise<void> {
   const atMs = Date.now();

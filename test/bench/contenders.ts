@@ -1,31 +1,31 @@
 import type { SigningName } from "./signing.ts";
 
-/** A server that is measured. */
+/** A server to measure. */
 export interface Contender {
   /** What `--only` takes. */
   readonly name: string;
   readonly title: string;
-  /** Its file in `servers/`, and what it is started with. */
+  /** Its file in `servers/`, and its arguments. */
   readonly server: readonly [file: string, ...args: string[]];
   /** How its requests are signed. */
   readonly signing: SigningName;
-  /** `peer`: its packages are those of the bench's own package.json. */
+  /** `peer`: its packages are in the bench's own package.json. */
   readonly kind: "measure" | "by hand" | "peer" | "ours";
-  /** It takes whatever comes: there is nothing to forge. */
+  /** It accepts every request: no forged one is tried. */
   readonly open?: true;
-  /** Of the client. @default 64 */
+  /** Connections of the client. @default 64 */
   readonly connections?: number;
-  /** The client sends so many requests a second, and no more. @default as many as are answered */
+  /** Requests per second of the client. @default as many as are answered */
   readonly rate?: number;
-  /** Two threads take longer until their code is compiled. @default the bench's time */
+  /** Two threads need longer until their code is compiled. @default the bench's time */
   readonly warmUpSeconds?: number;
-  /** What a sync of a file takes longer, milliseconds. @default 0 */
+  /** Additional time of an fsync, milliseconds. @default 0 */
   readonly syncMs?: number;
   /** Measured for so long, and in the first round alone. @default the bench's time, in each round */
   readonly seconds?: number;
 }
 
-/** What every ratio is of. */
+/** The baseline of every ratio. */
 export const BASELINE = "verify-only";
 
 /** In the order of a round and of the table. */
@@ -46,7 +46,7 @@ export const CONTENDERS: readonly Contender[] = [
   ours("koa-handler", "hookline Koa, with a handler"),
 ];
 
-/** Those over the other frameworks on Node, each beside a receiver by hand as the framework's own documentation has it. */
+/** Mounts of the other frameworks on Node, each with a hand-written receiver as in the framework's own documentation. */
 export const MOUNTS: readonly Contender[] = [
   byHand("fastify-by-hand", "Fastify by hand"),
   ours("fastify", "hookline Fastify, receiving only"),
@@ -58,7 +58,7 @@ export const MOUNTS: readonly Contender[] = [
   ours("gcp", "hookline Functions Framework, receiving only"),
 ];
 
-/** What keeps on the disk before it answers. */
+/** Servers that store on disk before they answer. */
 export const DURABLE: readonly Contender[] = [
   {
     name: "verify-only-256",
@@ -73,13 +73,13 @@ export const DURABLE: readonly Contender[] = [
   durable("sqlite-handler", "SQLite, with a handler"),
   { ...durable("sqlite", "SQLite, receiving only, 256", "sqlite-256"), connections: 256 },
   { ...durable("sqlite-handler", "SQLite, with a handler, 256", "sqlite-handler-256"), connections: 256 },
-  { ...durable("sqlite-handler", "the same, syncs 10 ms slower", "sqlite-slow-disk"), connections: 256, syncMs: 10 },
+  { ...durable("sqlite-handler", "the same, fsync 10 ms slower", "sqlite-slow-disk"), connections: 256, syncMs: 10 },
   { ...durable("sqlite-handler", "SQLite, 5,000 requests a second", "sqlite-paced"), rate: 5_000 },
   { ...durable("sqlite-handler", "SQLite, with a handler, a minute", "sqlite-minute"), seconds: 60 },
-  { ...durable("sqlite-handler-retention", "the same, retention at work", "sqlite-retention"), seconds: 60 },
+  { ...durable("sqlite-handler-retention", "the same, while retention runs", "sqlite-retention"), seconds: 60 },
 ];
 
-/** Of `sqlite-handler` the server is told `node sqlite handler`. */
+/** `sqlite-handler` starts the server with `node sqlite handler`. */
 function durable(flags: string, title: string, name = flags): Contender {
   const server = ["hookline.ts", "node", ...flags.split("-")] as const;
   return { name, title, server, signing: "service", kind: "ours", warmUpSeconds: 8 };
@@ -93,7 +93,7 @@ function peer(name: string, title: string, signing: SigningName): Contender {
   return { name, title, server: [`${name}.mjs`], signing, kind: "peer" };
 }
 
-/** Of `node-handler` the server is told `node handler`. */
+/** `node-handler` starts the server with `node handler`. */
 function ours(name: string, title: string): Contender {
   return { name, title, server: ["hookline.ts", ...name.split("-")], signing: "service", kind: "ours" };
 }

@@ -1,4 +1,4 @@
-/** One number of several rounds. */
+/** One value over several rounds. */
 export interface Figure {
   readonly median: number;
   readonly min: number;
@@ -13,23 +13,23 @@ export function toFigure(values: readonly number[]): Figure {
   return { median: (low + high) / 2, min: sorted[0] as number, max: sorted.at(-1) as number };
 }
 
-/** The value that this share of them does not exceed. @param values at least one */
+/** The quantile for a share from 0 to 1. @param values at least one */
 export function toQuantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(Math.ceil(sorted.length * share) - 1, 0)] as number;
 }
 
-/** What one contender did in one round. */
+/** The measurement of one contender in one round. */
 export interface Sample {
   readonly perSecond: number;
-  /** The server's time on a core for one request, microseconds. */
+  /** CPU time of the server for one request, microseconds. */
   readonly cpuUs: number;
   readonly p99Ms: number;
-  /** Deliveries kept and not handled yet, at the worst moment: where there is a handler. */
+  /** Most deliveries that were stored and not handled yet, if there is a handler. */
   readonly backlog?: number;
 }
 
-/** What came out for one contender. Ratios are to the baseline of the same round; above 1 is faster. */
+/** The result of one contender. Ratios are to the baseline of the same round; above 1 is faster. */
 export interface Row {
   readonly name: string;
   readonly title: string;

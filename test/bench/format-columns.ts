@@ -1,7 +1,7 @@
-/** How a text is set off; where there are no colours, not at all. */
+/** Highlights a text; without colours it returns the text unchanged. */
 export type Paint = (style: "bold" | "green" | "yellow" | "red", text: string) => string;
 
-/** Rows of cells as lines, the first column to the left and numbers to the right. The first row is the head; it and our own are set off. */
+/** Rows of cells as lines, the first column to the left and numbers to the right. The first row is the head; it and our own rows are highlighted. */
 export function toLines(rows: readonly (readonly string[])[], paint: Paint): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
   return rows.map((row, index) => {

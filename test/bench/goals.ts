@@ -1,14 +1,14 @@
 import { toFigure, type Figure, type Sample } from "./figures.ts";
 import { BASELINE } from "./contenders.ts";
 
-/** What one contender should reach beside another of the same round. */
+/** A goal for one contender, as a ratio to another of the same round. */
 interface Goal {
   readonly name: string;
   readonly of: string;
   readonly least: number;
 }
 
-/** What one contender should reach by itself. */
+/** An absolute goal for one contender. */
 interface Bound {
   readonly name: string;
   readonly figure: "perSecond" | "p99Ms";
@@ -33,19 +33,19 @@ const BOUNDS: readonly Bound[] = [
   { name: "sqlite-paced", figure: "p99Ms", most: 10 },
 ];
 
-/** A goal and how near the run came: by requests a second, and by the server's time on a core. */
+/** A goal with the measured ratios: of requests/s, and of CPU time. */
 export interface GoalResult extends Goal {
   readonly ratio: Figure;
   readonly cpuRatio: Figure;
 }
 
-/** A bound and how near the run came. */
+/** A bound with the measured value. */
 export interface BoundResult extends Bound {
   readonly value: Figure;
   readonly reached: boolean;
 }
 
-/** Of those that were measured. */
+/** Results of the bounds that were measured. */
 export function boundResultsOf(samples: ReadonlyMap<string, readonly Sample[]>): readonly BoundResult[] {
   return BOUNDS.flatMap((bound) => {
     const own = samples.get(bound.name);
@@ -56,7 +56,7 @@ export function boundResultsOf(samples: ReadonlyMap<string, readonly Sample[]>):
   });
 }
 
-/** Of those goals whose two sides were measured. */
+/** Results of the goals whose two sides were measured. */
 export function goalResultsOf(samples: ReadonlyMap<string, readonly Sample[]>): readonly GoalResult[] {
   return GOALS.flatMap((goal) => {
     const [own, other] = [samples.get(goal.name), samples.get(goal.of)];

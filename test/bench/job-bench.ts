@@ -6,7 +6,7 @@ import { toJobTable } from "./job-table.ts";
 import { MEASURES, type Measure } from "./measures.ts";
 import { runMeasure } from "./run-measure.ts";
 
-/** Those asked for, with the bare task that they are compared with. */
+/** The chosen measures, with the bare task as their baseline. */
 export function measuresOf(only: readonly string[] | undefined): readonly Measure[] {
   if (only === undefined) return MEASURES;
   const drained = MEASURES.filter(({ name, file }) => only.includes(name) && file === "drain.ts");
@@ -14,7 +14,7 @@ export function measuresOf(only: readonly string[] | undefined): readonly Measur
   return MEASURES.filter(({ name }) => names.has(name));
 }
 
-/** Measures the working stage, and prints what came out. */
+/** Measures the working stage, and prints the results. */
 export async function benchJobs(
   measures: readonly Measure[],
   { rounds, quick }: Pick<Arguments, "rounds" | "quick">,

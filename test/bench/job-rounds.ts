@@ -9,7 +9,7 @@ export interface JobPlan {
   readonly say: (line: string) => void;
 }
 
-/** What one round told, by the measure's name. */
+/** The results of one round, by the measure's name. */
 export type JobRound = ReadonlyMap<string, MeasureResult>;
 
 export interface JobsMeasured {
@@ -18,18 +18,18 @@ export interface JobsMeasured {
   readonly failures: ReadonlyMap<string, string>;
 }
 
-/** All measures, round by round, so that what the machine does meanwhile hits all of them. One that fails is left out. */
+/** Runs all measures round by round, so that other load on the machine affects all of them. A failed one is left out. */
 export async function measureJobs({ measures, rounds, quick, run, say }: JobPlan): Promise<JobsMeasured> {
   const measured: Map<string, MeasureResult>[] = [];
   const failures = new Map<string, string>();
   for (let round = 1; round <= rounds; round += 1) {
     say(`Jobs, round ${round} of ${rounds}.`);
-    const told = new Map<string, MeasureResult>();
-    measured.push(told);
+    const results = new Map<string, MeasureResult>();
+    measured.push(results);
     for (const { name, file, sizes, quickSizes, inbox, once } of measures) {
       if (failures.has(name) || (once === true && round > 1)) continue;
       try {
-        told.set(name, await run(file, quick ? quickSizes : sizes, inbox));
+        results.set(name, await run(file, quick ? quickSizes : sizes, inbox));
       } catch (error) {
         failures.set(name, (error as Error).message);
         for (const one of measured) one.delete(name);

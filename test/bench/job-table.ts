@@ -8,9 +8,9 @@ import type { MeasureResult } from "./measures/send-result.ts";
 interface Column {
   readonly head: string;
   /** In one round. */
-  readonly value: (told: MeasureResult, round: JobRound) => number | undefined;
+  readonly value: (result: MeasureResult, round: JobRound) => number | undefined;
   readonly digits?: number;
-  /** It comes out the same each time. */
+  /** The same in every round. */
   readonly exact?: true;
 }
 
@@ -23,7 +23,7 @@ interface Part {
 
 const PARTS: readonly Part[] = [
   {
-    title: "Kept to done",
+    title: "Stored to done",
     measures: ["p-queue", "lanes-1", "lanes-5000", "lanes-all", "changes", "file-5000", "file-all"],
     columns: [
       figureColumn("jobs", "jobs", { exact: true }),
@@ -36,7 +36,7 @@ const PARTS: readonly Part[] = [
       figureColumn("run us", "runUs", { digits: 1 }),
     ],
     legend:
-      "CPU us: for a job, all threads; over p-queue: beyond a bare task of the same round. Expand, run: by the clock.",
+      "CPU us: for a job, all threads; over p-queue: more than a bare task of the same round. Expand, run: wall time.",
   },
   {
     title: "Received to handler",
@@ -69,7 +69,7 @@ const PARTS: readonly Part[] = [
       figureColumn("stall ms", "stallMs", { digits: 1 }),
       figureColumn("bytes", "bytes"),
     ],
-    legend: "Until the first handler runs, the longest stall of the loop meanwhile, and what each waiting job holds.",
+    legend: "Time until the first handler runs, the longest stall of the event loop, and the memory of a waiting job.",
   },
   {
     title: "Waiting",
@@ -77,14 +77,15 @@ const PARTS: readonly Part[] = [
     columns: [
       figureColumn("jobs", "jobs", { exact: true }),
       figureColumn("bytes", "bytes"),
-      figureColumn("beside the body", "bytesBeside"),
+      figureColumn("without the body", "bytesBeside"),
       figureColumn("most in p-queue", "held", { exact: true }),
     ],
-    legend: "Bytes of heap and buffers for a job that waits, each a lane; p-queue is watched while all of them run.",
+    legend:
+      "Bytes of heap and buffers for a waiting job, each in its own lane; p-queue is observed while all of them run.",
   },
 ];
 
-/** The figures of the working stage as text, with what failed and what was reached. */
+/** The figures of the working stage as text, with failures and goals. */
 export function toJobTable(
   { rounds, failures }: JobsMeasured,
   reached: readonly JobGoalResult[],
@@ -100,8 +101,8 @@ export function toJobTable(
       : [[...toLines([[title, ...columns.map(({ head }) => head)], ...rows], paint), "", legend].join("\n")];
   });
   const failed = [...failures].map(([name, why]) => paint("red", `${name} failed: ${why}`));
-  const verdicts = reached.map((one) => toGoalLine(one, paint));
-  return [...parts, failed.join("\n"), verdicts.join("\n")].filter((text) => text !== "").join("\n\n");
+  const goalLines = reached.map((one) => toGoalLine(one, paint));
+  return [...parts, failed.join("\n"), goalLines.join("\n")].filter((text) => text !== "").join("\n\n");
 }
 
 function figureColumn(head: string, figure: string, format: Pick<Column, "digits" | "exact"> = {}): Column {
@@ -127,8 +128,8 @@ function toCell({ value, digits = 0, exact }: Column, name: string, rounds: read
 function toGoalLine({ says, figure, least, most, reached }: JobGoalResult, paint: Paint): string {
   const [median, min, max] = [figure.median, figure.min, figure.max].map((number) => toText(number, digitsOf(number)));
   const bound = least === undefined ? `at most ${most ?? ""}` : `at least ${least}`;
-  const verdict = reached ? paint("green", "reached") : paint("yellow", "missed");
-  return `${says}: ${median} (${min}-${max}), goal ${bound}: ${verdict}`;
+  const outcome = reached ? paint("green", "reached") : paint("yellow", "missed");
+  return `${says}: ${median} (${min}-${max}), goal ${bound}: ${outcome}`;
 }
 
 function digitsOf(number: number): number {

@@ -13,13 +13,13 @@ const plain: Paint = (_style, text) => text;
 describe("selection", () => {
   const names = (only: string[] | undefined) => measuresOf(only).map(({ name }) => name);
 
-  it("takes all when nothing is said, and the bare task along with what is compared with it", () => {
+  it("takes all by default, and the bare task as a baseline", () => {
     expect(names(undefined)).toEqual(MEASURES.map(({ name }) => name));
     expect(names(["lanes-1"])).toEqual(["p-queue", "lanes-1"]);
     expect(names(["waiting"])).toEqual(["waiting"]);
   });
 
-  it("measures no requests when only jobs are asked for, and the other way round", () => {
+  it("measures no requests when only jobs are chosen, and vice versa", () => {
     expect(contendersOf(["lanes-1"])).toEqual([]);
     expect(contendersOf(["node"]).map(({ name }) => name)).toEqual(["verify-only", "node"]);
     expect(names(["node"])).toEqual([]);
@@ -33,7 +33,7 @@ describe("rounds of jobs", () => {
     return measureJobs({ measures, rounds: 3, quick, run, say: () => {} });
   }
 
-  it("take turns, and measure once what comes out the same each time", async () => {
+  it("interleave, and run a deterministic measure once", async () => {
     const files: string[] = [];
     const { rounds } = await measure(async (file) => ({ at: files.push(file) }));
     expect(files.map((file) => file.replace(".ts", "")).join(" ")).toBe(
@@ -42,7 +42,7 @@ describe("rounds of jobs", () => {
     expect(rounds.map((round) => [...round.keys()].length)).toEqual([3, 2, 2]);
   });
 
-  it("are smaller when they are to be quick", async () => {
+  it("are smaller with --quick", async () => {
     const sizes: (readonly number[])[] = [];
     await measure(async (_file, given) => ({ at: sizes.push(given) }), true);
     expect(sizes.slice(0, 3)).toEqual(measures.map(({ quickSizes }) => quickSizes));
@@ -71,12 +71,12 @@ describe("goals of jobs", () => {
       ["cold-hot", { p50Ms: hot, p99Ms: hot }],
     ]);
 
-  it("compare the slowest with the fastest of a round, whichever these are", () => {
+  it("compare the slowest with the fastest of a round", () => {
     expect(goal([lanes(90, 100, 80)], "lanes")).toMatchObject({ figure: { median: 0.8 }, reached: true });
     expect(goal([lanes(100, 90, 79)], "lanes")).toMatchObject({ figure: { median: 0.79 }, reached: false });
   });
 
-  it("go by the middle of the rounds", () => {
+  it("use the median of the rounds", () => {
     expect(goal([cold(1, 9), cold(1, 1.5), cold(1, 1)], "p50")).toMatchObject({
       figure: { median: 1.5, min: 1, max: 9 },
       reached: true,
@@ -85,13 +85,13 @@ describe("goals of jobs", () => {
     expect(goal([cold(20, 11)], "p99 beside a hot lane, ms")?.reached).toBe(false);
   });
 
-  it("are judged only where all of their sides were measured", () => {
+  it("are evaluated only if all of their sides were measured", () => {
     expect(jobGoalResultsOf([new Map([["lanes-1", { perSecond: 1 }]])])).toEqual([]);
   });
 });
 
 describe("table of jobs", () => {
-  it("has a part for each kind of measure that was taken, with what failed and what was reached below", () => {
+  it("has a part for each kind of measure, with failures and goals below", () => {
     const round = (cpuUs: number): JobRound =>
       new Map([
         ["p-queue", { jobs: 1_000, calls: 1_000, ms: 4, perSecond: 250_000, cpuUs: 3 }],
@@ -103,11 +103,11 @@ describe("table of jobs", () => {
     const measured = { rounds, failures: new Map([["waiting", "out of order"]]) };
     const reached = jobGoalResultsOf(rounds);
     expect(toJobTable(measured, reached, plain)).toMatchInlineSnapshot(`
-      "Kept to done                   jobs  calls       ms                     jobs/s           CPU us  over p-queue us  expand us  run us
+      "Stored to done                 jobs  calls       ms                     jobs/s           CPU us  over p-queue us  expand us  run us
       bare p-queue                  1,000  1,000  4 (4-4)  250,000 (250,000-250,000)    3.0 (3.0-3.0)
       hookline, merged by .changes  1,000      1  8 (8-8)  125,000 (125,000-125,000)  10.0 (9.0-12.0)    7.0 (6.0-9.0)
 
-      CPU us: for a job, all threads; over p-queue: beyond a bare task of the same round. Expand, run: by the clock.
+      CPU us: for a job, all threads; over p-queue: more than a bare task of the same round. Expand, run: wall time.
 
       Received to handler          jobs            p50 ms            p99 ms         max ms
       hookline, cold lanes alone     50  0.25 (0.25-0.25)  1.00 (1.00-1.00)  2.0 (2.0-2.0)
@@ -117,14 +117,14 @@ describe("table of jobs", () => {
 
       waiting failed: out of order
 
-      cold p50 beside a hot lane, of the same alone: 2.00 (2.00-2.00), goal at most 1.5: missed
-      cold p99 beside a hot lane, of the same alone: 1.00 (1.00-1.00), goal at most 1.5: reached
+      cold p50 beside a hot lane / alone: 2.00 (2.00-2.00), goal at most 1.5: missed
+      cold p99 beside a hot lane / alone: 1.00 (1.00-1.00), goal at most 1.5: reached
       cold p99 beside a hot lane, ms: 1.00 (1.00-1.00), goal at most 10: reached
-      calls for merged changes, of their jobs: 0.0010 (0.0010-0.0010), goal at most 0.001: reached"
+      calls for merged changes / their jobs: 0.0010 (0.0010-0.0010), goal at most 0.001: reached"
     `);
   });
 
-  it("sets off heads, our own rows, failures and verdicts where there are colours", () => {
+  it("highlights heads, our own rows, failures and goals where there are colours", () => {
     const rounds = [new Map([["cold-hot", { jobs: 1, p50Ms: 1, p99Ms: 11, maxMs: 11 }]])];
     const styles: string[] = [];
     const measured = { rounds, failures: new Map([["changes", "out of order"]]) };
@@ -136,16 +136,16 @@ describe("table of jobs", () => {
   });
 });
 
-describe("stages", () => {
+describe("measures", () => {
   it("count a call for each task of p-queue", async () => {
     expect(await runMeasure("tasks.ts", [100])).toMatchObject({ jobs: 100, calls: 100 });
   });
 
   it("count a call for each job where nothing is merged, in one lane or in many", async () => {
     for (const lanes of [1, 150]) {
-      const told = await runMeasure("drain.ts", [150, lanes]);
-      expect(told).toMatchObject({ jobs: 150, calls: 150 });
-      for (const figure of ["ms", "perSecond", "cpuUs", "expandUs", "runUs"]) expect(told[figure]).toBeGreaterThan(0);
+      const result = await runMeasure("drain.ts", [150, lanes]);
+      expect(result).toMatchObject({ jobs: 150, calls: 150 });
+      for (const figure of ["ms", "perSecond", "cpuUs", "expandUs", "runUs"]) expect(result[figure]).toBeGreaterThan(0);
     }
   });
 
@@ -155,18 +155,18 @@ describe("stages", () => {
 
   it("take the time of cold jobs only, with a hot lane and without", async () => {
     for (const hot of [0, 5_000]) {
-      const told = await runMeasure("cold.ts", [hot, 2]);
-      expect(told["jobs"]).toBeLessThanOrEqual(2);
-      expect(told["p99Ms"]).toBeGreaterThan(0);
-      expect(told["p99Ms"]).toBe(told["maxMs"]);
+      const result = await runMeasure("cold.ts", [hot, 2]);
+      expect(result["jobs"]).toBeLessThanOrEqual(2);
+      expect(result["p99Ms"]).toBeGreaterThan(0);
+      expect(result["p99Ms"]).toBe(result["maxMs"]);
     }
   });
 
-  it("weigh what waits, and see p-queue hold at most twice the concurrency", async () => {
-    const told = await runMeasure("waiting.ts", [3_000, 100]);
-    expect(told["bytes"]).toBeGreaterThan(told["bytesBeside"] ?? Number.NaN);
-    expect(told["held"]).toBeGreaterThan(0);
-    expect(told["heldOfConcurrency"]).toBeLessThanOrEqual(2);
+  it("measure the memory of waiting jobs, with at most twice the concurrency in p-queue", async () => {
+    const result = await runMeasure("waiting.ts", [3_000, 100]);
+    expect(result["bytes"]).toBeGreaterThan(result["bytesBeside"] ?? Number.NaN);
+    expect(result["held"]).toBeGreaterThan(0);
+    expect(result["heldOfConcurrency"]).toBeLessThanOrEqual(2);
   });
 
   it.each([
@@ -179,7 +179,7 @@ describe("stages", () => {
     expect(await runMeasure(file, sizes, "sqlite")).toMatchObject(figures);
   });
 
-  it("say why they failed", async () => {
+  it("report why they failed", async () => {
     await expect(runMeasure("tasks.ts", [Number.NaN])).rejects.toThrow("expected");
     await expect(runMeasure("none.ts", [])).rejects.toThrow("none.ts");
   });

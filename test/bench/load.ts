@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What wrk saw. */
+/** The result of wrk. */
 export interface Load {
   readonly requests: number;
   readonly seconds: number;
@@ -21,20 +21,20 @@ export interface LoadOptions {
   readonly seconds: number;
   /** @default 64 */
   readonly connections?: number | undefined;
-  /** wrk is held to it, where given. */
+  /** Pins wrk to this core. */
   readonly core: number | undefined;
 }
 
 export const CONNECTIONS = 64;
 
-/** Sends as much as is answered, for a while. */
+/** Runs wrk for some seconds. */
 export async function runLoad({ port, script, seconds, connections, core }: LoadOptions): Promise<Load> {
   const wrk = ["wrk", "-t1", `-c${connections ?? CONNECTIONS}`, "-d600s", "-s", script, `http://127.0.0.1:${port}`];
   const [command = "", ...args] = core === undefined ? wrk : ["taskset", "-c", String(core), ...wrk];
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
   const output = text(child.stdout);
   const ended = once(child, "close");
-  // The script says when its requests are read. wrk itself takes whole seconds only, but an interrupt is a regular end.
+  // The script prints a line when it has read its requests. wrk takes whole seconds only, but SIGINT ends it regularly.
   await Promise.race([once(child.stderr, "data"), ended]);
   await sleep(seconds * 1_000);
   child.kill("SIGINT");
@@ -42,7 +42,7 @@ export async function runLoad({ port, script, seconds, connections, core }: Load
   return readLoad(await output);
 }
 
-/** What the script prints when wrk is done: the last line. @throws Error with the output that has no such line */
+/** Parses the last line, which the script prints at the end. @throws Error with the output if there is none */
 export function readLoad(output: string): Load {
   const line = output.trimEnd().split("\n").at(-1) ?? "";
   if (!line.startsWith("{")) throw new Error(`wrk did not end well: ${output.slice(-2_000)}`);

@@ -3,24 +3,24 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isInstalled } from "./external-tools.ts";
 
-/** What the figures were measured on. */
+/** The machine of the measurement. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
   readonly node: string;
-  /** Of the last minute, at the start. */
+  /** Load average of the last minute, at the start. */
   readonly load: number;
-  /** The share of all cores' time that others took at the start, from 0 to 1. */
+  /** The share of CPU time that other processes used at the start, from 0 to 1. */
   readonly busy: number;
 }
 
-/** A core for the server and another for the client, by their numbers. */
+/** The core numbers of server and client. */
 export interface Cores {
   readonly server: number;
   readonly client: number;
 }
 
-/** More than this of the cores in use, and the figures are others' as well. */
+/** Above this share other processes distort the figures. */
 export const MOST_BUSY = 0.05;
 
 const LOOK_MS = 500;
@@ -38,7 +38,7 @@ export async function describeMachine(): Promise<Machine> {
   };
 }
 
-/** Undefined where processes cannot be held to a core, or there are not two. */
+/** Undefined if processes cannot be pinned to a core, or there is only one core. */
 export function findCores(): Cores | undefined {
   if (!isInstalled("taskset", ["--version"])) return undefined;
   const [server, client] = toCores(

@@ -10,7 +10,7 @@ import { describeMachine, findCores, MOST_BUSY, type Machine } from "./machine.t
 import { BenchError } from "./arguments.ts";
 import { benchRequests, contendersOf } from "./request-bench.ts";
 
-// Plain where the output is no terminal, and where NO_COLOR is set.
+// No colours if the output is no terminal or NO_COLOR is set.
 const paint: Paint = (style, text) => styleText(style, text, { stream: process.stdout });
 
 const say = (line: string): void => console.error(line);
@@ -40,14 +40,14 @@ function describe({ cpu, cores, node, load, busy }: Machine, pinned: boolean): v
     console.log(
       paint(
         "yellow",
-        "Server and client share the cores here (taskset and two cores are wanted): the ratios are rough.",
+        "Server and client share the cores (taskset or a second core is missing): the ratios are imprecise.",
       ),
     );
   if (busy > MOST_BUSY)
     console.log(
       paint(
         "yellow",
-        `Others use ${Math.round(busy * 100)} % of the machine: go by the CPU ratios, and measure again when it rests.`,
+        `Other processes use ${Math.round(busy * 100)} % of the machine: use the CPU ratios, and measure again when it is idle.`,
       ),
     );
 }

@@ -1,17 +1,17 @@
-/** Something about the working stage that is measured, in a process of its own and without sockets. */
+/** A measurement of the working stage, in a child process and without sockets. */
 export interface Measure {
   /** What `--only` takes. */
   readonly name: string;
   readonly title: string;
   /** In `measures/`. */
   readonly file: string;
-  /** What it is started with. */
+  /** Its arguments. */
   readonly sizes: readonly number[];
   /** For a quick run. */
   readonly quickSizes: readonly number[];
   /** @default "memory" */
   readonly inbox?: "sqlite";
-  /** It comes out the same each time: one round is enough. */
+  /** The same in every round: one round is enough. */
   readonly once?: true;
 }
 

@@ -7,7 +7,7 @@ import type { Cores } from "./machine.ts";
 import { measureRounds } from "./rounds.ts";
 import { toTable } from "./table.ts";
 
-/** Those asked for, with what they are compared with. */
+/** The chosen contenders, with their baselines. */
 export function contendersOf(only: readonly string[] | undefined): readonly Contender[] {
   const all = [...CONTENDERS, ...MOUNTS, ...DURABLE];
   if (only === undefined) return all;
@@ -18,7 +18,7 @@ export function contendersOf(only: readonly string[] | undefined): readonly Cont
   return all.filter(({ name }) => names.has(name));
 }
 
-/** Measures how many requests are taken, and prints what came out. */
+/** Measures requests/s, and prints the results. */
 export async function benchRequests(
   contenders: readonly Contender[],
   { rounds, quick }: Pick<Arguments, "rounds" | "quick">,

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SECRET, SIGNINGS, type SigningName } from "./signing.ts";
 
-/** One request, ready to be sent. */
+/** One signed request. */
 export interface SignedRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export interface Requests {
   readonly signedAtMs: number;
 }
 
-/** So many different records, then the first one again: no record is in flight twice, and none waits when it comes again. */
+/** Number of records, used round-robin: enough that no record is in flight or waiting twice. */
 const RECORDS = 50_000;
 
 /** The signed request of one record. */
@@ -29,7 +29,7 @@ export function signedRequest(
   return { path, body, headers: { ...COMMON, ...headers(body, String(Math.floor(atMs / 1_000)), secret) } };
 }
 
-/** As it goes over the connection. */
+/** The raw bytes of a request. */
 export function toWire({ path, headers, body }: SignedRequest): string {
   const all = { Host: "127.0.0.1", ...headers, "Content-Length": String(Buffer.byteLength(body)) };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -51,7 +51,7 @@ export function writeRequests(signing: SigningName, folder: string, delayMs?: nu
 
 /**
  * A script for wrk with one thread. The requests are read in `init`, which runs once, before the time is taken; they are whole,
- * because `wrk.format` knows no Host while a script loads. Every answer's status is looked at.
+ * because `wrk.format` knows no Host while a script loads. Every answer's status is checked.
  */
 export function toLua({ file, records, bytes, delayMs }: Script): string {
   return `${delayMs === undefined ? "" : `${toDelay(delayMs)}\n`}local requests, at, client = {}, 0, nil
@@ -91,11 +91,11 @@ interface Script {
   readonly file: string;
   readonly records: number;
   readonly bytes: number;
-  /** Of each connection, between an answer and its next request. */
+  /** Pause of each connection between an answer and the next request. */
   readonly delayMs?: number | undefined;
 }
 
-/** wrk takes whole milliseconds: they come as often as makes the mean. */
+/** wrk takes whole milliseconds: the script alternates two values to get the mean. */
 function toDelay(delayMs: number): string {
   return `function delay()
   return math.random() < ${(delayMs % 1).toFixed(3)} and ${Math.ceil(delayMs)} or ${Math.floor(delayMs)}

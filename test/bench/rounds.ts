@@ -15,26 +15,26 @@ export interface Plan {
   readonly rounds: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
-  /** A new process in every round; else one for all of them, warmed up once. */
+  /** A new process for every round; else one for all rounds, warmed up once. */
   readonly fresh: boolean;
   readonly cores: Cores | undefined;
   readonly say: (line: string) => void;
 }
 
 export interface Measured {
-  /** By the contender's name, one for each round. */
+  /** By the contender's name, one sample for each round. */
   readonly samples: ReadonlyMap<string, readonly Sample[]>;
-  /** By the contender's name, why it has none. */
+  /** By the contender's name, the reason. */
   readonly failures: ReadonlyMap<string, string>;
 }
 
-/** Slack and others refuse what is older than five minutes. */
+/** Slack and others refuse requests that are older than five minutes. */
 const SIGNED_FOR_MS = 120_000;
 
-/** Handlers that are further behind do not keep up: some 50 ms of the stream. */
+/** Handlers with a larger backlog do not keep up: some 50 ms of the load. */
 const MOST_BACKLOG = 1_000;
 
-/** All contenders, round by round. One that fails is left out from there on. @throws Problem when the baseline fails */
+/** Measures all contenders, round by round. A failed one is left out from then on. @throws BenchError if the baseline fails */
 export async function measureRounds(plan: Plan): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));
   const requests = new Map<string, Requests>();
@@ -92,8 +92,7 @@ export async function measureRounds(plan: Plan): Promise<Measured> {
       try {
         samples.get(name)?.push(await measure(contender));
       } catch (error) {
-        if (name === BASELINE)
-          throw new BenchError(`${name}, which all else is compared with, failed: ${String(error)}`);
+        if (name === BASELINE) throw new BenchError(`${name}, the baseline, failed: ${String(error)}`);
         failures.set(name, (error as Error).message);
         samples.delete(name);
       }

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { MeasureResult } from "./measures/send-result.ts";
 
-/** A million jobs with their deliveries, and room to breathe. */
+/** Enough for a million jobs with their deliveries. */
 const HEAP_MB = 6_144;
 
-/** Measures once, in a new process. @throws Error with what it said when it told nothing */
+/** Runs a measure once, in a new process. @throws Error with its stderr if it sent no result */
 export async function runMeasure(
   file: string,
   sizes: readonly number[],
@@ -18,14 +18,14 @@ export async function runMeasure(
     env: { ...process.env, HOOKLINE_BENCH_INBOX: inbox },
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
-  let told: MeasureResult | undefined;
+  let result: MeasureResult | undefined;
   child.on("message", (message) => {
-    told = message as MeasureResult;
+    result = message as MeasureResult;
   });
-  let said = "";
-  child.stderr?.on("data", (text: Buffer) => (said += text.toString()));
+  let stderr = "";
+  child.stderr?.on("data", (text: Buffer) => (stderr += text.toString()));
   const [code] = (await once(child, "close")) as [number | null];
-  if (told === undefined || code !== 0)
-    throw new Error(`its process ended with ${String(code)}: ${said.slice(-2_000)}`);
-  return told;
+  if (result === undefined || code !== 0)
+    throw new Error(`its process ended with ${String(code)}: ${stderr.slice(-2_000)}`);
+  return result;
 }

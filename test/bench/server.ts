@@ -8,17 +8,17 @@ import { slowSyncs } from "./external-tools.ts";
 import type { Contender } from "./contenders.ts";
 import type { Usage } from "./servers/serve.ts";
 
-/** A contender's server, in a process of its own. */
+/** A contender's server, in a child process. */
 export interface Server {
   readonly port: number;
   usage(): Promise<Usage>;
   stop(): Promise<void>;
 }
 
-/** A start that takes longer has failed. */
+/** A slower start has failed. */
 const START_MS = 50_000;
 
-/** @param core held to it, where given */
+/** @param core pins the server to it */
 export async function startServer({ name, server, syncMs }: Contender, core?: number): Promise<Server> {
   const [file, ...args] = server;
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));
@@ -30,15 +30,15 @@ export async function startServer({ name, server, syncMs }: Contender, core?: nu
   const node = [process.execPath, fileURLToPath(new URL(`servers/${file}`, import.meta.url)), ...args];
   const [command = "", ...rest] = core === undefined ? node : ["taskset", "-c", String(core), ...node];
   const child = spawn(command, rest, { env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
-  let said = "";
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (text: Buffer) => (said += text.toString()));
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (text: Buffer) => (output += text.toString()));
   const ended = once(child, "exit");
 
-  async function told<T>(): Promise<T> {
+  async function nextMessage<T>(): Promise<T> {
     const [message] = (await Promise.race([
       once(child, "message", { signal: AbortSignal.timeout(START_MS) }),
       ended.then(([code]) => {
-        throw new Error(`the server ended with ${String(code)}: ${said.slice(-2_000)}`);
+        throw new Error(`the server ended with ${String(code)}: ${output.slice(-2_000)}`);
       }),
     ])) as [T];
     return message;
@@ -51,11 +51,11 @@ export async function startServer({ name, server, syncMs }: Contender, core?: nu
   }
 
   try {
-    const { port } = await told<{ readonly port: number }>();
+    const { port } = await nextMessage<{ readonly port: number }>();
     return {
       port,
       usage() {
-        const answer = told<Usage>();
+        const answer = nextMessage<Usage>();
         child.send("usage");
         return answer;
       },

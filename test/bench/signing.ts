@@ -12,13 +12,13 @@ export interface Signing {
   readonly headers: (body: string, timestamp: string, secret: string) => Record<string, string>;
 }
 
-/** What the contenders verify with. In base64 too, where one wants its secrets so. */
+/** The secret of all contenders. It is valid base64, which standardwebhooks requires. */
 export const SECRET = "d2hzZWMtb2YtdGhlLWJlbmNo";
 
 /** Every body has this length. */
 export const BODY_BYTES = 300;
 
-/** By Node's own HMAC and nothing of ours, each in the way of its service. */
+/** Made by Node's own HMAC without our code, in the format of each service. */
 export const SIGNINGS: Readonly<Record<SigningName, Signing>> = {
   service: {
     path: "/webhooks",
@@ -76,7 +76,7 @@ function delivery(record: string): string {
   }));
 }
 
-/** Filled up to {@link BODY_BYTES}, as the long ids of mail servers do. */
+/** Padded to {@link BODY_BYTES}, as with the long ids of mail servers. */
 function padded(make: (fill: string) => object): string {
   return JSON.stringify(make("x".repeat(BODY_BYTES - JSON.stringify(make("")).length)));
 }

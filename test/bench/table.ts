@@ -11,14 +11,14 @@ export interface Results {
 
 /** The results as text. */
 export function toTable({ rows, failures, reached, bounds }: Results, paint: Paint): string {
-  const verdicts = [...reached.map((one) => toGoalLine(one, paint)), ...bounds.map((one) => toBoundLine(one, paint))];
+  const goalLines = [...reached.map((one) => toGoalLine(one, paint)), ...bounds.map((one) => toBoundLine(one, paint))];
   const failed = [...failures].map(([name, why]) => paint("red", `${name} failed: ${why}`));
   return [
     ...toLines([HEAD, ...rows.map(toCells)], paint),
     "",
     LEGEND,
     ...(failed.length === 0 ? [] : ["", ...failed]),
-    ...(verdicts.length === 0 ? [] : ["", ...verdicts]),
+    ...(goalLines.length === 0 ? [] : ["", ...goalLines]),
   ].join("\n");
 }
 
@@ -40,8 +40,8 @@ function toCells({ title, perSecond, ratio, cpuUs, cpuRatio, p99Ms, backlog }: R
 }
 
 function toGoalLine({ name, of, least, ratio, cpuRatio }: GoalResult, paint: Paint): string {
-  const verdict = ratio.median >= least ? paint("green", "reached") : paint("yellow", "missed");
-  return `${name}: ${toRange(ratio)} of ${of}, by CPU ${toRange(cpuRatio)}, goal ${least.toFixed(2)}: ${verdict}`;
+  const outcome = ratio.median >= least ? paint("green", "reached") : paint("yellow", "missed");
+  return `${name}: ${toRange(ratio)} of ${of}, by CPU ${toRange(cpuRatio)}, goal ${least.toFixed(2)}: ${outcome}`;
 }
 
 function toBoundLine({ name, figure, least, most, value, reached }: BoundResult, paint: Paint): string {

@@ -1,7 +1,7 @@
 import { fill, openBench } from "./stored.ts";
 import { readSizes, sendResult, watchCpu, type MeasureResult } from "./send-result.ts";
 
-// A sync that was away: changes of one resource of one account wait, and come in as few calls as may be.
+// After a downtime: changes of one resource of one account wait, and are merged into as few calls as possible.
 async function merge(jobs: number): Promise<MeasureResult> {
   const { receiver } = openBench();
   let calls = 0;

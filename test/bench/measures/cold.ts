@@ -7,7 +7,7 @@ import { collectGarbage, readSizes, sendResult } from "./send-result.ts";
 const [HOT, COLD] = [1, 2];
 const COLD_LANES = 1_000;
 
-// A delivery a millisecond to one cold lane after the other, while the hot lane lasts: from its receipt to its handler, ms.
+// One delivery a millisecond, round-robin over the cold lanes, while the hot lane lasts: from receipt to handler, ms.
 async function measure(hot: number, cold: number): Promise<readonly number[]> {
   const { receiver, inbox } = openBench();
   const receivedAt = new Map<string, number>();
@@ -24,7 +24,7 @@ async function measure(hot: number, cold: number): Promise<readonly number[]> {
   await fill(receiver, { jobs: hot, lanes: 1, accountId: HOT });
   await collectGarbage();
   await receiver.start();
-  // What is received is expanded behind what was received before: that is not what is measured.
+  // Older deliveries are expanded first: wait for that, it is not measured.
   while ((hotLeft === hot && hot > 0) || inbox.stats().unexpanded > 0) await turn();
 
   const sent: Promise<void>[] = [];
@@ -38,7 +38,7 @@ async function measure(hot: number, cold: number): Promise<readonly number[]> {
   }
   await Promise.all(sent);
   while (waits.length < sent.length) await sleep(1);
-  // What is left of the hot lane is nobody's figure.
+  // The rest of the hot lane is not measured.
   await receiver.close({ drainMs: 0 });
   if (waits.length < cold / 2)
     throw new Error(`the hot lane was done after ${waits.length} cold jobs, expected ${cold / 2}`);

@@ -1,7 +1,7 @@
 import { fill, openBench, type Backlog } from "./stored.ts";
 import { readSizes, sendResult, watchCpu, type MeasureResult } from "./send-result.ts";
 
-// Everything is stored before the start, so that receiving is not in the figures: expand, claim, run, settle.
+// Everything is stored before the start, so the figures exclude receiving: expand, claim, run, settle.
 async function drain(filling: Backlog): Promise<MeasureResult> {
   const { receiver } = openBench();
   let calls = 0;
@@ -31,7 +31,7 @@ async function drain(filling: Backlog): Promise<MeasureResult> {
     ms: endedAt - startedAt,
     perSecond: (jobs * 1_000) / (endedAt - startedAt),
     cpuUs: spentUs / jobs,
-    // What waits unexpanded is expanded before the first job is claimed.
+    // The backlog is expanded before the first claim.
     expandUs: ((firstAt - startedAt) * 1_000) / jobs,
     runUs: ((endedAt - firstAt) * 1_000) / jobs,
   };

@@ -7,7 +7,7 @@ import { memoryInbox, type Inbox } from "../../../src/index.ts";
 
 const MAX_JOBS = 20_000_000;
 
-/** An inbox with room for everything: in memory, or in a file where the measure says so. */
+/** An inbox with room for everything: in memory, or in a file if the measure wants one. */
 export function openInbox(file = inboxFile()): Inbox & WorkingInbox {
   const inbox: Inbox =
     file === undefined
@@ -16,7 +16,7 @@ export function openInbox(file = inboxFile()): Inbox & WorkingInbox {
   return inbox as WorkingInbox;
 }
 
-/** A file in a folder that goes with the process; undefined where the measure is of the memory inbox. */
+/** A file in a folder that is deleted with the process; undefined for a measure of the memory inbox. */
 export function inboxFile(): string | undefined {
   if (process.env["HOOKLINE_BENCH_INBOX"] !== "sqlite") return undefined;
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));

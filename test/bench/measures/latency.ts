@@ -9,16 +9,16 @@ import { inboxFile, openInbox } from "./inbox.ts";
 import { deliver } from "./stored.ts";
 import { readSizes, sendResult } from "./send-result.ts";
 
-/** Between two deliveries: nothing else is going on. */
+/** Pause between two deliveries. */
 const PAUSE_MS = 15;
 
-// From its receipt to its handler, while nothing else is going on: by this process, or by another one on the same file.
+// From receipt to handler while idle: received by this process, or by another one on the same file.
 const [count = 0, others = 0] = readSizes();
 const parentFile = process.env["HOOKLINE_BENCH_FILE"];
 const file = parentFile ?? inboxFile();
 const receiver = createReceiver({ secret: SECRET, inbox: openInbox(file), log: false });
 
-/** The receipt is in the record's name, by a clock that all processes share. */
+/** The record's id is the time of receipt, by a clock that all processes share. */
 const now = (): number => performance.timeOrigin + performance.now();
 async function send(): Promise<void> {
   for (let sent = 0; sent < count; sent += 1) {

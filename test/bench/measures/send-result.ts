@@ -1,22 +1,22 @@
 import { setImmediate as turn } from "node:timers/promises";
 
-/** What was measured, by the names of its figures. */
+/** The figures of a measure, by name. */
 export type MeasureResult = Readonly<Record<string, number>>;
 
-/** Tells the bench; in a run by hand it is printed. */
-export function sendResult(told: MeasureResult): void {
-  if (process.send === undefined) console.log(told);
-  else process.send(told);
+/** Sends the result to the bench; prints it if there is no parent process. */
+export function sendResult(result: MeasureResult): void {
+  if (process.send === undefined) console.log(result);
+  else process.send(result);
 }
 
-/** The numbers that a measure is started with. @throws Error when one is none */
+/** The numeric arguments of a measure. @throws Error if one is not a number */
 export function readSizes(): readonly number[] {
   const given = process.argv.slice(2).map(Number);
   if (given.every((number) => number >= 0)) return given;
   throw new Error(`Got ${process.argv.slice(2).join(" ")}, expected numbers.`);
 }
 
-/** The process's time on the cores from here on, all threads, microseconds. What lies about is taken away first. */
+/** CPU time of the process from now on, all threads, microseconds. Collects garbage first. */
 export async function watchCpu(): Promise<() => number> {
   await collectGarbage();
   const before = process.cpuUsage();
@@ -26,14 +26,14 @@ export async function watchCpu(): Promise<() => number> {
   };
 }
 
-/** What the process holds, bytes: the heap, and buffers beside it. */
+/** Used memory, bytes: the heap and external buffers. */
 export async function usedBytes(): Promise<number> {
   await collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
 
-/** Takes away what lies about. Buffers go a collection later than what held them. */
+/** Collects garbage twice: buffers are freed one collection after the objects that held them. */
 export async function collectGarbage(): Promise<void> {
   if (globalThis.gc === undefined) throw new Error("Start it with --expose-gc.");
   for (let time = 0; time < 2; time += 1) {

@@ -9,7 +9,7 @@ import { inboxFile, openInbox } from "./inbox.ts";
 import { fill } from "./stored.ts";
 import { readSizes, sendResult, usedBytes } from "./send-result.ts";
 
-// A process starts on a file in which a backlog waits, each job a lane: until its first handler runs, and how long the loop stood still.
+// A process starts on a file with a backlog, each job in its own lane: time until the first handler runs, and the longest stall of the event loop.
 const [jobs = 0] = readSizes();
 const toFill = process.env["HOOKLINE_BENCH_FILL"];
 if (toFill === undefined) await measure();
@@ -31,7 +31,7 @@ function open(file: string) {
 
 async function measure(): Promise<void> {
   const file = inboxFile();
-  if (file === undefined) throw new Error("There is a start over a backlog only where a file keeps it.");
+  if (file === undefined) throw new Error("This measure needs the SQLite inbox.");
   const env = { ...process.env, HOOKLINE_BENCH_FILL: file };
   const [code] = (await once(fork(fileURLToPath(import.meta.url), [String(jobs)], { env }), "exit")) as [number | null];
   if (code !== 0) throw new Error(`The process that makes the backlog ended with ${code}.`);
@@ -47,7 +47,7 @@ async function measure(): Promise<void> {
   sendResult({ jobs, ms, stallMs: delay.max / 1e6, bytes: ((await usedBytes()) - used) / jobs });
 }
 
-/** All of it expanded. In a process of its own: what it held is not to be counted. */
+/** Stores and expands the backlog. In a child process, so that its memory does not count. */
 async function makeBacklog(file: string): Promise<void> {
   const { receiver: filled, inbox, gate } = open(file);
   await filled.start();

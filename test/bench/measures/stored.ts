@@ -3,27 +3,27 @@ import { createReceiver, type Receiver } from "../../../src/index.ts";
 import { SECRET, SIGNINGS } from "../signing.ts";
 import { openInbox } from "./inbox.ts";
 
-/** Jobs that run at once: the default. */
+/** Concurrent jobs: the default. */
 export const CONCURRENCY = 10;
 
-/** A receiver whose inbox has room for everything; all else is as it comes. */
+/** A receiver whose inbox has room for everything, with defaults otherwise. */
 export function openBench(): { readonly receiver: Receiver; readonly inbox: WorkingInbox } {
   const inbox = openInbox();
   return { receiver: createReceiver({ secret: SECRET, inbox, concurrency: CONCURRENCY, log: false }), inbox };
 }
 
-/** What is to be stored before the start. */
+/** The deliveries to store before the start. */
 export interface Backlog {
   readonly jobs: number;
-  /** Records that take turns. */
+  /** Number of records, used round-robin. */
   readonly lanes: number;
-  /** Of one delivery. @default 100 */
+  /** Entries of one delivery. @default 100 */
   readonly entries?: number;
-  /** Whose records they are. @default 2002 */
+  /** @default 2002 */
   readonly accountId?: number;
 }
 
-/** Delivers as many changes, and says what their bodies weigh, bytes. */
+/** Delivers so many changes. @returns the bytes of their bodies */
 export async function fill(receiver: Receiver, { jobs, lanes, entries = 100, accountId }: Backlog): Promise<number> {
   let bytes = 0;
   let underWay: Promise<void>[] = [];
@@ -50,12 +50,12 @@ export function bodyOf(records: readonly number[], accountId = 2002): string {
   return JSON.stringify({ subscription: 1001, accountId, resource: "/email/messages", payloads });
 }
 
-/** The record as the event names it. */
+/** The record's id in an event. */
 export function toId(record: number): string {
   return `m-${String(record).padStart(8, "0")}`;
 }
 
-/** Signed, by way of the receiver, without a socket. @throws Error when it is not acknowledged */
+/** Passes a signed delivery to the receiver, without a socket. @throws Error if it is not acknowledged */
 export async function deliver(receiver: Receiver, body: string): Promise<void> {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const { status } = await receiver.receive({
@@ -67,5 +67,5 @@ export async function deliver(receiver: Receiver, body: string): Promise<void> {
   if (status !== 200) throw new Error(`A delivery was answered ${status}, expected 200.`);
 }
 
-/** Deliveries under way at a time. */
+/** Concurrent deliveries. */
 const AT_ONCE = 50;

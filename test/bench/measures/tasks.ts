@@ -4,7 +4,7 @@ import { readSizes, sendResult, watchCpu, type MeasureResult } from "./send-resu
 
 const AT_ONCE = 1_000;
 
-// The handler that does nothing, as tasks of p-queue and of nothing else: it keeps none, orders none and tries none again.
+// The empty handler as bare p-queue tasks, for comparison: nothing is stored, ordered or retried.
 async function run(jobs: number): Promise<MeasureResult> {
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const cpuUs = await watchCpu();

@@ -3,7 +3,7 @@ import { PQueue } from "../../support/p-queue.ts";
 import { CONCURRENCY, fill, openBench } from "./stored.ts";
 import { readSizes, sendResult, usedBytes } from "./send-result.ts";
 
-// Expanded jobs, each in a lane of its own, that wait behind handlers that do not end; then all of them are let through.
+// Expanded jobs, each in its own lane, wait behind handlers that do not end; then all of them run.
 const [jobs = 0, entries = 1] = readSizes();
 const mostHeld = watchQueues();
 const { receiver, inbox } = openBench();
@@ -29,7 +29,7 @@ sendResult({
   heldOfConcurrency: mostHeld() / CONCURRENCY,
 });
 
-/** From here on: the tasks that one p-queue held at its fullest, those that wait and those that run. */
+/** Observes p-queue. @returns the most tasks that one queue held, waiting and running */
 function watchQueues(): () => number {
   let most = 0;
   const { add } = PQueue.prototype;

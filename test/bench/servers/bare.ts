@@ -1,6 +1,6 @@
 import { serve } from "./serve.ts";
 
-// What Node itself takes for a request and an answer.
+// The cost of a request and an answer in Node itself.
 serve((_req, res) => {
   res.end();
 });

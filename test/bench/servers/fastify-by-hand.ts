@@ -4,7 +4,7 @@ import { isFresh, isSigned } from "./verify.ts";
 
 const app = fastify();
 
-// The bytes, for whatever content type.
+// The raw bytes, for every content type.
 app.removeAllContentTypeParsers();
 app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
 

@@ -7,7 +7,7 @@ import { folderOfServer, serve } from "./serve.ts";
 
 const [where = "", ...flags] = process.argv.slice(2);
 
-// With every default. What is received only is never handled, so it must all have room.
+// With defaults. Without a handler nothing is handled, so the inbox needs room for everything.
 const receiver = createReceiver({
   secret: SECRET,
   inbox: flags.includes("sqlite") ? inboxInFile() : memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 }),
@@ -36,7 +36,7 @@ if (flags.includes("handler")) {
   serve(listener);
 }
 
-/** On the disk that temporary files are on; what is older than 5 s is taken away where retention is to be at work. */
+/** In the temporary folder; with `retention` jobs older than 5 s are deleted. */
 function inboxInFile(): Inbox<"disk"> {
   return sqliteInbox(
     join(folderOfServer(), "inbox.db"),

@@ -10,7 +10,7 @@ import type { Receiver } from "../../../src/index.ts";
 
 const path = "/webhooks";
 
-/** The mounts, each as a listener of `node:http`. A process loads the framework that it is measured on, and no other. */
+/** The mounts, each as a listener of `node:http`. A process loads only the framework that it measures. */
 export const MOUNTS: Readonly<Record<string, (receiver: Receiver) => RequestListener | Promise<RequestListener>>> = {
   node: (receiver) => nodeReceiver(receiver, { path }),
 
@@ -40,7 +40,7 @@ export const MOUNTS: Readonly<Record<string, (receiver: Receiver) => RequestList
     return (req, res) => void handle(req, res);
   },
 
-  // Where its module puts it; the module itself would also work, and there is nobody to handle.
+  // Mounted as the Nest module does it; the module itself would also call start(), without handlers.
   async nest(receiver) {
     const { toNestListener } = await import("./nest.ts");
     return toNestListener({ prepare: (app) => mountFirst(app.getHttpAdapter(), receiver, { path }) });
@@ -48,7 +48,7 @@ export const MOUNTS: Readonly<Record<string, (receiver: Receiver) => RequestList
 
   async gcp(receiver) {
     const { toFunctionListener } = await import("./gcp.ts");
-    // What a function's inbox must outlive is not measured here.
+    // The bench ignores that a function needs an inbox that outlives it.
     return toFunctionListener(gcpReceiver(receiver as Receiver<"network">));
   },
 };

@@ -10,13 +10,13 @@ interface Taken {
 }
 
 class Webhooks {
-  // Nest's parser has parsed it.
+  // Nest's parser has parsed the body.
   take({ rawBody = Buffer.alloc(0), headers }: Taken): void {
     if (!isFresh(headers) || !isSigned(rawBody, headers)) throw new UnauthorizedException();
   }
 }
 
-// What decorators would do; Node runs none.
+// Node does not run decorators: these calls do the same.
 const take = Object.getOwnPropertyDescriptor(Webhooks.prototype, "take") ?? {};
 Req()(Webhooks.prototype, "take", 0);
 HttpCode(200)(Webhooks.prototype, "take", take);

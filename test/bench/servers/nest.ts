@@ -9,12 +9,12 @@ export async function toNestListener({
   prepare = () => {},
 }: {
   readonly controllers?: (new () => object)[];
-  /** Before Nest adds anything of its own. */
+  /** Called before Nest adds its own middleware. */
   readonly prepare?: (app: NestExpressApplication) => void;
 }): Promise<RequestListener> {
   // oxlint-disable-next-line typescript/no-extraneous-class -- a Nest module is a class
   class AppModule {}
-  // What a decorator would do; Node runs none.
+  // Node does not run decorators: this call does the same.
   Module({ controllers })(AppModule);
   const app = await NestFactory.create<NestExpressApplication>(AppModule, { rawBody: true, logger: false });
   prepare(app);

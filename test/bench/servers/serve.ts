@@ -1,22 +1,22 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What the bench is told when it asks. */
+/** The answer to the bench's message `usage`. */
 export interface Usage {
-  /** Of the process since it began, all threads, in microseconds. */
+  /** CPU time of the process since its start, all threads, microseconds. */
   readonly cpuUs: number;
-  /** Deliveries stored whose handler has not ended: the most since it was asked last. */
+  /** Most stored deliveries without an ended handler since the last `usage`. */
   readonly backlog?: number;
 }
 
-/** Where it may keep files: the bench takes it away. */
+/** Folder for the server's files: the bench deletes it. */
 export function folderOfServer(): string {
   const folder = process.env["HOOKLINE_BENCH_FOLDER"];
   if (folder === undefined) throw new Error("Set HOOKLINE_BENCH_FOLDER to a folder for the files of this server.");
   return folder;
 }
 
-/** Listens on a free port, tells the bench which, and answers it when it asks. It ends with the bench. */
+/** Listens on a free port, sends the port to the bench, and answers its messages. It ends with the bench. */
 export function serve(listener: RequestListener, more: () => Omit<Usage, "cpuUs"> = () => ({})): void {
   const server = createServer(listener).listen(0, "127.0.0.1", () => {
     const { port } = server.address() as AddressInfo;

@@ -1,4 +1,4 @@
-// For LD_PRELOAD: what makes a file durable takes HOOKLINE_BENCH_SYNC_MS milliseconds longer.
+// For LD_PRELOAD: fsync and fdatasync take HOOKLINE_BENCH_SYNC_MS milliseconds longer.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

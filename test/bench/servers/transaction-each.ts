@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { folderOfServer, serve } from "./serve.ts";
 import { isSigned } from "./verify.ts";
 
-// What one writes by hand to lose nothing: each delivery is a transaction of its own, before its answer.
+// The hand-written way to lose nothing: each delivery is a transaction, committed before the answer.
 const db = new DatabaseSync(join(folderOfServer(), "deliveries.db"));
 db.exec(
   "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE delivery (id INTEGER PRIMARY KEY, headers TEXT, body BLOB)",

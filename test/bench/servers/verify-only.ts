@@ -1,7 +1,7 @@
 import { serve } from "./serve.ts";
 import { isSigned } from "./verify.ts";
 
-// The least that a receiver can do: read, verify, parse. It keeps nothing.
+// The minimum of a receiver: read, verify, parse. It stores nothing.
 serve((req, res) => {
   const chunks: Buffer[] = [];
   req.on("data", (chunk: Buffer) => chunks.push(chunk));

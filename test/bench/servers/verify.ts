@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { SECRET } from "../signing.ts";
 
-// Made once: a raw key a call costs five times as much.
+// Created once: a raw key for each call costs five times as much.
 const KEY = createSecretKey(SECRET, "utf8");
 
 const FIVE_MINUTES_MS = 300_000;
@@ -16,7 +16,7 @@ export function isSigned(body: Uint8Array, headers: IncomingHttpHeaders): boolea
   return given.length === mac.length && timingSafeEqual(given, mac);
 }
 
-/** Not a replay of long ago. */
+/** Not an old replay. */
 export function isFresh(headers: IncomingHttpHeaders): boolean {
   return Math.abs(Date.now() - Number(headers["x-aurinko-request-timestamp"]) * 1_000) < FIVE_MINUTES_MS;
 }
