@@ -1,6 +1,6 @@
 import type { HttpSubject } from "../suites/http/http-subject.ts";
 
-/** Mounts in a process that does what serve-apps.ts says, at its URL. */
+/** Mounts in a process that runs serve-apps.ts at this URL. */
 export function appsSubject(control: () => Promise<string>, rest: Partial<HttpSubject> = {}): HttpSubject {
   return {
     async serve(app) {

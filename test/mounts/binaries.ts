@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
-/** What runs an app in these tests, beside Node. */
+/** A runtime other than Node. */
 export type Runtime = "bun" | "deno" | "workerd";
 
-/** Where a package of one platform has its binary. The package that names them all links it by an install script, which nothing runs here. */
+/** Where the package of a platform has its binary. The main package would link it in an install script, which is disabled here. */
 const BINARIES: Readonly<Record<Runtime, readonly string[]>> = {
   bun: ["bin/bun", "bin/bun.exe"],
   deno: ["deno", "deno.exe"],

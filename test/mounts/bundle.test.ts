@@ -7,7 +7,7 @@ import { bundle, FOR_NODE, FOR_WORKERS } from "./bundle.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** How an entry's bundle is made. */
+/** Kind of bundle. */
 type Target = "workers" | "node";
 
 interface Budget {
@@ -17,8 +17,8 @@ interface Budget {
 }
 
 /**
- * What each entry may weigh, by its name in package.json's `exports`: a mount together with `createReceiver` and `forwardInbox`. On Node
- * pino is there whole, nearly 20 KiB more than its build for browsers.
+ * Size budget of each entry, by its name in package.json's `exports`: a mount with `createReceiver` and `forwardInbox`. A bundle for Node
+ * has all of pino, nearly 20 KiB more than pino's build for browsers.
  */
 const BUDGETS: Readonly<Record<string, Budget>> = {
   ".": { target: "node", kib: 75 },
@@ -40,7 +40,7 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./sqlite": { target: "node", kib: 86 },
 };
 
-describe("what an entry weighs in a bundle", () => {
+describe("the size of an entry in a bundle", () => {
   test("has a budget for each", () => {
     const entries = Object.keys(manifest.exports).filter((entry) => entry !== "./package.json");
     expect(Object.keys(BUDGETS).toSorted()).toEqual(entries.toSorted());
@@ -57,13 +57,13 @@ describe("what an entry weighs in a bundle", () => {
   });
 });
 
-/** A mount is of no use without a receiver; the signature is. */
+/** A mount needs a receiver; the signature functions do not. */
 function programOf(entry: string): string {
   const all = `export * from "${join("hookline", entry)}";`;
   return entry === "./signature" ? all : `export { createReceiver, forwardInbox } from "hookline"; ${all}`;
 }
 
-/** What of it is whose, in KiB before compression. */
+/** Size by package, KiB before compression. */
 function heaviest({ outputs }: Metafile): string {
   const byOwner = new Map<string, number>();
   for (const { inputs } of Object.values(outputs))
@@ -72,5 +72,5 @@ function heaviest({ outputs }: Metafile): string {
       byOwner.set(owner, (byOwner.get(owner) ?? 0) + bytesInOutput);
     }
   const rows = [...byOwner].toSorted(([, a], [, b]) => b - a).slice(0, 12);
-  return `What weighs most, minified:\n${rows.map(([owner, bytes]) => `${(bytes / 1024).toFixed(1)} KiB ${owner}`).join("\n")}\n`;
+  return `Largest parts, minified:\n${rows.map(([owner, bytes]) => `${(bytes / 1024).toFixed(1)} KiB ${owner}`).join("\n")}\n`;
 }

@@ -1,6 +1,6 @@
 import { build, type BuildOptions, type Metafile } from "esbuild";
 
-/** How bundlers for Workers do it: what is for browsers, and Node's modules from the runtime. */
+/** As bundlers for Workers do: browser builds of packages, and Node's modules from the runtime. */
 export const FOR_WORKERS: BuildOptions = {
   platform: "browser",
   conditions: ["hookline-source", "workerd", "worker", "browser"],
@@ -14,7 +14,7 @@ export const FOR_NODE: BuildOptions = {
   external: ["fast-check", "@nestjs/*"],
 };
 
-/** A program as one file, as its bundler would make it, and what it was made of. */
+/** Bundles a program to one file, with the metafile. */
 export async function bundle(options: BuildOptions): Promise<{ readonly code: string; readonly metafile: Metafile }> {
   const { outputFiles, metafile } = await build({
     bundle: true,

@@ -24,7 +24,7 @@ function deliver(url: string, text: string, secret = SECRET): Promise<Answered> 
   return send(url, { body: text, headers: signedHeaders(text, { secret }) });
 }
 
-describe("examples/fetch.ts, as it stands", () => {
+describe("examples/fetch.ts, unchanged", () => {
   test.each([
     [
       "deno",
@@ -48,7 +48,7 @@ describe("examples/fetch.ts, as it stands", () => {
 });
 
 describe("examples/workers.ts, bundled, on workerd with a queue", () => {
-  test("keeps a delivery in the queue, and handles what comes out of it", async () => {
+  test("stores a delivery in the queue, and handles it as the consumer", async () => {
     const [main, broker] = await Promise.all(
       ["examples/workers.ts", "test/mounts/queue-broker.ts"].map(async (entry) => {
         const { code } = await bundle({ ...FOR_WORKERS, entryPoints: [join(root, entry)] });
@@ -90,7 +90,7 @@ describe("examples/workers.ts, bundled, on workerd with a queue", () => {
 describe("examples/aws-lambda.ts, bundled, on Node", () => {
   test("answers an event of a function URL", async () => {
     const { code } = await bundle({ ...FOR_NODE, entryPoints: [join(root, "examples/aws-lambda.ts")] });
-    // Outside the repository: what is missing in the bundle would be found there.
+    // Outside the repository, so that imports missing in the bundle fail.
     const folder = mkdtempSync(join(tmpdir(), "hookline-lambda-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, "index.mjs"), code);

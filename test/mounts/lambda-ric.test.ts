@@ -26,9 +26,9 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 interface Function {
   readonly api: RuntimeApi;
   readonly child: Child;
-  /** Where a gateway hands requests to it. */
+  /** The URL of the gateway. */
   readonly url: string;
-  /** What it stored and handled. */
+  /** Its output: stored and handled deliveries. */
   readonly told: readonly object[];
 }
 
@@ -71,7 +71,7 @@ function mail(id: string): string {
   return JSON.stringify({ subscription: 1001, accountId: 2002, resource: "/email/messages", payloads });
 }
 
-test("one process keeps one delivery after another, greets and refuses", async () => {
+test("one process stores deliveries one after another, answers the handshake, and refuses", async () => {
   const { url, told, child } = await started();
   for (const id of ["m-1", "m-日本"]) expect(await deliver(url, mail(id))).toMatchObject({ status: 200, body: "" });
   expect(await deliver(url, "", { path: "/?validationToken=a+b" })).toMatchObject({ status: 200, body: "a b" });
@@ -83,20 +83,20 @@ test("one process keeps one delivery after another, greets and refuses", async (
   expect(child.err()).toBe("");
 });
 
-test("after the handlers: 200 when they are done, 503 when one failed, and then all of it again", async () => {
+test("after the handlers: 200 when they are done, 503 when one failed, and then everything runs again", async () => {
   const { url, told } = await started({ answer: "after-handlers", timeoutMs: 20_000 });
   expect(await deliver(url, mail("m-1"))).toMatchObject({ status: 200 });
   for (const _ of [1, 2]) expect(await deliver(url, mail("fails"))).toMatchObject({ status: 503 });
   expect(told).toEqual([{ handled: "m-1" }]);
 });
 
-test("handlers get what the invocation has left, so that it still answers", async () => {
+test("handlers get the remaining time of the invocation, so that it still answers", async () => {
   const { url, told } = await started({ answer: "after-handlers", timeoutMs: 600_000 }, { leftMs: 3_000 });
   expect(await deliver(url, mail("late"))).toMatchObject({ status: 503, headers: { "retry-after": "10" } });
   expect(told).toEqual([]);
 });
 
-test("an event that is no request fails its invocation, and the process goes on", async () => {
+test("an event that is no request fails its invocation, and the process continues", async () => {
   const { api, url } = await started();
   const outcome = await api.invoke({ Records: [{ eventSource: "aws:sqs" }] });
   expect(outcome).toMatchObject({

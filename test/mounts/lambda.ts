@@ -1,4 +1,4 @@
-// A Lambda function that is nothing but a mount.
+// A Lambda function with only a mount.
 import { lambdaReceiver, type LambdaResultLike } from "../../adapters/http/aws-lambda.ts";
 import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
 import type { ProbedApp } from "../suites/http/http-subject.ts";
@@ -10,6 +10,6 @@ const { answer, timeoutMs = 0, ...rest } = app.options;
 export const handler =
   answer === undefined ? lambdaReceiver(receiver, rest) : lambdaReceiver(receiver, { ...rest, answer, timeoutMs });
 
-/** As functions were written for the runtimes before Node 24. */
+/** A callback-style handler, as for runtimes before Node 24. */
 export const ofOld = (event: unknown, context: object, _callback: unknown): Promise<LambdaResultLike> =>
   handler(event, context);

@@ -9,24 +9,24 @@ const run = promisify(execFile);
 
 const ROOT = join(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "test/adapters/next-app");
-/** Below the folder that has Next, which Git does not look at. */
+/** Below the folder with Next; ignored by Git. */
 const FOLDER = join(import.meta.dirname, ".next-app");
 const NEXT = join(import.meta.dirname, "node_modules/next/dist/bin/next");
 
-/** Nothing of the test runner's own environment, and no word to anybody. */
+/** Without the test runner's environment, and without telemetry. */
 const ENV = { PATH: process.env["PATH"], CI: "1", NEXT_TELEMETRY_DISABLED: "1" };
 
 export interface NextServer {
   readonly url: string;
-  /** All that it has printed. */
+  /** Its output so far. */
   printed(): string;
   /** Its exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
 /**
- * Builds the app of test/adapters/next-app with what examples/next.ts says, and with the package as `npm run build` makes it. Next gets
- * JavaScript: for TypeScript it wants packages that only an app with pages needs, and installs them.
+ * Builds the app of test/adapters/next-app with the files of examples/next.ts, and with the built package. Next gets
+ * JavaScript: for TypeScript it would install packages that only an app with pages needs.
  */
 export async function buildNextApp(): Promise<void> {
   rmSync(FOLDER, { recursive: true, force: true });
@@ -73,7 +73,7 @@ export async function startNextApp(env: Readonly<Record<string, string>>): Promi
   };
 }
 
-/** What the compiler says of a file of the app, with Next's own types; nothing where it is content. */
+/** Type errors in a file of the app, with Next's own types. */
 export async function typeErrorsOf(text: string): Promise<string> {
   const file = join(FOLDER, "types.ts");
   writeFileSync(file, text);

@@ -43,11 +43,11 @@ describe("Next, built", () => {
     expect(await send(`${server.url}/webhooks`, { method: "OPTIONS" })).toMatchObject({ status: 204 });
   });
 
-  test("a slash at the end is redirected by Next, so a subscription's URL must not have one", async () => {
+  test("Next redirects a trailing slash, so a subscription's URL must not have one", async () => {
     expect(await deliver("/webhooks/")).toMatchObject({ status: 308, headers: { location: "/webhooks" } });
   });
 
-  test("`after` runs what waits, in the app router", async () => {
+  test("`after` runs waiting jobs, in the app router", async () => {
     expect(await deliver("/after")).toMatchObject({ status: 200, body: "" });
     await eventually(() => expect(server.printed()).toContain("after the answer: message m-1"));
   });
@@ -65,10 +65,10 @@ describe("Next, built", () => {
     }
   });
 
-  test("where the body parser took the bytes it is 500, and the log says what to export", async () => {
+  test("a body consumed by the parser is 500, and the log says what to export", async () => {
     expect(await deliver("/api/parsed")).toMatchObject({ status: 500, body: "" });
     await eventually(() => expect(server.printed()).toContain("export const config = { api: { bodyParser: false } };"));
-    // As a text they survive.
+    // The bytes of a text body survive.
     const headers = { "Content-Type": "text/plain" };
     expect(await deliver("/api/parsed", DELIVERY, { headers })).toMatchObject({ status: 200, body: "" });
   });
@@ -101,7 +101,7 @@ export const handlers: readonly NextApiHandler[] = [
 export const config: PageConfig = { api: { bodyParser: false } };
 `;
 
-/** A route of the one app: the cases run one after another, and each says first what it wants there. */
+/** A route of the shared app: the cases run one after another, and each configures the route first. */
 function at(path: string, lacks: HttpSubject["lacks"]): HttpSubject {
   return {
     platform,

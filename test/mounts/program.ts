@@ -4,21 +4,21 @@ import { join } from "node:path";
 
 /** A process of another runtime. */
 export interface Program {
-  /** Resolves with what a pattern finds in what was printed so far, or will be. Rejects when the process ends without it. */
+  /** Resolves with the first match in the output, past or future. Rejects if the process ends without one. */
   says(pattern: RegExp): Promise<string>;
-  /** Ends it, as hard as can be. */
+  /** Kills it. */
   end(): Promise<void>;
 }
 
 interface How {
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** One more pipe, which the process knows as file descriptor 3. */
+  /** Opens another pipe as file descriptor 3. */
   readonly third?: boolean | undefined;
 }
 
 const root = join(import.meta.dirname, "../..");
 
-/** Starts a process in the root of the repository, without the colours and the settings of whoever runs the tests. */
+/** Starts a process in the root of the repository, without colours and without the environment of the tests. */
 export function startProgram(command: string, args: readonly string[], { env = {}, third = false }: How = {}): Program {
   const child: ChildProcess = spawn(command, args, {
     cwd: root,

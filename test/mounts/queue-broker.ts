@@ -1,4 +1,4 @@
-// What Cloudflare's queues do between a producer and a consumer, without keeping: each message is a batch of its own, at once.
+// A stub of Cloudflare Queues: each message is delivered at once, as a batch of one, and not stored.
 
 interface Message {
   readonly id: string;

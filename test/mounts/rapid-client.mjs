@@ -1,5 +1,5 @@
-// In place of the native part of aws-lambda-ric, `rapid-client.node`, which is built with curl and autotools: it posts what an
-// invocation came to. Asking for the next one is done by the runtime's own JavaScript, which has a switch for that.
+// In place of the native part of aws-lambda-ric, `rapid-client.node`, which is built with curl and autotools: it posts the result of an
+// invocation. The runtime's own JavaScript, which has a switch for that, asks for the next one.
 // oxlint-disable eslint/no-underscore-dangle -- Node names it so
 import Module from "node:module";
 

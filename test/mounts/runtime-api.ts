@@ -3,17 +3,17 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { serve } from "../support/http.ts";
 
-/** What an invocation came to. */
+/** The outcome of an invocation. */
 type Outcome =
   | { readonly response: unknown }
   | { readonly error: { readonly errorType: string; readonly errorMessage: string } };
 
 export interface RuntimeApi {
-  /** As `AWS_LAMBDA_RUNTIME_API` says it. */
+  /** The value of `AWS_LAMBDA_RUNTIME_API`. */
   readonly address: string;
-  /** One after another, as Lambda invokes one process. */
+  /** Invokes one after another, as Lambda does with one process. */
   invoke(event: object, options?: { readonly leftMs?: number }): Promise<Outcome>;
-  /** Why a process could not begin. */
+  /** Errors of processes that could not start. */
   readonly initErrors: readonly unknown[];
 }
 

@@ -1,4 +1,4 @@
-// What a process of another runtime does in these tests: it serves an app for each case, on a port of its own.
+// Runs in a process of another runtime: it serves an app for each case, each on its own port.
 import { fetchReceiver } from "../../adapters/http/fetch.ts";
 import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
 import type { ProbedApp } from "../suites/http/http-subject.ts";
@@ -10,11 +10,11 @@ type Listen = (fetch: (request: Request) => Promise<Response>) => Listening;
 
 interface Listening {
   readonly port: number;
-  /** Ends the server with what is open on it. */
+  /** Closes the server and its connections. */
   stop(): Promise<void>;
 }
 
-/** Tells its URL. There a POST is an app to serve, a PUT to its port closes its receiver, a DELETE ends it. */
+/** Prints its control URL: POST serves an app, PUT to the app's port closes its receiver, DELETE ends it. */
 export function serveApps(listen: Listen): void {
   const apps = new Map<string, { readonly receiver: Receiver; readonly server: Listening }>();
   const { port } = listen(async (request) => {

@@ -1,4 +1,4 @@
-// An app that is nothing but the Workers mount; what is mounted comes in a binding.
+// An app with only the Workers mount; a binding has its configuration.
 import { workersReceiver, type WorkersContextLike, type WorkersHandler } from "../../adapters/http/workers.ts";
 import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
 import type { ProbedApp } from "../suites/http/http-subject.ts";
@@ -22,7 +22,7 @@ export default {
   fetch: (request: Request, env: Env, ctx: WorkersContextLike) => mountOf(env).handle(request, env, ctx),
 };
 
-/** On a socket of its own: closes the receiver. */
+/** Closes the receiver; it has its own socket. */
 export const control = {
   async fetch(_request: Request, env: Env): Promise<Response> {
     await mountOf(env).receiver.close();

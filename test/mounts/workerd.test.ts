@@ -22,7 +22,7 @@ const subject: HttpSubject = {
       { http: '"main"', control: '(name = "main", entrypoint = "control")' },
     );
     const url = await workers.urlOf("http");
-    // The first request loads the Worker. What is refused early must not wait for that: workerd then closes the connection.
+    // The first request loads the Worker. An early refusal must not wait for that, or workerd closes the connection.
     await fetch(url);
     return {
       url,
@@ -54,7 +54,7 @@ describe("hookline/workers on workerd", () => {
         heard.close();
       });
       const bench = { url: served.url, signed: (body: string) => signedHeaders(body, { secret }) };
-      // Together more than all bodies being read may have: 64 MiB.
+      // Together more than the limit for bytes in flight: 64 MiB.
       const long = "x".repeat(1_000_000);
       for (let count = 0; count < 70; count += 1) {
         heard.mode = "hold";

@@ -4,21 +4,21 @@ import { join } from "node:path";
 import { binaryOf } from "./binaries.ts";
 import { startProgram, type Program } from "./program.ts";
 
-/** A Worker as workerd is told of it. */
+/** A Worker in workerd's configuration. */
 export interface Worker {
   /** The module. */
   readonly code: string;
-  /** What its `env` has, as JSON. */
+  /** Bindings of its `env`, as JSON. */
   readonly bindings: Readonly<Record<string, unknown>>;
-  /** What its `env` has besides, in workerd's own words. */
+  /** Further bindings of its `env`, in Cap'n Proto syntax. */
   readonly otherBindings?: readonly string[];
   /** Compatibility flags. */
   readonly flags?: readonly string[];
 }
 
-/** Workers by name, in a process of their own. */
+/** Workers by name, in a child process. */
 export interface Workers {
-  /** Where the socket with this name listens. */
+  /** The URL of the socket with this name. */
   urlOf(socket: string): Promise<string>;
   readonly program: Program;
   end(): Promise<void>;
@@ -70,7 +70,7 @@ const config :Workerd.Config = (
 }
 
 function bindingsOf({ bindings, otherBindings = [] }: Worker): readonly string[] {
-  // JSON's texts are Cap'n Proto's texts as well.
+  // JSON strings are valid Cap'n Proto strings.
   const json = Object.entries(bindings).map(
     ([name, value]) => `(name = "${name}", json = ${JSON.stringify(JSON.stringify(value))})`,
   );
