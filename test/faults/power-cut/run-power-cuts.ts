@@ -73,7 +73,7 @@ export async function runPowerCuts(
     cuts: [...places.values()].reduce((sum, count) => sum + count, 0),
     ...Object.fromEntries(places),
     acknowledged: `${largest.acknowledged} of ${acknowledgedIn(records)}`,
-    "unsynced at largest": largest.unsynced,
+    "unsynced at most": largest.unsynced,
     lost: of("lost"),
     damaged: of("damaged"),
     "wrong in all": wrong.length,
