@@ -26,7 +26,7 @@ receiver.use(async (event, ctx, next) => {
   ctx.state.caseWorker = event.accountId === 2002 ? "Ann" : "Bob"; // looked up, in a real app
   await next();
 });
-receiver.on("email", (event, ctx) => console.log(`${ctx.state.caseWorker} is told of message ${event.id}`));
+receiver.on("email", (event, ctx) => console.log(`${ctx.state.caseWorker} is notified of message ${event.id}`));
 
 await receiver.start();
 const server = createServer(nodeReceiver(receiver, { path: "/webhooks" }));

@@ -15,7 +15,7 @@ const inbox = forwardInbox(async (deliveries) => {
     await writeFile(`${queue}/${delivery.id}.part`, JSON.stringify(delivery), { flush: true });
     await rename(`${queue}/${delivery.id}.part`, `${queue}/${Date.parse(delivery.receivedAt)}-${delivery.id}.json`);
   }
-}); // when this has resolved, the service is told 200
+}); // once this resolves, the service gets its 200
 const receiver = createReceiver({ secret, inbox });
 receiver.on("email", (event) => console.log(`process ${process.pid}: ${event.changeType} message ${event.id}`));
 

@@ -8,29 +8,29 @@ import { REFUSALS } from "../src/ingest/responses.ts";
 
 const root = join(import.meta.dirname, "..");
 
-describe("the README's tables say what the code does:", () => {
+describe("the README's tables match the code:", () => {
   it("every refusal with its status, its message and its fix", () => {
     expect(readmeTable("refusals")).toEqual(refusals());
   });
 
-  it("every problem of health, in the order in which it is told, with its meaning and its fix", () => {
+  it("every problem of health, in the order of `health()`, with its meaning and its fix", () => {
     expect(readmeTable("problems")).toEqual(problems());
   });
 
-  it("every error that the code makes, and no other", () => {
-    const told = readmeTable("errors").map(([code]) => code?.replaceAll("`", ""));
+  it("every error of the code, and no other", () => {
+    const listed = readmeTable("errors").map(([code]) => code?.replaceAll("`", ""));
     const refused = readmeTable("refusals").map(([code]) => code?.replaceAll("`", ""));
     const codes = errorCodes();
-    expect(new Set([...told, ...refused].filter((code) => codes.has(code ?? "")))).toEqual(codes);
-    expect(told.filter((code) => !codes.has(code ?? ""))).toEqual([]);
+    expect(new Set([...listed, ...refused].filter((code) => codes.has(code ?? "")))).toEqual(codes);
+    expect(listed.filter((code) => !codes.has(code ?? ""))).toEqual([]);
   });
 
   it("every option with its default", () => {
-    const told = readmeTable("options").map(([name, , byDefault]) => [name?.replaceAll("`", ""), byDefault]);
-    expect(told).toEqual(options().map(({ name, default: byDefault }) => [name, byDefault ?? ""]));
+    const listed = readmeTable("options").map(([name, , byDefault]) => [name?.replaceAll("`", ""), byDefault]);
+    expect(listed).toEqual(options().map(({ name, default: byDefault }) => [name, byDefault ?? ""]));
   });
 
-  it("defaults that the code has", () => {
+  it("the same defaults as the code", () => {
     const resolved = resolveOptions({ secret: "s", inbox: memoryInbox() });
     const { limits, gateTimeoutMs, maxUnsubscribesPerHour, ...rest } = resolved;
     const values: Record<string, unknown> = {

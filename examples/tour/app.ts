@@ -19,7 +19,7 @@ export interface App {
 }
 
 /** Prints what a real app would do. */
-export type Say = (event: AnyEvent, text: string) => void;
+export type Print = (event: AnyEvent, text: string) => void;
 
 /** The inbox's file and the signing secret. */
 export interface AppOptions {
@@ -28,7 +28,7 @@ export interface AppOptions {
 }
 
 /** Handlers first, then the mount, then the start. */
-export function createApp({ file, secret }: AppOptions, say: Say, observer: Observer): App {
+export function createApp({ file, secret }: AppOptions, print: Print, observer: Observer): App {
   const busy = new Map<string, Promise<void>>();
   // Without a logger: the tour prints what a log would.
   const receiver = createReceiver({ secret, inbox: sqliteInbox(file), log: false });
@@ -38,28 +38,30 @@ export function createApp({ file, secret }: AppOptions, say: Say, observer: Obse
   receiver.on(["email.created", "email.updated"], async (event, ctx) => {
     if (event.accountId === CLOSED_ACCOUNT) {
       await ctx.unsubscribe("the account is closed");
-      return say(event, "calls ctx.unsubscribe");
+      return print(event, "calls ctx.unsubscribe");
     }
-    say(event, ctx.merged > 1 ? `fetch ${event.id}, for all ${ctx.merged}` : `fetch ${event.id}`);
+    print(event, ctx.merged > 1 ? `fetch ${event.id}, for all ${ctx.merged}` : `fetch ${event.id}`);
     await busy.get(event.id);
   });
-  receiver.on("email.deleted", (event) => say(event, `look whether ${event.id} is gone`));
-  receiver.on("contact", (event) => say(event, `fetch ${event.id}`));
-  receiver.on("calendarEvent", (event) => say(event, `fetch ${event.id} of ${event.calendarId}`));
-  receiver.on("calendarEvent.signal", (event) => say(event, `sync all of ${event.calendarId}`));
+  receiver.on("email.deleted", (event) => print(event, `look whether ${event.id} is gone`));
+  receiver.on("contact", (event) => print(event, `fetch ${event.id}`));
+  receiver.on("calendarEvent", (event) => print(event, `fetch ${event.id} of ${event.calendarId}`));
+  receiver.on("calendarEvent.signal", (event) => print(event, `sync all of ${event.calendarId}`));
   receiver.on("task", (event, ctx) => {
     if (event.id === LOCKED_TASK && ctx.attempt < 3) throw new Error(`attempt ${ctx.attempt}: it is locked`);
-    say(
+    print(
       event,
       ctx.attempt > 1 ? `attempt ${ctx.attempt}: fetch ${event.id}` : `fetch ${event.id} of ${event.taskListId}`,
     );
   });
-  receiver.on("tracking", (event) => say(event, `about mail ${event.trackingId}`));
-  receiver.on("tracking.open", (event) => say(event, `mail ${event.trackingId}, in ${event.location ?? "some place"}`));
-  receiver.on("booking", (event) => say(event, `${event.eventId}, by page ${event.bookingId}`));
-  receiver.on("lifecycle.error", (event) => say(event, event.error));
-  receiver.on("lifecycle.active", (event) => say(event, "the subscription works again"));
-  receiver.on("unknown", (event) => say(event, `stored: ${event.reason} not known`));
+  receiver.on("tracking", (event) => print(event, `about mail ${event.trackingId}`));
+  receiver.on("tracking.open", (event) =>
+    print(event, `mail ${event.trackingId}, in ${event.location ?? "some place"}`),
+  );
+  receiver.on("booking", (event) => print(event, `${event.eventId}, by page ${event.bookingId}`));
+  receiver.on("lifecycle.error", (event) => print(event, event.error));
+  receiver.on("lifecycle.active", (event) => print(event, "the subscription works again"));
+  receiver.on("unknown", (event) => print(event, `stored: ${event.reason} not known`));
 
   const app = express();
   app.post("/webhooks", expressReceiver(receiver)); // above any body parser: the signature is over the raw bytes

@@ -23,9 +23,9 @@ export function hasPeers(): boolean {
 }
 
 /** @throws BenchError with how to continue without them */
-export function installPeers(say: (line: string) => void): void {
+export function installPeers(log: (line: string) => void): void {
   if (hasPeers()) return;
-  say("Installing the peers: npm ci in test/bench (once, 35 MB).");
+  log("Installing the peers: npm ci in test/bench (once, 35 MB).");
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
     cwd: FOLDER,
     stdio: ["ignore", 2, 2],

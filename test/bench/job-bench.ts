@@ -18,9 +18,9 @@ export function measuresOf(only: readonly string[] | undefined): readonly Measur
 export async function benchJobs(
   measures: readonly Measure[],
   { rounds, quick }: Pick<Arguments, "rounds" | "quick">,
-  { say, paint }: { readonly say: (line: string) => void; readonly paint: Paint },
+  { log, paint }: { readonly log: (line: string) => void; readonly paint: Paint },
 ) {
-  const measured = await measureJobs({ measures, rounds, quick, run: runMeasure, say });
+  const measured = await measureJobs({ measures, rounds, quick, run: runMeasure, log });
   const reached = jobGoalResultsOf(measured.rounds);
   console.log(`\n${toJobTable(measured, reached, paint)}`);
   return {

@@ -6,7 +6,7 @@ export interface JobPlan {
   readonly rounds: number;
   readonly quick: boolean;
   readonly run: (file: string, sizes: readonly number[], inbox?: Measure["inbox"]) => Promise<MeasureResult>;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 /** The results of one round, by the measure's name. */
@@ -19,11 +19,11 @@ export interface JobsMeasured {
 }
 
 /** Runs all measures round by round, so that other load on the machine affects all of them. A failed one is left out. */
-export async function measureJobs({ measures, rounds, quick, run, say }: JobPlan): Promise<JobsMeasured> {
+export async function measureJobs({ measures, rounds, quick, run, log }: JobPlan): Promise<JobsMeasured> {
   const measured: Map<string, MeasureResult>[] = [];
   const failures = new Map<string, string>();
   for (let round = 1; round <= rounds; round += 1) {
-    say(`Jobs, round ${round} of ${rounds}.`);
+    log(`Jobs, round ${round} of ${rounds}.`);
     const results = new Map<string, MeasureResult>();
     measured.push(results);
     for (const { name, file, sizes, quickSizes, inbox, once } of measures) {

@@ -30,7 +30,7 @@ describe("rounds of jobs", () => {
   const measures = MEASURES.filter(({ name }) => ["p-queue", "changes", "waiting"].includes(name));
 
   async function measure(run: JobPlan["run"], quick = false) {
-    return measureJobs({ measures, rounds: 3, quick, run, say: () => {} });
+    return measureJobs({ measures, rounds: 3, quick, run, log: () => {} });
   }
 
   it("interleave, and run a deterministic measure once", async () => {

@@ -13,19 +13,19 @@ import { benchRequests, contendersOf } from "./request-bench.ts";
 // No colours if the output is no terminal or NO_COLOR is set.
 const paint: Paint = (style, text) => styleText(style, text, { stream: process.stdout });
 
-const say = (line: string): void => console.error(line);
+const log = (line: string): void => console.error(line);
 
 async function bench(given: Arguments): Promise<void> {
   const contenders = contendersOf(given.only);
   const measures = measuresOf(given.only);
   if (contenders.length > 0) assertWrk();
-  if (contenders.some(({ kind }) => kind === "peer")) installPeers(say);
+  if (contenders.some(({ kind }) => kind === "peer")) installPeers(log);
   const machine = await describeMachine();
   const cores = findCores();
   describe(machine, cores !== undefined || contenders.length === 0);
 
-  const requests = contenders.length > 0 ? await benchRequests(contenders, given, { cores, say, paint }) : undefined;
-  const jobs = measures.length > 0 ? await benchJobs(measures, given, { say, paint }) : undefined;
+  const requests = contenders.length > 0 ? await benchRequests(contenders, given, { cores, log, paint }) : undefined;
+  const jobs = measures.length > 0 ? await benchJobs(measures, given, { log, paint }) : undefined;
   const file = given.json ?? join(tmpdir(), `hookline-bench-${Date.now()}.json`);
   const { rounds, quick } = given;
   writeFileSync(file, `${JSON.stringify({ machine, cores, rounds, quick, ...requests, jobs }, null, 2)}\n`);
@@ -58,6 +58,6 @@ try {
   else await bench(given);
 } catch (error) {
   if (!(error instanceof BenchError)) throw error;
-  say(error.message);
+  log(error.message);
   process.exitCode = 2;
 }

@@ -24,12 +24,12 @@ export async function benchRequests(
   { rounds, quick }: Pick<Arguments, "rounds" | "quick">,
   {
     cores,
-    say,
+    log,
     paint,
-  }: { readonly cores: Cores | undefined; readonly say: (line: string) => void; readonly paint: Paint },
+  }: { readonly cores: Cores | undefined; readonly log: (line: string) => void; readonly paint: Paint },
 ) {
   const [warmUpSeconds, seconds] = quick ? [0.4, 0.7] : [1.5, 4];
-  const plan = { contenders, rounds, warmUpSeconds, seconds, fresh: !quick, cores, say };
+  const plan = { contenders, rounds, warmUpSeconds, seconds, fresh: !quick, cores, log };
   const { samples, failures } = await measureRounds(plan);
 
   const baseline = samples.get(BASELINE) ?? [];

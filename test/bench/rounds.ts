@@ -18,7 +18,7 @@ export interface Plan {
   /** A new process for every round; else one for all rounds, warmed up once. */
   readonly fresh: boolean;
   readonly cores: Cores | undefined;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 export interface Measured {
@@ -102,7 +102,7 @@ export async function measureRounds(plan: Plan): Promise<Measured> {
 
   try {
     for (let round = 1; round <= plan.rounds; round += 1) {
-      plan.say(`Round ${round} of ${plan.rounds}.`);
+      plan.log(`Round ${round} of ${plan.rounds}.`);
       await runRound(round);
     }
     return { samples, failures };

@@ -72,14 +72,14 @@ const SERVERS: Readonly<Record<string, { readonly posts: readonly Posted[]; read
   },
   "middleware.ts": {
     posts: [{ payloads: [created("m-1")] }, { secret: "another", status: 401 }],
-    prints: ["Ann is told of message m-1", "email.created, attempt 1: "],
+    prints: ["Ann is notified of message m-1", "email.created, attempt 1: "],
   },
   "multi-tenant.ts": {
     posts: [
       { payloads: [created("m-1")] },
       { payloads: [created("m-2")], path: "/webhooks/crm", secret: CRM_SECRET },
       { path: "/webhooks/crm", status: 401 },
-      { path: "/webhooks/stranger", status: 401 },
+      { path: "/webhooks/unknown", status: 401 },
     ],
     prints: ["shop: created message m-1", "crm: created message m-2"],
   },

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { startNode } from "../cli/child.ts";
 
-test("npm start takes the tour, in plain text where nobody looks on, and ends with 0", async () => {
+test("npm start runs the tour, in plain text without a terminal, and ends with 0", async () => {
   const [program, ...args] = manifest.scripts.start.split(" ");
   expect(program).toBe("node");
   const tour = startNode(args);

@@ -29,15 +29,15 @@ interface Function {
   /** The URL of the gateway. */
   readonly url: string;
   /** Its output: stored and handled deliveries. */
-  readonly told: readonly object[];
+  readonly output: readonly object[];
 }
 
 /** A process of the runtime with the function in it, behind an HTTP API. */
 async function started(options: ProbedOptions = {}, { name = "handler", leftMs = 60_000 } = {}): Promise<Function> {
-  const told: object[] = [];
+  const output: object[] = [];
   const queue = await serve((req, res) => {
     void json(req).then((one) => {
-      told.push(one as object);
+      output.push(one as object);
       res.end();
     });
   });
@@ -63,7 +63,7 @@ async function started(options: ProbedOptions = {}, { name = "handler", leftMs =
       return outcome.response as LambdaResultLike;
     }),
   );
-  return { api, child, url, told };
+  return { api, child, url, output };
 }
 
 function mail(id: string): string {
@@ -72,28 +72,28 @@ function mail(id: string): string {
 }
 
 test("one process stores deliveries one after another, answers the handshake, and refuses", async () => {
-  const { url, told, child } = await started();
+  const { url, output, child } = await started();
   for (const id of ["m-1", "m-日本"]) expect(await deliver(url, mail(id))).toMatchObject({ status: 200, body: "" });
   expect(await deliver(url, "", { path: "/?validationToken=a+b" })).toMatchObject({ status: 200, body: "a b" });
   expect(await deliver(url, mail("m-3"), { headers: { "X-Aurinko-Signature": "0".repeat(64) } })).toMatchObject({
     status: 401,
   });
   const bodies = ["m-1", "m-日本"].map((id) => Buffer.from(mail(id)).toString("base64"));
-  expect(told).toMatchObject(bodies.map((bodyBase64) => ({ stored: [{ bodyBase64 }] })));
+  expect(output).toMatchObject(bodies.map((bodyBase64) => ({ stored: [{ bodyBase64 }] })));
   expect(child.err()).toBe("");
 });
 
 test("after the handlers: 200 when they are done, 503 when one failed, and then everything runs again", async () => {
-  const { url, told } = await started({ answer: "after-handlers", timeoutMs: 20_000 });
+  const { url, output } = await started({ answer: "after-handlers", timeoutMs: 20_000 });
   expect(await deliver(url, mail("m-1"))).toMatchObject({ status: 200 });
   for (const _ of [1, 2]) expect(await deliver(url, mail("fails"))).toMatchObject({ status: 503 });
-  expect(told).toEqual([{ handled: "m-1" }]);
+  expect(output).toEqual([{ handled: "m-1" }]);
 });
 
 test("handlers get the remaining time of the invocation, so that it still answers", async () => {
-  const { url, told } = await started({ answer: "after-handlers", timeoutMs: 600_000 }, { leftMs: 3_000 });
+  const { url, output } = await started({ answer: "after-handlers", timeoutMs: 600_000 }, { leftMs: 3_000 });
   expect(await deliver(url, mail("late"))).toMatchObject({ status: 503, headers: { "retry-after": "10" } });
-  expect(told).toEqual([]);
+  expect(output).toEqual([]);
 });
 
 test("an event that is no request fails its invocation, and the process continues", async () => {

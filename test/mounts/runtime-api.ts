@@ -54,10 +54,10 @@ export async function serveRuntimeApi(): Promise<RuntimeApi> {
       asking = res;
       return handOut();
     }
-    const said: unknown = JSON.parse(await text(req));
+    const payload: unknown = JSON.parse(await text(req));
     res.writeHead(202).end();
-    if (id === "init") initErrors.push(said);
-    else running.get(id)?.end(verb === "response" ? { response: said } : ({ error: said } as Outcome));
+    if (id === "init") initErrors.push(payload);
+    else running.get(id)?.end(verb === "response" ? { response: payload } : ({ error: payload } as Outcome));
   }
   const { port } = await serve((req, res) => void hear(req, res));
 

@@ -36,10 +36,10 @@ async function run(deliveries: number): Promise<void> {
   const folder = mkdtempSync(join(values.folder, "hookline-soak-"));
   const points: Point[] = [];
   try {
-    say(HEADS);
+    printRow(HEADS);
     for await (const point of soak({ file: join(folder, "inbox.db"), deliveries, points: POINTS })) {
       points.push(point);
-      say(toCells(point));
+      printRow(toCells(point));
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -49,6 +49,6 @@ async function run(deliveries: number): Promise<void> {
   if (climbs.length > 0) process.exitCode = 1;
 }
 
-function say(cells: readonly string[]): void {
+function printRow(cells: readonly string[]): void {
   console.log(cells.map((cell) => cell.padStart(WIDTH)).join(""));
 }

@@ -125,8 +125,8 @@ test("reports two jobs in another order than they were sent", () => {
 
 test("reports a merged call that misses a change", () => {
   const { sent: deliveries, jobs } = pair();
-  const told = run(jobs, { each: true });
-  const journal = [{ ...told.start, names: told.start.names.slice(1) }, told.end];
+  const merged = run(jobs, { each: true });
+  const journal = [{ ...merged.start, names: merged.start.names.slice(1) }, merged.end];
   expect(brokenRules({ sent: deliveries, jobs, journal })).toEqual(["I3"]);
 });
 

@@ -113,7 +113,7 @@ function checkRuns({ journal, jobs, attempts, replays = false }: Evidence): stri
     const covered = lane.jobs.slice(Math.max(0, at - line.merged + 1), at + 1);
     const expected = covered.map(({ name }) => name);
     if (covered.length !== line.merged || line.names.join() !== (line.each ? expected : expected.slice(-1)).join())
-      wrong.push(`I3 the call of job ${line.job} was told of ${line.names.join()}, its lane has ${expected.join()}`);
+      wrong.push(`I3 the call of job ${line.job} got ${line.names.join()}, its lane has ${expected.join()}`);
     while (isOver(lane.jobs[lane.passed])) lane.passed += 1;
     if (at - line.merged + 1 > lane.passed)
       wrong.push(`I3 job ${line.job} began before job ${lane.jobs[lane.passed]?.id} of its lane was done`);

@@ -1,6 +1,6 @@
 // Makes the disk fail: system calls on the inbox's files go wrong as a switch file says, for a process that is started with LD_PRELOAD.
 // The switch holds `<call> <what> <from> <times> <number>`: call sync or write; what eio, enospc, short, stall or kill; from which call on (1: the
-// next), how often (0: always), and the milliseconds of a stall. Each time is noted in `<switch>.log`. No file: all is well.
+// next), how often (0: always), and the milliseconds of a stall. Each fault is logged in `<switch>.log`. Without the file there are no faults.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -13,7 +13,7 @@ import type { ReceiverProcessOptions } from "./receiver-process.ts";
 // Prints `ready <port>`, `works` once it has the worker lock, and `closed <counts>`.
 const options = JSON.parse(process.argv[2] ?? "{}") as ReceiverProcessOptions;
 const { instance, storeTimeoutMs = 5_000 } = options;
-const note = openJournal(options.journal);
+const append = openJournal(options.journal);
 const faults = faultyChannels();
 let wallMs = (): number => Date.now();
 let calls = 0;
@@ -40,7 +40,7 @@ const receiver = createReceiver({
 });
 
 /** Fields of an entry that only these tests add. */
-interface Told {
+interface TestFields {
   readonly name: string;
   readonly does?: string;
 }
@@ -48,10 +48,10 @@ interface Told {
 async function handle(event: AnyEvent, ctx: Context): Promise<void> {
   const call = (calls += 1);
   const each = "changes" in event;
-  const told = (each ? event.changes : [event]) as unknown as readonly Told[];
+  const entries = (each ? event.changes : [event]) as unknown as readonly TestFields[];
   const { attempt, merged, jobId, replayOf } = ctx;
-  const names = told.map(({ name }) => name);
-  note({
+  const names = entries.map(({ name }) => name);
+  append({
     at: "start",
     instance,
     call,
@@ -66,12 +66,12 @@ async function handle(event: AnyEvent, ctx: Context): Promise<void> {
   try {
     const { bodyBase64 } = await ctx.delivery();
     sha = createHash("sha256").update(Buffer.from(bodyBase64, "base64")).digest("hex");
-    await act(told.at(-1)?.does ?? "", ctx);
+    await act(entries.at(-1)?.does ?? "", ctx);
   } catch (error) {
-    note({ at: "end", instance, call, ok: false, sha });
+    append({ at: "end", instance, call, ok: false, sha });
     throw error;
   }
-  note({ at: "end", instance, call, ok: true, sha });
+  append({ at: "end", instance, call, ok: true, sha });
 }
 
 /** @param does `<what> <number> <instance>`; if an instance is given, every other instance ignores it */
@@ -125,7 +125,8 @@ receiver
 
 const mount = nodeReceiver(receiver, { path: "/hooks" });
 const server = createServer((req, res) => {
-  if (req.url?.startsWith("/control/") === true) void control(req.url).then((said) => res.end(JSON.stringify(said)));
+  if (req.url?.startsWith("/control/") === true)
+    void control(req.url).then((result) => res.end(JSON.stringify(result)));
   else mount(req, res);
 });
 
@@ -150,31 +151,31 @@ async function control(url: string): Promise<unknown> {
   }
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
 process.once("SIGTERM", () => {
   server.close();
   void receiver.close({ drainMs: options.drainMs ?? 10_000 }).then((closed) => {
-    say(`closed ${JSON.stringify(closed)}`);
+    print(`closed ${JSON.stringify(closed)}`);
     server.closeAllConnections();
     clearInterval(pulse);
     // Printed only by a process that does not exit: the resources that keep it alive.
-    setTimeout(() => say(`held by ${process.getActiveResourcesInfo().join(" ")}`), 5_000).unref();
+    setTimeout(() => print(`held by ${process.getActiveResourcesInfo().join(" ")}`), 5_000).unref();
   });
 });
 
 let worked = false;
 const pulse = setInterval(() => {
-  note({ at: "beat", instance });
+  append({ at: "beat", instance });
   if (worked || receiver.stats().role !== "working") return;
   worked = true;
-  say("works");
+  print("works");
 }, 20);
 server.listen(0, "127.0.0.1", () => {
   const address = server.address();
-  say(`ready ${typeof address === "object" ? address?.port : address}`);
+  print(`ready ${typeof address === "object" ? address?.port : address}`);
 });
 // After SIGTERM during the start, `start()` may reject.
 if (options.works)

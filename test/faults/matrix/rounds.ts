@@ -9,6 +9,6 @@ export function rounds(full: number): number {
 
 /** Prints one line for a row: what it did, and what was lost. */
 export function report(row: string, facts: Readonly<Record<string, unknown>>): void {
-  const told = Object.entries(facts).map(([name, value]) => `${name} ${String(value)}`);
-  process.stdout.write(`${row}: ${told.join(", ")}\n`);
+  const parts = Object.entries(facts).map(([name, value]) => `${name} ${String(value)}`);
+  process.stdout.write(`${row}: ${parts.join(", ")}\n`);
 }

@@ -68,7 +68,7 @@ async function handleRest(
   const handled = new Set<string>();
   const disorder: string[] = [];
   const last = new Map<string, number>();
-  const note = (names: readonly string[], lane: string, jobId: string): void => {
+  const record = (names: readonly string[], lane: string, jobId: string): void => {
     if (Number(jobId) < (last.get(lane) ?? 0))
       disorder.push(`order: ${names.join()} comes behind a later one of ${lane}`);
     last.set(lane, Number(jobId));
@@ -81,13 +81,13 @@ async function handleRest(
     log: false,
     clock,
   })
-    .on("email", (event, ctx) => note([nameIn(event)], `mail ${event.accountId} ${event.id}`, ctx.jobId), {
+    .on("email", (event, ctx) => record([nameIn(event)], `mail ${event.accountId} ${event.id}`, ctx.jobId), {
       merge: false,
     })
     .on("contact.changes", ({ accountId, changes }, ctx) =>
-      note(changes.map(nameIn), `contacts ${accountId}`, ctx.jobId),
+      record(changes.map(nameIn), `contacts ${accountId}`, ctx.jobId),
     )
-    .on("tracking.open", (event, ctx) => note([trackedId(event.id)], `opened ${event.trackingId}`, ctx.jobId));
+    .on("tracking.open", (event, ctx) => record([trackedId(event.id)], `opened ${event.trackingId}`, ctx.jobId));
   try {
     await receiver.start();
     await receiver.idle();

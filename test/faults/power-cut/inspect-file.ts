@@ -81,7 +81,7 @@ function miscounted(inbox: WorkingInbox, jobs: readonly StoredJob[], unexpanded:
     dead: those("dead"),
     unhandled: those("unhandled"),
   };
-  const said = { ...counted, unsettled: running + waiting };
-  const isRight = Object.entries(there).every(([what, number]) => said[what as keyof typeof there] === number);
-  return isRight ? "" : `damaged: it counts ${JSON.stringify(said)}, and there are ${JSON.stringify(there)}`;
+  const counters = { ...counted, unsettled: running + waiting };
+  const isRight = Object.entries(there).every(([what, number]) => counters[what as keyof typeof there] === number);
+  return isRight ? "" : `damaged: it counts ${JSON.stringify(counters)}, and there are ${JSON.stringify(there)}`;
 }

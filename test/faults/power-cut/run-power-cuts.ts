@@ -61,11 +61,11 @@ export async function runPowerCuts(
     places.set(place, (places.get(place) ?? 0) + 1);
     largest.acknowledged = Math.max(largest.acknowledged, acknowledgedIn(seen));
     largest.unsynced = Math.max(largest.unsynced, unsynced);
-    const verdicts = images.map(async ([kind, files]) => {
-      const found = await checkFile(lay(join(folder, `${at}-${kind}`), files), seen, expected);
+    const checks = images.map(async ([kind, files]) => {
+      const found = await checkFile(writeFiles(join(folder, `${at}-${kind}`), files), seen, expected);
       wrong.push(...found.map((what) => `${what} (seed ${seed}, cut ${at} ${place}, ${kind})`));
     });
-    await Promise.all(verdicts);
+    await Promise.all(checks);
   }
   expect([...places.keys()]).toEqual(expect.arrayContaining([...wanted]));
   const of = (kind: string): number => wrong.filter((what) => what.startsWith(kind)).length;
@@ -87,7 +87,7 @@ export function betweenMarkers(
   records: readonly TraceRecord[],
   [first, last]: readonly [first: string, last: string],
 ): (index: number) => boolean {
-  const indexOf = (note: string): number => records.findIndex((one) => one.type === "marker" && one.what === note);
+  const indexOf = (marker: string): number => records.findIndex((one) => one.type === "marker" && one.what === marker);
   const [from, to] = [indexOf(first), indexOf(last) + BEHIND];
   return (index) => index >= from && index < to;
 }
@@ -98,7 +98,7 @@ function acknowledgedIn(records: readonly TraceRecord[]): number {
   return records.filter((one) => one.type === "marker" && one.what === "acknowledged").length;
 }
 
-function lay(folder: string, files: ReadonlyMap<string, Buffer>): string {
+function writeFiles(folder: string, files: ReadonlyMap<string, Buffer>): string {
   mkdirSync(folder);
   for (const [path, bytes] of files) writeFileSync(join(folder, basename(path)), bytes);
   return join(folder, "inbox.db");

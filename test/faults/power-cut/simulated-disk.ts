@@ -67,7 +67,7 @@ export function createDisk(): Disk {
 
   const known = (inode: number): File => {
     const file = files.get(inode);
-    if (file === undefined) throw new Error(`The trace speaks of a file that nobody opened: ${inode}.`);
+    if (file === undefined) throw new Error(`The trace has a file that was never opened: ${inode}.`);
     return file;
   };
 

@@ -122,7 +122,7 @@ static uint64_t behind(int fd, ssize_t done) {
   return lseek(fd, 0, SEEK_CUR) - done;
 }
 
-/* A call that is told once it has had its effect: `done` is what it returned. */
+/* Records a call after its effect: `done` is its return value. */
 #define TRACED(type, name, parameters, arguments, condition, tell) \
   type name parameters { \
     NEXT(name); \
@@ -161,7 +161,7 @@ int ftruncate(int fd, off_t length) {
   return ftruncate64(fd, length);
 }
 
-/* What the replay has no way to repeat is told, so that it can refuse the trace. */
+/* Records calls that a replay cannot repeat, so that it can refuse the trace. */
 #define REFUSED(name, parameters, arguments) \
   int name parameters { \
     NEXT(name); \
