@@ -30,7 +30,7 @@ const service = createService(url, secret);
 printer.title("Hookline, a tour");
 printer.line(`An Express app with typed handlers listens on ${url}.`);
 printer.line("It stores each delivery in an SQLite file before it answers.");
-printer.line("The same program plays the service: it signs deliveries, and reacts to the answers as the service does.");
+printer.line("The same program plays the service: it signs deliveries, and obeys the answers.");
 const counts: Count[] = [];
 for (const part of parts) await part({ app, service, journal, printer, secret, folder, counts });
 await app.receiver.idle();
