@@ -74,24 +74,37 @@ export function compose(middleware: readonly Middleware[], handler: Handler): Ha
 }
 
 /**
- * `next()` is koa's: it runs the rest once and gives a plain promise of it. Beyond koa, a middleware that returns or throws without
- * awaiting the rest does not end the call: a second handler would start in the lane beside it.
+ * `next()` is koa's: it runs the rest and gives a plain promise of it. Beyond koa, a call whose middleware did not await the rest
+ * ends with the rest and as the rest ends: else a second handler would start in the lane beside it, or its failure would be lost.
  */
 function wrap(outer: Middleware, rest: Handler): Handler {
   return async (event, ctx) => {
-    const pending = new Set<Promise<void>>();
+    /** Those that still run, or that nothing awaited. */
+    const open = new Set<Promise<void>>();
     let mayRun = true;
 
     const run = async (): Promise<void> => void (await rest(event, ctx));
     const next = (): Promise<void> => {
       const begin = mayRun ? run : refuse;
       mayRun = false;
-      // Starts a microtask later: a rest that fails at once is still pending when a middleware returns without awaiting anything.
-      const running = Promise.resolve()
-        .then(begin)
-        .finally(() => pending.delete(running));
-      pending.add(running);
-      catchRejection(running); // a middleware may do other work before it awaits the rest
+      // Starts a microtask later: a rest that fails at once is still open when a middleware returns without awaiting anything.
+      const running = Promise.resolve().then(begin);
+      open.add(running);
+      let isAwaited = false;
+      let hasEnded = false;
+      const ended = (): void => {
+        hasEnded = true;
+        if (isAwaited) open.delete(running);
+      };
+      running.then(ended, ended); // a middleware may do other work before it awaits the rest: the failure is not unhandled
+      // `await`, `then`, `catch` and `finally` all read it: https://tc39.es/ecma262/#sec-promise-resolve
+      void Object.defineProperty(running, "constructor", {
+        get() {
+          isAwaited = true;
+          if (hasEnded) open.delete(running);
+          return Promise;
+        },
+      });
       return running;
     };
 
@@ -99,12 +112,12 @@ function wrap(outer: Middleware, rest: Handler): Handler {
       await outer(event, ctx, next);
     } catch (error) {
       mayRun = false;
-      await Promise.allSettled(pending);
+      await Promise.allSettled(open);
       throw error;
     }
     mayRun = false;
     // A copy, in the order of the calls: the rest has ended before a second `next()` fails the call.
-    const calls = [...pending];
+    const calls = [...open];
     for (const running of calls) await running;
   };
 }

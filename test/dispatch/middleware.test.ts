@@ -203,13 +203,44 @@ describe("receiver.use", () => {
     expect(receiver.stats()).toMatchObject({ succeeded: 0, dead: 1 });
   });
 
-  test("that ends after its handler failed decides: the job is done where it did not look, and the process lives", async () => {
-    const { receiver, send } = rig();
+  test("that never awaited its handler fails with it, also when it ends later", async () => {
+    const { receiver, send, pass } = rig({ attempts: 1 });
     receiver.use(async (_event, _ctx, next) => {
       void next();
       await turns();
     });
     receiver.on("email", failingHandler().handler);
+    await receiver.start();
+    await send(emails("a"));
+    await pass();
+    expect(receiver.stats()).toMatchObject({ succeeded: 0, dead: 1 });
+  });
+
+  test.each<[string, (next: () => Promise<void>) => unknown]>([
+    [
+      "await after other work",
+      async (next) => {
+        const rest = next();
+        await turns();
+        try {
+          await rest;
+        } catch {
+          // swallowed
+        }
+      },
+    ],
+    ["then", (next) => next().then(undefined, () => {})],
+    [
+      "finally",
+      async (next) =>
+        next()
+          .finally(() => {})
+          .catch(() => {}),
+    ],
+    ["Promise.allSettled", (next) => Promise.allSettled([next()])],
+  ])("may swallow what its handler throws, by %s: the job is done, and the process lives", async (_, swallow) => {
+    const { receiver, send } = rig();
+    receiver.use((_event, _ctx, next) => swallow(next)).on("email", failingHandler().handler);
     await receiver.start();
     await send(emails("a"));
     await receiver.idle();
