@@ -9,7 +9,7 @@ import type { DispatchDeps } from "./deps.ts";
 import type { Registration } from "./handlers.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./merge.ts";
-import { fixOfFrozenWrite, type ExpansionReporter } from "./reporter.ts";
+import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { compose, startCall, type RunningCall } from "./run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */

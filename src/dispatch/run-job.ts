@@ -11,7 +11,7 @@ import { eventAt } from "./job-view.ts";
 import { mergeKeyOf } from "./lane-key.ts";
 import { mergeEvents } from "./merge.ts";
 import { SUSPECT_MS } from "./poison.ts";
-import { reportEnd, reportStart, type EndedCall } from "./reporter.ts";
+import { reportEnd, reportStart, type EndedCall } from "./job-reporter.ts";
 import { isLastAttempt, isRetryError, outcomesOf, toJobError } from "./retry-policy.ts";
 import { compose, createHungHandlers, startCall, type RunningCall } from "./run-handler.ts";
 import type { Settle } from "./settle-queue.ts";

@@ -7,7 +7,7 @@ import type { SignatureHeaders } from "../protocol/signature-headers.ts";
 import type { ResolvedScheme } from "../protocol/signature-scheme.ts";
 import type { HandleThenAnswer } from "./after-handlers.ts";
 import type { InFlightBytes } from "./read-body.ts";
-import type { Reporter } from "./reporter.ts";
+import type { Reporter } from "./answer-reporter.ts";
 import type { SecretLookup } from "./secret-lookup.ts";
 import type { DeliveryStore } from "./store.ts";
 import type { Gate, UnsubscribeRateLimit } from "./unsubscribe-gate.ts";

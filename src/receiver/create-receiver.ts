@@ -1,7 +1,7 @@
 import { assertFunction } from "../assert.ts";
 import { createDirectHandling } from "../dispatch/direct-handling.ts";
 import { type Handler, type Middleware, createHandlers } from "../dispatch/handlers.ts";
-import { type ExpandedListener, createExpansionReporter } from "../dispatch/reporter.ts";
+import { type ExpandedListener, createExpansionReporter } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
 import { type StorageKind, asWorking, asWriting } from "../inbox/port/inbox.ts";
@@ -19,7 +19,7 @@ import { createUnsubscribeRateLimit, type Gate } from "../ingest/unsubscribe-gat
 import { createInFlightBytes } from "../ingest/read-body.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
 import { receive } from "../ingest/receive.ts";
-import { createReporter } from "../ingest/reporter.ts";
+import { createReporter } from "../ingest/answer-reporter.ts";
 import { createSecretLookup } from "../ingest/secret-lookup.ts";
 import { createDeliveryStore } from "../ingest/store.ts";
 import type { IngestDeps } from "../ingest/types.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { ExpandedListener } from "../dispatch/reporter.ts";
+import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
 import type { ReceiverState } from "./lifecycle.ts";
 import type { Receiver } from "./receiver-types.ts";

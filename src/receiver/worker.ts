@@ -1,6 +1,6 @@
 import { createDispatcher } from "../dispatch/dispatcher.ts";
 import { EXPAND_AT_ONCE, expandEvents } from "../dispatch/expand.ts";
-import type { ExpansionReporter } from "../dispatch/reporter.ts";
+import type { ExpansionReporter } from "../dispatch/job-reporter.ts";
 import type { DispatchDeps } from "../dispatch/deps.ts";
 import { UsageError } from "../errors.ts";
 import type { Closed } from "./receiver-types.ts";

@@ -1,4 +1,4 @@
-import type { ExpandedListener } from "../dispatch/reporter.ts";
+import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { ClosedError } from "../errors.ts";
 import type { Job } from "../inbox/port/jobs.ts";
 import type { Receiver } from "../receiver/receiver-types.ts";

@@ -8,9 +8,9 @@ import {
 import { UsageError } from "../../../src/index.ts";
 import { createSqliteAdmin } from "./admin/admin.ts";
 import { openThread } from "./client/thread-client.ts";
-import { createClaims } from "./worker/claims.ts";
+import { createClaims } from "./worker/claim-jobs.ts";
 import { createCommitQueue } from "./client/commit-queue.ts";
-import { createExpand } from "./worker/expand.ts";
+import { createExpand } from "./worker/expand-deliveries.ts";
 import { createFileSubscriptions } from "./client/subscription-cache.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
 import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import { fixOf } from "../../errors.ts";
-import type { Reporter } from "../../ingest/reporter.ts";
+import type { Reporter } from "../../ingest/answer-reporter.ts";
 import type { RefusalCode, Refused } from "../../ingest/responses.ts";
 import type { Counters } from "../../stats.ts";
 import type { SubscriptionErrors } from "./subscription-errors.ts";
