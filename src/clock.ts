@@ -1,5 +1,5 @@
-import { catchRejection } from "./thrown.ts";
 import type { Logger } from "./logger.ts";
+import { catchRejection } from "./thrown.ts";
 
 /** A pending timer. */
 export interface Timer {

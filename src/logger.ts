@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import type { Clock, Timer } from "./clock.ts";
-import { describeThrown, catchRejection } from "./thrown.ts";
+import { catchRejection, describeThrown } from "./thrown.ts";
 
 /** A pino logger, or any object with these methods. */
 export interface Logger {

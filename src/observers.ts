@@ -1,9 +1,9 @@
 import { assertFunction, assertOptions } from "./assert.ts";
-import { catchRejection } from "./thrown.ts";
 import type { StoredDelivery } from "./inbox/port/delivery.ts";
 import type { Job } from "./inbox/port/jobs.ts";
 import type { Logger } from "./logger.ts";
 import type { Id } from "./protocol/events.ts";
+import { catchRejection } from "./thrown.ts";
 
 /** What observers are given about a job. */
 export interface JobMoment {

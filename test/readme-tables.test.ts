@@ -1,10 +1,10 @@
+import { memoryInbox } from "hookline";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { memoryInbox } from "hookline";
-import { resolveOptions } from "../src/receiver/options.ts";
-import { PROBLEMS } from "../src/receiver/health/problem-catalog.ts";
 import { REFUSALS } from "../src/ingest/responses.ts";
+import { PROBLEMS } from "../src/receiver/health/problem-catalog.ts";
+import { resolveOptions } from "../src/receiver/options.ts";
 
 const root = join(import.meta.dirname, "..");
 

@@ -2,8 +2,8 @@ import { describe, expect, test, vi } from "vitest";
 import { eventually } from "./support/eventually.ts";
 import { fakeClock } from "./support/fake-clock.ts";
 import { dial, headersText, pour, send, type Wire } from "./support/http.ts";
-import { failingInbox } from "./support/stub-inboxes.ts";
 import { changes, expectBare, mounted, SECRET, type Mounted } from "./support/mounted.ts";
+import { failingInbox } from "./support/stub-inboxes.ts";
 
 const MB = 1_000_000;
 /** A guard against a test that hangs, not a claim about speed. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
 import * as face from "hookline/signature";
 import { explain, sign, SignatureError, verify, type SignatureScheme, type VerifyOptions } from "hookline/signature";
+import { describe, expect, test } from "vitest";
 import { isHooklineError } from "../src/errors.ts";
 
 const secret = "test-signing-secret";

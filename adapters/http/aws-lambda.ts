@@ -16,8 +16,8 @@ import {
   toPathTest,
   UNDECIDED,
   withSource,
-  type AnyMountOptions,
   type Answer,
+  type AnyMountOptions,
 } from "./shared/mount.ts";
 
 /** The result that API Gateway, function URLs and load balancers expect. */

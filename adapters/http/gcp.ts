@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { AfterHandlers, MountOptions, OutlivesFunction, StorageKind } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import type { ExpressRequestLike, ExpressResponseLike } from "./express.ts";
 import { createNodeMount, type Advice } from "./shared/mount-node.ts";

@@ -1,4 +1,4 @@
-import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { AfterHandlers, MountOptions, OutlivesFunction, StorageKind } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, passTo } from "./shared/mount-fetch.ts";
 import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";

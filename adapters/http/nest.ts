@@ -14,8 +14,8 @@ import {
   type ReceiverOptions,
 } from "../../src/index.ts";
 import { addHook, registerHooks } from "./nest/nest-hooks.ts";
-import { assertMountOptions, toPathTest } from "./shared/mount.ts";
 import { mountFirst } from "./nest/nest-mount.ts";
+import { assertMountOptions, toPathTest } from "./shared/mount.ts";
 
 /** Options of {@link HooklineModule.forRootAsync}. */
 export interface HooklineModuleOptions {

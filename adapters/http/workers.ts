@@ -1,5 +1,5 @@
 // oxlint-disable typescript/no-explicit-any -- each Worker has its own type of `env`, and Cloudflare's `waitUntil` takes `any`
-import type { AfterHandlers, StorageKind, MountOptions, OutlivesFunction } from "../../src/adapter.ts";
+import type { AfterHandlers, MountOptions, OutlivesFunction, StorageKind } from "../../src/adapter.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createFetchMount, passTo } from "./shared/mount-fetch.ts";
 import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";

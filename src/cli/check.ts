@@ -4,7 +4,7 @@ import type { Cause } from "./answers/status-causes.ts";
 import { causeOf, type AnsweredProbe } from "./check/causes.ts";
 import { probes, tryProbe, type ProbeInput, type TriedProbe } from "./check/probes.ts";
 import { defineCommand, EXIT, secretOf, type Terminal } from "./command.ts";
-import { ID_NUMBER, APP_URL, wholeNumber } from "./flags.ts";
+import { APP_URL, ID_NUMBER, wholeNumber } from "./flags.ts";
 import { stoppable } from "./signals.ts";
 import { toPlain } from "./terminal/escape-terminal.ts";
 import { createTable } from "./terminal/table.ts";

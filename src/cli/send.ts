@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { signedDelivery } from "../testing.ts";
 import { CommandError, defineCommand, EXIT, secretOf, type Io } from "./command.ts";
-import { RATE, APP_URL, wholeNumber, type ValueType } from "./flags.ts";
+import { APP_URL, RATE, wholeNumber, type ValueType } from "./flags.ts";
 import { eventComposer, SEND_NAMES, type Data, type SendName } from "./send/compose-events.ts";
 import { createOutcomeCounts, reportHandshake, reportMany, reportOne, showProgress } from "./send/send-report.ts";
 import { post, sendMany, type Outcome, type SendPlan } from "./send/send-requests.ts";

@@ -1,8 +1,8 @@
 import type { Delivery, StoredDelivery } from "../inbox/port/delivery.ts";
 import { toStored } from "../inbox/port/delivery.ts";
 import type { Logger } from "../logger.ts";
-import type { SingleEvent } from "../protocol/events.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
+import type { SingleEvent } from "../protocol/events.ts";
 
 /** For the user's own middleware: extend it by declaration merging. */
 export interface ContextState {}

@@ -1,8 +1,8 @@
-import type { Job } from "../inbox/port/jobs.ts";
 import type { JobOutcome } from "../inbox/port/claims.ts";
+import type { Job } from "../inbox/port/jobs.ts";
 import type { DispatchDeps } from "./deps.ts";
-import { toJobOf } from "./job-view.ts";
 import type { CallJobs } from "./job-reporter.ts";
+import { toJobOf } from "./job-view.ts";
 import { startCall } from "./run-handler.ts";
 
 type ListenerDeps = Pick<DispatchDeps, "onDead" | "log" | "clock"> & {

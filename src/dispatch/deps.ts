@@ -1,8 +1,8 @@
 import type { Clock } from "../clock.ts";
-import type { Counters } from "../stats.ts";
 import type { Job } from "../inbox/port/jobs.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
+import type { Counters } from "../stats.ts";
 import type { ContextServices } from "./context.ts";
 import type { Handlers, Middleware } from "./handlers.ts";
 

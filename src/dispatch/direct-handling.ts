@@ -7,9 +7,9 @@ import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createContext } from "./context.ts";
 import type { DispatchDeps } from "./deps.ts";
 import type { Registration } from "./handlers.ts";
+import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./merge.ts";
-import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { compose, startCall, type RunningCall } from "./run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */

@@ -1,12 +1,12 @@
 import { ClosedError } from "../errors.ts";
 import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
+import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createClaimLoop } from "./claim-loop.ts";
 import type { DispatchDeps } from "./deps.ts";
 import { createBacklog, type BacklogOptions } from "./expand.ts";
 import { createJobRunner } from "./run-job.ts";
 import { createSettleQueue } from "./settle-queue.ts";
-import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 
 /** The loop yields to I/O after so many claims: more would serve a busy lane faster, and make all others wait. */
 const CLAIMS_A_TURN = 4;

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
+import type { Expanded, Expansion, NewEvent, NewJob, Unexpanded } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { UnhandledJob } from "../inbox/port/jobs.ts";
-import type { Expanded, Expansion, NewEvent, NewJob, Unexpanded } from "../inbox/port/delivery.ts";
-import type { SingleEvent } from "../protocol/events.ts";
-import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
+import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
+import type { SingleEvent } from "../protocol/events.ts";
 import type { Handlers } from "./handlers.ts";
 import { eventAt } from "./job-view.ts";
 import { laneOf, mergeKeyOf } from "./lane-key.ts";

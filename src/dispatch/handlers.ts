@@ -1,8 +1,8 @@
 import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
-import type { AnyEvent, EventName } from "../protocol/events.ts";
 import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
+import type { AnyEvent, EventName } from "../protocol/events.ts";
 import type { Context } from "./context.ts";
 
 /** Handles one event. What it returns is ignored; what it throws, or its rejection, is a failed attempt. */

@@ -1,11 +1,11 @@
 import type { ClaimedJob, JobOutcome } from "../inbox/port/claims.ts";
 import type { Delivery, Expanded, NewEvent } from "../inbox/port/delivery.ts";
+import type { Job, JobState } from "../inbox/port/jobs.ts";
 import type { SingleEvent } from "../protocol/events.ts";
 import { describeThrown } from "../thrown.ts";
 import type { DispatchDeps } from "./deps.ts";
 import { toJobOf } from "./job-view.ts";
-import { type CallResult, isBroughtForward, toJobError } from "./retry-policy.ts";
-import type { Job, JobState } from "../inbox/port/jobs.ts";
+import { isBroughtForward, toJobError, type CallResult } from "./retry-policy.ts";
 
 /** Counts, logs and observes events when they are expanded, each once. */
 export interface ExpansionReporter {

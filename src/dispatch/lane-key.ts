@@ -1,6 +1,6 @@
-import { catchRejection } from "../thrown.ts";
-import type { Envelope, SingleEvent } from "../protocol/events.ts";
 import { familyOf } from "../protocol/event-names.ts";
+import type { Envelope, SingleEvent } from "../protocol/events.ts";
+import { catchRejection } from "../thrown.ts";
 import type { Registration } from "./handlers.ts";
 import { mergeEvents } from "./merge.ts";
 

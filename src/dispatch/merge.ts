@@ -1,5 +1,5 @@
-import type { AnyEvent, Change, ChangeType, Envelope, SingleEvent } from "../protocol/events.ts";
 import { familyOf } from "../protocol/event-names.ts";
+import type { AnyEvent, Change, ChangeType, Envelope, SingleEvent } from "../protocol/events.ts";
 import type { Registration } from "./handlers.ts";
 
 type ChangeEvent = Extract<SingleEvent, { readonly changeType: ChangeType }>;

@@ -1,8 +1,8 @@
 import { isHooklineError } from "../errors.ts";
 import { backoffMs } from "../inbox/backoff.ts";
 import type { ClaimedJob, JobError, JobOutcome } from "../inbox/port/claims.ts";
-import type { RunLimits } from "./handlers.ts";
 import { describeThrown } from "../thrown.ts";
+import type { RunLimits } from "./handlers.ts";
 import type { RetryLater } from "./retry-errors.ts";
 
 /** How a call ended. */

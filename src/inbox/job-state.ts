@@ -1,5 +1,5 @@
-import type { JobState } from "./port/jobs.ts";
 import type { JobError, JobOutcome } from "./port/claims.ts";
+import type { JobState } from "./port/jobs.ts";
 
 /** The progress of a job. Never changed in place: all fresh jobs share one object. */
 export interface Progress {

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { kindOf } from "../assert.ts";
 import { LONGEST_TIMER_MS, type Clock } from "../clock.ts";
 import { HooklineError, UsageError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";
-import { kindOf } from "../assert.ts";
 import type { InFlightBytes } from "./read-body.ts";
 import { Refused } from "./responses.ts";
 import type { Admitted } from "./types.ts";

@@ -1,8 +1,8 @@
-import { UsageError } from "../errors.ts";
-import { catchRejection } from "../thrown.ts";
 import { kindOf } from "../assert.ts";
+import { UsageError } from "../errors.ts";
 import { headerOf } from "../protocol/headers.ts";
 import { readSignatureHeaders } from "../protocol/signature-headers.ts";
+import { catchRejection } from "../thrown.ts";
 import { bodyTooLarge } from "./read-body.ts";
 import { Refused } from "./responses.ts";
 import type { Checked, IngestDeps, RawRequest } from "./types.ts";

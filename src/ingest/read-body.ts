@@ -1,6 +1,6 @@
 import { BodyError, isHooklineError } from "../errors.ts";
 import { ordinaryBytes } from "../ordinary-bytes.ts";
-import { isRefusalCode, Refused, REFUSALS } from "./responses.ts";
+import { isRefusalCode, REFUSALS, Refused } from "./responses.ts";
 import type { Checked, IngestDeps, RawRequest, Read, ReadLimits } from "./types.ts";
 
 /** Rows 5 to 7 of the table of answers: the body as bytes, within its limits. */

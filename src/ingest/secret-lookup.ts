@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
-import { catchRejection } from "../thrown.ts";
 import { toKeys, type Key, type Secret } from "../protocol/secrets.ts";
+import { catchRejection } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import { Refused } from "./responses.ts";
 import { createSecretCache } from "./secret-cache.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "../clock.ts";
 import { StorageError } from "../errors.ts";
 import { createBatcher, type Batcher } from "../inbox/batcher.ts";
-import type { WritingInbox } from "../inbox/port/inbox.ts";
 import type { NewEvent, StoreResult } from "../inbox/port/delivery.ts";
+import type { WritingInbox } from "../inbox/port/inbox.ts";
 import { isError } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import type { InFlightBytes } from "./read-body.ts";

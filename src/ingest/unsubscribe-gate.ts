@@ -1,8 +1,8 @@
+import { kindOf } from "../assert.ts";
 import type { Clock } from "../clock.ts";
 import { UsageError } from "../errors.ts";
-import { catchRejection } from "../thrown.ts";
-import { kindOf } from "../assert.ts";
 import type { Envelope } from "../protocol/events.ts";
+import { catchRejection } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import type { IngestDeps } from "./types.ts";
 

@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject } from "node:crypto";
-import { SignatureError, UsageError } from "../errors.ts";
 import { kindOf } from "../assert.ts";
+import { SignatureError, UsageError } from "../errors.ts";
 
 /** A signing secret, with a name for logs and counters if one is wanted. */
 export type Secret = string | { readonly name: string; readonly value: string };

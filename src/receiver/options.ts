@@ -3,10 +3,10 @@ import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
 import { assertLimits } from "../dispatch/handlers.ts";
 import { UsageError } from "../errors.ts";
 import type { Inbox, StorageKind } from "../inbox/port/inbox.ts";
+import type { SecretSource } from "../ingest/secret-lookup.ts";
 import { toLogger, type Logger } from "../logger.ts";
 import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/signature-headers.ts";
 import { resolveScheme, serviceScheme, type SignatureScheme } from "../protocol/signature-scheme.ts";
-import type { SecretSource } from "../ingest/secret-lookup.ts";
 
 /** Options of `createReceiver`. Only `secret` and `inbox` are required. */
 export interface ReceiverOptions<K extends StorageKind = StorageKind> {

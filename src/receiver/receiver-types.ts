@@ -1,12 +1,12 @@
 import type { Handler, HandlerOptions, Middleware } from "../dispatch/handlers.ts";
 import type { StoredDelivery } from "../inbox/port/delivery.ts";
-import type { Job } from "../inbox/port/jobs.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";
-import type { Observer } from "../observers.ts";
-import type { EventName, EventOf, Id } from "../protocol/events.ts";
-import type { Gate } from "../ingest/unsubscribe-gate.ts";
+import type { Job } from "../inbox/port/jobs.ts";
 import type { AfterHandlers } from "../ingest/after-handlers.ts";
 import type { RawRequest, Reply } from "../ingest/types.ts";
+import type { Gate } from "../ingest/unsubscribe-gate.ts";
+import type { Observer } from "../observers.ts";
+import type { EventName, EventOf, Id } from "../protocol/events.ts";
 import type { Jobs } from "./jobs/jobs-types.ts";
 
 /** What a receiver did since it was created, in this process. */

@@ -1,13 +1,13 @@
+import type { DispatchDeps } from "../dispatch/deps.ts";
 import { createDispatcher } from "../dispatch/dispatcher.ts";
 import { EXPAND_AT_ONCE, expandEvents } from "../dispatch/expand.ts";
 import type { ExpansionReporter } from "../dispatch/job-reporter.ts";
-import type { DispatchDeps } from "../dispatch/deps.ts";
 import { UsageError } from "../errors.ts";
-import type { Closed } from "./receiver-types.ts";
 import type { NewEvent } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
-import { entryCount, eventsOf } from "../protocol/envelope.ts";
 import type { DeliveryStoreOptions } from "../ingest/store.ts";
+import { entryCount, eventsOf } from "../protocol/envelope.ts";
+import type { Closed } from "./receiver-types.ts";
 
 /** The working stage of a receiver; without effect where the inbox has no working half. */
 export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {

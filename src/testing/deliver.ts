@@ -1,11 +1,11 @@
 import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { ClosedError } from "../errors.ts";
 import type { Job } from "../inbox/port/jobs.ts";
-import type { Receiver } from "../receiver/receiver-types.ts";
-import { internalsOf } from "../receiver/internals.ts";
 import type { Reply } from "../ingest/types.ts";
 import { entryCount, parseDocument } from "../protocol/envelope.ts";
-import { type Sendable, type SigningOptions, signedDelivery } from "./signed-delivery.ts";
+import { internalsOf } from "../receiver/internals.ts";
+import type { Receiver } from "../receiver/receiver-types.ts";
+import { signedDelivery, type Sendable, type SigningOptions } from "./signed-delivery.ts";
 import { skipperOf } from "./test-clock.ts";
 
 /** The answer to a delivery, and its jobs. */

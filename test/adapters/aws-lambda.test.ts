@@ -1,15 +1,15 @@
+import { createReceiver, forwardInbox, memoryInbox, type RawRequest, type SecretRequest } from "hookline";
+import { lambdaReceiver } from "hookline/aws-lambda";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createReceiver, forwardInbox, memoryInbox, type RawRequest, type SecretRequest } from "hookline";
+import { describe, expect, test } from "vitest";
+import { inProcess } from "../suites/http-subjects.ts";
 import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import type { HttpSubject } from "../suites/http/http-subject.ts";
-import { lambdaReceiver } from "hookline/aws-lambda";
-import { describe, expect, test } from "vitest";
+import { turns, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { turns, watch } from "../support/event-loop.ts";
-import { inProcess } from "../suites/http-subjects.ts";
 import { bytesOf, deciding, DELIVERY, receiving, reply, SECRET } from "./harness.ts";
 import { gateways, listenerOf, type Gateway } from "./lambda-gateways.ts";
 

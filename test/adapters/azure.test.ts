@@ -1,13 +1,13 @@
-import type { RequestListener } from "node:http";
-import { buffer } from "node:stream/consumers";
 import { HttpRequest, HttpResponse, InvocationContext } from "@azure/functions";
 import { createReceiver, forwardInbox, type SecretRequest } from "hookline";
+import { azureReceiver, type AzureHandler, type AzureRequestLike } from "hookline/azure";
+import type { RequestListener } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { describe, expect, test } from "vitest";
+import { inProcess } from "../suites/http-subjects.ts";
 import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import type { HttpSubject } from "../suites/http/http-subject.ts";
-import { azureReceiver, type AzureHandler, type AzureRequestLike } from "hookline/azure";
-import { describe, expect, test } from "vitest";
 import { signedHeaders } from "../support/sign.ts";
-import { inProcess } from "../suites/http-subjects.ts";
 import { deciding, DELIVERY, receiving, reply, SECRET } from "./harness.ts";
 
 const context = new InvocationContext();

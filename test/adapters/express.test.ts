@@ -1,8 +1,8 @@
-import { once } from "node:events";
-import { Agent, type RequestListener } from "node:http";
 import express5, { type ErrorRequestHandler, type RequestHandler } from "express";
 import express4 from "express4";
 import { expressReceiver, keepRawBody } from "hookline/express";
+import { once } from "node:events";
+import { Agent, type RequestListener } from "node:http";
 import supertest from "supertest";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";

@@ -1,13 +1,13 @@
+import { fastify, type FastifyInstance, type FastifyRequest } from "fastify";
+import type { MountOptions, Receiver } from "hookline";
+import { fastifyReceiver } from "hookline/fastify";
 import { once } from "node:events";
 import { Agent } from "node:http";
 import { connect } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { fastify, type FastifyInstance, type FastifyRequest } from "fastify";
-import type { MountOptions, Receiver } from "hookline";
-import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
-import { fastifyReceiver } from "hookline/fastify";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";

@@ -1,16 +1,16 @@
-import type { RequestListener } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { createReceiver, forwardInbox, memoryInbox, type Receiver } from "hookline";
-import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { fetchReceiver } from "hookline/fetch";
+import type { RequestListener } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { inProcess } from "../suites/http-subjects.ts";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
+import { deferred } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 import { dial, headersText, serve } from "../support/http.ts";
 import { logRecorder } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { deferred } from "../support/event-loop.ts";
-import { inProcess } from "../suites/http-subjects.ts";
 import { deciding, deliver, DELIVERY, receiving, reply, SECRET, signedAndMeasured } from "./harness.ts";
 
 const subject = inProcess((app) => listenerOf(fetchReceiver(app.receiver, toFetchOptions(app.options))));

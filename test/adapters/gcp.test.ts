@@ -1,15 +1,15 @@
+import { http, type Request } from "@google-cloud/functions-framework";
+import { getTestServer } from "@google-cloud/functions-framework/testing";
+import { gcpReceiver } from "hookline/gcp";
 import { randomUUID } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
-import { http, type Request } from "@google-cloud/functions-framework";
-import { getTestServer } from "@google-cloud/functions-framework/testing";
+import { describe, expect, test } from "vitest";
+import { inProcess } from "../suites/http-subjects.ts";
 import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import type { HttpSubject } from "../suites/http/http-subject.ts";
-import { gcpReceiver } from "hookline/gcp";
-import { describe, expect, test } from "vitest";
 import { send, serve } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { inProcess } from "../suites/http-subjects.ts";
 import { ACKNOWLEDGED, deciding, deliver, DELIVERY, receiving, SECRET } from "./harness.ts";
 
 /** The framework's own server of a function, as Google runs it. */

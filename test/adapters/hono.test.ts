@@ -1,4 +1,3 @@
-import type { RequestListener } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -10,15 +9,16 @@ import { poweredBy } from "hono/powered-by";
 import { prettyJSON } from "hono/pretty-json";
 import { secureHeaders } from "hono/secure-headers";
 import { createReceiver, memoryInbox, type Receiver } from "hookline";
-import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { honoReceiver } from "hookline/hono";
+import type { RequestListener } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { inProcess } from "../suites/http-subjects.ts";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { eventually } from "../support/eventually.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 import { dial, headersText, send, serve, type Served } from "../support/http.ts";
 import { logRecorder } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { inProcess } from "../suites/http-subjects.ts";
 import { deciding, deliver, DELIVERY, receiving, reply, SECRET, signedAndMeasured, type Receiving } from "./harness.ts";
 
 const LONG_LIVED = { runtime: "long-lived" } as const;

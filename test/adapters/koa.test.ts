@@ -1,13 +1,13 @@
-import { once } from "node:events";
-import type { RequestListener } from "node:http";
-import { connect, createServer as createH2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
-import type { AddressInfo } from "node:net";
-import { buffer } from "node:stream/consumers";
 import { bodyParser } from "@koa/bodyparser";
 import { Router } from "@koa/router";
 import { koaReceiver } from "hookline/koa";
 import Koa3 from "koa";
 import Koa2 from "koa2";
+import { once } from "node:events";
+import type { RequestListener } from "node:http";
+import { connect, createServer as createH2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
 import supertest from "supertest";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";

@@ -26,10 +26,10 @@ import {
 } from "hookline";
 import { HooklineModule, InjectReceiver, OnHook } from "hookline/nest";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { deferred } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
 import { send, serve } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { deferred } from "../support/event-loop.ts";
 import { ACKNOWLEDGED, deliver, DELIVERY, SECRET } from "./harness.ts";
 import { Holder, listening, nestApp, platforms, rootOf } from "./nest-apps.ts";
 

@@ -1,4 +1,3 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import {
   Body,
   Catch,
@@ -14,11 +13,12 @@ import { NestFactory, type AbstractHttpAdapter } from "@nestjs/core";
 import express from "express";
 import type { FastifyInstance } from "fastify";
 import { forwardInbox } from "hookline";
-import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { mountFirst } from "../../adapters/http/nest/nest-mount.ts";
-import { send } from "../support/http.ts";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { deferred } from "../support/event-loop.ts";
+import { send } from "../support/http.ts";
 import { ACKNOWLEDGED, deliver, DELIVERY } from "./harness.ts";
 import { listening, type NestSetup } from "./nest-apps.ts";
 import { mountSuite } from "./suite.ts";

@@ -1,13 +1,13 @@
 // What Next does around the mounts is in test/mounts/next.test.ts, with a built app; here is what they do with Node's own two objects.
-import type { RequestListener } from "node:http";
-import { text } from "node:stream/consumers";
-import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { fetchReceiver } from "hookline/fetch";
 import { nextPagesReceiver, nextReceiver, type NextApiRequestLike } from "hookline/next";
+import type { RequestListener } from "node:http";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
+import { inProcess } from "../suites/http-subjects.ts";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 import { serve } from "../support/http.ts";
-import { inProcess } from "../suites/http-subjects.ts";
 import { ACKNOWLEDGED, deliver, DELIVERY, receiving } from "./harness.ts";
 import { mountSuite } from "./suite.ts";
 

@@ -1,12 +1,12 @@
+import { nodeReceiver } from "hookline/node";
 import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { nodeReceiver } from "hookline/node";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { deferred, turns, until } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send, serve } from "../support/http.ts";
-import { deferred, turns, until } from "../support/event-loop.ts";
 import { ACKNOWLEDGED, bytesOf, deciding, deliver, DELIVERY, receiving, reply, signedAndMeasured } from "./harness.ts";
 import { mountSuite } from "./suite.ts";
 

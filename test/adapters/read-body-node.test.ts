@@ -1,12 +1,12 @@
-import { connect, createServer as createH2Server, type Http2Server } from "node:http2";
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { connect, createServer as createH2Server, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { readBodyNode } from "../../adapters/http/shared/read-body-node.ts";
-import { dial, headersText, send, serve } from "../support/http.ts";
 import { deferred, turns } from "../support/event-loop.ts";
+import { dial, headersText, send, serve } from "../support/http.ts";
 
 type Limits = Parameters<typeof readBodyNode>[1];
 

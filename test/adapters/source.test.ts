@@ -1,8 +1,8 @@
 import { HttpRequest, InvocationContext } from "@azure/functions";
 import { Hono } from "hono";
 import type { MountOptions, Receiver } from "hookline";
-import { azureReceiver } from "hookline/azure";
 import { lambdaReceiver } from "hookline/aws-lambda";
+import { azureReceiver } from "hookline/azure";
 import { fetchReceiver } from "hookline/fetch";
 import { honoReceiver } from "hookline/hono";
 import { workersReceiver } from "hookline/workers";

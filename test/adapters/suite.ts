@@ -1,12 +1,12 @@
-import { Agent, type RequestListener } from "node:http";
 import { createReceiver, memoryInbox, type MountOptions, type Receiver, type Reply } from "hookline";
+import { Agent, type RequestListener } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { deferred } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, pour, send, serve, type Served } from "../support/http.ts";
-import { logRecorder } from "../support/log-recorder.ts";
 import { invalidSources } from "../support/invalid-sources.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { deferred } from "../support/event-loop.ts";
 import {
   ACKNOWLEDGED,
   bytesOf,

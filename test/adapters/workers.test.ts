@@ -1,9 +1,9 @@
 import { createReceiver, memoryInbox, type Receiver } from "hookline";
 import { workersReceiver } from "hookline/workers";
 import { expect, onTestFinished, test } from "vitest";
+import { deferred } from "../support/event-loop.ts";
 import { logRecorder } from "../support/log-recorder.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { deferred } from "../support/event-loop.ts";
 import { deciding, DELIVERY, receiving, reply, SECRET } from "./harness.ts";
 
 // Its answers on the real runtime are held against the table in test/mounts.

@@ -1,5 +1,5 @@
-import { toFigure, type Figure, type Sample } from "./figures.ts";
 import { BASELINE } from "./contenders.ts";
+import { toFigure, type Figure, type Sample } from "./figures.ts";
 
 /** A goal for one contender, as a ratio to another of the same round. */
 interface Goal {

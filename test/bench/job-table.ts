@@ -1,5 +1,5 @@
-import { toLines, type Paint } from "./format-columns.ts";
 import { toFigure } from "./figures.ts";
+import { toLines, type Paint } from "./format-columns.ts";
 import type { JobGoalResult } from "./job-goals.ts";
 import type { JobRound, JobsMeasured } from "./job-rounds.ts";
 import { MEASURES } from "./measures.ts";

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { styleText } from "node:util";
 import { HELP, parseArguments, type Arguments } from "./arguments.ts";
-import type { Paint } from "./format-columns.ts";
+import { BenchError } from "./arguments.ts";
 import { assertWrk, installPeers } from "./external-tools.ts";
+import type { Paint } from "./format-columns.ts";
 import { benchJobs, measuresOf } from "./job-bench.ts";
 import { describeMachine, findCores, MOST_BUSY, type Machine } from "./machine.ts";
-import { BenchError } from "./arguments.ts";
 import { benchRequests, contendersOf } from "./request-bench.ts";
 
 // No colours if the output is no terminal or NO_COLOR is set.

@@ -1,8 +1,8 @@
 import type { Arguments } from "./arguments.ts";
-import type { Paint } from "./format-columns.ts";
 import { BASELINE, CONTENDERS, DURABLE, MOUNTS, type Contender } from "./contenders.ts";
 import { toRow } from "./figures.ts";
-import { GOALS, boundResultsOf, goalResultsOf } from "./goals.ts";
+import type { Paint } from "./format-columns.ts";
+import { boundResultsOf, goalResultsOf, GOALS } from "./goals.ts";
 import type { Cores } from "./machine.ts";
 import { measureRounds } from "./rounds.ts";
 import { toTable } from "./table.ts";

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { BenchError } from "./arguments.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { BASELINE, type Contender } from "./contenders.ts";
 import type { Sample } from "./figures.ts";
 import { CONNECTIONS, runLoad } from "./load.ts";
 import type { Cores } from "./machine.ts";
-import { BenchError } from "./arguments.ts";
 import { writeRequests, type Requests } from "./requests.ts";
 import { startServer, type Server } from "./server.ts";
 

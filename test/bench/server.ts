@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { slowSyncs } from "./external-tools.ts";
 import type { Contender } from "./contenders.ts";
+import { slowSyncs } from "./external-tools.ts";
 import type { Usage } from "./servers/serve.ts";
 
 /** A contender's server, in a child process. */

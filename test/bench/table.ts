@@ -1,5 +1,5 @@
-import { toLines, type Paint } from "./format-columns.ts";
 import type { Figure, Row } from "./figures.ts";
+import { toLines, type Paint } from "./format-columns.ts";
 import type { BoundResult, GoalResult } from "./goals.ts";
 
 export interface Results {

@@ -1,16 +1,16 @@
-import { createHmac } from "node:crypto";
-import type { IncomingMessage, RequestListener } from "node:http";
-import { buffer } from "node:stream/consumers";
 import express, { type RequestHandler } from "express";
 import { createReceiver, memoryInbox, type Receiver } from "hookline";
 import { expressReceiver } from "hookline/express";
 import { nodeReceiver } from "hookline/node";
+import { createHmac } from "node:crypto";
+import type { IncomingMessage, RequestListener } from "node:http";
+import { buffer } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { serve } from "../support/http.ts";
 import { deferred } from "../support/event-loop.ts";
+import { serve } from "../support/http.ts";
 import { startCli } from "./child.ts";
-import { jsonOf } from "./inbox-file.ts";
 import { runCli, type Run, type RunOptions } from "./in-process.ts";
+import { jsonOf } from "./inbox-file.ts";
 
 const SECRET = "a secret of the check";
 

@@ -1,11 +1,11 @@
-import { Writable } from "node:stream";
 import { createReceiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
+import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { turns } from "../support/event-loop.ts";
 import { send } from "../support/http.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { turns } from "../support/event-loop.ts";
 import { startCli } from "./child.ts";
 import { fileWith, fileWithTombstones, inbox, inboxPath, jsonOf } from "./inbox-file.ts";
 

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { createReceiver, type Clock, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { signedRequest } from "../support/make-delivery.ts";
 import { fastTmpdir } from "../support/fast-tmpdir.ts";
+import { signedRequest } from "../support/make-delivery.ts";
 import { runCli, type Run, type RunOptions } from "./in-process.ts";
 
 /** A path in a folder that goes with the test. */

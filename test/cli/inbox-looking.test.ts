@@ -1,15 +1,15 @@
+import type { StoredDelivery } from "hookline";
+import { verify } from "hookline/signature";
 import { linkSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Writable } from "node:stream";
-import { verify } from "hookline/signature";
-import type { StoredDelivery } from "hookline";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { bodyOf, change } from "../support/make-delivery.ts";
 import { until } from "../support/event-loop.ts";
-import { fileWith, fileWithTombstones, inbox, inboxPath, jsonOf, offer, shop } from "./inbox-file.ts";
+import { bodyOf, change } from "../support/make-delivery.ts";
 import { startCli } from "./child.ts";
 import { runCli } from "./in-process.ts";
+import { fileWith, fileWithTombstones, inbox, inboxPath, jsonOf, offer, shop } from "./inbox-file.ts";
 
 const good = bodyOf({ payloads: [change("m-1")] });
 const bad = bodyOf({ payloads: [change("bad-1")], accountId: 7 });

@@ -1,10 +1,10 @@
+import { ClosedError, StorageError, UsageError, type AnyEvent } from "hookline";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { ClosedError, StorageError, UsageError, type AnyEvent } from "hookline";
 import { assertReadable, toLookError } from "../../adapters/inbox/sqlite/inspect/inspect-file.ts";
+import { hideContent } from "../../src/cli/inbox/job-json.ts";
 import { toCommandError } from "../../src/cli/inbox/with-inbox.ts";
 import { toJsonBlock, toJsonLine, toPlain } from "../../src/cli/terminal/escape-terminal.ts";
-import { hideContent } from "../../src/cli/inbox/job-json.ts";
 import { createTable, cut, padded, widthOf } from "../../src/cli/terminal/table.ts";
 
 describe("text from elsewhere", () => {

@@ -4,8 +4,8 @@ import { createServer as createTlsServer } from "node:https";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { toFailure } from "../../src/cli/answers/request-failure.ts";
-import { serve } from "../support/http.ts";
 import { deferred, until } from "../support/event-loop.ts";
+import { serve } from "../support/http.ts";
 import { runCli } from "./in-process.ts";
 
 const DAY_MS = 86_400_000;

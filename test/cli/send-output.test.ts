@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { showProgress } from "../../src/cli/send/send-report.ts";
 import { createPacer } from "../../src/cli/send/send-requests.ts";
 import { duration, grouped, milliseconds, percentile, perSecond } from "../../src/cli/terminal/format.ts";
-import { serve } from "../support/http.ts";
 import { until } from "../support/event-loop.ts";
+import { serve } from "../support/http.ts";
 import { runCli } from "./in-process.ts";
 
 const env = { SIGNING_SECRET: "a secret of these tests" };

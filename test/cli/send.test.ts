@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { buffer } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { SEND_NAMES } from "../../src/cli/send/compose-events.ts";
 import { deferred, until } from "../support/event-loop.ts";
-import { mounted, SECRET } from "../support/mounted.ts";
 import { serve } from "../support/http.ts";
+import { mounted, SECRET } from "../support/mounted.ts";
 import { signatureOf } from "../support/sign.ts";
 import { startCli } from "./child.ts";
 import { runCli, type RunOptions } from "./in-process.ts";

@@ -3,10 +3,10 @@ import { createServer, type AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { until } from "../support/event-loop.ts";
 import { dial, freePort, headersText, send, type Sent } from "../support/http.ts";
 import { bodyOf } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { until } from "../support/event-loop.ts";
 import { startCli } from "./child.ts";
 import { runCli, type RunOptions } from "./in-process.ts";
 

@@ -1,11 +1,11 @@
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { until } from "../support/event-loop.ts";
 import { send } from "../support/http.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { until } from "../support/event-loop.ts";
-import { inboxPath } from "./inbox-file.ts";
 import { runCli, type RunOptions } from "./in-process.ts";
+import { inboxPath } from "./inbox-file.ts";
 
 const env = { SIGNING_SECRET: "a secret of these tests" };
 

@@ -1,11 +1,11 @@
-import { createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { turns, until } from "../support/event-loop.ts";
 import { dial, headersText, send } from "../support/http.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { turns, until } from "../support/event-loop.ts";
 import { startCli } from "./child.ts";
 import { runCli, type RunOptions } from "./in-process.ts";
 

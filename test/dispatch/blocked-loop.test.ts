@@ -1,8 +1,8 @@
 import { createReceiver, memoryInbox, type ReceiverOptions } from "hookline";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { turns, until } from "../support/event-loop.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 import { emails, idOf } from "../support/rig.ts";
-import { turns, until } from "../support/event-loop.ts";
 
 const LIMITS = { timeoutMs: 2, graceMs: 2, attempts: 1 };
 

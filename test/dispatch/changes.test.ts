@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { turns } from "../support/event-loop.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { emails, heldHandler, rig } from "../support/rig.ts";
-import { turns } from "../support/event-loop.ts";
 
 function calendar(calendarId: string, ...changes: readonly (readonly [string, string])[]): string {
   return bodyOf({

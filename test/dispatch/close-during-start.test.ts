@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { stubInbox } from "../support/stub-inboxes.ts";
-import { emails, recordingHandler, rig } from "../support/rig.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
+import { emails, recordingHandler, rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 describe("close() during start()", () => {
   test("makes it reject with code closed, and nothing works afterwards", async () => {

@@ -1,7 +1,7 @@
 import { GiveUp, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
-import { stubInbox } from "../support/stub-inboxes.ts";
 import { toStored } from "../../src/inbox/port/delivery.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import {
   emails,
@@ -13,7 +13,7 @@ import {
   type Rig,
   type RigOptions,
 } from "../support/rig.ts";
-import { deferred, turns, watch } from "../support/event-loop.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 /** A receiver with handlers under way, as many as there are slots. */
 async function busy(ids: readonly string[], options: RigOptions = {}) {

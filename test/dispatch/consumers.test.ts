@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { turns } from "../support/event-loop.ts";
 import { bodyOf, bookingBody, change, tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, heldHandler, recordingHandler, rig } from "../support/rig.ts";
-import { turns } from "../support/event-loop.ts";
 
 describe("a consumer", () => {
   test("gets a job of its own from its most specific handler", async () => {

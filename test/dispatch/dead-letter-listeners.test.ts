@@ -1,10 +1,10 @@
-import { type Job, GiveUp, memoryInbox } from "hookline";
+import { GiveUp, memoryInbox, type Job } from "hookline";
 import { describe, expect, test } from "vitest";
-import { stubInbox } from "../support/stub-inboxes.ts";
-import { emails, failingHandler, heldHandler, rig, idOf, recordingHandler } from "../support/rig.ts";
-import { turns, deferred } from "../support/event-loop.ts";
-import { fakeClock } from "../support/fake-clock.ts";
 import { crashableInbox } from "../support/crashable-inbox.ts";
+import { deferred, turns } from "../support/event-loop.ts";
+import { fakeClock } from "../support/fake-clock.ts";
+import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 describe("onDead", () => {
   test("is called with a job before it is marked dead, with all its fields", async () => {

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { eventAt } from "../../src/dispatch/job-view.ts";
 import type { Claim, ClaimedJob } from "../../src/inbox/port/claims.ts";
 import { claimedJob } from "../support/claimed-job.ts";
+import { turns } from "../support/event-loop.ts";
 import { emailEvent } from "../support/events.ts";
-import { stubInbox } from "../support/stub-inboxes.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, recordingHandler, rig } from "../support/rig.ts";
-import { turns } from "../support/event-loop.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 /** An inbox that does not hold events: it keeps the bytes alone. */
 function forgetful() {

@@ -1,10 +1,10 @@
 import { memoryInbox, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
+import { deferred, turns } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { stubInbox } from "../support/stub-inboxes.ts";
 import { bookingBody } from "../support/make-delivery.ts";
 import { emails, failingHandler, heldHandler, recordingHandler, rig, type RigOptions } from "../support/rig.ts";
-import { deferred, turns } from "../support/event-loop.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 /** One inbox that several receivers work on, one after another, as after deploys. */
 function deploys() {

@@ -1,9 +1,9 @@
 import type { Receiver } from "hookline";
 import { describe, expect, test } from "vitest";
 import { toStored, type StoredDelivery } from "../../src/inbox/port/delivery.ts";
+import { turns, watch } from "../support/event-loop.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
-import { turns, watch } from "../support/event-loop.ts";
 
 function stored(body: string, id = "d-1"): StoredDelivery {
   return toStored(id, makeDelivery(body));

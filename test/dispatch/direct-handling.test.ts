@@ -1,9 +1,9 @@
 import { GiveUp, isHooklineError, RetryLater, type StoredDelivery } from "hookline";
 import { describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
+import { turns, watch } from "../support/event-loop.ts";
 import { bodyOf, change, lifecycleBody, makeDelivery } from "../support/make-delivery.ts";
 import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
-import { turns, watch } from "../support/event-loop.ts";
 
 function stored(body = bodyOf(), id = "d-1", source?: string): StoredDelivery {
   return toStored(id, makeDelivery(body, { source }));

@@ -1,7 +1,7 @@
 import { createReceiver, memoryInbox, type EventName } from "hookline";
 import { describe, expect, test } from "vitest";
 import { expandEvents, jobsOf } from "../../src/dispatch/expand.ts";
-import { type HandlerOptions, createHandlers } from "../../src/dispatch/handlers.ts";
+import { createHandlers, type HandlerOptions } from "../../src/dispatch/handlers.ts";
 import { laneOf, mergeKeyOf } from "../../src/dispatch/lane-key.ts";
 import { bookingMade, emailEvent, lifecycleOf, signalOf, trackingOpen, unknownEvent } from "../support/events.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { stubInbox } from "../support/stub-inboxes.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
-import { deferred, turns } from "../support/event-loop.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 const many = (name: string, count: number): string =>
   emails(...Array.from({ length: count }, (_, index) => `${name}-${index}`));

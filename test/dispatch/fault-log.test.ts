@@ -1,9 +1,9 @@
 import { memoryInbox } from "hookline";
 import { expect, test } from "vitest";
-import { stubInbox } from "../support/stub-inboxes.ts";
-import { emails, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
 import type { LogRecorder } from "../support/log-recorder.ts";
+import { emails, rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 const JOBS = 50;
 const ids = Array.from({ length: JOBS }, (_, index) => `m-${index}`);

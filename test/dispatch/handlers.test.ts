@@ -1,6 +1,6 @@
 import { UsageError, type EventName } from "hookline";
 import { describe, expect, test } from "vitest";
-import { type HandlerOptions, createHandlers, type Handlers } from "../../src/dispatch/handlers.ts";
+import { createHandlers, type HandlerOptions, type Handlers } from "../../src/dispatch/handlers.ts";
 import { HANDLER_NAMES } from "../../src/protocol/event-names.ts";
 
 const limits = { attempts: Infinity, retryForMs: 86_400_000, timeoutMs: 30_000 };

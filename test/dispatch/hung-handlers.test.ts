@@ -1,7 +1,7 @@
 import { GiveUp, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
-import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
+import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
 
 const LIMITS = { concurrency: 1, timeoutMs: 1_000, graceMs: 500 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { stubInbox } from "../support/stub-inboxes.ts";
-import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
+import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 describe("a settle that the inbox rejects", () => {
   test("is tried again until it is taken, and the lane stays closed meanwhile", async () => {

@@ -1,6 +1,6 @@
 import type { AnyEvent, EventName } from "hookline";
 import { describe, expect, test } from "vitest";
-import { type HandlerOptions, createHandlers, type Registration } from "../../src/dispatch/handlers.ts";
+import { createHandlers, type HandlerOptions, type Registration } from "../../src/dispatch/handlers.ts";
 import { laneOf, mergeKeyOf } from "../../src/dispatch/lane-key.ts";
 import type { SingleEvent } from "../../src/protocol/events.ts";
 import {

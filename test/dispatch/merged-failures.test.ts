@@ -1,7 +1,7 @@
 import { RetryLater, type Job } from "hookline";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { emails, heldHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
+import { emails, heldHandler, rig } from "../support/rig.ts";
 
 beforeEach(() => {
   // The certain half of the jitter alone: 500 ms, 1 s, 2 s, ...

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { turns } from "../support/event-loop.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
-import { turns } from "../support/event-loop.ts";
 
 function emailsOf(...changes: readonly (readonly [string, string])[]): string {
   return bodyOf({ payloads: changes.map(([id, changeType]) => change(id, changeType)) });

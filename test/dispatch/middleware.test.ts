@@ -1,10 +1,10 @@
 import type { AnyEvent, Context } from "hookline";
 import { describe, expect, test } from "vitest";
-import { compose } from "../../src/dispatch/run-handler.ts";
 import type { Middleware } from "../../src/dispatch/handlers.ts";
+import { compose } from "../../src/dispatch/run-handler.ts";
+import { turns } from "../support/event-loop.ts";
 import { emailEvent } from "../support/events.ts";
 import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";
-import { turns } from "../support/event-loop.ts";
 
 const given = [emailEvent("created") as AnyEvent, {} as Context] as const;
 

@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { internalsOf } from "../../src/receiver/internals.ts";
 import { describeThrown } from "../../src/thrown.ts";
+import { turns, until } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { logRecorder } from "../support/log-recorder.ts";
 import { bookingBody, makeDelivery, signedRequest } from "../support/make-delivery.ts";
 import { emails, failingHandler, idOf, recordingHandler, rig, type Rig } from "../support/rig.ts";
-import { turns, until } from "../support/event-loop.ts";
 import { THINGS, type Thing } from "../support/unreadable.ts";
 
 /** What would have ended the process. */

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { turns } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
-import { turns } from "../support/event-loop.ts";
 
 describe("a lane", () => {
   test("never runs two at once, and runs in order; whatever the durations and however much fails", async () => {

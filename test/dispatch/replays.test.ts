@@ -1,8 +1,8 @@
 import type { Context } from "hookline";
 import { describe, expect, test } from "vitest";
+import { turns } from "../support/event-loop.ts";
 import { tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, idOf, recordingHandler, rig, type Rig } from "../support/rig.ts";
-import { turns } from "../support/event-loop.ts";
 
 /** The jobs that are dead, in order. */
 async function deadIds({ inbox }: Rig): Promise<string[]> {

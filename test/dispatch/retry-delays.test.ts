@@ -1,5 +1,5 @@
-import { describe, expect, test, vi } from "vitest";
 import { retryAfter, RetryLater } from "hookline";
+import { describe, expect, test, vi } from "vitest";
 import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,9 +1,9 @@
 import { isHooklineError } from "hookline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startCall, type CallOptions } from "../../src/dispatch/run-handler.ts";
 import type { CallResult } from "../../src/dispatch/retry-policy.ts";
-import { fakeClock } from "../support/fake-clock.ts";
+import { startCall, type CallOptions } from "../../src/dispatch/run-handler.ts";
 import { deferred, turns } from "../support/event-loop.ts";
+import { fakeClock } from "../support/fake-clock.ts";
 
 function begun(
   call: (signal: AbortSignal) => unknown,

@@ -1,9 +1,9 @@
-import { describe, expect, test } from "vitest";
 import type { Claim, UnhandledJob, Worker, WorkingInbox } from "hookline/adapter";
-import { stubInbox } from "../support/stub-inboxes.ts";
+import { describe, expect, test } from "vitest";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, recordingHandler, rig } from "../support/rig.ts";
-import { deferred, turns, watch } from "../support/event-loop.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 /** A receiver on an inbox whose work another process can have meanwhile. */
 function shared(change: (own: WorkingInbox<"memory">) => Partial<WorkingInbox<"memory">> = () => ({})) {

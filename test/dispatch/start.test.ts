@@ -1,8 +1,8 @@
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
-import { bodyOf, change, trackingBody, tracked } from "../support/make-delivery.ts";
-import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { deferred, turns, until } from "../support/event-loop.ts";
+import { bodyOf, change, tracked, trackingBody } from "../support/make-delivery.ts";
+import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
 describe("events that are stored before start()", () => {

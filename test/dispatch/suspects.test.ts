@@ -1,8 +1,8 @@
 import type { Worker } from "hookline/adapter";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { deferred, turns } from "../support/event-loop.ts";
 import { crashWhileRunning, processRestarts } from "../support/process-restarts.ts";
 import { emails, heldHandler, idOf } from "../support/rig.ts";
-import { deferred, turns } from "../support/event-loop.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -1,8 +1,8 @@
 import PQueue from "p-queue";
 import { describe, expect, test, vi } from "vitest";
+import { turns, until } from "../support/event-loop.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
-import { turns, until } from "../support/event-loop.ts";
 
 describe("p-queue", () => {
   test("never holds more than twice the concurrency, however long the backlog", async () => {

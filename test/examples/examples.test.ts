@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startNode } from "../cli/child.ts";
+import { until } from "../support/event-loop.ts";
 import { freePort, send } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
-import { until } from "../support/event-loop.ts";
 
 const folder = join(import.meta.dirname, "../../examples");
 const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { rounds } from "./matrix/rounds.ts";
+import type { Place } from "./power-cut/cut-power.ts";
+import { deliveryOf, ERASED_ACCOUNT, FIRST_BIG } from "./power-cut/deliveries.ts";
+import { betweenMarkers, recordTrace, runPowerCuts, type TraceSession } from "./power-cut/run-power-cuts.ts";
+import type { TraceRecord } from "./power-cut/trace.ts";
 import {
-  numbersBetween,
+  compileTracer,
   killAtNextRecord,
+  numbersBetween,
   sendAll,
   type TracedReceiver,
-  compileTracer,
   type Tracer,
 } from "./power-cut/traced-receiver.ts";
-import type { Place } from "./power-cut/cut-power.ts";
-import type { TraceRecord } from "./power-cut/trace.ts";
-import { ERASED_ACCOUNT, FIRST_BIG, deliveryOf } from "./power-cut/deliveries.ts";
-import { betweenMarkers, recordTrace, runPowerCuts, type TraceSession } from "./power-cut/run-power-cuts.ts";
 
 // Row 2 of the fault matrix. A receiver runs under load while its file operations are traced. Then the power is cut at many places of the
 // trace: writes that no fsync covers are lost, or a random half of them. Killing a process proves nothing here: its writes survive in the page cache.

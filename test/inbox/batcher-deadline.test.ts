@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createBatcher } from "../../src/inbox/batcher.ts";
-import { fakeClock } from "../support/fake-clock.ts";
 import { deferred, turns } from "../support/event-loop.ts";
+import { fakeClock } from "../support/fake-clock.ts";
 
 const MS = 5_000;
 

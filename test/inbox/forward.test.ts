@@ -1,7 +1,7 @@
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
-import { asWorking, asWriting } from "../../src/inbox/port/inbox.ts";
 import type { StoreResult } from "../../src/inbox/port/delivery.ts";
+import { asWorking, asWriting } from "../../src/inbox/port/inbox.ts";
 import { mail } from "../suites/inbox/deliveries.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 

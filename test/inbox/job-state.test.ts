@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JobOutcome } from "../../src/inbox/port/claims.ts";
 import { claimed, FRESH, isDue, orphaned, settled, type Progress } from "../../src/inbox/job-state.ts";
+import type { JobOutcome } from "../../src/inbox/port/claims.ts";
 
 const T = Date.parse("2026-05-06T07:08:09Z");
 const error = { name: "Error", message: "no", at: T };

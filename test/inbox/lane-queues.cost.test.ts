@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createLaneQueues, type LaneRow, windowAfter } from "../../src/inbox/lane-queues.ts";
 import { FRESH, type Progress } from "../../src/inbox/job-state.ts";
+import { createLaneQueues, windowAfter, type LaneRow } from "../../src/inbox/lane-queues.ts";
 
 const ROWS = 100_000;
 const T = 1_000_000;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { isDue, SUSPECT_DEATHS, type Progress } from "../../src/inbox/job-state.ts";
 import { createLaneQueues } from "../../src/inbox/lane-queues.ts";
 import type { ClaimLimits, JobOutcome } from "../../src/inbox/port/claims.ts";
-import { isDue, SUSPECT_DEATHS, type Progress } from "../../src/inbox/job-state.ts";
 import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";
 
 /** A lane as plainly as it can be said: an array, and whether it is free. */

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import type { Progress } from "../../src/inbox/job-state.ts";
 import { createLaneQueues, type LaneQueues } from "../../src/inbox/lane-queues.ts";
 import type { JobOutcome } from "../../src/inbox/port/claims.ts";
-import type { Progress } from "../../src/inbox/job-state.ts";
 import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";
 
 const T = 1_000_000;

@@ -1,6 +1,6 @@
 import { memoryInbox } from "hookline";
-import { checkInboxModel } from "../suites/inbox-model/check-inbox-model.ts";
 import { test } from "vitest";
+import { checkInboxModel } from "../suites/inbox-model/check-inbox-model.ts";
 import { crashMemoryInbox } from "../support/crash-memory-inbox.ts";
 
 test("the memory inbox is what the port says in plain arrays", () =>

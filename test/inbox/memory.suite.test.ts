@@ -1,6 +1,6 @@
 import { memoryInbox } from "hookline";
-import { checkInbox } from "../suites/inbox/check-inbox.ts";
 import { describe, test } from "vitest";
+import { checkInbox } from "../suites/inbox/check-inbox.ts";
 import { crashMemoryInbox } from "../support/crash-memory-inbox.ts";
 
 describe("the memory inbox keeps what the port promises:", () => {

@@ -2,9 +2,9 @@ import { memoryInbox, StorageError, UsageError, type MemoryInboxOptions } from "
 import { describe, expect, test } from "vitest";
 import type { NewDelivery } from "../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
-import { openBench } from "../suites/inbox/fixture.ts";
 import { mail, raw, told, UNHANDLED } from "../suites/inbox/deliveries.ts";
-import { claimAll, claimOne, dead, done, findAll, storeAll, killAll, settleAll } from "../suites/inbox/verbs.ts";
+import { openBench } from "../suites/inbox/fixture.ts";
+import { claimAll, claimOne, dead, done, findAll, killAll, settleAll, storeAll } from "../suites/inbox/verbs.ts";
 import { logRecorder } from "../support/log-recorder.ts";
 
 function make(options: MemoryInboxOptions) {

@@ -1,9 +1,9 @@
 import { GiveUp, RetryLater, type AfterHandlers, type Reply } from "hookline";
 import { describe, expect, test } from "vitest";
-import { bodyOf, bookingBody, lifecycleBody, signedRequest, trackingBody, tracked } from "../support/make-delivery.ts";
-import { unopenableInbox } from "../support/stub-inboxes.ts";
-import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig, type RigOptions } from "../support/rig.ts";
 import { turns, watch } from "../support/event-loop.ts";
+import { bodyOf, bookingBody, lifecycleBody, signedRequest, tracked, trackingBody } from "../support/make-delivery.ts";
+import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig, type RigOptions } from "../support/rig.ts";
+import { unopenableInbox } from "../support/stub-inboxes.ts";
 
 const ANSWERING: AfterHandlers = { answer: "after-handlers", timeoutMs: 20_000 };
 const OK: Reply = { status: 200, headers: {}, body: "" };

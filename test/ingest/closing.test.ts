@@ -2,8 +2,8 @@ import { describe, expect, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText } from "../support/http.ts";
-import { stubInbox, hungInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
+import { hungInbox, stubInbox } from "../support/stub-inboxes.ts";
 
 /** An inbox that stores when the test lets it, and records its calls. */
 function patientInbox() {

@@ -2,8 +2,8 @@ import { Agent } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send } from "../support/http.ts";
-import { failingInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
+import { failingInbox } from "../support/stub-inboxes.ts";
 
 /** One connection, stored. */
 function keepAliveAgent(): Agent {

@@ -1,11 +1,11 @@
+import { createReceiver, forwardInbox } from "hookline";
+import { nodeReceiver } from "hookline/node";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { createReceiver, forwardInbox } from "hookline";
-import { nodeReceiver } from "hookline/node";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startNode } from "../cli/child.ts";
 import { send, serve } from "../support/http.ts";

@@ -1,8 +1,8 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import type { Answered } from "../support/http.ts";
-import { failingInbox, hungInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
+import { failingInbox, hungInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 
 const token = "9a3c-token-of-the-handshake";
 

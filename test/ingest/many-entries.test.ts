@@ -1,7 +1,7 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
-import { stubInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 const COUNT = 30_000;
 const RECORDS = 100;

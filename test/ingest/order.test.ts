@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText, send } from "../support/http.ts";
-import { failingInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
+import { failingInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 
 const afterParser: Setup["around"] = (own) => (req, res) => void req.resume().once("end", () => own(req, res));
 const noSecret: Setup = { secret: undefined };

@@ -2,8 +2,8 @@ import type { RawRequest, ReadLimits } from "hookline";
 import { bodyTooLarge } from "hookline/adapter";
 import { describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, mounted, type Mounted, type Setup } from "../support/mounted.ts";
+import { unopenableInbox } from "../support/stub-inboxes.ts";
 
 type Asked = Omit<Partial<RawRequest>, "body"> & { readonly signed?: string };
 

@@ -1,6 +1,6 @@
-import { METHODS } from "node:http";
 import fc from "fast-check";
 import type { RawRequest, Reply } from "hookline";
+import { METHODS } from "node:http";
 import { describe, expect, test } from "vitest";
 import { send, type Answered } from "../support/http.ts";
 import { changes, mounted, SECRET } from "../support/mounted.ts";

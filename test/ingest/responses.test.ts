@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { dial, headersText, send } from "../support/http.ts";
-import { stubInbox, failingInbox, hungInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
+import { failingInbox, hungInbox, stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 
 describe("a request that is not stored gets a status and nothing else:", () => {
   test("another path than the mount's is 404, and the receiver never gets it", async () => {

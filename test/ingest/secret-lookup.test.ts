@@ -1,10 +1,10 @@
 import type { SecretRequest, SecretSource } from "hookline";
 import { describe, expect, test, vi } from "vitest";
-import { createSecretLookup } from "../../src/ingest/secret-lookup.ts";
 import { Refused } from "../../src/ingest/responses.ts";
+import { createSecretLookup } from "../../src/ingest/secret-lookup.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
-import { deferred, turns, watch } from "../support/event-loop.ts";
 
 const DEADLINE_MS = 2_000;
 const LONG_MS = 24 * 3_600_000;

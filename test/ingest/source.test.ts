@@ -1,8 +1,8 @@
 import type { RawRequest } from "hookline";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { inFolders } from "../adapters/inbox/in-folder.ts";
-import { changes, expectBare, mounted, SECRET } from "../support/mounted.ts";
 import { invalidSources } from "../support/invalid-sources.ts";
+import { changes, expectBare, mounted, SECRET } from "../support/mounted.ts";
 import { signedHeaders } from "../support/sign.ts";
 
 /** The path says which application it is; some names give what is no source. */

@@ -1,11 +1,11 @@
 import { memoryInbox, StorageError } from "hookline";
 import { describe, expect, test, vi } from "vitest";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
+import { deferred } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { stubInbox, failingInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
-import { deferred } from "../support/event-loop.ts";
+import { failingInbox, stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 
 /** Several deliveries in one turn of the loop, hence in one commit. */
 function together({ receiver, signed }: Mounted, bodies: readonly string[]): Promise<readonly number[]> {

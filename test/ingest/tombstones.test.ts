@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { changes, expectBare, mounted } from "../support/mounted.ts";
+import { stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 
 const DAY_MS = 86_400_000;
 

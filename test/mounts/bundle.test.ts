@@ -1,6 +1,6 @@
+import type { Metafile } from "esbuild";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import type { Metafile } from "esbuild";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { bundle, FOR_NODE, FOR_WORKERS } from "./bundle.ts";

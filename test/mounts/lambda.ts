@@ -1,7 +1,7 @@
 // A Lambda function with only a mount.
 import { lambdaReceiver, type LambdaResultLike } from "../../adapters/http/aws-lambda.ts";
-import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
 import type { ProbedApp } from "../suites/http/http-subject.ts";
+import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
 
 const app = JSON.parse(process.env["PROBED_APP"] ?? "") as Omit<ProbedApp, "receiver">;
 const receiver = createProbedReceiver(app);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DELIVERY, SECRET } from "../adapters/harness.ts";
 import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
 import type { HttpSubject } from "../suites/http/http-subject.ts";
-import { DELIVERY, SECRET } from "../adapters/harness.ts";
 import { eventually } from "../support/eventually.ts";
 import { send, type Answered, type Sent } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";

@@ -1,8 +1,8 @@
 // Runs in a process of another runtime: it serves an app for each case, each on its own port.
 import { fetchReceiver } from "../../adapters/http/fetch.ts";
-import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
-import type { ProbedApp } from "../suites/http/http-subject.ts";
 import type { Receiver } from "../../src/index.ts";
+import type { ProbedApp } from "../suites/http/http-subject.ts";
+import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 
 /** Listens on a free port of this machine. */

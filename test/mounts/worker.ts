@@ -1,8 +1,8 @@
 // An app with only the Workers mount; a binding has its configuration.
 import { workersReceiver, type WorkersContextLike, type WorkersHandler } from "../../adapters/http/workers.ts";
-import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
-import type { ProbedApp } from "../suites/http/http-subject.ts";
 import type { Receiver } from "../../src/index.ts";
+import type { ProbedApp } from "../suites/http/http-subject.ts";
+import { createProbedReceiver } from "../suites/http/probed-receiver.ts";
 import { toFetchOptions } from "../support/fetch-options.ts";
 
 interface Env {

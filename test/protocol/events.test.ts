@@ -1,5 +1,5 @@
-import { inspect } from "node:util";
 import fc from "fast-check";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { eventsOf, parseDocument } from "../../src/protocol/envelope.ts";
 import type { UnknownEvent } from "../../src/protocol/events.ts";

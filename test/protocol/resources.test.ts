@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RESOURCES, resourceOf } from "../../src/protocol/resources.ts";
+import { resourceOf, RESOURCES } from "../../src/protocol/resources.ts";
 
 describe("the resource of a path", () => {
   test.each([

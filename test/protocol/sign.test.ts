@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import fc from "fast-check";
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { isHooklineError } from "../../src/errors.ts";
-import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature-scheme.ts";
 import { toKey } from "../../src/protocol/secrets.ts";
 import { macOf, matchKey, sign } from "../../src/protocol/sign.ts";
+import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature-scheme.ts";
 
 const service = resolveScheme(serviceScheme);
 const bodyOnly = resolveScheme({

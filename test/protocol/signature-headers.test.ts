@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { toHeaderLookup } from "../../src/protocol/headers.ts";
 import {
   DEFAULT_MAX_AGE_SECONDS,
   readSignatureHeaders,
   SIGNATURE_PROBLEMS,
   type Freshness,
 } from "../../src/protocol/signature-headers.ts";
-import { toHeaderLookup } from "../../src/protocol/headers.ts";
 import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature-scheme.ts";
 
 const hex = "81dd05befe5cbb6bb432e20e4430415f22beb4c0a80cbd8d9cf6e9a7716caeb7";

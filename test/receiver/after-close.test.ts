@@ -1,10 +1,10 @@
 import { createReceiver, forwardInbox, type Inbox, type Receiver } from "hookline";
 import { describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
-import { stubInbox } from "../support/stub-inboxes.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, rig } from "../support/rig.ts";
-import { deferred, turns, watch } from "../support/event-loop.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 const VERBS: readonly (readonly [string, (receiver: Receiver) => Promise<unknown>])[] = [
   ["start", (receiver) => receiver.start()],

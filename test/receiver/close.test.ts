@@ -1,8 +1,8 @@
 import type { Job } from "hookline";
 import { describe, expect, test } from "vitest";
-import { stubInbox } from "../support/stub-inboxes.ts";
-import { emails, heldHandler, idOf, rig, type RigOptions } from "../support/rig.ts";
 import { turns, watch } from "../support/event-loop.ts";
+import { emails, heldHandler, idOf, rig, type RigOptions } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 /** A receiver whose handlers wait for the test. */
 async function busy(ids: readonly string[], options: RigOptions = {}) {

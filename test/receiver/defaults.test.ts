@@ -1,8 +1,8 @@
 import { createReceiver, memoryInbox, type ReceiverOptions } from "hookline";
 import { describe, expect, test } from "vitest";
 import { resolveOptions } from "../../src/receiver/options.ts";
-import { emails, heldHandler, rig } from "../support/rig.ts";
 import { turns } from "../support/event-loop.ts";
+import { emails, heldHandler, rig } from "../support/rig.ts";
 
 const records = (count: number): string => emails(...Array.from({ length: count }, (_, index) => `m-${index}`));
 

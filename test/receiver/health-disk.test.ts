@@ -2,8 +2,8 @@ import { StorageError } from "hookline";
 import type { InboxDisk, Readiness } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
 import { codesOf, problemsOf, toReported } from "../support/health.ts";
-import { stubInbox } from "../support/stub-inboxes.ts";
 import { rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 /** A receiver on an inbox that says this of its disk. */
 function onDisk(readiness: Readiness, disk: InboxDisk = { freeBytes: 5, reopened: undefined }) {

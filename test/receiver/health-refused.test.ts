@@ -2,9 +2,9 @@ import { memoryInbox, type RawRequest } from "hookline";
 import { bodyConsumed } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
 import { codesOf, problemsOf, toReported } from "../support/health.ts";
-import { hungInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { rig, type Rig, type RigOptions } from "../support/rig.ts";
+import { hungInbox } from "../support/stub-inboxes.ts";
 
 const MINUTE_MS = 60_000;
 const SECRET = "a signing secret";

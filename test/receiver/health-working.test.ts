@@ -1,13 +1,13 @@
 import { createReceiver, forwardInbox, memoryInbox, RetryLater, type Inbox, type ReceiverOptions } from "hookline";
 import { describe, expect, test } from "vitest";
+import { toStored } from "../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
+import { watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { codesOf, problemsOf, toReported } from "../support/health.ts";
-import { stubInbox } from "../support/stub-inboxes.ts";
-import { bodyOf, bookingBody, makeDelivery, trackingBody, tracked } from "../support/make-delivery.ts";
+import { bodyOf, bookingBody, makeDelivery, tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";
-import { watch } from "../support/event-loop.ts";
-import { toStored } from "../../src/inbox/port/delivery.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 const MINUTE_MS = 60_000;
 

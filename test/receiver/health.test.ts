@@ -1,12 +1,12 @@
 import { createReceiver, forwardInbox, memoryInbox, StorageError, UsageError } from "hookline";
 import { describe, expect, test } from "vitest";
 import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { codesOf, problemsOf, toReported } from "../support/health.ts";
-import { stubInbox, failingInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { emails, failingHandler, heldHandler, recordingHandler, rig } from "../support/rig.ts";
-import { deferred, turns } from "../support/event-loop.ts";
+import { failingInbox, stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 
 const well = {
   live: true,

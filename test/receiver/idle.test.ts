@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { emails, heldHandler, rig } from "../support/rig.ts";
 import { turns, watch } from "../support/event-loop.ts";
+import { emails, heldHandler, rig } from "../support/rig.ts";
 
 describe("idle()", () => {
   test("does not wait for what a failing job holds up, and waits for what is due though it has no slot", async () => {

@@ -1,16 +1,16 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
+import { turns, until, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { stubInbox } from "../support/stub-inboxes.ts";
-import { emails, failingHandler, heldHandler, recordingHandler, rig } from "../support/rig.ts";
 import {
+  idsAndStates,
   listAllJobs,
   mailBody,
-  idsAndStates,
-  receiverWithJobsInEachState,
   receiverWithDeadJobs,
+  receiverWithJobsInEachState,
 } from "../support/job-fixtures.ts";
-import { turns, until, watch } from "../support/event-loop.ts";
+import { emails, failingHandler, heldHandler, recordingHandler, rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 describe("drop", () => {
   test("takes waiting, dead and unhandled jobs, and leaves a running one", async () => {

@@ -1,10 +1,10 @@
-import type { EventName, JobState, Selection } from "hookline";
 import fc from "fast-check";
+import type { EventName, JobState, Selection } from "hookline";
 import { describe, expect, test } from "vitest";
+import { turns } from "../support/event-loop.ts";
+import { inboxWithoutEvents } from "../support/job-fixtures.ts";
 import { bodyOf, bookingBody, change } from "../support/make-delivery.ts";
 import { heldHandler, rig } from "../support/rig.ts";
-import { inboxWithoutEvents } from "../support/job-fixtures.ts";
-import { turns } from "../support/event-loop.ts";
 
 /** What becomes of an event: its handler fails for good, fails for now, or holds on; or nobody has one. */
 const FATES = ["created", "updated", "deleted", "nobody's"] as const;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { toStored } from "../../src/inbox/port/delivery.ts";
 import type { StoredJob } from "../../src/inbox/port/jobs.ts";
 import { readEvents } from "../../src/receiver/jobs/create-jobs.ts";
-import { toStored } from "../../src/inbox/port/delivery.ts";
 import { bodyOf, change, makeDelivery } from "../support/make-delivery.ts";
 
 const stored = toStored("1", makeDelivery(bodyOf({ payloads: [change("a"), change("b"), change("c")] })));

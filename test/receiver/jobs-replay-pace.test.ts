@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { stubInbox } from "../support/stub-inboxes.ts";
-import { emails } from "../support/rig.ts";
-import { listAllJobs, idsAndStates, receiverWithDeadJobs } from "../support/job-fixtures.ts";
 import { turns, watch } from "../support/event-loop.ts";
+import { idsAndStates, listAllJobs, receiverWithDeadJobs } from "../support/job-fixtures.ts";
+import { emails } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 describe("a replay of many", () => {
   test("goes in pages, and the loop turns between them", async () => {

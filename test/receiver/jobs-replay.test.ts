@@ -1,10 +1,10 @@
 import { memoryInbox, type Context, type Job } from "hookline";
 import { describe, expect, test } from "vitest";
+import { turns, until } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
+import { idsAndStates, receiverWithDeadJobs, receiverWithJobsInEachState } from "../support/job-fixtures.ts";
 import { bookingBody, tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, heldHandler, rig } from "../support/rig.ts";
-import { idsAndStates, receiverWithJobsInEachState, receiverWithDeadJobs } from "../support/job-fixtures.ts";
-import { turns, until } from "../support/event-loop.ts";
 
 describe("replay", () => {
   test("makes a new job for a dead one, which goes", async () => {

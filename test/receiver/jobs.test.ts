@@ -2,16 +2,16 @@ import { createReceiver, forwardInbox, memoryInbox, type Jobs } from "hookline";
 import { verify } from "hookline/signature";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
-import { stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
+import {
+  idsAndStates,
+  inboxWithoutEvents,
+  listAllJobs,
+  receiverWithDeadJobs,
+  receiverWithJobsInEachState,
+} from "../support/job-fixtures.ts";
 import { bodyOf, bookingBody, change, lifecycleBody, tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, failingHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
-import {
-  listAllJobs,
-  idsAndStates,
-  receiverWithJobsInEachState,
-  receiverWithDeadJobs,
-  inboxWithoutEvents,
-} from "../support/job-fixtures.ts";
+import { stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 
 const START = new Date("2026-05-06T07:08:09Z");
 const moment = (afterMs: number): Date => new Date(START.getTime() + afterMs);

@@ -1,4 +1,4 @@
-import { forwardInbox, memoryInbox, createReceiver, type Inbox, type Receiver } from "hookline";
+import { createReceiver, forwardInbox, memoryInbox, type Inbox, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -6,12 +6,12 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { findInternals } from "../../src/receiver/internals.ts";
 import { RECEIVER_STATES, type ReceiverState, type ReceiverStep } from "../../src/receiver/lifecycle.ts";
 import { controllableInbox, type ControllableInbox } from "../support/controllable-inbox.ts";
+import { turns, until, watch } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
+import { fastTmpdir } from "../support/fast-tmpdir.ts";
 import { codesOf } from "../support/health.ts";
 import { signedRequest } from "../support/make-delivery.ts";
-import { fastTmpdir } from "../support/fast-tmpdir.ts";
 import { emails } from "../support/rig.ts";
-import { turns, until, watch } from "../support/event-loop.ts";
 
 const SECRET = "a signing secret";
 const ROLES: Partial<Record<ReceiverState, string>> = { working: "working", standby: "standby" };

@@ -1,12 +1,12 @@
-import { createReceiver, memoryInbox } from "hookline";
 import fc from "fast-check";
+import { createReceiver, memoryInbox } from "hookline";
 import { expect, test } from "vitest";
-import { findInternals } from "../../src/receiver/internals.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
+import { findInternals } from "../../src/receiver/internals.ts";
 import { controllableInbox } from "../support/controllable-inbox.ts";
+import { turns, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
-import { turns, watch } from "../support/event-loop.ts";
 
 const SECRET = "a signing secret";
 const TAKES: ReadonlySet<string | undefined> = new Set(["receiving", "starting", "standby", "working"]);

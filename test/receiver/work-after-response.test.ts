@@ -1,10 +1,10 @@
-import { forwardInbox, memoryInbox, createReceiver } from "hookline";
+import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { workAfterResponse } from "hookline/adapter";
 import { expect, test } from "vitest";
-import { unopenableInbox } from "../support/stub-inboxes.ts";
 import { deciding } from "../adapters/harness.ts";
-import { heldHandler, rig } from "../support/rig.ts";
 import { turns, watch } from "../support/event-loop.ts";
+import { heldHandler, rig } from "../support/rig.ts";
+import { unopenableInbox } from "../support/stub-inboxes.ts";
 
 test("work after the answer begins the receiver, and ends when nothing is left to do", async () => {
   const { receiver, send } = rig();

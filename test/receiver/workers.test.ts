@@ -1,10 +1,10 @@
 import { createReceiver, forwardInbox, type Inbox, type Receiver, type Reply } from "hookline";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 import { bodyOf, makeDelivery, signedRequest } from "../support/make-delivery.ts";
 import { emails } from "../support/rig.ts";
-import { deferred, turns, watch } from "../support/event-loop.ts";
 
 const SECRET = "a signing secret";
 

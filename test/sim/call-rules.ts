@@ -1,4 +1,6 @@
 import type { AnyEvent, Context } from "hookline";
+import { isStuck } from "./claim-rules.ts";
+import { isBatch, specFor, type Spec } from "./handler-plans.ts";
 import {
   show,
   windowStart,
@@ -9,8 +11,6 @@ import {
   type LifeFacts,
   type OpenClaim,
 } from "./ledger.ts";
-import { isStuck } from "./claim-rules.ts";
-import { isBatch, specFor, type Spec } from "./handler-plans.ts";
 import { callSize } from "./rules.ts";
 
 /** The calls of handlers, held against the rules. */

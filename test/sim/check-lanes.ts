@@ -1,7 +1,7 @@
 import type { Wire } from "./arrivals.ts";
 import type { Dated } from "./event-log.ts";
-import type { FoundJob } from "./read-file.ts";
 import { laneOf, specFor, type Plan } from "./handler-plans.ts";
+import type { FoundJob } from "./read-file.ts";
 
 /** A call as the lines tell it. */
 interface Told {

@@ -1,9 +1,9 @@
 import { nameOf, type Arrival, type Wire } from "./arrivals.ts";
+import { holdLanes } from "./check-lanes.ts";
 import type { Dated } from "./event-log.ts";
+import { isSkipped, makePlan, specsFor, type Plan } from "./handler-plans.ts";
 import { createDice } from "./random.ts";
 import type { Findings, FoundJob } from "./read-file.ts";
-import { holdLanes } from "./check-lanes.ts";
-import { isSkipped, makePlan, specsFor, type Plan } from "./handler-plans.ts";
 import { makeTemper } from "./world-options.ts";
 
 /** Holds what killed processes said against what is in their file. @returns the rules that do not hold */

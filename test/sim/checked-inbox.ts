@@ -3,8 +3,8 @@ import { StorageError } from "../../src/errors.ts";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import type { Arrival } from "./arrivals.ts";
-import type { LifeFacts } from "./ledger.ts";
 import type { Claiming } from "./claim-rules.ts";
+import type { LifeFacts } from "./ledger.ts";
 import type { Keeping } from "./store-rules.ts";
 
 /** What an inbox does wrong with one call of a verb: fails before it or after it, or takes its time. */

@@ -1,5 +1,5 @@
-import { show, type Call, type Entry } from "./ledger.ts";
 import { isStuck } from "./claim-rules.ts";
+import { show, type Call, type Entry } from "./ledger.ts";
 import type { Life } from "./process.ts";
 import type { World } from "./world.ts";
 

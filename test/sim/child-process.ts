@@ -1,18 +1,18 @@
 import { openSync, writeSync } from "node:fs";
 import { createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { turns as anyTurns } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { signedRequest } from "../support/make-delivery.ts";
-import { turns as anyTurns } from "../support/event-loop.ts";
 import { makeArrival, type Arrival } from "./arrivals.ts";
-import type { Call } from "./ledger.ts";
 import { createChronicle } from "./event-log.ts";
 import { perform, type Deed } from "./handler-behaviours.ts";
-import { createDice } from "./random.ts";
-import { createLife, SECRET } from "./process.ts";
 import { makePlan } from "./handler-plans.ts";
+import type { Call } from "./ledger.ts";
+import { watched } from "./pending-calls.ts";
+import { createLife, SECRET } from "./process.ts";
+import { createDice } from "./random.ts";
 import { createPace } from "./turns.ts";
 import { makeTemper } from "./world-options.ts";
-import { watched } from "./pending-calls.ts";
 
 // One process of a world: it lives until it is killed, by its parent or by a handler. A calm one ends when all is handled.
 const [file = "", ledger = "", seed = "", number = "", at = "", calm] = process.argv.slice(2);

@@ -2,11 +2,11 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { fastTmpdir } from "../support/fast-tmpdir.ts";
+import { hold } from "./check-log.ts";
 import { readChronicle, type Dated } from "./event-log.ts";
 import { createDice } from "./random.ts";
 import { findIn } from "./read-file.ts";
-import { hold } from "./check-log.ts";
-import { fastTmpdir } from "../support/fast-tmpdir.ts";
 
 /** How a world of children went. */
 export interface ChildrenOutcome {

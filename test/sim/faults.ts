@@ -1,5 +1,5 @@
-import type { Dice } from "./random.ts";
 import type { Fault, FaultyVerb } from "./checked-inbox.ts";
+import type { Dice } from "./random.ts";
 import type { Trace } from "./trace.ts";
 
 /** When the inbox fails, and how. */

@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
 import { runChildren } from "./child-processes.ts";
-import { runMany } from "./worker-threads.ts";
 import { commandFor, report } from "./report.ts";
 import { runSeed } from "./run-seed.ts";
 import { STORES, type StoreName } from "./stores.ts";
+import { runMany } from "./worker-threads.ts";
 
 const HELP = `Lives through simulated worlds, one for each seed, and says which rules do not hold.
 

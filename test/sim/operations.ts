@@ -2,8 +2,8 @@ import type { StoredJob } from "../../src/inbox/port/jobs.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 import { ACCOUNTS, makeArrival, nameOf, type Arrival } from "./arrivals.ts";
 import { assertClosed, assertIdle } from "./checks.ts";
-import { SECRET, type Life } from "./process.ts";
 import { changePlan } from "./handler-plans.ts";
+import { SECRET, type Life } from "./process.ts";
 import type { Move } from "./world-options.ts";
 import type { World } from "./world.ts";
 

@@ -8,11 +8,11 @@ import {
   type Logger,
   type Receiver,
 } from "hookline";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { crashableInbox } from "../support/crashable-inbox.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
-import type { LifeFacts, Limits } from "./ledger.ts";
-import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { laneText, type Plan, type Spec } from "./handler-plans.ts";
+import type { LifeFacts, Limits } from "./ledger.ts";
 
 /** One process: from its start to its close or death. */
 export interface Life extends LifeFacts {

@@ -1,6 +1,6 @@
 import type { JobOutcome } from "../../src/inbox/port/claims.ts";
-import { show, windowStart, type Books, type Call, type End, type Entry, type OpenClaim } from "./ledger.ts";
 import { mergeOf, specFor, type Spec } from "./handler-plans.ts";
+import { show, windowStart, type Books, type Call, type End, type Entry, type OpenClaim } from "./ledger.ts";
 
 /** Whether a job may come along with the one before it, as both were made. */
 export function isMoreToMerge(head: Entry, next: Entry): boolean {

@@ -1,7 +1,7 @@
 import { assertCounts, assertLog, assertProgress } from "./checks.ts";
+import { boot, move, start, type Sent } from "./operations.ts";
 import { governed } from "./seeded-globals.ts";
 import { settleDown } from "./settle-down.ts";
-import { boot, move, start, type Sent } from "./operations.ts";
 import type { StoreName } from "./stores.ts";
 import { createWorld, Violation, type World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 import { assertCounts, assertProgress } from "./checks.ts";
+import { specsFor } from "./handler-plans.ts";
 import { show } from "./ledger.ts";
 import { boot, close, pass, start } from "./operations.ts";
-import { specsFor } from "./handler-plans.ts";
 import type { World } from "./world.ts";
 
 const WAITS_MS = [0, 1_000, 10_000, 600_000, 3_600_000, 86_400_000] as const;

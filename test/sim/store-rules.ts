@@ -1,9 +1,9 @@
-import type { StoredJob } from "../../src/inbox/port/jobs.ts";
 import type { Expanded, NewEvent } from "../../src/inbox/port/delivery.ts";
+import type { StoredJob } from "../../src/inbox/port/jobs.ts";
 import type { Arrival, Wire } from "./arrivals.ts";
-import { leave, show, type Books, type Entry, type LifeFacts } from "./ledger.ts";
 import { createUniques } from "./dedupe-rules.ts";
 import { isSkipped, laneOf, mergeOf, specsFor, type Plan, type Spec } from "./handler-plans.ts";
+import { leave, show, type Books, type Entry, type LifeFacts } from "./ledger.ts";
 
 /** What is stored, and the jobs that must come of it. */
 export interface Keeping {

@@ -1,13 +1,13 @@
+import { memoryInbox } from "hookline";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { memoryInbox } from "hookline";
-import { crashSqliteInbox, mortalSqliteInbox } from "../adapters/inbox/mortal-sqlite-inbox.ts";
 import { openThread } from "../../adapters/inbox/sqlite/client/thread-client.ts";
-import { crashMemoryInbox } from "../support/crash-memory-inbox.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openInline } from "../adapters/inbox/inline-thread.ts";
-import { watched } from "./pending-calls.ts";
+import { crashSqliteInbox, mortalSqliteInbox } from "../adapters/inbox/mortal-sqlite-inbox.ts";
+import { crashMemoryInbox } from "../support/crash-memory-inbox.ts";
 import { fastTmpdir } from "../support/fast-tmpdir.ts";
+import { watched } from "./pending-calls.ts";
 
 /** In memory; in a file, on the thread of the simulation or on one of its own. */
 export const STORES = ["memory", "sqlite", "sqlite-thread"] as const;

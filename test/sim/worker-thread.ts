@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { ThreadRange, Word } from "./worker-threads.ts";
 import { runSeed } from "./run-seed.ts";
+import type { ThreadRange, Word } from "./worker-threads.ts";
 
 const { from, to, step, store } = workerData as ThreadRange;
 const say = (word: Word): void => parentPort?.postMessage(word);

@@ -1,6 +1,6 @@
 import type { ArrivalKind } from "./arrivals.ts";
-import type { Limits } from "./ledger.ts";
 import { DEEDS, type Deed } from "./handler-behaviours.ts";
+import type { Limits } from "./ledger.ts";
 import type { Dice } from "./random.ts";
 
 /** What a world is like: each has only some of all troubles, so that each meets the others in many combinations. */

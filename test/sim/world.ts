@@ -1,24 +1,24 @@
 import type { AnyEvent, Context, Inbox } from "hookline";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
-import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 import { turns } from "../support/event-loop.ts";
+import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 import { nameOf, type Arrival } from "./arrivals.ts";
-import { createBooks, type Books } from "./ledger.ts";
 import { createCalling } from "./call-rules.ts";
-import { createClaimLoop } from "./claim-rules.ts";
-import { perform, type Deed, type Performance } from "./handler-behaviours.ts";
-import { createDice, type Dice } from "./random.ts";
-import { createFaults, type Faults } from "./faults.ts";
-import { createKeeping, type Keeping } from "./store-rules.ts";
-import { createLife, type Life } from "./process.ts";
-import { makePlan, type Plan, type Spec } from "./handler-plans.ts";
-import { makeTemper, type Temper } from "./world-options.ts";
-import { createPace, type Pace } from "./turns.ts";
-import { openStore, type StoreName } from "./stores.ts";
 import { tap } from "./checked-inbox.ts";
 import type { Tally } from "./checks.ts";
+import { createClaimLoop } from "./claim-rules.ts";
+import { createFaults, type Faults } from "./faults.ts";
+import { perform, type Deed, type Performance } from "./handler-behaviours.ts";
+import { makePlan, type Plan, type Spec } from "./handler-plans.ts";
+import { createBooks, type Books } from "./ledger.ts";
+import { createLife, type Life } from "./process.ts";
+import { createDice, type Dice } from "./random.ts";
+import { createKeeping, type Keeping } from "./store-rules.ts";
+import { openStore, type StoreName } from "./stores.ts";
 import { createTrace, type Trace } from "./trace.ts";
+import { createPace, type Pace } from "./turns.ts";
+import { makeTemper, type Temper } from "./world-options.ts";
 
 /** A rule that does not hold. */
 export class Violation extends Error {

@@ -1,7 +1,7 @@
-import { statSync } from "node:fs";
 import { createReceiver, type Clock, type Receiver } from "hookline";
+import { statSync } from "node:fs";
 import { createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { bodyOf, change, signedRequest, trackingBody, tracked } from "../support/make-delivery.ts";
+import { bodyOf, change, signedRequest, tracked, trackingBody } from "../support/make-delivery.ts";
 import type { Point } from "./growth.ts";
 
 export interface SoakOptions {

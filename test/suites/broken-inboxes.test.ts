@@ -1,10 +1,10 @@
-import { checkInbox } from "./inbox/check-inbox.ts";
-import { checkInboxModel } from "./inbox-model/check-inbox-model.ts";
 import { describe, expect, test } from "vitest";
-import { brokenSubject } from "../support/broken-inboxes/broken-subject.ts";
 import { handsBugs } from "../support/broken-inboxes/admin-bugs.ts";
-import { keepingBugs } from "../support/broken-inboxes/storing-bugs.ts";
+import { brokenSubject } from "../support/broken-inboxes/broken-subject.ts";
 import { runningBugs } from "../support/broken-inboxes/claiming-bugs.ts";
+import { keepingBugs } from "../support/broken-inboxes/storing-bugs.ts";
+import { checkInboxModel } from "./inbox-model/check-inbox-model.ts";
+import { checkInbox } from "./inbox/check-inbox.ts";
 
 const bugs = [...keepingBugs, ...runningBugs, ...handsBugs];
 

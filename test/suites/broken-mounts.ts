@@ -1,5 +1,5 @@
-import type { HttpSubject } from "./http/http-subject.ts";
 import { byHand, STEPS } from "./http-subjects.ts";
+import type { HttpSubject } from "./http/http-subject.ts";
 
 /** A mount that does one thing wrong, and the case that must fail for it. */
 export interface BrokenMount {

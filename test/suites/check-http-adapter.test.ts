@@ -1,18 +1,18 @@
-import { AssertionError } from "node:assert/strict";
-import { checkHttpAdapter, type HttpCase } from "./http/check-http-adapter.ts";
-import type { HttpSubject } from "./http/http-subject.ts";
+import express5 from "express";
+import express4 from "express4";
 import { expressReceiver } from "hookline/express";
 import { koaReceiver } from "hookline/koa";
 import { nodeReceiver } from "hookline/node";
-import { join } from "node:path";
-import express5 from "express";
-import express4 from "express4";
 import Koa3 from "koa";
 import Koa2 from "koa2";
+import { AssertionError } from "node:assert/strict";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startNode } from "../cli/child.ts";
 import { brokenMounts } from "./broken-mounts.ts";
 import { byHand, inProcess } from "./http-subjects.ts";
+import { checkHttpAdapter, type HttpCase } from "./http/check-http-adapter.ts";
+import type { HttpSubject } from "./http/http-subject.ts";
 
 const lacks = { afterHandlers: "its process goes on after the answer" };
 const platform = { ownHeaders: ["x-powered-by"] };

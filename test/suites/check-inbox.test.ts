@@ -1,11 +1,11 @@
-import { AssertionError } from "node:assert/strict";
 import { forwardInbox, memoryInbox } from "hookline";
-import { checkInbox } from "./inbox/check-inbox.ts";
-import { checkInboxModel } from "./inbox-model/check-inbox-model.ts";
-import type { InboxSubject } from "./inbox/inbox-subject.ts";
+import { AssertionError } from "node:assert/strict";
 import { describe, expect, test } from "vitest";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { brokenSubject } from "../support/broken-inboxes/broken-subject.ts";
+import { checkInboxModel } from "./inbox-model/check-inbox-model.ts";
+import { checkInbox } from "./inbox/check-inbox.ts";
+import type { InboxSubject } from "./inbox/inbox-subject.ts";
 
 const whole = brokenSubject(() => ({}));
 

@@ -1,8 +1,8 @@
+import type { RawRequest, Reply } from "hookline";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { HttpLacks, HttpSubject, ProbedApp } from "./http/http-subject.ts";
-import type { RawRequest, Reply } from "hookline";
 
 /** A mount over `node:http`, served in this process. */
 export function inProcess(listen: (app: ProbedApp) => RequestListener, rest: Partial<HttpSubject> = {}): HttpSubject {

@@ -1,10 +1,10 @@
 // An app that is nothing but a mount, in a process of its own: tells its URL, and closes the receiver when it is asked to.
+import { nodeReceiver } from "hookline/node";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createProbedReceiver } from "./http/probed-receiver.ts";
 import type { ProbedApp } from "./http/http-subject.ts";
-import { nodeReceiver } from "hookline/node";
+import { createProbedReceiver } from "./http/probed-receiver.ts";
 
 const app = JSON.parse(process.env["PROBED_APP"] ?? "") as Omit<ProbedApp, "receiver">;
 const receiver = createProbedReceiver(app);

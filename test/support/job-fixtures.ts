@@ -1,8 +1,8 @@
 import type { Job, JobState } from "hookline";
-import { stubInbox } from "./stub-inboxes.ts";
+import { turns } from "./event-loop.ts";
 import { bodyOf, change } from "./make-delivery.ts";
 import { failingHandler, heldHandler, idOf, rig, type Rig, type RigOptions } from "./rig.ts";
-import { turns } from "./event-loop.ts";
+import { stubInbox } from "./stub-inboxes.ts";
 
 /** The body of a delivery of mail changes. */
 export function mailBody(accountId: number, ids: readonly string[], fields: object = {}): string {

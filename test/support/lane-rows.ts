@@ -1,6 +1,6 @@
+import { claimed, FRESH, settled, type Progress } from "../../src/inbox/job-state.ts";
 import type { LaneRow } from "../../src/inbox/lane-queues.ts";
 import type { JobOutcome } from "../../src/inbox/port/claims.ts";
-import { claimed, FRESH, settled, type Progress } from "../../src/inbox/job-state.ts";
 
 export type TestRow = LaneRow;
 

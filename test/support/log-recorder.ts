@@ -1,5 +1,5 @@
-import { inspect } from "node:util";
 import type { Logger } from "hookline";
+import { inspect } from "node:util";
 
 interface LogLine {
   readonly level: keyof Logger;

@@ -1,5 +1,5 @@
-import { createHmac } from "node:crypto";
 import type { RawRequest } from "hookline";
+import { createHmac } from "node:crypto";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
 
 export interface BodyFields {

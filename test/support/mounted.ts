@@ -1,6 +1,6 @@
-import type { IncomingMessage, RequestListener } from "node:http";
 import { createReceiver, memoryInbox, type MountOptions, type Receiver, type ReceiverOptions } from "hookline";
 import { nodeReceiver } from "hookline/node";
+import type { IncomingMessage, RequestListener } from "node:http";
 import { expect, onTestFinished } from "vitest";
 import { send, serve, type Answered, type Sent, type Served } from "./http.ts";
 import { logRecorder, type LogRecorder } from "./log-recorder.ts";

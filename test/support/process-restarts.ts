@@ -1,7 +1,7 @@
 import { memoryInbox, type ReceiverOptions } from "hookline";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
-import { fakeClock, type FakeClock } from "./fake-clock.ts";
 import { crashableInbox } from "./crashable-inbox.ts";
+import { fakeClock, type FakeClock } from "./fake-clock.ts";
 import { emails, heldHandler, rig, type Rig } from "./rig.ts";
 
 type RunOptions = Omit<Partial<ReceiverOptions<"memory">>, "inbox" | "clock" | "log">;

@@ -10,10 +10,10 @@ import {
 } from "hookline";
 import { expect, onTestFinished } from "vitest";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
+import { deferred, turns } from "./event-loop.ts";
 import { fakeClock, type FakeClock } from "./fake-clock.ts";
 import { logRecorder, type LogRecorder } from "./log-recorder.ts";
 import { bodyOf, change, signedRequest } from "./make-delivery.ts";
-import { deferred, turns } from "./event-loop.ts";
 
 const SECRET = "a signing secret";
 

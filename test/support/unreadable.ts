@@ -1,5 +1,5 @@
-import { runInNewContext } from "node:vm";
 import { GiveUp, HooklineError, RetryLater } from "hookline";
+import { runInNewContext } from "node:vm";
 
 /** A value that a user's function may throw, reject with, or return. */
 export interface Thing {

@@ -5,14 +5,14 @@ import {
   memoryInbox,
   RetryLater,
   type Job,
-  type ReceiverOptions,
   type Receiver,
+  type ReceiverOptions,
   type StoredDelivery,
 } from "hookline";
 import { deliver, sample, testClock } from "hookline/testing";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
-import { serve } from "../support/http.ts";
 import { deferred, turns, until } from "../support/event-loop.ts";
+import { serve } from "../support/http.ts";
 
 const secret = "a signing secret";
 const DAY_MS = 86_400_000;

@@ -1,8 +1,8 @@
+import { createReceiver, forwardInbox, type AnyEvent, type RawRequest, type StoredDelivery } from "hookline";
+import { nodeReceiver } from "hookline/node";
+import { sample, signedDelivery, type SignedDelivery } from "hookline/testing";
 import { createHmac } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { createReceiver, forwardInbox, type AnyEvent, type RawRequest, type StoredDelivery } from "hookline";
-import { sample, signedDelivery, type SignedDelivery } from "hookline/testing";
-import { nodeReceiver } from "hookline/node";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import { serve } from "../support/http.ts";
 

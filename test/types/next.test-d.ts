@@ -1,5 +1,4 @@
 // Next's own types are held against the mounts in test/mounts/next.test.ts, where Next is installed.
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createReceiver, forwardInbox, memoryInbox, type AfterHandlers } from "hookline";
 import { fetchReceiver } from "hookline/fetch";
 import {
@@ -11,6 +10,7 @@ import {
   type NextPagesHandler,
 } from "hookline/next";
 import { sqliteInbox } from "hookline/sqlite";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Equal, Expect, Fits } from "./support.ts";
 
 const secret = process.env["SIGNING_SECRET"];

@@ -4,9 +4,9 @@ import {
   memoryInbox,
   type Clock,
   type Inbox,
-  type StorageKind,
   type Logger,
   type Receiver,
+  type StorageKind,
 } from "hookline";
 import type { ReceiverOptions, Secret, SecretRequest, SecretSource } from "hookline";
 import { pino } from "pino";

@@ -1,6 +1,6 @@
 // A receiver's own verbs, and the inboxes it may stand on.
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
-import type { Inbox, StorageKind, MountOptions, RawRequest, Receiver, Reply, StoredDelivery } from "hookline";
+import type { Inbox, MountOptions, RawRequest, Receiver, Reply, StorageKind, StoredDelivery } from "hookline";
 import type { Equal, Expect, Fits } from "./support.ts";
 
 declare const chance: boolean;

@@ -1,6 +1,6 @@
 import { bodyConsumed, toAfterHandlers, workAfterResponse, type RawRequest } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
-import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type AnyMountOptions, type Answer } from "./mount.ts";
+import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type Answer, type AnyMountOptions } from "./mount.ts";
 import { readBodyFetch, type FetchBody } from "./read-body-fetch.ts";
 
 /** One request from a framework or platform over web-standard requests. */

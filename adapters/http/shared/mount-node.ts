@@ -3,7 +3,7 @@ import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import { types } from "node:util";
 import { bodyConsumed, toAfterHandlers, type RawRequest } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
-import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type AnyMountOptions, type Answer } from "./mount.ts";
+import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type Answer, type AnyMountOptions } from "./mount.ts";
 import { declaredLength, readBodyNode } from "./read-body-node.ts";
 import { writeResponseNode } from "./write-response-node.ts";
 

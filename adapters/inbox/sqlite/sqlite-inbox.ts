@@ -1,28 +1,28 @@
 import {
   StorageError,
   type InboxHost,
-  type StoreResult,
   type NewDelivery,
+  type StoreResult,
   type WorkingInbox,
 } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
 import { createSqliteAdmin } from "./admin/admin.ts";
-import { openThread } from "./client/thread-client.ts";
-import { createClaims } from "./worker/claim-jobs.ts";
 import { createCommitQueue } from "./client/commit-queue.ts";
-import { createExpand } from "./worker/expand-deliveries.ts";
-import { createFileSubscriptions } from "./client/subscription-cache.ts";
-import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
-import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";
-import { isLocked } from "./worker/worker-lock.ts";
 import type { DeliveryRecord } from "./client/messages.ts";
-import { assertSinglePath, realPathOf } from "./disk/file-path.ts";
-import { createWorkerState } from "./worker/worker-state.ts";
-import { toDeliveryRecord } from "./worker/row-encoding.ts";
-import { createRetention } from "./retention/retention.ts";
-import { createTakeOver, toNotBegun } from "./worker/take-over.ts";
+import { createFileSubscriptions } from "./client/subscription-cache.ts";
+import { openThread } from "./client/thread-client.ts";
+import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";
 import { createTombstones } from "./client/tombstone-cache.ts";
+import { assertSinglePath, realPathOf } from "./disk/file-path.ts";
+import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
 import { createWalWatch } from "./disk/wal.ts";
+import { createRetention } from "./retention/retention.ts";
+import { createClaims } from "./worker/claim-jobs.ts";
+import { createExpand } from "./worker/expand-deliveries.ts";
+import { toDeliveryRecord } from "./worker/row-encoding.ts";
+import { createTakeOver, toNotBegun } from "./worker/take-over.ts";
+import { isLocked } from "./worker/worker-lock.ts";
+import { createWorkerState } from "./worker/worker-state.ts";
 
 /** Options without the defaults of `sqliteInbox`. */
 export interface SqliteOptions {

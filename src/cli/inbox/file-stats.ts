@@ -1,7 +1,7 @@
 import { lookAtFile, statsOfFile } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
-import { EXIT, defineCommand } from "../command.ts";
-import { grouped, secondText } from "../terminal/format.ts";
+import { defineCommand, EXIT } from "../command.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { grouped, secondText } from "../terminal/format.ts";
 import { factLines } from "../terminal/table.ts";
 import { INBOX_FLAGS } from "./inbox-flags.ts";
 import { inboxPath, withPrinter } from "./with-inbox.ts";

@@ -1,6 +1,6 @@
-import { openToRead, lookAtFile, type FileFacts } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
-import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
+import { lookAtFile, openToRead, type FileFacts } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
+import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import type { Tombstones, WritingInbox } from "../../adapter.ts";
 import { createReceiver, isHooklineError, type Inbox, type Receiver } from "../../index.ts";
 import { CommandError, EXIT, type ExitCode, type Io } from "../command.ts";

@@ -1,8 +1,8 @@
 import { createCompactingMap } from "../collections/compacting-map.ts";
-import { type LaneQueues, windowAfter } from "../lane-queues.ts";
-import type { JobRow, MemoryStore } from "./memory-store.ts";
-import type { Claim, Settlement } from "../port/claims.ts";
 import { claimed, orphaned, settled, type Progress } from "../job-state.ts";
+import { windowAfter, type LaneQueues } from "../lane-queues.ts";
+import type { Claim, Settlement } from "../port/claims.ts";
+import type { JobRow, MemoryStore } from "./memory-store.ts";
 
 /** Claims of a memory inbox, from the claim until their lane is free. */
 export interface MemoryClaims {

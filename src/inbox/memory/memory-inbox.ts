@@ -7,7 +7,7 @@ import type { Expanded, NewDelivery, NewEvent, StoreResult } from "../port/deliv
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 import { createMemoryClaims } from "./memory-claims.ts";
 import { memoryJobs } from "./memory-jobs.ts";
-import { type DeliveryRow, type JobRow, createMemoryStore } from "./memory-store.ts";
+import { createMemoryStore, type DeliveryRow, type JobRow } from "./memory-store.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
 
 /** Limits of a memory inbox. */

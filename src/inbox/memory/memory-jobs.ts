@@ -1,11 +1,11 @@
 import { parseDocument } from "../../protocol/envelope.ts";
-import { toStored } from "../port/delivery.ts";
 import type { Fifo } from "../collections/fifo.ts";
 import type { LaneQueues } from "../lane-queues.ts";
+import type { Claim } from "../port/claims.ts";
+import { toStored } from "../port/delivery.ts";
+import type { InboxJobs, JobQuery, JobSelection } from "../port/jobs.ts";
 import type { MemoryClaims } from "./memory-claims.ts";
 import type { DeliveryRow, JobRow, MemoryStore } from "./memory-store.ts";
-import type { Claim } from "../port/claims.ts";
-import type { InboxJobs, JobQuery, JobSelection } from "../port/jobs.ts";
 
 export interface MemoryJobsDeps {
   readonly store: MemoryStore;

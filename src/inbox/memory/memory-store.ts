@@ -1,12 +1,12 @@
 import { ordinaryBytes } from "../../ordinary-bytes.ts";
 import type { SingleEvent } from "../../protocol/events.ts";
-import type { Delivery, NewEvent, NewJob } from "../port/delivery.ts";
-import { type LaneRow, windowStart } from "../lane-queues.ts";
-import type { ClaimedJob } from "../port/claims.ts";
-import type { StoredJob } from "../port/jobs.ts";
-import type { InboxStats } from "../port/inbox.ts";
 import { createOrderedPages } from "../collections/ordered-pages.ts";
 import { FRESH } from "../job-state.ts";
+import { windowStart, type LaneRow } from "../lane-queues.ts";
+import type { ClaimedJob } from "../port/claims.ts";
+import type { Delivery, NewEvent, NewJob } from "../port/delivery.ts";
+import type { InboxStats } from "../port/inbox.ts";
+import type { StoredJob } from "../port/jobs.ts";
 
 /** A delivery in memory. */
 export interface DeliveryRow {

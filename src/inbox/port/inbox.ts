@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock.ts";
-import { type StorageError, UsageError } from "../../errors.ts";
+import { UsageError, type StorageError } from "../../errors.ts";
 import type { Logger } from "../../logger.ts";
-import type { Claim, ClaimLimits, Claimed, Settlement } from "./claims.ts";
+import type { Claim, Claimed, ClaimLimits, Settlement } from "./claims.ts";
 import type { Expanded, Expansion, NewDelivery, StoreResult, Unexpanded } from "./delivery.ts";
 import type { InboxJobs } from "./jobs.ts";
 import type { Subscriptions, Tombstones } from "./subscriptions.ts";

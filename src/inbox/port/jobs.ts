@@ -1,6 +1,6 @@
 import type { AnyEvent, SingleEvent } from "../../protocol/events.ts";
 import type { JobError } from "./claims.ts";
-import type { Delivery, StoredDelivery, NewJob } from "./delivery.ts";
+import type { Delivery, NewJob, StoredDelivery } from "./delivery.ts";
 
 /**
  * `waiting` for its turn or its retry, `running`, `done`, `skipped` (no handler for this change, but one for its family), `dead`

@@ -1,15 +1,16 @@
 import { timingSafeEqual } from "node:crypto";
-import { ageProblem, DEFAULT_MAX_AGE_SECONDS, readSignature, readTimestamp } from "../../protocol/signature-headers.ts";
 import { toHeaderLookup, type HeaderLookup } from "../../protocol/headers.ts";
+import { isSecret, toKey } from "../../protocol/secrets.ts";
+import { macOf } from "../../protocol/sign.ts";
+import { ageProblem, DEFAULT_MAX_AGE_SECONDS, readSignature, readTimestamp } from "../../protocol/signature-headers.ts";
 import {
   resolveScheme,
   serviceScheme,
   type ResolvedScheme,
   type SignatureScheme,
 } from "../../protocol/signature-scheme.ts";
-import { isSecret, toKey } from "../../protocol/secrets.ts";
-import { macOf } from "../../protocol/sign.ts";
 import { toBytes, type SignedRequest } from "../../protocol/verify.ts";
+import { MISTAKES, type MistakeCode } from "./catalog.ts";
 import {
   bodyVariants,
   inputVariants,
@@ -18,7 +19,6 @@ import {
   timestampVariants,
   type Variant,
 } from "./variants.ts";
-import { MISTAKES, type MistakeCode } from "./catalog.ts";
 
 /** One known mistake, and what to change. */
 export interface Mistake {

@@ -1,6 +1,6 @@
 import type { HeaderLookup } from "../../protocol/headers.ts";
-import type { Encoding, ResolvedScheme, TextPart } from "../../protocol/signature-scheme.ts";
 import { isSecret } from "../../protocol/secrets.ts";
+import type { Encoding, ResolvedScheme, TextPart } from "../../protocol/signature-scheme.ts";
 import type { MistakeCode } from "./catalog.ts";
 
 /** A part of a request, unchanged or as these mistakes would make it. */

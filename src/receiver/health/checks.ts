@@ -6,7 +6,7 @@ import type { SecretLookup } from "../../ingest/secret-lookup.ts";
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../../protocol/signature-headers.ts";
 import type { ReceiverState, ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
-import { type Problem, type ProblemCode, detailOf, toProblem } from "./problem-catalog.ts";
+import { detailOf, toProblem, type Problem, type ProblemCode } from "./problem-catalog.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
 
 export interface ReceivingState {

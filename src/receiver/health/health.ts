@@ -1,22 +1,22 @@
 import type { Clock } from "../../clock.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
-import type { Logger } from "../../logger.ts";
 import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-gate.ts";
+import type { Logger } from "../../logger.ts";
 import type { ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
 import type { Health } from "../receiver-types.ts";
 import type { FreezeWarning } from "../serverless.ts";
 import type { Work } from "../worker.ts";
 import {
-  type ReceivingState,
   checkDisk,
   checkReady,
   checkRefusals,
   checkSubscriptions,
   checkWork,
   countOf,
+  type ReceivingState,
 } from "./checks.ts";
-import { type Problem, toProblem } from "./problem-catalog.ts";
+import { toProblem, type Problem } from "./problem-catalog.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
 import type { SubscriptionErrors } from "./subscription-errors.ts";
 

@@ -2,7 +2,7 @@ import type { Clock } from "../../clock.ts";
 import { eventIn, toJob } from "../../dispatch/job-view.ts";
 import { UsageError } from "../../errors.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
-import type { InboxJobs, StoredJob, Job } from "../../inbox/port/jobs.ts";
+import type { InboxJobs, Job, StoredJob } from "../../inbox/port/jobs.ts";
 import type { Logger } from "../../logger.ts";
 import { parseDocument } from "../../protocol/envelope.ts";
 import type { SingleEvent } from "../../protocol/events.ts";

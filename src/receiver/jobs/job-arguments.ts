@@ -1,6 +1,6 @@
 import { UsageError } from "../../errors.ts";
 import type { JobQuery, JobSelection, JobState } from "../../inbox/port/jobs.ts";
-import { HANDLER_NAMES, familyOf } from "../../protocol/event-names.ts";
+import { familyOf, HANDLER_NAMES } from "../../protocol/event-names.ts";
 import type { EventName } from "../../protocol/events.ts";
 import type { JobFilter, Jobs, Selection } from "./jobs-types.ts";
 

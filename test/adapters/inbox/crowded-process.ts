@@ -1,10 +1,10 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
-import { asWriting } from "../../../src/inbox/port/inbox.ts";
-import { systemClock } from "../../../src/clock.ts";
-import { toLogger } from "../../../src/logger.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
+import { systemClock } from "../../../src/clock.ts";
+import { asWriting } from "../../../src/inbox/port/inbox.ts";
+import { toLogger } from "../../../src/logger.ts";
 
 // Has no descriptors left, but for so many: opens an inbox with none, and then files by themselves, with one more each time until that goes
 // well. Says as JSON what each came to.

@@ -1,11 +1,11 @@
 import { StorageError } from "hookline/adapter";
+import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/messages.ts";
 import {
   openThread,
   type ThreadClient,
   type ThreadEvents,
 } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import type { TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
-import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/messages.ts";
 
 /**
  * What happens to one batch: its thread dies before or after its commit, or hangs before it and goes on when it is let go; or SQLite gives an

@@ -1,5 +1,5 @@
-import { writeSync } from "node:fs";
 import type { Claim, WorkingInbox } from "hookline/adapter";
+import { writeSync } from "node:fs";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { workOn } from "./work-on.ts";
 

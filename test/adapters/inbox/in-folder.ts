@@ -1,8 +1,8 @@
+import type { Inbox } from "hookline";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Inbox } from "hookline";
-import type { InboxSubject } from "../../suites/inbox/inbox-subject.ts";
 import type { SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import type { InboxSubject } from "../../suites/inbox/inbox-subject.ts";
 import { fastTmpdir } from "../../support/fast-tmpdir.ts";
 import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
 

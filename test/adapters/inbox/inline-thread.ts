@@ -1,12 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
-import { createBatchRunner, toTaskError } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
-import type { ThreadClient, ThreadEvents } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
-import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
+import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
 import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/messages.ts";
+import type { ThreadClient, ThreadEvents } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
+import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
 import { openFile, type OpenOptions } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
-import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
-import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
+import { createBatchRunner, toTaskError } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 
 export interface InlineOptions extends OpenOptions {
   /** Gets each connection, to do with it what it likes. */

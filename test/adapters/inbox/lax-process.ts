@@ -1,8 +1,8 @@
-import { asWorking, asWriting } from "../../../src/inbox/port/inbox.ts";
+import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 import { systemClock } from "../../../src/clock.ts";
+import { asWorking, asWriting } from "../../../src/inbox/port/inbox.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
-import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 
 // Works on a file under a umask that hides nothing, and says `stored` when all its files are there.
 process.umask(0);

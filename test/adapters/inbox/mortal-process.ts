@@ -1,5 +1,5 @@
-import { writeSync } from "node:fs";
 import type { WorkingInbox } from "hookline/adapter";
+import { writeSync } from "node:fs";
 import { mail, type FullDelivery } from "../../suites/inbox/deliveries.ts";
 import { workOn } from "./work-on.ts";
 

@@ -1,5 +1,5 @@
+import type { openThread, ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import type { Batch } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
-import type { ThreadClient, openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 
 /** Channels that tell each batch before it runs. */
 export function telling(open: typeof openThread, told: (batch: Batch) => void): typeof openThread {

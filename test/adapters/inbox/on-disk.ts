@@ -1,6 +1,6 @@
+import type { Claim, Clock, InboxHost, WorkingInbox } from "hookline/adapter";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Claim, Clock, InboxHost, WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished } from "vitest";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";

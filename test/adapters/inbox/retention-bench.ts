@@ -1,14 +1,14 @@
+import type { InboxHost, JobOutcome, StoredJob } from "hookline/adapter";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { InboxHost, JobOutcome, StoredJob } from "hookline/adapter";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { mail, type FullDelivery, type MailEntry } from "../../suites/inbox/deliveries.ts";
-import { fakeClock } from "../../support/fake-clock.ts";
-import { openInline } from "./inline-thread.ts";
-import { logRecorder } from "../../support/log-recorder.ts";
 import { turns } from "../../support/event-loop.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
+import { openInline } from "./inline-thread.ts";
 
 export const MINUTE_MS = 60_000;
 export const KEEP_DONE_MS = 20 * MINUTE_MS;

@@ -1,14 +1,14 @@
-import { DatabaseSync } from "node:sqlite";
-import { join } from "node:path";
 import type { ClaimedJob, WorkingInbox } from "hookline/adapter";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { createWorkerState } from "../../../adapters/inbox/sqlite/worker/worker-state.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openBench } from "../../suites/inbox/fixture.ts";
+import { createWorkerState } from "../../../adapters/inbox/sqlite/worker/worker-state.ts";
 import { mail, one, type MailEntry } from "../../suites/inbox/deliveries.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
 import { openInline } from "./inline-thread.ts";
-import { DONE, folderFor } from "./on-disk.ts";
 import { telling } from "./observed-thread.ts";
+import { DONE, folderFor } from "./on-disk.ts";
 
 /** More than are read at once, several times. */
 const JOBS = 3_500;

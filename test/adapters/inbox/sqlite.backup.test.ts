@@ -1,9 +1,9 @@
+import { createReceiver, type Receiver } from "hookline";
+import { sqliteInbox } from "hookline/sqlite";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createReceiver, type Receiver } from "hookline";
-import { sqliteInbox } from "hookline/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 

@@ -4,14 +4,14 @@ import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { mail } from "../../suites/inbox/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { turns, until, watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { heldHandler, rig } from "../../support/rig.ts";
 import { stubInbox } from "../../support/stub-inboxes.ts";
-import { turns, until, watch } from "../../support/event-loop.ts";
-import { folderFor, onDisk, silence } from "./on-disk.ts";
 import { openInline } from "./inline-thread.ts";
+import { folderFor, onDisk, silence } from "./on-disk.ts";
 
 /** An inbox on a file that another process works on, and whether its turn has come. */
 async function standby(file: string) {

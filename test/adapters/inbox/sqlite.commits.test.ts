@@ -1,17 +1,17 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { MessageChannel } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
-import { createBatchRunner, toTaskError, type Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
-import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
+import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
 import type { FromThread, SettleRecord, ToThread } from "../../../adapters/inbox/sqlite/client/messages.ts";
+import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
-import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
 import { serveCommits } from "../../../adapters/inbox/sqlite/thread/serve-commits.ts";
-import { fastTmpdir } from "../../support/fast-tmpdir.ts";
+import { createBatchRunner, toTaskError, type Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { until } from "../../support/event-loop.ts";
+import { fastTmpdir } from "../../support/fast-tmpdir.ts";
 
 const OPTIONS = { name: "default", dedupeWindowMs: 60_000 };
 const TAKE_OVER: Task = { verb: "takeOver", input: undefined };

@@ -1,11 +1,11 @@
-import type { DatabaseSync } from "node:sqlite";
 import { StorageError } from "hookline";
+import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createFreeDisk } from "../../../adapters/inbox/sqlite/disk/free-disk.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
+import { until } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { openInline } from "./inline-thread.ts";
-import { until } from "../../support/event-loop.ts";
 import { beside, claimedIds, claimOne, DONE, onDisk } from "./on-disk.ts";
 
 const MIB = 1024 * 1024;

@@ -3,9 +3,9 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { mail, nobodys, raw } from "../../suites/inbox/deliveries.ts";
-import { claimAll, dead, findAll, storeAll, over, settleAll } from "../../suites/inbox/verbs.ts";
-import { eventually } from "../../support/eventually.ts";
+import { claimAll, dead, findAll, over, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { watch } from "../../support/event-loop.ts";
+import { eventually } from "../../support/eventually.ts";
 import { onDisk } from "./on-disk.ts";
 
 const MARKER = "a secret of somebody";

@@ -1,12 +1,12 @@
+import { StorageError, type Claim, type WorkingInbox } from "hookline/adapter";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Worker as Thread } from "node:worker_threads";
-import { StorageError, type Claim, type WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 

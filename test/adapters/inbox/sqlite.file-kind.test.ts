@@ -12,11 +12,11 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { kindOf } from "../../../adapters/inbox/sqlite/disk/file-kind.ts";
-import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
-import { openInline } from "./inline-thread.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
+import { openInline } from "./inline-thread.ts";
 import { folderFor } from "./on-disk.ts";
 
 const NOT_OURS = { code: "not-an-inbox", fix: expect.stringContaining("Name a file") };

@@ -1,21 +1,21 @@
+import { StorageError } from "hookline";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StorageError } from "hookline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Task, TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
-import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createCommitQueue } from "../../../adapters/inbox/sqlite/client/commit-queue.ts";
+import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import type { Task, TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
+import { deferred, until } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { idOf } from "../../support/rig.ts";
-import { deferred, until } from "../../support/event-loop.ts";
 import { claimedIds, claimOne, DONE, folderFor, onDisk } from "./on-disk.ts";
 import { receiverOn } from "./receiver-on.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FRESH_ROW } from "../../../adapters/inbox/sqlite/client/messages.ts";
-import { toRow, type Row } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
 import { createJobCache } from "../../../adapters/inbox/sqlite/worker/job-cache.ts";
+import { toRow, type Row } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
 
 /** So far apart that each stands in a table of its own. */
 const FAR = 100_000;

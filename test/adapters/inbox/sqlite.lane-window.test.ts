@@ -1,18 +1,18 @@
-import { DatabaseSync } from "node:sqlite";
-import { join } from "node:path";
 import { createReceiver, type AnyEvent } from "hookline";
 import { StorageError, type Claim, type JobOutcome, type WorkingInbox } from "hookline/adapter";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
-import { openBench, type InboxBench } from "../../suites/inbox/fixture.ts";
 import { mail, one, type MailEntry } from "../../suites/inbox/deliveries.ts";
-import { claimAll, claimOne, done, firstAttempts, storeAll, over, settleAll } from "../../suites/inbox/verbs.ts";
+import { openBench, type InboxBench } from "../../suites/inbox/fixture.ts";
+import { claimAll, claimOne, done, firstAttempts, over, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
+import { turns, until } from "../../support/event-loop.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { signedRequest, tracked, trackingBody } from "../../support/make-delivery.ts";
 import { idOf } from "../../support/rig.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { openInline } from "./inline-thread.ts";
-import { turns, until } from "../../support/event-loop.ts";
+import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
 import { folderFor, onDisk } from "./on-disk.ts";
 
 const RETRY_FOR_MS = 7_200_000;

@@ -1,5 +1,5 @@
-import { checkInboxModel } from "../../suites/inbox-model/check-inbox-model.ts";
 import { test } from "vitest";
+import { checkInboxModel } from "../../suites/inbox-model/check-inbox-model.ts";
 import { inFolders } from "./in-folder.ts";
 import { openInline } from "./inline-thread.ts";
 

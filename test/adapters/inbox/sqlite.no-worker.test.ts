@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { join } from "node:path";
 import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { controllableInbox } from "../../support/controllable-inbox.ts";
 import { isLocked } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
+import { controllableInbox } from "../../support/controllable-inbox.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { codesOf } from "../../support/health.ts";

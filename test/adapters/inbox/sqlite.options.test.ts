@@ -1,8 +1,8 @@
+import { createReceiver } from "hookline";
+import { sqliteInbox } from "hookline/sqlite";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { createReceiver } from "hookline";
-import { sqliteInbox } from "hookline/sqlite";
 import { expect, test } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { fastTmpdir } from "../../support/fast-tmpdir.ts";

@@ -1,5 +1,5 @@
-import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
 import { createOwnerEpoch } from "../../../adapters/inbox/sqlite/thread/owner-epoch.ts";

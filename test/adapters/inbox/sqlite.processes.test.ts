@@ -1,8 +1,8 @@
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { createReceiver, type Receiver } from "hookline";
 import type { WorkingInbox } from "hookline/adapter";
 import { sqliteInbox } from "hookline/sqlite";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { toLogger } from "../../../src/logger.ts";

@@ -1,10 +1,10 @@
+import { StorageError, type Claim } from "hookline/adapter";
 import { existsSync, linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StorageError, type Claim } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
-import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { openInPlace } from "../../../adapters/inbox/sqlite/disk/replaced-file-check.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultyChannels } from "./faulty-thread.ts";

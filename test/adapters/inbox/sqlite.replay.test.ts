@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, nobodys, raw } from "../../suites/inbox/deliveries.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
 
 const ALL = { limit: 100 };
 

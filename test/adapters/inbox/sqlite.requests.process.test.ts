@@ -1,18 +1,18 @@
+import type { Clock, JobQuery, StoredJob, WorkingInbox } from "hookline/adapter";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Clock, JobQuery, StoredJob, WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
+import { startNode, type Child } from "../../cli/child.ts";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
 import { storeAll } from "../../suites/inbox/verbs.ts";
-import { startNode, type Child } from "../../cli/child.ts";
+import { watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { watch } from "../../support/event-loop.ts";
 
 const TIMEOUT = 60_000;
 const ROUNDS = Number(process.env["HOOKLINE_ROUNDS"] ?? 2);

@@ -1,17 +1,17 @@
+import type { WorkingInbox } from "hookline/adapter";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
-import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
 import type { SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, nobodys } from "../../suites/inbox/deliveries.ts";
-import { claimAll, done, findAll, storeAll, recordsOf, settleAll } from "../../suites/inbox/verbs.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
+import { claimAll, done, findAll, recordsOf, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
+import { turns, until, watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { openInline } from "./inline-thread.ts";
-import { turns, until, watch } from "../../support/event-loop.ts";
+import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
 
 /** An inbox that is worked on, and others on the same file that only ask. An inline one sees nothing that the others do. */
 async function bench({ openThread }: Pick<SqliteOptions, "openThread"> = {}) {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { mail, nobodys, raw, SKIPPED } from "../../suites/inbox/deliveries.ts";
-import { openInline } from "./inline-thread.ts";
 import { turns } from "../../support/event-loop.ts";
+import { openInline } from "./inline-thread.ts";
 import { MINUTE_MS, retentionBench } from "./retention-bench.ts";
 
 const DEAD = { to: "dead", error: { name: "Error", message: "no", at: 0 } } as const;

@@ -1,20 +1,20 @@
-import { DatabaseSync } from "node:sqlite";
-import { join } from "node:path";
 import { createReceiver, RetryLater } from "hookline";
 import { StorageError, type WorkingInbox } from "hookline/adapter";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import type { Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
-import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
-import { openBench } from "../../suites/inbox/fixture.ts";
+import type { Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
-import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
+import { turns } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
+import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { openInline } from "./inline-thread.ts";
-import { turns } from "../../support/event-loop.ts";
-import { folderFor } from "./on-disk.ts";
+import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
 import { telling } from "./observed-thread.ts";
+import { folderFor } from "./on-disk.ts";
 
 /** What an event needs; retention comes when it likes. */
 const ITS: ReadonlySet<Task["verb"]> = new Set(["insert", "deliveries", "settle"]);

@@ -1,15 +1,15 @@
-import { join } from "node:path";
 import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
 import { storeAll } from "../../suites/inbox/verbs.ts";
-import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { turns } from "../../support/event-loop.ts";
-import { folderFor, onDisk } from "./on-disk.ts";
+import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { telling } from "./observed-thread.ts";
+import { folderFor, onDisk } from "./on-disk.ts";
 
 const SECRET = "a signing secret";
 const MOST = 40_000;

@@ -1,5 +1,5 @@
-import { checkInbox } from "../../suites/inbox/check-inbox.ts";
 import { describe, test } from "vitest";
+import { checkInbox } from "../../suites/inbox/check-inbox.ts";
 import { inFolders } from "./in-folder.ts";
 import { openInline } from "./inline-thread.ts";
 

@@ -1,22 +1,22 @@
+import { StorageError, UsageError, type AnyEvent, type Context } from "hookline";
 import { chmodSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StorageError, UsageError, type AnyEvent, type Context } from "hookline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { createTakeOver } from "../../../adapters/inbox/sqlite/worker/take-over.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { mail } from "../../suites/inbox/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { deferred, turns, until, watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { codesOf, problemsOf } from "../../support/health.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 import { heldHandler, idOf } from "../../support/rig.ts";
 import { faultyChannels } from "./faulty-thread.ts";
-import { deferred, turns, until, watch } from "../../support/event-loop.ts";
 import { folderFor } from "./on-disk.ts";
 import { receiverOn } from "./receiver-on.ts";
 

@@ -1,14 +1,14 @@
-import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "hookline";
 import type { Claim, JobOutcome } from "hookline/adapter";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createFailures } from "../../../adapters/inbox/sqlite/client/failures.ts";
 import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/client/watchdog.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
+import { deferred, turns, until, watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { openInline } from "./inline-thread.ts";
-import { deferred, turns, until, watch } from "../../support/event-loop.ts";
 import { beside, claimedIds, claimOne, DONE, onDisk, silence } from "./on-disk.ts";
 
 const HUNG = { code: "thread-hung" };

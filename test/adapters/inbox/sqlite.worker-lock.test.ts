@@ -12,15 +12,15 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { lookAtFile } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
 import { isMountPoint } from "../../../adapters/inbox/sqlite/disk/file-path.ts";
+import { lookAtFile } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { createWorkerLock } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { mail } from "../../suites/inbox/deliveries.ts";
 import { startNode } from "../../cli/child.ts";
 import { inbox as runInboxCommand, jsonOf } from "../../cli/inbox-file.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { codesOf, problemsOf, toReported } from "../../support/health.ts";
 import { folderFor, onDisk } from "./on-disk.ts";

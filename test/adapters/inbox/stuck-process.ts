@@ -1,5 +1,5 @@
-import { createReceiver } from "../../../src/index.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
+import { createReceiver } from "../../../src/index.ts";
 import { bodyOf, signedRequest } from "../../support/make-delivery.ts";
 
 // Its handler ignores its signal, and outlives the receiver's close: until SIGUSR2 where it is told to, else for ever.

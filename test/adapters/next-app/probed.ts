@@ -1,7 +1,7 @@
-import { type AfterHandlers } from "hookline/adapter";
-import { createProbedReceiver } from "../../suites/http/probed-receiver.ts";
-import type { ProbedApp } from "../../suites/http/http-subject.ts";
 import type { Receiver } from "hookline";
+import { type AfterHandlers } from "hookline/adapter";
+import type { ProbedApp } from "../../suites/http/http-subject.ts";
+import { createProbedReceiver } from "../../suites/http/probed-receiver.ts";
 
 /** What the suite wants to be mounted now. */
 interface Probed {

@@ -1,5 +1,5 @@
-import { fill, openBench } from "./stored.ts";
 import { readSizes, sendResult, watchCpu, type MeasureResult } from "./send-result.ts";
+import { fill, openBench } from "./stored.ts";
 
 // After a downtime: changes of one resource of one account wait, and are merged into as few calls as possible.
 async function merge(jobs: number): Promise<MeasureResult> {

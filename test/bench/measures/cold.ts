@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { toQuantile } from "../figures.ts";
-import { bodyOf, deliver, fill, openBench, toId } from "./stored.ts";
 import { collectGarbage, readSizes, sendResult } from "./send-result.ts";
+import { bodyOf, deliver, fill, openBench, toId } from "./stored.ts";
 
 /** Accounts. */
 const [HOT, COLD] = [1, 2];

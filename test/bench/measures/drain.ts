@@ -1,5 +1,5 @@
-import { fill, openBench, type Backlog } from "./stored.ts";
 import { readSizes, sendResult, watchCpu, type MeasureResult } from "./send-result.ts";
+import { fill, openBench, type Backlog } from "./stored.ts";
 
 // Everything is stored before the start, so the figures exclude receiving: expand, claim, run, settle.
 async function drain(filling: Backlog): Promise<MeasureResult> {

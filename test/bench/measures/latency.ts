@@ -6,8 +6,8 @@ import { createReceiver } from "../../../src/index.ts";
 import { toQuantile } from "../figures.ts";
 import { SECRET } from "../signing.ts";
 import { inboxFile, openInbox } from "./inbox.ts";
-import { deliver } from "./stored.ts";
 import { readSizes, sendResult } from "./send-result.ts";
+import { deliver } from "./stored.ts";
 
 /** Pause between two deliveries. */
 const PAUSE_MS = 15;

@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { createReceiver } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
 import { inboxFile, openInbox } from "./inbox.ts";
-import { fill } from "./stored.ts";
 import { readSizes, sendResult, usedBytes } from "./send-result.ts";
+import { fill } from "./stored.ts";
 
 // A process starts on a file with a backlog, each job in its own lane: time until the first handler runs, and the longest stall of the event loop.
 const [jobs = 0] = readSizes();

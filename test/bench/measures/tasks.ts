@@ -1,6 +1,6 @@
 import { PQueue } from "../../support/p-queue.ts";
-import { CONCURRENCY } from "./stored.ts";
 import { readSizes, sendResult, watchCpu, type MeasureResult } from "./send-result.ts";
+import { CONCURRENCY } from "./stored.ts";
 
 const AT_ONCE = 1_000;
 

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { PQueue } from "../../support/p-queue.ts";
-import { CONCURRENCY, fill, openBench } from "./stored.ts";
 import { readSizes, sendResult, usedBytes } from "./send-result.ts";
+import { CONCURRENCY, fill, openBench } from "./stored.ts";
 
 // Expanded jobs, each in its own lane, wait behind handlers that do not end; then all of them run.
 const [jobs = 0, entries = 1] = readSizes();

@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders } from "node:http";
 import { Controller, HttpCode, Post, Req, UnauthorizedException } from "@nestjs/common";
+import type { IncomingHttpHeaders } from "node:http";
 import { toNestListener } from "./nest.ts";
 import { serve } from "./serve.ts";
 import { isFresh, isSigned } from "./verify.ts";

@@ -1,7 +1,7 @@
-import type { RequestListener } from "node:http";
 import { Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import type { NestExpressApplication } from "@nestjs/platform-express";
+import type { RequestListener } from "node:http";
 
 /** A Nest app on Express, as a listener of `node:http`. */
 export async function toNestListener({

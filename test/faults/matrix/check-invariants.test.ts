@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { makeDelivery, type Kind } from "./deliveries.ts";
 import { checkInvariants, type Evidence, type FinalJob } from "./check-invariants.ts";
+import { makeDelivery, type Kind } from "./deliveries.ts";
 import type { JournalLine } from "./journal.ts";
 import type { Sent } from "./service.ts";
 

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { dial, headersText, pour } from "../../support/http.ts";
 import { signedHeaders } from "../../support/sign.ts";
-import { createScenario, startWorker } from "./fleet.ts";
 import { makeDelivery, type TestDelivery } from "./deliveries.ts";
-import { rounds } from "./rounds.ts";
 import { finishAndCheck } from "./finish-and-check.ts";
+import { createScenario, startWorker } from "./fleet.ts";
+import { rounds } from "./rounds.ts";
 
 const SECRET = "a signing secret";
 

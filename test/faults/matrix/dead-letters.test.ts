@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { currentWorker, createScenario, sleepMs, startWorker } from "./fleet.ts";
 import { makeDelivery } from "./deliveries.ts";
-import { report, rounds } from "./rounds.ts";
 import { finishAndCheck, waitUntilDrained } from "./finish-and-check.ts";
+import { createScenario, currentWorker, sleepMs, startWorker } from "./fleet.ts";
+import { report, rounds } from "./rounds.ts";
 
 test("row 22: killed while jobs become dead and are replayed: each is dead or replayed, once, and none is lost", async () => {
   const { fleet, service } = createScenario();

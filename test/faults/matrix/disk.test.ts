@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { createScenario, expectEnd, sleepMs, startWorker } from "./fleet.ts";
-import { type ReceiverProcess } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
-import { report, rounds } from "./rounds.ts";
 import { createDiskShim, type DiskFault } from "./disk-shim.ts";
 import { finishAndCheck } from "./finish-and-check.ts";
+import { createScenario, expectEnd, sleepMs, startWorker } from "./fleet.ts";
+import { type ReceiverProcess } from "./receiver-process.ts";
+import { report, rounds } from "./rounds.ts";
 
 /** Resolves when the worker answers 200 again. */
 async function recovered(worker: ReceiverProcess): Promise<void> {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   appendFileSync,
+  closeSync,
   openSync,
   readFileSync,
   rmSync,
@@ -8,15 +9,14 @@ import {
   truncateSync,
   writeFileSync,
   writeSync,
-  closeSync,
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { createScenario, terminate, sleepMs, startWorker, type Fleet } from "./fleet.ts";
 import { makeDelivery } from "./deliveries.ts";
+import { finishAndCheck, integrityOf, readJobs, waitUntilDrained } from "./finish-and-check.ts";
+import { createScenario, sleepMs, startWorker, terminate, type Fleet } from "./fleet.ts";
 import { report, rounds } from "./rounds.ts";
-import { finishAndCheck, waitUntilDrained, integrityOf, readJobs } from "./finish-and-check.ts";
 
 test("row 9: a torn end of the WAL, or a missing -shm file, after a kill: nothing is lost", async () => {
   const { fleet, service } = createScenario();

@@ -1,14 +1,14 @@
+import { createReceiver, type Job, type Receiver } from "hookline";
+import { sqliteInbox } from "hookline/sqlite";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { createReceiver, type Job, type Receiver } from "hookline";
-import { sqliteInbox } from "hookline/sqlite";
 import { expect } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { currentWorker, terminate, type Fleet } from "./fleet.ts";
-import { type ReceiverProcess } from "./receiver-process.ts";
-import { readJournal } from "./journal.ts";
 import { checkInvariants, type FinalJob } from "./check-invariants.ts";
+import { currentWorker, terminate, type Fleet } from "./fleet.ts";
+import { readJournal } from "./journal.ts";
+import { type ReceiverProcess } from "./receiver-process.ts";
 import { report } from "./rounds.ts";
 import type { Service } from "./service.ts";
 

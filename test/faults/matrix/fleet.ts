@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { startReceiverProcess, type ReceiverProcess, type ReceiverProcessOptions } from "./receiver-process.ts";
 import { eventually } from "../../support/eventually.ts";
+import { startReceiverProcess, type ReceiverProcess, type ReceiverProcessOptions } from "./receiver-process.ts";
 import { createService, type Service } from "./service.ts";
 
 type ProcessChoices = Partial<Omit<ReceiverProcessOptions, "file" | "journal" | "secret" | "instance">>;

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { createFleet, createScenario, expectEnd, terminate, sleepMs, startWorker } from "./fleet.ts";
 import { makeDelivery } from "./deliveries.ts";
+import { finishAndCheck, survives, waitUntilDrained } from "./finish-and-check.ts";
+import { createFleet, createScenario, expectEnd, sleepMs, startWorker, terminate } from "./fleet.ts";
 import { readJournal } from "./journal.ts";
 import { report, rounds } from "./rounds.ts";
 import { createService } from "./service.ts";
-import { finishAndCheck, waitUntilDrained, survives } from "./finish-and-check.ts";
 
 test("row 12: handlers that ignore their signal, throw synchronously, reject with undefined or block the event loop harm no other job", async () => {
   const { fleet, service } = createScenario();

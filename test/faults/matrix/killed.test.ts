@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { currentWorker, createScenario, expectEnd, terminate, sleepMs, startWorker } from "./fleet.ts";
-import { type ReceiverProcess } from "./receiver-process.ts";
 import { makeDelivery } from "./deliveries.ts";
+import { finishAndCheck, survives, waitUntilDrained } from "./finish-and-check.ts";
+import { createScenario, currentWorker, expectEnd, sleepMs, startWorker, terminate } from "./fleet.ts";
 import { readJournal } from "./journal.ts";
+import { type ReceiverProcess } from "./receiver-process.ts";
 import { report, rounds } from "./rounds.ts";
-import { finishAndCheck, waitUntilDrained, survives } from "./finish-and-check.ts";
 
 const ROUNDS = rounds(200);
 /** Deaths until one of ten suspects runs alone. */

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import type { SqliteInboxOptions } from "../../../adapters/inbox/sqlite.ts";
 import { eventually } from "../../support/eventually.ts";
 import { send } from "../../support/http.ts";
-import type { SqliteInboxOptions } from "../../../adapters/inbox/sqlite.ts";
 
 /** Options of a receiver process. */
 export interface ReceiverProcessOptions {

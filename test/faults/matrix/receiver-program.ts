@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
-import { createServer } from "node:http";
-import { setTimeout as later } from "node:timers/promises";
 import { createReceiver, GiveUp, isHooklineError, type AnyEvent, type Clock, type Context } from "hookline";
 import { nodeReceiver } from "hookline/node";
 import { sqliteInbox } from "hookline/sqlite";
+import { createHash } from "node:crypto";
+import { createServer } from "node:http";
+import { setTimeout as later } from "node:timers/promises";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { faultyChannels, type Fault } from "../../adapters/inbox/faulty-thread.ts";
 import { openJournal } from "./journal.ts";

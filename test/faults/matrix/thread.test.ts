@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { createScenario, sleepMs, startWorker } from "./fleet.ts";
 import { makeDelivery } from "./deliveries.ts";
-import { rounds } from "./rounds.ts";
 import { createDiskShim } from "./disk-shim.ts";
 import { finishAndCheck } from "./finish-and-check.ts";
+import { createScenario, sleepMs, startWorker } from "./fleet.ts";
+import { rounds } from "./rounds.ts";
 
 const FAULTS = [
   { name: "right after its COMMIT", fault: "dies after" },

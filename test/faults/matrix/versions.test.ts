@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { createScenario, terminate, startWorker, type Fleet } from "./fleet.ts";
 import { makeDelivery } from "./deliveries.ts";
+import { integrityOf, readJobs, waitUntilDrained } from "./finish-and-check.ts";
+import { createScenario, startWorker, terminate, type Fleet } from "./fleet.ts";
 import { report } from "./rounds.ts";
-import { waitUntilDrained, integrityOf, readJobs } from "./finish-and-check.ts";
 
 test("row 23: a file of a newer version is refused and unchanged", async () => {
   const { fleet, service } = createScenario();

@@ -1,19 +1,19 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { createReceiver, type Change, type Clock } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { systemClock } from "../../../src/clock.ts";
-import { inspectFile, type FileContents } from "./inspect-file.ts";
-import type { TraceRecord, Marker } from "./trace.ts";
 import {
+  behaviourOf,
+  deliveryOf,
   ERASED_ACCOUNT,
   fillerOf,
   SECRET,
-  behaviourOf,
-  deliveryOf,
   trackedId,
   type TestDelivery,
 } from "./deliveries.ts";
+import { inspectFile, type FileContents } from "./inspect-file.ts";
+import type { Marker, TraceRecord } from "./trace.ts";
 
 /** Which acknowledged deliveries may be missing. */
 export interface Expectation {

@@ -1,6 +1,6 @@
-import { DatabaseSync } from "node:sqlite";
 import type { StoredJob, WorkingInbox } from "hookline/adapter";
 import { sqliteInbox } from "hookline/sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../../../src/clock.ts";
 import { asWorking, asWriting } from "../../../src/inbox/port/inbox.ts";
 import { toLogger } from "../../../src/logger.ts";

@@ -1,15 +1,15 @@
+import { createReceiver, GiveUp, RetryLater } from "hookline";
+import type { Timer } from "hookline/adapter";
+import { nodeReceiver } from "hookline/node";
+import { sqliteInbox } from "hookline/sqlite";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
-import { createReceiver, GiveUp, RetryLater } from "hookline";
-import type { Timer } from "hookline/adapter";
-import { nodeReceiver } from "hookline/node";
-import { sqliteInbox } from "hookline/sqlite";
 import { systemClock } from "../../../src/clock.ts";
+import { behaviourOf, SECRET, trackedId } from "./deliveries.ts";
 import { openTraceWriter } from "./trace.ts";
-import { SECRET, behaviourOf, trackedId } from "./deliveries.ts";
 
 // A receiver as users write it, with traced disk calls: it marks in the trace each event whose handler succeeded. It prints its port.
 // `POST /erase/<account>`, `/idle`, `/forgotten` and `/close` control it.

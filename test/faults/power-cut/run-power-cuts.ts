@@ -4,10 +4,10 @@ import { basename, join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { createDice } from "../../sim/random.ts";
 import { report } from "../matrix/rounds.ts";
-import { cutPower, replayAll, type Place } from "./cut-power.ts";
 import { checkFile, type Expectation } from "./check-file.ts";
-import { startTraced, type TracedOptions, type TracedReceiver } from "./traced-receiver.ts";
+import { cutPower, replayAll, type Place } from "./cut-power.ts";
 import { openTraceWriter, readTrace, type TraceRecord, type TraceWriter } from "./trace.ts";
+import { startTraced, type TracedOptions, type TracedReceiver } from "./traced-receiver.ts";
 
 /** Records a trace. */
 export interface TraceSession {

@@ -7,8 +7,8 @@ import { expect } from "vitest";
 import { startNode, type Child } from "../../cli/child.ts";
 import { send } from "../../support/http.ts";
 import { signedHeaders } from "../../support/sign.ts";
+import { deliveryOf, SECRET } from "./deliveries.ts";
 import type { TraceWriter } from "./trace.ts";
-import { SECRET, deliveryOf } from "./deliveries.ts";
 
 /** A preloaded library that records a process's disk calls, compiled for this machine. */
 export interface Tracer {

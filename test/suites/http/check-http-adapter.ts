@@ -1,8 +1,8 @@
 import { AssertionError } from "node:assert/strict";
-import type { HttpLacks, HttpSubject } from "./http-subject.ts";
+import { partsOf } from "./all-cases.ts";
 import { withApp } from "./fixture.ts";
 import type { HttpPart } from "./http-case.ts";
-import { partsOf } from "./all-cases.ts";
+import type { HttpLacks, HttpSubject } from "./http-subject.ts";
 
 /** One line of the table of answers, spelled out as a test. */
 export interface HttpCase {

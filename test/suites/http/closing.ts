@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { assertAnswer, assertStored, assertLater } from "./asserts.ts";
+import { assertAnswer, assertLater, assertStored } from "./asserts.ts";
 import { mail } from "./deliveries.ts";
-import { openRequest } from "./open-request.ts";
 import type { HttpPart } from "./http-case.ts";
+import { openRequest } from "./open-request.ts";
 
 export const closing: readonly HttpPart[] = [
   {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { assertAnswer, assertStored } from "./asserts.ts";
 import { longMail, mail } from "./deliveries.ts";
-import { openRequest } from "./open-request.ts";
 import type { HttpBench } from "./fixture.ts";
 import type { HttpPart } from "./http-case.ts";
+import { openRequest } from "./open-request.ts";
 import { UNWANTED } from "./probed-receiver.ts";
 
 const GOOD = Array.from({ length: 15 }, (_, at) => longMail(200 + at * 4_000, `${at}`));

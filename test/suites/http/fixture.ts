@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { Receiver } from "../../../src/receiver/receiver-types.ts";
-import { sign } from "../../../src/protocol/sign.ts";
 import { ask, type Answered, type Asked } from "../../../src/cli/check/ask.ts";
-import type { HttpSubject, ProbedApp } from "./http-subject.ts";
-import { listenForTold, type Heard } from "./recording-server.ts";
+import { sign } from "../../../src/protocol/sign.ts";
+import type { Receiver } from "../../../src/receiver/receiver-types.ts";
 import type { HttpPart } from "./http-case.ts";
+import type { HttpSubject, ProbedApp } from "./http-subject.ts";
 import { createProbedReceiver } from "./probed-receiver.ts";
+import { listenForTold, type Heard } from "./recording-server.ts";
 
 /** What a request has besides its body. */
 interface How {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { assertAnswer, assertStored, assertLater } from "./asserts.ts";
+import { assertAnswer, assertLater, assertStored } from "./asserts.ts";
 import { mail } from "./deliveries.ts";
 import type { HttpPart } from "./http-case.ts";
 import { RECORD, UNWANTED } from "./probed-receiver.ts";

@@ -1,4 +1,4 @@
-import { assertAnswer, assertStored, assertLater } from "./asserts.ts";
+import { assertAnswer, assertLater, assertStored } from "./asserts.ts";
 import { mail } from "./deliveries.ts";
 import type { HttpPart } from "./http-case.ts";
 

@@ -1,5 +1,5 @@
-import type { HttpLacks, HttpSubject, ProbedOptions } from "./http-subject.ts";
 import type { HttpBench } from "./fixture.ts";
+import type { HttpLacks, HttpSubject, ProbedOptions } from "./http-subject.ts";
 
 /** Sentences about a mount, each with its proof, under what the table of answers says. */
 export interface HttpPart {

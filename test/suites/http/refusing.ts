@@ -1,7 +1,7 @@
 import type { Asked } from "../../../src/cli/check/ask.ts";
 import { assertAnswer, assertStored } from "./asserts.ts";
-import type { HttpBench } from "./fixture.ts";
 import { longMail, mail } from "./deliveries.ts";
+import type { HttpBench } from "./fixture.ts";
 import type { HttpParts } from "./http-case.ts";
 
 const SIGNATURE = "X-Aurinko-Signature";

@@ -1,9 +1,9 @@
-import { AssertionError } from "node:assert/strict";
 import fc from "fast-check";
+import { AssertionError } from "node:assert/strict";
+import type { InboxSubject } from "../inbox/inbox-subject.ts";
+import { walk } from "./run-model.ts";
 import type { Step } from "./steps.ts";
 import { walksOf } from "./steps.ts";
-import { walk } from "./run-model.ts";
-import type { InboxSubject } from "../inbox/inbox-subject.ts";
 
 /** How long to look, and where to begin. */
 export interface InboxModelOptions {

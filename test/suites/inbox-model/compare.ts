@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Claim, Claimed, ClaimLimits } from "../../../src/inbox/port/claims.ts";
-import type { StoredJob } from "../../../src/inbox/port/jobs.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
+import type { StoredJob } from "../../../src/inbox/port/jobs.ts";
 import type { PlainInbox } from "./reference-inbox.ts";
 import { isPlainlyDue, isPlainlySuspect, type PlainJob } from "./reference-jobs.ts";
 

@@ -1,5 +1,5 @@
-import type { JobState } from "../../../src/inbox/port/jobs.ts";
 import type { JobError, JobOutcome } from "../../../src/inbox/port/claims.ts";
+import type { JobState } from "../../../src/inbox/port/jobs.ts";
 
 /** A job as plainly as it can be said. */
 export interface PlainJob {

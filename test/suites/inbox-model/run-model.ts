@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { withBench, type InboxBench } from "../inbox/fixture.ts";
 import type { InboxSubject } from "../inbox/inbox-subject.ts";
+import { change, changeAll, erase } from "./admin-ops.ts";
 import { compareAll } from "./compare.ts";
 import type { Course } from "./model-state.ts";
-import { change, changeAll, erase } from "./admin-ops.ts";
-import { claim, expand, keep, settle } from "./worker-ops.ts";
 import { createPlainInbox } from "./reference-inbox.ts";
 import { createPlainStones } from "./reference-tombstones.ts";
 import type { Step } from "./steps.ts";
+import { claim, expand, keep, settle } from "./worker-ops.ts";
 
 /** Short, so that walks come to its end. */
 const DEDUPE_WINDOW_MS = 5_000;

@@ -1,6 +1,6 @@
 import assert, { AssertionError } from "node:assert/strict";
-import { withBench, type InboxPromises } from "./fixture.ts";
 import { promises, promisesAfterACrash } from "./all-cases.ts";
+import { withBench, type InboxPromises } from "./fixture.ts";
 import type { InboxSubject } from "./inbox-subject.ts";
 
 /** One promise of the port, spelled out as a test. */

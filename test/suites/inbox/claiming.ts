@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, one } from "./deliveries.ts";
-import { claimAll, claimOne, dead, done, drain, storeAll, recordsOf, release, retry, settleAll } from "./verbs.ts";
+import type { InboxPromises } from "./fixture.ts";
+import { claimAll, claimOne, dead, done, drain, recordsOf, release, retry, settleAll, storeAll } from "./verbs.ts";
 
 export const claiming: InboxPromises = {
   "claim: Claims the heads of free lanes that are due, each with the jobs directly behind it that have the same merge key.":

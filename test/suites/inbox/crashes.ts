@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, one } from "./deliveries.ts";
+import type { InboxPromises } from "./fixture.ts";
 import {
   claimAll,
   claimOne,
@@ -8,11 +8,11 @@ import {
   dead,
   die,
   done,
-  storeAll,
   recordsOf,
   release,
   retry,
   settleAll,
+  storeAll,
 } from "./verbs.ts";
 
 export const dying: InboxPromises = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, raw, told } from "./deliveries.ts";
+import type { InboxPromises } from "./fixture.ts";
 import { claimAll, findAll, storeAll } from "./verbs.ts";
 
 const open = { key: "tracking:1:7", content: "open" };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, one, raw } from "./deliveries.ts";
+import type { InboxPromises } from "./fixture.ts";
 import { claimAll, drain, storeAll } from "./verbs.ts";
 
 const NOTHING = { duplicates: [], conflicts: [] };

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, one } from "./deliveries.ts";
+import type { InboxPromises } from "./fixture.ts";
 import {
   claimOne,
   dead,
   done,
   findAll,
   firstAttempts,
-  storeAll,
   over,
   release,
   retry,
   settleAll,
+  storeAll,
   unhandled,
 } from "./verbs.ts";
 

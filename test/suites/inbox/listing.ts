@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { toStored } from "../../../src/inbox/port/delivery.ts";
-import type { InboxBench, InboxPromises } from "./fixture.ts";
 import { mail, nobodys, one } from "./deliveries.ts";
-import { assertGrowing, claimAll, dead, findAll, storeAll, killAll, recordsIn, retry, settleAll } from "./verbs.ts";
+import type { InboxBench, InboxPromises } from "./fixture.ts";
+import { assertGrowing, claimAll, dead, findAll, killAll, recordsIn, retry, settleAll, storeAll } from "./verbs.ts";
 
 const at = Date.parse("2026-05-06T00:00:00Z");
 

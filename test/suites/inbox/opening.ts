@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, raw, told } from "./deliveries.ts";
-import { claimAll, claimOne, done, storeAll, recordsOf, settleAll } from "./verbs.ts";
+import type { InboxPromises } from "./fixture.ts";
+import { claimAll, claimOne, done, recordsOf, settleAll, storeAll } from "./verbs.ts";
 
 const worker = { begin() {}, end() {}, wake() {}, lost() {} };
 

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, one } from "./deliveries.ts";
+import type { InboxPromises } from "./fixture.ts";
 import {
   claimAll,
   claimOne,
   dead,
   done,
   findAll,
-  storeAll,
   recordsOf,
   release,
   retry,
   settleAll,
+  storeAll,
   unhandled,
 } from "./verbs.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, one } from "./deliveries.ts";
-import { claimAll, claimOne, countsOf, dead, die, done, storeAll, recordsOf, retry, settleAll } from "./verbs.ts";
+import type { InboxPromises } from "./fixture.ts";
+import { claimAll, claimOne, countsOf, dead, die, done, recordsOf, retry, settleAll, storeAll } from "./verbs.ts";
 
 /** Jobs over which the process died twice, and what keeps others from becoming such. */
 export const suspecting: InboxPromises = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, nobodys, one, raw } from "./deliveries.ts";
+import type { InboxPromises } from "./fixture.ts";
 import {
   claimAll,
   claimOne,
@@ -8,11 +8,11 @@ import {
   done,
   drain,
   findAll,
-  storeAll,
   killAll,
   recordsOf,
   retry,
   settleAll,
+  storeAll,
 } from "./verbs.ts";
 
 export const removing: InboxPromises = {

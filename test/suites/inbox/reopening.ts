@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { NewJob } from "../../../src/inbox/port/delivery.ts";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, nobodys } from "./deliveries.ts";
-import { claimAll, claimOne, drain, findAll, storeAll, killAll, recordsOf, settleAll, unhandled } from "./verbs.ts";
+import type { InboxPromises } from "./fixture.ts";
+import { claimAll, claimOne, drain, findAll, killAll, recordsOf, settleAll, storeAll, unhandled } from "./verbs.ts";
 
 const job: NewJob = { state: "waiting", consumer: "default", lane: "one", mergeKey: undefined };
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, one } from "./deliveries.ts";
-import { claimAll, claimOne, dead, done, findAll, storeAll, recordsOf, release, retry, settleAll } from "./verbs.ts";
+import type { InboxPromises } from "./fixture.ts";
+import { claimAll, claimOne, dead, done, findAll, recordsOf, release, retry, settleAll, storeAll } from "./verbs.ts";
 
 export const settling: InboxPromises = {
   "settle: Returns `false` for a claim that was lost: nothing changed.": {

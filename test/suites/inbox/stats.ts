@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { InboxStats, WorkingInbox } from "../../../src/inbox/port/inbox.ts";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, nobodys, one, raw } from "./deliveries.ts";
-import { claimAll, claimOne, dead, done, storeAll, retry, settleAll, unhandled } from "./verbs.ts";
+import type { InboxPromises } from "./fixture.ts";
+import { claimAll, claimOne, dead, done, retry, settleAll, storeAll, unhandled } from "./verbs.ts";
 
 const NOTHING = {
   unexpanded: 0,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, nobodys, one, raw, SKIPPED } from "./deliveries.ts";
-import { assertGrowing, claimAll, drain, findAll, storeAll, recordsIn, recordsOf, retry, settleAll } from "./verbs.ts";
+import type { InboxPromises } from "./fixture.ts";
+import { assertGrowing, claimAll, drain, findAll, recordsIn, recordsOf, retry, settleAll, storeAll } from "./verbs.ts";
 
 export const keeping: InboxPromises = {
   "store: Resolves when all deliveries are durable; a StorageError in a place says that this delivery may not be stored.":

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
-import type { InboxPromises } from "./fixture.ts";
 import { notice, raw } from "./deliveries.ts";
+import type { InboxPromises } from "./fixture.ts";
 import { storeAll } from "./verbs.ts";
 
 export const subscriptions: InboxPromises = {

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
-import type { InboxPromises } from "./fixture.ts";
 import { mail, one, raw, told } from "./deliveries.ts";
+import type { InboxPromises } from "./fixture.ts";
 import {
   claimAll,
   claimOne,
   done,
   drain,
   firstAttempts,
-  storeAll,
   over,
   recordsIn,
   retry,
   settleAll,
+  storeAll,
 } from "./verbs.ts";
 
 export const succeeding: InboxPromises = {

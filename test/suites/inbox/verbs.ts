@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { eventAt } from "../../../src/dispatch/job-view.ts";
 import type { Claim, ClaimedJob, JobOutcome } from "../../../src/inbox/port/claims.ts";
-import type { JobQuery, StoredJob } from "../../../src/inbox/port/jobs.ts";
-import type { StoreResult, NewDelivery } from "../../../src/inbox/port/delivery.ts";
+import type { NewDelivery, StoreResult } from "../../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
-import type { InboxBench } from "./fixture.ts";
+import type { JobQuery, StoredJob } from "../../../src/inbox/port/jobs.ts";
 import { mail, type MailEntry } from "./deliveries.ts";
+import type { InboxBench } from "./fixture.ts";
 
 /** Stores deliveries, all of which are accepted. */
 export async function storeAll(

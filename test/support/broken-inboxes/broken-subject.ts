@@ -1,8 +1,8 @@
 import { memoryInbox, type Inbox } from "hookline";
-import type { InboxSubject } from "../../suites/inbox/inbox-subject.ts";
-import { crashMemoryInbox } from "../crash-memory-inbox.ts";
 import type { Claim, ClaimedJob, JobOutcome, Settlement } from "../../../src/inbox/port/claims.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
+import type { InboxSubject } from "../../suites/inbox/inbox-subject.ts";
+import { crashMemoryInbox } from "../crash-memory-inbox.ts";
 
 type Verbs = WorkingInbox<"memory">;
 

@@ -1,5 +1,5 @@
-import { crashMemoryInbox } from "../crash-memory-inbox.ts";
 import type { Claim, JobOutcome } from "../../../src/inbox/port/claims.ts";
+import { crashMemoryInbox } from "../crash-memory-inbox.ts";
 import { claimsAs, outcomesAs, type Break, type Bug } from "./broken-subject.ts";
 
 const died = new WeakSet<object>();

@@ -1,12 +1,12 @@
 import {
+  toStored,
   type InboxHost,
   type InboxJobs,
-  type Worker,
-  toStored,
   type JobError,
   type JobQuery,
   type JobSelection,
   type StoredJob,
+  type Worker,
 } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { JobRow } from "../client/messages.ts";

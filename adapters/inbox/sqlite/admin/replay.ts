@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { NewJob } from "../../../../src/adapter.ts";
+import { FRESH_ROW, type JobRow } from "../client/messages.ts";
 import type { Counters } from "../thread/counters.ts";
 import type { JobLists, ListChange } from "../thread/job-lists.ts";
 import { toListed, type Listed } from "../thread/job-writer.ts";
-import { FRESH_ROW, type JobRow } from "../client/messages.ts";
 
 /** Makes new jobs of settled ones for admin requests. Missing jobs are skipped. */
 export interface Replays {

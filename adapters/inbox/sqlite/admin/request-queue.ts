@@ -1,7 +1,7 @@
 import { StorageError, type Clock, type Timer } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import type { RequestRunner } from "./request-runner.ts";
 import type { AdminRequest, RequestState } from "./admin-requests.ts";
+import type { RequestRunner } from "./request-runner.ts";
 
 /** Submits admin requests of this process. */
 export interface RequestQueue {

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError } from "../../../../src/adapter.ts";
-import type { Task, TaskResult } from "../thread/transaction.ts";
-import type { ThreadClient } from "./thread-client.ts";
 import type { Operations } from "../thread/operations.ts";
 import type { Mark } from "../thread/owner-epoch.ts";
+import type { Task, TaskResult } from "../thread/transaction.ts";
+import type { ThreadClient } from "./thread-client.ts";
 import { isDoubtful, toStorageError } from "./to-storage-error.ts";
 
 type Verb = keyof Operations;

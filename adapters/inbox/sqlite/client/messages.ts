@@ -1,6 +1,6 @@
 import type { LaneWindow, NewJob } from "../../../../src/adapter.ts";
-import type { Batch, TaskError, TaskResult } from "../thread/transaction.ts";
 import type { Counts } from "../thread/counters.ts";
+import type { Batch, TaskError, TaskResult } from "../thread/transaction.ts";
 
 /** What the commit thread is started with. */
 export interface ThreadOptions {

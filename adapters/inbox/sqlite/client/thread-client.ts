@@ -1,9 +1,9 @@
 import { Worker } from "node:worker_threads";
 import { StorageError } from "../../../../src/adapter.ts";
-import { toTaskError, type Batch, type TaskError, type TaskResult } from "../thread/transaction.ts";
-import type { Counts } from "../thread/counters.ts";
-import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
 import { outOfFiles } from "../disk/file-errors.ts";
+import type { Counts } from "../thread/counters.ts";
+import { toTaskError, type Batch, type TaskError, type TaskResult } from "../thread/transaction.ts";
+import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
 import { toStorageError } from "./to-storage-error.ts";
 
 /** A connection to a commit thread. */

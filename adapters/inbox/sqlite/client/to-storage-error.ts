@@ -1,6 +1,6 @@
 import { StorageError } from "../../../../src/adapter.ts";
+import { CODE, NO_ROOM_FOR_SHM, PERMIT, primaryCode } from "../disk/file-errors.ts";
 import type { TaskError } from "../thread/transaction.ts";
-import { PERMIT, CODE, NO_ROOM_FOR_SHM, primaryCode } from "../disk/file-errors.ts";
 
 /** A thread's error on this side, with what to do about it. */
 export function toStorageError(error: TaskError): StorageError {

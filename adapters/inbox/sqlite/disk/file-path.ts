@@ -1,4 +1,4 @@
-import { readlink, realpath, readFile, stat } from "node:fs/promises";
+import { readFile, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { StorageError } from "../../../../src/adapter.ts";
 

@@ -1,7 +1,7 @@
 import { rmSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { cutWal } from "./wal.ts";
 import { openFile, type OpenOptions } from "../thread/open-file.ts";
+import { cutWal } from "./wal.ts";
 
 /** A file that is open, and whether it still stands at its path. */
 export interface OpenFile {

@@ -1,4 +1,4 @@
-import { TOMBSTONE_LIFE_MS, type InboxHost, type Timer, type Clock } from "../../../../src/adapter.ts";
+import { TOMBSTONE_LIFE_MS, type Clock, type InboxHost, type Timer } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import { HIT_EVERY_MS } from "../client/tombstone-cache.ts";
 import type { RetainLimits } from "./retention-steps.ts";

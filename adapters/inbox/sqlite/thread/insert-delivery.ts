@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { DeliveryRecord, ExpandRecord, Made, StoredRecord } from "../client/messages.ts";
 import type { JobLists } from "./job-lists.ts";
 import { jobWriter, type JobWriterDeps, type Listed } from "./job-writer.ts";
 import type { SubscriptionTable } from "./subscription-table.ts";
-import type { ExpandRecord, DeliveryRecord, StoredRecord, Made } from "../client/messages.ts";
 
 /** What comes in, and what is made of it. */
 export interface DeliveryWriter {

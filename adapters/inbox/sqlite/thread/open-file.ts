@@ -1,11 +1,11 @@
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { FileError, PERMIT, outOfFiles, CODE, primaryCode } from "../disk/file-errors.ts";
+import { CODE, FileError, outOfFiles, PERMIT, primaryCode } from "../disk/file-errors.ts";
 import { assertOurs, kindOfFile } from "../disk/file-kind.ts";
-import { assertLocalDisk } from "../disk/network-disk-check.ts";
 import { makePrivate } from "../disk/file-mode.ts";
-import { migrate } from "./schema.ts";
+import { assertLocalDisk } from "../disk/network-disk-check.ts";
 import { MAX_WAL_BYTES } from "../disk/wal.ts";
+import { migrate } from "./schema.ts";
 
 /** How a file is opened. */
 export interface OpenOptions {

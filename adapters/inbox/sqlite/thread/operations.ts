@@ -1,19 +1,19 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Counters } from "./counters.ts";
-import { jobFinder, type FoundPage } from "./query-jobs.ts";
+import { createAdminRequests, createRequestTable, type AdminRequests } from "../admin/admin-requests.ts";
+import { createDropAndErase } from "../admin/drop-and-erase.ts";
 import { createReplays, type Replays } from "../admin/replay.ts";
+import { createSecureErase, type SecureErase } from "../admin/secure-erase.ts";
+import type { DeliveryRow, SettleRecord } from "../client/messages.ts";
+import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../retention/retention-steps.ts";
+import type { Counters } from "./counters.ts";
 import { createDeliveryWriter, type DeliveryWriter } from "./insert-delivery.ts";
 import { createJobLists } from "./job-lists.ts";
-import type { DeliveryRow, SettleRecord } from "../client/messages.ts";
-import { createOwnerEpoch, type OwnerEpoch } from "./owner-epoch.ts";
-import { createDropAndErase } from "../admin/drop-and-erase.ts";
-import { createRequestTable, createAdminRequests, type AdminRequests } from "../admin/admin-requests.ts";
-import { createSecureErase, type SecureErase } from "../admin/secure-erase.ts";
-import { createRetentionSteps, type RetentionSteps, createVacuum, type Vacuum } from "../retention/retention-steps.ts";
 import { settleWriter } from "./job-writer.ts";
-import { createTombstoneTable, type TombstoneTable } from "./tombstone-table.ts";
-import { createSubscriptionTable, type SubscriptionTable } from "./subscription-table.ts";
 import { createWindowTable, type WindowTable } from "./lane-window-table.ts";
+import { createOwnerEpoch, type OwnerEpoch } from "./owner-epoch.ts";
+import { jobFinder, type FoundPage } from "./query-jobs.ts";
+import { createSubscriptionTable, type SubscriptionTable } from "./subscription-table.ts";
+import { createTombstoneTable, type TombstoneTable } from "./tombstone-table.ts";
 
 /** What a commit can do. Each runs inside its transaction. */
 export interface Operations

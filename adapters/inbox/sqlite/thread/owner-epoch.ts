@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../../../../src/inbox/job-state.ts";
-import type { Counters } from "./counters.ts";
 import { FileError } from "../disk/file-errors.ts";
+import type { Counters } from "./counters.ts";
 import { createWindowTable } from "./lane-window-table.ts";
 
 /** The epoch of the active worker, and its running mark. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
 import type { JobQuery, JobState } from "../../../../src/adapter.ts";
+import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
 import type { Counters } from "./counters.ts";
 import type { JobLists } from "./job-lists.ts";
 

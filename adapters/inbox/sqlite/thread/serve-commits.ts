@@ -1,12 +1,12 @@
 import type { MessagePort } from "node:worker_threads";
-import { createBatchRunner, toTaskError, type TaskResult } from "./transaction.ts";
-import { createCounters } from "./counters.ts";
-import { FileError, CODE, primaryCode } from "../disk/file-errors.ts";
-import { openInPlace } from "../disk/replaced-file-check.ts";
-import { createOperations } from "./operations.ts";
 import { createSecureErase } from "../admin/secure-erase.ts";
 import type { FromThread, ThreadOptions, ToThread } from "../client/messages.ts";
+import { CODE, FileError, primaryCode } from "../disk/file-errors.ts";
+import { openInPlace } from "../disk/replaced-file-check.ts";
 import { createWal } from "../disk/wal.ts";
+import { createCounters } from "./counters.ts";
+import { createOperations } from "./operations.ts";
+import { createBatchRunner, toTaskError, type TaskResult } from "./transaction.ts";
 
 /** How often to look for what other processes committed: while there is something to do, and at most. */
 const LOOK_MS = { busy: 5, idle: 50 };

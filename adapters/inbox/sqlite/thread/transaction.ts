@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
+import { CODE, outOfFiles, primaryCode } from "../disk/file-errors.ts";
 import type { Counters } from "./counters.ts";
 import type { Operations } from "./operations.ts";
-import { outOfFiles, CODE, primaryCode } from "../disk/file-errors.ts";
 
 /** One thing to do in a commit, by the name of its operation. */
 export interface Task {

@@ -1,8 +1,8 @@
 import type { Delivery, Expanded, WorkingInbox } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { EventRecord, ExpandRecord } from "../client/messages.ts";
-import type { WorkerState } from "./worker-state.ts";
 import { toDelivery, toEventRecord } from "./row-encoding.ts";
+import type { WorkerState } from "./worker-state.ts";
 
 export interface ExpandDeps {
   readonly commits: CommitQueue;

@@ -14,11 +14,11 @@ import {
   type NewJob,
   type Progress,
 } from "../../../../src/adapter.ts";
-import { createRunningMark } from "./running-mark.ts";
 import type { WindowRecord } from "../client/messages.ts";
 import type { Mark } from "../thread/owner-epoch.ts";
-import { toClaimed, type Hold, type Row } from "./row-encoding.ts";
 import { createJobCache } from "./job-cache.ts";
+import { toClaimed, type Hold, type Row } from "./row-encoding.ts";
+import { createRunningMark } from "./running-mark.ts";
 
 /** The lanes of a file in memory: SQL is the truth, and changes first. */
 export interface Lanes {

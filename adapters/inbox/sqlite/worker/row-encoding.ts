@@ -1,24 +1,24 @@
 import {
   FRESH,
+  noticeOf,
   windowStart,
   type ClaimedJob,
   type Delivery,
   type JobError,
   type LaneRow,
-  type Progress,
-  type SingleEvent,
-  noticeOf,
   type NewEvent,
   type NewJob,
+  type Progress,
+  type SingleEvent,
 } from "../../../../src/adapter.ts";
 import {
   FRESH_ROW,
-  type JobRow,
-  type LoadedJob,
+  type DeliveryRecord,
   type DeliveryRow,
   type EventRecord,
   type JobRecord,
-  type DeliveryRecord,
+  type JobRow,
+  type LoadedJob,
   type OtherRecord,
 } from "../client/messages.ts";
 

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError, type Claim, type Delivery, type NewEvent } from "../../../../src/adapter.ts";
-import type { ThreadClient } from "../client/thread-client.ts";
-import { createLanes, type Lanes } from "./lanes.ts";
 import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } from "../client/messages.ts";
-import type { JobPage, Operations } from "../thread/operations.ts";
-import { fromLoaded, toRow } from "./row-encoding.ts";
+import type { ThreadClient } from "../client/thread-client.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
 import type { LoadedWindow } from "../thread/lane-window-table.ts";
+import type { JobPage, Operations } from "../thread/operations.ts";
+import { createLanes, type Lanes } from "./lanes.ts";
+import { fromLoaded, toRow } from "./row-encoding.ts";
 
 /** The state of the active worker in memory. */
 export interface WorkerState {
