@@ -26,7 +26,7 @@ export type { ErroredSubscription, Subscriptions } from "./inbox/port/subscripti
 export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";
 export type { Clock, Timer } from "./clock.ts";
 export type { Logger } from "./logger.ts";
-export type { SingleEvent } from "./protocol/events.ts";
+export type { SingleEvent } from "./protocol/event-types.ts";
 export { assertOptions, kindOf, wholeNumber, type GivenNumber } from "./assert.ts";
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";
 

@@ -1,6 +1,6 @@
 // Making one.
 export { createReceiver } from "./receiver/create-receiver.ts";
-export { forwardInbox } from "./inbox/forward.ts";
+export { forwardInbox } from "./inbox/forward-inbox.ts";
 export { memoryInbox, type MemoryInboxOptions } from "./inbox/memory/memory-inbox.ts";
 export type { Closed, Health, Receiver, Stats } from "./receiver/receiver-types.ts";
 export type { ReceiverOptions } from "./receiver/options.ts";
@@ -30,7 +30,7 @@ export type {
   Tracking,
   UnknownEvent,
   View,
-} from "./protocol/events.ts";
+} from "./protocol/event-types.ts";
 
 // Unsubscribing: the only thing that becomes a 422.
 export type { Decided, Gate, UnsubscribeDecision } from "./ingest/unsubscribe-gate.ts";

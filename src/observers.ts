@@ -2,7 +2,7 @@ import { assertFunction, assertOptions } from "./assert.ts";
 import type { StoredDelivery } from "./inbox/port/delivery.ts";
 import type { Job } from "./inbox/port/jobs.ts";
 import type { Logger } from "./logger.ts";
-import type { Id } from "./protocol/events.ts";
+import type { Id } from "./protocol/event-types.ts";
 import { catchRejection } from "./thrown.ts";
 
 /** What observers are given about a job. */

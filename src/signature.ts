@@ -11,7 +11,7 @@ export type { HeaderProblem, SignatureProblem } from "./protocol/signature-heade
 // Finding out why a signature fails
 export { explain } from "./ingest/explain/explain-signature.ts";
 export type { Explanation, Mistake } from "./ingest/explain/explain-signature.ts";
-export type { MistakeCode } from "./ingest/explain/catalog.ts";
+export type { MistakeCode } from "./ingest/explain/mistake-catalog.ts";
 
 // Another header or encoding
 export type { Encoding, Part, SignatureScheme } from "./protocol/signature-scheme.ts";

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { silenceSqliteWarning } from "../../adapters/inbox/sqlite/thread/silence-warning.ts";
+import { hideSqliteWarning } from "../../adapters/inbox/sqlite/thread/hide-sqlite-warning.ts";
 
-silenceSqliteWarning();
+hideSqliteWarning();
 const { run } = await import("./run.ts");
 
 const { argv, stdout, stderr, env } = process;

@@ -3,7 +3,7 @@ import { isHooklineError } from "../index.ts";
 import { HELP_FLAG, parseArguments, tokensOf } from "./arguments.ts";
 import { check } from "./check.ts";
 import { CommandError, EXIT, type Command, type ExitCode, type Io } from "./command.ts";
-import { explainCommand } from "./explain-command.ts";
+import { explainCommand } from "./explain.ts";
 import { commandHelp, mainHelp } from "./help.ts";
 import { INBOX_COMMANDS, inboxCommand } from "./inbox/inbox-commands.ts";
 import { send } from "./send.ts";

@@ -2,7 +2,7 @@ import type { Delivery, StoredDelivery } from "../inbox/port/delivery.ts";
 import { toStored } from "../inbox/port/delivery.ts";
 import type { Logger } from "../logger.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
-import type { SingleEvent } from "../protocol/events.ts";
+import type { SingleEvent } from "../protocol/event-types.ts";
 
 /** For the user's own middleware: extend it by declaration merging. */
 export interface ContextState {}

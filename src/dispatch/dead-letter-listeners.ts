@@ -1,6 +1,6 @@
 import type { JobOutcome } from "../inbox/port/claims.ts";
 import type { Job } from "../inbox/port/jobs.ts";
-import type { DispatchDeps } from "./deps.ts";
+import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { CallJobs } from "./job-reporter.ts";
 import { toJobOf } from "./job-view.ts";
 import { startCall } from "./run-handler.ts";

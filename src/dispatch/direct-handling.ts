@@ -2,14 +2,14 @@ import PQueue from "p-queue";
 import { ClosedError, HooklineError, isHooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import { eventsOf, parseDocument } from "../protocol/envelope.ts";
-import type { SingleEvent } from "../protocol/events.ts";
+import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createContext } from "./context.ts";
-import type { DispatchDeps } from "./deps.ts";
+import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { Registration } from "./handlers.ts";
 import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
-import { laneOf } from "./lane-key.ts";
-import { mergeEvents } from "./merge.ts";
+import { laneOf } from "./lane-and-merge-keys.ts";
+import { mergeEvents } from "./merge-events.ts";
 import { compose, startCall, type RunningCall } from "./run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */

@@ -2,9 +2,9 @@ import { ClosedError } from "../errors.ts";
 import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
-import { createClaimLoop } from "./claim-loop.ts";
-import type { DispatchDeps } from "./deps.ts";
+import type { DispatchDeps } from "./dispatch-deps.ts";
 import { createBacklog, type BacklogOptions } from "./expand.ts";
+import { createPrefetcher } from "./prefetch.ts";
 import { createJobRunner } from "./run-job.ts";
 import { createSettleQueue } from "./settle-queue.ts";
 
@@ -62,7 +62,7 @@ export function createDispatcher(
     ended: idleWaiters.check,
     overdue: (claim) => claims.overdue(claim),
   });
-  const claims = createClaimLoop(inbox, deps, {
+  const claims = createPrefetcher(inbox, deps, {
     runner,
     settle,
     working: () => working,

@@ -5,10 +5,10 @@ import type { UnhandledJob } from "../inbox/port/jobs.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
-import type { SingleEvent } from "../protocol/events.ts";
+import type { SingleEvent } from "../protocol/event-types.ts";
 import type { Handlers } from "./handlers.ts";
 import { eventAt } from "./job-view.ts";
-import { laneOf, mergeKeyOf } from "./lane-key.ts";
+import { laneOf, mergeKeyOf } from "./lane-and-merge-keys.ts";
 
 /** A delivery of more events is expanded in parts of this many, a part a commit. */
 export const EXPAND_AT_ONCE = 1_000;

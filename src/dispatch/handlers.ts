@@ -2,7 +2,7 @@ import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts"
 import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
 import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
-import type { AnyEvent, EventName } from "../protocol/events.ts";
+import type { AnyEvent, EventName } from "../protocol/event-types.ts";
 import type { Context } from "./context.ts";
 
 /** Handles one event. What it returns is ignored; what it throws, or its rejection, is a failed attempt. */

@@ -1,9 +1,9 @@
 import type { ClaimedJob, JobOutcome } from "../inbox/port/claims.ts";
 import type { Delivery, Expanded, NewEvent } from "../inbox/port/delivery.ts";
 import type { Job, JobState } from "../inbox/port/jobs.ts";
-import type { SingleEvent } from "../protocol/events.ts";
+import type { SingleEvent } from "../protocol/event-types.ts";
 import { describeThrown } from "../thrown.ts";
-import type { DispatchDeps } from "./deps.ts";
+import type { DispatchDeps } from "./dispatch-deps.ts";
 import { toJobOf } from "./job-view.ts";
 import { isBroughtForward, toJobError, type CallResult } from "./retry-policy.ts";
 

@@ -1,7 +1,7 @@
 import type { ClaimedJob } from "../inbox/port/claims.ts";
 import type { Job, StoredJob } from "../inbox/port/jobs.ts";
 import { eventsOf, parseDocument, type Document } from "../protocol/envelope.ts";
-import { unknownEvent, type SingleEvent } from "../protocol/events.ts";
+import { unknownEvent, type SingleEvent } from "../protocol/event-types.ts";
 
 /** A job as users see it. */
 export function toJob(stored: StoredJob, event: SingleEvent): Job {

@@ -1,5 +1,4 @@
 import { isHooklineError } from "../errors.ts";
-import { backoffMs } from "../inbox/backoff.ts";
 import type { ClaimedJob, JobError, JobOutcome } from "../inbox/port/claims.ts";
 import { describeThrown } from "../thrown.ts";
 import type { RunLimits } from "./handlers.ts";
@@ -39,6 +38,23 @@ export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rule
     const heldMs = isLater ? Math.max(Math.min(delayMs, isAnyOver ? 0 : leftMs(job)), SHORTEST_MS) : delayMs;
     return { to: "retry", at: now + heldMs, delayMs: heldMs, counted: !isLater, error };
   });
+}
+
+/** The first retry comes about this much later, each further one twice as late. */
+const FIRST_DELAY_MS = 1_000;
+/** No two attempts are further apart. */
+const LONGEST_DELAY_MS = 600_000;
+
+/**
+ * How long to wait after the attempt of this number has failed: 1 s doubling to 10 min, with equal jitter (half of it is
+ * certain, half is random, so that what failed together does not come back together).
+ * @param attempt from 1
+ * @param random from 0 to below 1
+ * @returns milliseconds
+ */
+export function backoffMs(attempt: number, random: number): number {
+  const full = Math.min(FIRST_DELAY_MS * 2 ** Math.min(attempt - 1, 30), LONGEST_DELAY_MS);
+  return Math.round(full / 2 + (full / 2) * random);
 }
 
 /** Whether a handler asked for a time beyond the job's window, so that the job is tried at the window's end instead. */

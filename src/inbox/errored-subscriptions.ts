@@ -1,4 +1,4 @@
-import type { SingleEvent } from "../protocol/events.ts";
+import type { SingleEvent } from "../protocol/event-types.ts";
 import type { ErroredSubscription } from "./port/subscriptions.ts";
 
 /** Subscriptions in error, in memory. */

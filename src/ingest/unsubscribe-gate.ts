@@ -1,7 +1,7 @@
 import { kindOf } from "../assert.ts";
 import type { Clock } from "../clock.ts";
 import { UsageError } from "../errors.ts";
-import type { Envelope } from "../protocol/events.ts";
+import type { Envelope } from "../protocol/event-types.ts";
 import { catchRejection } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import type { IngestDeps } from "./types.ts";

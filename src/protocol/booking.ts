@@ -1,4 +1,4 @@
-import type { Envelope, EventMap } from "./events.ts";
+import type { Envelope, EventMap } from "./event-types.ts";
 import { EntryProblem, fieldsReader, idField, recordIdField } from "./fields.ts";
 import type { Resource } from "./resources.ts";
 

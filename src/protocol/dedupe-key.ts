@@ -1,4 +1,4 @@
-import type { AnyEvent } from "./events.ts";
+import type { AnyEvent } from "./event-types.ts";
 
 /**
  * The key that a duplicate shares with its first copy: the id of a tracking event, the page and the calendar event of a booking,

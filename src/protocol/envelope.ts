@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { LIFECYCLE_STATES } from "./event-names.ts";
-import { freezeDeep, unknownEvent, type Envelope, type SingleEvent, type UnknownEvent } from "./events.ts";
+import { freezeDeep, unknownEvent, type Envelope, type SingleEvent, type UnknownEvent } from "./event-types.ts";
 import { EntryProblem, fieldsReader, idField, optional, toProblem, type FieldsOf, type Loose } from "./fields.ts";
 import { parseExactly, parseJson } from "./json.ts";
 import { resourceOf, type Entry, type PathIds, type Resource } from "./resources.ts";

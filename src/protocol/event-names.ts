@@ -1,4 +1,4 @@
-import type { ChangeFamily, ChangeType, EventMap, EventName } from "./events.ts";
+import type { ChangeFamily, ChangeType, EventMap, EventName } from "./event-types.ts";
 
 /** The families of changes, in the order of protocol 6.1. */
 export const CHANGE_FAMILIES = ["email", "contact", "calendarEvent", "task"] as const satisfies readonly ChangeFamily[];

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { Id } from "./events.ts";
+import type { Id } from "./event-types.ts";
 
 /** Why an entry becomes an unknown event. */
 export class EntryProblem {

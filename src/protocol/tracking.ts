@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { TRACKING_TYPES } from "./event-names.ts";
-import type { Envelope, EventMap } from "./events.ts";
+import type { Envelope, EventMap } from "./event-types.ts";
 import { EntryProblem, fieldsReader, idField, optional, recordIdField } from "./fields.ts";
 import type { Resource } from "./resources.ts";
 

@@ -1,4 +1,5 @@
-import type { Clock } from "../clock.ts";
+import { assertOptions, wholeNumber } from "../assert.ts";
+import { LONGEST_TIMER_MS, type Clock } from "../clock.ts";
 import type { DirectHandling } from "../dispatch/direct-handling.ts";
 import type { Handlers } from "../dispatch/handlers.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
@@ -188,4 +189,14 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
 
 function roleIn(state: ReceiverState): Stats["role"] {
   return state === "standby" || state === "working" ? state : "receiving";
+}
+
+/**
+ * The budget of `close()`, milliseconds.
+ * @throws UsageError `option-invalid`
+ */
+export function toDrainMs(options: { readonly drainMs?: number | undefined }): number {
+  assertOptions("close", options, { drainMs: true });
+  const { drainMs: value = 10_000 } = options;
+  return wholeNumber({ where: "close", name: "drainMs", value, least: 0, most: LONGEST_TIMER_MS });
 }

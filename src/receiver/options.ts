@@ -150,16 +150,6 @@ function nameOf(name: unknown): string {
   );
 }
 
-/**
- * The budget of `close()`, milliseconds.
- * @throws UsageError `option-invalid`
- */
-export function toDrainMs(options: { readonly drainMs?: number | undefined }): number {
-  assertOptions("close", options, { drainMs: true });
-  const { drainMs: value = 10_000 } = options;
-  return wholeNumber({ where: "close", name: "drainMs", value, least: 0, most: LONGEST_TIMER_MS });
-}
-
 function number(name: string, value: unknown, least: number): number {
   return wholeNumber({ where: "createReceiver", name, value, least });
 }

@@ -5,7 +5,7 @@ import type { Tombstones } from "../inbox/port/subscriptions.ts";
 import { toReason, type UnsubscribeRateLimit } from "../ingest/unsubscribe-gate.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
-import type { Id } from "../protocol/events.ts";
+import type { Id } from "../protocol/event-types.ts";
 import { toId } from "../protocol/fields.ts";
 import type { Receiver } from "./receiver-types.ts";
 

@@ -1,4 +1,4 @@
-import type { DispatchDeps } from "../dispatch/deps.ts";
+import type { DispatchDeps } from "../dispatch/dispatch-deps.ts";
 import { createDispatcher } from "../dispatch/dispatcher.ts";
 import { EXPAND_AT_ONCE, expandEvents } from "../dispatch/expand.ts";
 import type { ExpansionReporter } from "../dispatch/job-reporter.ts";

@@ -7,7 +7,7 @@ import {
   type Envelope,
   type EventMap,
   type UnknownEvent,
-} from "../protocol/events.ts";
+} from "../protocol/event-types.ts";
 import { resourceOf } from "../protocol/resources.ts";
 
 /**

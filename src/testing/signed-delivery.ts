@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import type { RawRequest } from "../ingest/types.ts";
-import type { AnyEvent, Envelope, UnknownEvent } from "../protocol/events.ts";
+import type { AnyEvent, Envelope, UnknownEvent } from "../protocol/event-types.ts";
 import { sign } from "../protocol/sign.ts";
 
 /** An event, several events of one delivery, or any body: text and bytes unchanged, other values as JSON. */

@@ -1,8 +1,8 @@
 import type { AnyEvent, ChangeType } from "hookline";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { mergeEvents } from "../../src/dispatch/merge.ts";
-import type { SingleEvent } from "../../src/protocol/events.ts";
+import { mergeEvents } from "../../src/dispatch/merge-events.ts";
+import type { SingleEvent } from "../../src/protocol/event-types.ts";
 import { calendarChange, calendarSignal, emailEvent, signalOf, trackingOpen } from "../support/events.ts";
 
 type Events = readonly [SingleEvent, ...SingleEvent[]];

@@ -1,5 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createPoisonIsolation, SUSPECT_MS, TURN_MS, type PoisonIsolation } from "../../src/dispatch/poison.ts";
+import {
+  createPoisonIsolation,
+  SUSPECT_MS,
+  TURN_MS,
+  type PoisonIsolation,
+} from "../../src/dispatch/poison-isolation.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 
 const WAITING = { suspects: true, nothingElse: false };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dedupeKeyOf } from "../../src/protocol/dedupe-key.ts";
-import type { AnyEvent, EventMap } from "../../src/protocol/events.ts";
+import type { AnyEvent, EventMap } from "../../src/protocol/event-types.ts";
 
 const envelope = { subscription: 1, accountId: 2002, resource: "/booking/935" };
 

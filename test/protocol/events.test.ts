@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { eventsOf, parseDocument } from "../../src/protocol/envelope.ts";
-import type { UnknownEvent } from "../../src/protocol/events.ts";
+import type { UnknownEvent } from "../../src/protocol/event-types.ts";
 import { bodyOf, change, lifecycleBody, tracked } from "../support/make-delivery.ts";
 
 const eventsIn = (body: string) => eventsOf(parseDocument(Buffer.from(body)));

@@ -1,5 +1,5 @@
 import type { ChangeType } from "hookline";
-import type { SingleEvent } from "../../src/protocol/events.ts";
+import type { SingleEvent } from "../../src/protocol/event-types.ts";
 
 const envelope = { subscription: 1001, accountId: 2002 };
 

@@ -8,9 +8,9 @@ import {
 import { UsageError } from "../../../src/index.ts";
 import { createSqliteAdmin } from "./admin/admin.ts";
 import { createCommitQueue } from "./client/commit-queue.ts";
-import type { DeliveryRecord } from "./client/messages.ts";
 import { createFileSubscriptions } from "./client/subscription-cache.ts";
 import { openThread } from "./client/thread-client.ts";
+import type { DeliveryRecord } from "./client/thread-protocol.ts";
 import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";
 import { createTombstones } from "./client/tombstone-cache.ts";
 import { assertSinglePath, realPathOf } from "./disk/file-path.ts";

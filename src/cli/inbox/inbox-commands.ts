@@ -1,10 +1,10 @@
 import { CommandError, defineCommand, EXIT, type Command } from "../command.ts";
 import { commandRows, section } from "../help.ts";
-import { dropCommand, eraseCommand, replayCommand } from "./change-jobs.ts";
 import { statsCommand } from "./file-stats.ts";
 import { INBOX_FLAGS } from "./inbox-flags.ts";
 import { listCommand } from "./list.ts";
-import { exportCommand, showCommand } from "./show.ts";
+import { dropCommand, eraseCommand, replayCommand } from "./replay-drop-erase.ts";
+import { exportCommand, showCommand } from "./show-and-export.ts";
 import { liftCommand, tombstonesCommand } from "./tombstone-commands.ts";
 
 /** The commands below `hookline inbox`, in the order of the help. */

@@ -1,5 +1,5 @@
 import { ordinaryBytes } from "../../ordinary-bytes.ts";
-import type { SingleEvent } from "../../protocol/events.ts";
+import type { SingleEvent } from "../../protocol/event-types.ts";
 import { createOrderedPages } from "../collections/ordered-pages.ts";
 import { FRESH } from "../job-state.ts";
 import { windowStart, type LaneRow } from "../lane-queues.ts";

@@ -1,5 +1,5 @@
 import { UsageError } from "../../errors.ts";
-import type { SingleEvent } from "../../protocol/events.ts";
+import type { SingleEvent } from "../../protocol/event-types.ts";
 
 /** One stored delivery as plain JSON: fits any queue, and can be verified again. */
 export interface StoredDelivery {

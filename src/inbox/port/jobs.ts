@@ -1,4 +1,4 @@
-import type { AnyEvent, SingleEvent } from "../../protocol/events.ts";
+import type { AnyEvent, SingleEvent } from "../../protocol/event-types.ts";
 import type { JobError } from "./claims.ts";
 import type { Delivery, NewJob, StoredDelivery } from "./delivery.ts";
 

@@ -10,7 +10,7 @@ import {
   type SignatureScheme,
 } from "../../protocol/signature-scheme.ts";
 import { toBytes, type SignedRequest } from "../../protocol/verify.ts";
-import { MISTAKES, type MistakeCode } from "./catalog.ts";
+import { MISTAKES, type MistakeCode } from "./mistake-catalog.ts";
 import {
   bodyVariants,
   inputVariants,

@@ -1,7 +1,7 @@
 import type { HeaderLookup } from "../../protocol/headers.ts";
 import { isSecret } from "../../protocol/secrets.ts";
 import type { Encoding, ResolvedScheme, TextPart } from "../../protocol/signature-scheme.ts";
-import type { MistakeCode } from "./catalog.ts";
+import type { MistakeCode } from "./mistake-catalog.ts";
 
 /** A part of a request, unchanged or as these mistakes would make it. */
 export interface Variant<T> {

@@ -3,7 +3,7 @@ import type { Delivery } from "../../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
 import type { Logger } from "../../logger.ts";
-import type { SingleEvent } from "../../protocol/events.ts";
+import type { SingleEvent } from "../../protocol/event-types.ts";
 
 /** Subscriptions with a `lifecycle.error`: those that the inbox recorded, and those of events handled without an inbox. */
 export interface SubscriptionErrors {

@@ -5,7 +5,7 @@ import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxJobs, Job, StoredJob } from "../../inbox/port/jobs.ts";
 import type { Logger } from "../../logger.ts";
 import { parseDocument } from "../../protocol/envelope.ts";
-import type { SingleEvent } from "../../protocol/events.ts";
+import type { SingleEvent } from "../../protocol/event-types.ts";
 import {
   assertAccount,
   assertFields,

@@ -1,7 +1,7 @@
 import { UsageError } from "../../errors.ts";
 import type { JobQuery, JobSelection, JobState } from "../../inbox/port/jobs.ts";
 import { familyOf, HANDLER_NAMES } from "../../protocol/event-names.ts";
-import type { EventName } from "../../protocol/events.ts";
+import type { EventName } from "../../protocol/event-types.ts";
 import type { JobFilter, Jobs, Selection } from "./jobs-types.ts";
 
 /** A field's allowed values. */

@@ -1,6 +1,6 @@
 import type { StoredDelivery } from "../../inbox/port/delivery.ts";
 import type { Job, JobState } from "../../inbox/port/jobs.ts";
-import type { EventName, Id } from "../../protocol/events.ts";
+import type { EventName, Id } from "../../protocol/event-types.ts";
 
 /** Selects jobs that match every given field. */
 export interface JobFilter {

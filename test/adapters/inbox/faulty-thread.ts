@@ -1,10 +1,10 @@
 import { StorageError } from "hookline/adapter";
-import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/messages.ts";
 import {
   openThread,
   type ThreadClient,
   type ThreadEvents,
 } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import type { TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 
 /**

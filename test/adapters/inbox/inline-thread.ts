@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
-import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/messages.ts";
 import type { ThreadClient, ThreadEvents } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
 import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
 import { openFile, type OpenOptions } from "../../../adapters/inbox/sqlite/thread/open-file.ts";

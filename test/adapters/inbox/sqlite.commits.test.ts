@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { MessageChannel } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
-import type { FromThread, SettleRecord, ToThread } from "../../../adapters/inbox/sqlite/client/messages.ts";
+import type { FromThread, SettleRecord, ToThread } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FRESH_ROW } from "../../../adapters/inbox/sqlite/client/messages.ts";
+import { FRESH_ROW } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import { createJobCache } from "../../../adapters/inbox/sqlite/worker/job-cache.ts";
 import { toRow, type Row } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
 

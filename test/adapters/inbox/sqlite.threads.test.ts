@@ -2,7 +2,7 @@ import { StorageError } from "hookline";
 import type { Claim, JobOutcome } from "hookline/adapter";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createFailures } from "../../../adapters/inbox/sqlite/client/failures.ts";
+import { createReopenBackoff } from "../../../adapters/inbox/sqlite/client/reopen-backoff.ts";
 import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/client/watchdog.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { deferred, turns, until, watch } from "../../support/event-loop.ts";
@@ -265,7 +265,7 @@ describe("when commits fail again and again", () => {
 
 describe("between two tries to open a file", () => {
   const pauses = (code: string, times: number): number[] => {
-    const failures = createFailures();
+    const failures = createReopenBackoff();
     return Array.from({ length: times }, () => failures.add(new StorageError(code, "no"), 0));
   };
 

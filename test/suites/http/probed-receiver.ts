@@ -1,5 +1,5 @@
 import { GiveUp } from "../../../src/dispatch/retry-errors.ts";
-import { forwardInbox } from "../../../src/inbox/forward.ts";
+import { forwardInbox } from "../../../src/inbox/forward-inbox.ts";
 import type { StoredDelivery } from "../../../src/inbox/port/delivery.ts";
 import { createReceiver } from "../../../src/receiver/create-receiver.ts";
 import type { Receiver } from "../../../src/receiver/receiver-types.ts";

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { JobSelection } from "../../../../src/adapter.ts";
-import type { JobRow } from "../client/messages.ts";
+import type { JobRow } from "../client/thread-protocol.ts";
 import type { Counters } from "../thread/counters.ts";
 import type { WindowTable } from "../thread/lane-window-table.ts";
 import type { OwnerEpoch } from "../thread/owner-epoch.ts";

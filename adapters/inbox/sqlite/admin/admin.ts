@@ -9,7 +9,7 @@ import {
   type Worker,
 } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import type { JobRow } from "../client/messages.ts";
+import type { JobRow } from "../client/thread-protocol.ts";
 import { matches, type FoundJob } from "../thread/query-jobs.ts";
 import { toDelivery } from "../worker/row-encoding.ts";
 import { createWorkerLock } from "../worker/worker-lock.ts";

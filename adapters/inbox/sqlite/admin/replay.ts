@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { NewJob } from "../../../../src/adapter.ts";
-import { FRESH_ROW, type JobRow } from "../client/messages.ts";
+import { FRESH_ROW, type JobRow } from "../client/thread-protocol.ts";
 import type { Counters } from "../thread/counters.ts";
 import type { JobLists, ListChange } from "../thread/job-lists.ts";
 import { toListed, type Listed } from "../thread/job-writer.ts";

@@ -1,6 +1,6 @@
 import type { Clock, StorageError } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import type { JobRow } from "../client/messages.ts";
+import type { JobRow } from "../client/thread-protocol.ts";
 
 /** Runs admin requests, page by page. */
 export interface RequestRunner {

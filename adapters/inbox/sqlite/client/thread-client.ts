@@ -3,7 +3,7 @@ import { StorageError } from "../../../../src/adapter.ts";
 import { outOfFiles } from "../disk/file-errors.ts";
 import type { Counts } from "../thread/counters.ts";
 import { toTaskError, type Batch, type TaskError, type TaskResult } from "../thread/transaction.ts";
-import type { FromThread, ThreadOptions, ToThread } from "./messages.ts";
+import type { FromThread, ThreadOptions, ToThread } from "./thread-protocol.ts";
 import { toStorageError } from "./to-storage-error.ts";
 
 /** A connection to a commit thread. */

@@ -2,9 +2,9 @@ import { StorageError, type Clock, type InboxDisk, type InboxHost } from "../../
 import type { Counts } from "../thread/counters.ts";
 import type { Operations } from "../thread/operations.ts";
 import type { Batch, TaskResult } from "../thread/transaction.ts";
-import { createFailures } from "./failures.ts";
-import type { ThreadOptions } from "./messages.ts";
+import { createReopenBackoff } from "./reopen-backoff.ts";
 import type { ThreadClient, ThreadEvents } from "./thread-client.ts";
+import type { ThreadOptions } from "./thread-protocol.ts";
 import { toStorageError } from "./to-storage-error.ts";
 import { realTimer, unlessHung, watchedChannel } from "./watchdog.ts";
 
@@ -50,7 +50,7 @@ export interface ThreadSupervisorOptions extends Pick<ThreadsOptions, "openThrea
 export function createThreadSupervisor(options: ThreadSupervisorOptions): ThreadSupervisor {
   const { locate, assertPlace, openThread, resume, replaced, changed, setTimer = realTimer } = options;
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
-  const failures = createFailures();
+  const failures = createReopenBackoff();
   const threads = createThreads({
     openThread,
     setTimer,

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { DeliveryRecord, ExpandRecord, Made, StoredRecord } from "../client/messages.ts";
+import type { DeliveryRecord, ExpandRecord, Made, StoredRecord } from "../client/thread-protocol.ts";
 import type { JobLists } from "./job-lists.ts";
 import { jobWriter, type JobWriterDeps, type Listed } from "./job-writer.ts";
 import type { SubscriptionTable } from "./subscription-table.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { NewJob } from "../../../../src/adapter.ts";
-import type { EventRecord, Made, SettleRecord } from "../client/messages.ts";
+import type { EventRecord, Made, SettleRecord } from "../client/thread-protocol.ts";
 import type { Counters } from "./counters.ts";
 import { createWindowTable } from "./lane-window-table.ts";
 import type { OwnerEpoch } from "./owner-epoch.ts";

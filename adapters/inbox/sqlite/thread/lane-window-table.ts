@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { WindowRecord } from "../client/messages.ts";
+import type { WindowRecord } from "../client/thread-protocol.ts";
 
 /** What lanes have inherited, in the file. */
 export interface WindowTable {

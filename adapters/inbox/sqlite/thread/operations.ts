@@ -3,7 +3,7 @@ import { createAdminRequests, createRequestTable, type AdminRequests } from "../
 import { createDropAndErase } from "../admin/drop-and-erase.ts";
 import { createReplays, type Replays } from "../admin/replay.ts";
 import { createSecureErase, type SecureErase } from "../admin/secure-erase.ts";
-import type { DeliveryRow, SettleRecord } from "../client/messages.ts";
+import type { DeliveryRow, SettleRecord } from "../client/thread-protocol.ts";
 import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../retention/retention-steps.ts";
 import type { Counters } from "./counters.ts";
 import { createDeliveryWriter, type DeliveryWriter } from "./insert-delivery.ts";

@@ -1,6 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
 import { createSecureErase } from "../admin/secure-erase.ts";
-import type { FromThread, ThreadOptions, ToThread } from "../client/messages.ts";
+import type { FromThread, ThreadOptions, ToThread } from "../client/thread-protocol.ts";
 import { CODE, FileError, primaryCode } from "../disk/file-errors.ts";
 import { openInPlace } from "../disk/replaced-file-check.ts";
 import { createWal } from "../disk/wal.ts";

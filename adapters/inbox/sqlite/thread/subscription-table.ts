@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ErroredSubscription } from "../../../../src/adapter.ts";
-import type { EventRecord } from "../client/messages.ts";
+import type { EventRecord } from "../client/thread-protocol.ts";
 
 /** What lifecycle notices said of subscriptions, in the file. */
 export interface SubscriptionTable {

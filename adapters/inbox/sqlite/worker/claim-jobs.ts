@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Claim, Claimed, ClaimLimits, Settlement, StorageError } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import type { OtherRecord, SettleRecord, WindowRecord } from "../client/messages.ts";
+import type { OtherRecord, SettleRecord, WindowRecord } from "../client/thread-protocol.ts";
 import type { Lanes, Taken } from "./lanes.ts";
 import { toDelivery, toOtherRecord } from "./row-encoding.ts";
 import type { WorkerState } from "./worker-state.ts";

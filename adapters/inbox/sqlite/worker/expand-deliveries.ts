@@ -1,6 +1,6 @@
 import type { Delivery, Expanded, WorkingInbox } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import type { EventRecord, ExpandRecord } from "../client/messages.ts";
+import type { EventRecord, ExpandRecord } from "../client/thread-protocol.ts";
 import { toDelivery, toEventRecord } from "./row-encoding.ts";
 import type { WorkerState } from "./worker-state.ts";
 

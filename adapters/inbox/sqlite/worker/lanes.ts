@@ -14,7 +14,7 @@ import {
   type NewJob,
   type Progress,
 } from "../../../../src/adapter.ts";
-import type { WindowRecord } from "../client/messages.ts";
+import type { WindowRecord } from "../client/thread-protocol.ts";
 import type { Mark } from "../thread/owner-epoch.ts";
 import { createJobCache } from "./job-cache.ts";
 import { toClaimed, type Hold, type Row } from "./row-encoding.ts";

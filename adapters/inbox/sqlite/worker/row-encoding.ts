@@ -20,7 +20,7 @@ import {
   type JobRow,
   type LoadedJob,
   type OtherRecord,
-} from "../client/messages.ts";
+} from "../client/thread-protocol.ts";
 
 /** An unsettled job in the memory of the process that works. */
 export interface Row extends LaneRow {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError, type Claim, type Delivery, type NewEvent } from "../../../../src/adapter.ts";
-import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } from "../client/messages.ts";
 import type { ThreadClient } from "../client/thread-client.ts";
+import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } from "../client/thread-protocol.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
 import type { LoadedWindow } from "../thread/lane-window-table.ts";
 import type { JobPage, Operations } from "../thread/operations.ts";

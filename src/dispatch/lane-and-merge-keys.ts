@@ -1,8 +1,8 @@
 import { familyOf } from "../protocol/event-names.ts";
-import type { Envelope, SingleEvent } from "../protocol/events.ts";
+import type { Envelope, SingleEvent } from "../protocol/event-types.ts";
 import { catchRejection } from "../thrown.ts";
 import type { Registration } from "./handlers.ts";
-import { mergeEvents } from "./merge.ts";
+import { mergeEvents } from "./merge-events.ts";
 
 /**
  * The lane of a job: jobs with the same lane run one at a time, in order. Computed when the job is made, and stored with it. Two

@@ -1,5 +1,5 @@
 import { familyOf } from "../protocol/event-names.ts";
-import type { AnyEvent, Change, ChangeType, Envelope, SingleEvent } from "../protocol/events.ts";
+import type { AnyEvent, Change, ChangeType, Envelope, SingleEvent } from "../protocol/event-types.ts";
 import type { Registration } from "./handlers.ts";
 
 type ChangeEvent = Extract<SingleEvent, { readonly changeType: ChangeType }>;

@@ -1,7 +1,7 @@
 import type { StorageError } from "../../../../src/adapter.ts";
 
 /** Failures of a file since its last successful commit. */
-export interface Failures {
+export interface ReopenBackoff {
   /** The file was lost, or could not be reopened. @returns delay until the next try, milliseconds */
   add(error: StorageError, now: number): number;
   /** A commit failed because the disk is full, and changed nothing. */
@@ -29,12 +29,12 @@ const HOPELESS = 10;
 /** How long a full disk is reported without a successful commit. */
 const FULL_MS = 30_000;
 
-export function createFailures(): Failures {
+export function createReopenBackoff(): ReopenBackoff {
   let streak = 0;
   let threads = 0;
   let isSuspect = false;
   let shortage: { readonly error: StorageError; readonly at: number } | undefined;
-  let reopened: Failures["reopened"];
+  let reopened: ReopenBackoff["reopened"];
 
   function pauseAfter(code: string): number {
     if (code === "file-corrupt") return grown(DAMAGED.firstMs, DAMAGED.longestMs);

@@ -2,8 +2,8 @@ import PQueue from "p-queue";
 import { createFifo } from "../inbox/collections/fifo.ts";
 import type { Claim, JobOutcome } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
-import type { DispatchDeps } from "./deps.ts";
-import { createPoisonIsolation } from "./poison.ts";
+import type { DispatchDeps } from "./dispatch-deps.ts";
+import { createPoisonIsolation } from "./poison-isolation.ts";
 import type { JobRunner } from "./run-job.ts";
 import type { Settle } from "./settle-queue.ts";
 
@@ -11,7 +11,7 @@ import type { Settle } from "./settle-queue.ts";
 const MERGE_MAX = 1_000;
 
 /** Claims jobs ahead of the handlers, and starts them as slots become free. */
-export interface ClaimLoop {
+export interface Prefetcher {
   /** Claims as much as there is room for, and starts what has a slot. */
   claim(): Promise<ClaimResult>;
   /** These claims ended without this process settling them. */
@@ -43,7 +43,7 @@ interface ClaimResult {
   readonly nextDueAt: number | undefined;
 }
 
-export interface ClaimLoopOptions {
+export interface PrefetcherOptions {
   readonly runner: JobRunner;
   readonly settle: Settle;
   readonly working: () => boolean;
@@ -53,12 +53,12 @@ export interface ClaimLoopOptions {
   readonly ended: () => void;
 }
 
-export function createClaimLoop(
+export function createPrefetcher(
   inbox: Pick<WorkingInbox, "claim">,
   { clock, concurrency }: Pick<DispatchDeps, "clock" | "concurrency">,
-  { runner, settle, working, wake, ended }: ClaimLoopOptions,
-): ClaimLoop {
-  const prefetch = createPrefetch(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
+  { runner, settle, working, wake, ended }: PrefetcherOptions,
+): Prefetcher {
+  const prefetch = createPrefetchSize(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
   const isolation = createPoisonIsolation(clock, {
     stuck: () => runner.stuck() > 0,
     over: () => releaseAhead(() => true),
@@ -187,7 +187,7 @@ const MOST_AHEAD = 512;
  * How many jobs to claim ahead: what would start within the next {@link WINDOW_MS}, judged by what started in the last one.
  * @param least claimed however slow the handlers are
  */
-function createPrefetch(least: number) {
+function createPrefetchSize(least: number) {
   let since = 0;
   let current = 0;
   let last = 0;

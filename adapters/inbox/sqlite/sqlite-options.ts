@@ -1,0 +1,70 @@
+import { fileURLToPath } from "node:url";
+import { assertOptions, kindOf, wholeNumber } from "../../../src/adapter.ts";
+import { UsageError } from "../../../src/index.ts";
+import type { SqliteOptions } from "./sqlite-inbox.ts";
+
+/** Limits of an SQLite inbox. */
+export interface SqliteInboxOptions {
+  /** Done and skipped jobs, and their deliveries. @default 7 */
+  keepDoneDays?: number | undefined;
+  /** Unhandled jobs. Dead jobs stay without limit. @default 7 */
+  keepUnhandledDays?: number | undefined;
+  /** With less room on the disk deliveries get 503, and what is stored is still handled. @default 256 MiB */
+  minFreeDiskBytes?: number | undefined;
+  /** Waiting in memory, some 600 B each; more wait on disk. @default 500_000 */
+  maxJobs?: number | undefined;
+}
+
+/**
+ * The options of `sqliteInbox`, checked and with their defaults.
+ * @throws UsageError `option-invalid`
+ */
+export function resolveSqliteOptions(file: string | URL, options: SqliteInboxOptions): SqliteOptions {
+  assertOptions("sqliteInbox", options, ALLOWED);
+  const { keepDoneDays = 7, keepUnhandledDays = 7, minFreeDiskBytes = 256 * 1024 * 1024, maxJobs = 500_000 } = options;
+  return {
+    file: toPath(file),
+    keepDoneMs: positive("keepDoneDays", keepDoneDays) * DAY_MS,
+    keepUnhandledMs: positive("keepUnhandledDays", keepUnhandledDays) * DAY_MS,
+    minFreeDiskBytes: whole("minFreeDiskBytes", minFreeDiskBytes, 0),
+    maxJobs: whole("maxJobs", maxJobs, 1),
+  };
+}
+
+const ALLOWED: Readonly<Record<keyof SqliteInboxOptions, true>> = {
+  keepDoneDays: true,
+  keepUnhandledDays: true,
+  minFreeDiskBytes: true,
+  maxJobs: true,
+};
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** SQLite reads such a text as a URI, any other as a path. A single letter is a Windows drive. */
+const ADDRESS = /^[a-z][a-z\d+.-]+:/i;
+
+function toPath(file: unknown): string {
+  if (file instanceof URL && file.protocol === "file:") return fileURLToPath(file);
+  if (typeof file === "string" && ADDRESS.test(file))
+    throw new UsageError(
+      "option-invalid",
+      `sqliteInbox got ${file}, expected the path of a file, or a URL that is no text.`,
+      {
+        fix: 'Write sqliteInbox("inbox.db"), sqliteInbox(new URL("file:///var/lib/app/inbox.db")), or "./" before a name with a colon.',
+      },
+    );
+  if (typeof file === "string" && file !== "" && file !== ":memory:") return file;
+  throw new UsageError("option-invalid", `sqliteInbox got ${String(file)}, expected the path or file: URL of a file.`, {
+    fix: 'Name a file on a local disk, such as sqliteInbox("inbox.db"); memoryInbox() keeps nothing on a disk.',
+  });
+}
+
+function whole(name: string, value: unknown, least: number): number {
+  return wholeNumber({ where: "sqliteInbox", name, value, least });
+}
+
+/** Days may be parts of one. */
+function positive(name: string, value: unknown): number {
+  if (typeof value === "number" && Number.isFinite(value) && value > 0) return value;
+  throw new UsageError("option-invalid", `sqliteInbox got ${name} ${kindOf(value)}, expected a positive number.`);
+}
