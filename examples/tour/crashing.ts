@@ -26,7 +26,7 @@ export async function crashing({ folder, secret, journal, printer, counts }: Tou
   await killable.kill();
   printer.later({ what: "kill -9", text: "the process is gone" });
   const status = await service.deliver(unlucky).catch(() => undefined);
-  printer.row(wire.labelOf(unlucky), status, { what: "", text: "no answer: it will be redelivered" });
+  printer.row(wire.labelOf(unlucky), status, { what: "", text: "no answer: redelivered later" });
   const killedAt = performance.now();
   await killable.restart();
   const restartMs = (performance.now() - killedAt).toFixed(0);

@@ -18,7 +18,12 @@ export function mortalSqliteInbox({ openThread: open = openThread, ...options }:
       const own = await open(given, events);
       thread = own;
       if (isDead) own.abandon();
-      return { ...own, run: (batch) => Promise.race([own.run(batch), death.promise]) };
+      return {
+        ...own,
+        run: (batch) => Promise.race([own.run(batch), death.promise]),
+        // An abandoned thread may have exited already, and answers no close.
+        close: async () => (isDead ? undefined : own.close()),
+      };
     },
   });
   crashes.set(inbox, () => {
