@@ -210,7 +210,7 @@ function assertFree(byName: ByName, name: string, consumer: string): void {
   if (batch === undefined) return;
   throw new UsageError(
     "handler-doubled",
-    `on("${name}") conflicts with on("${batch}") of consumer "${consumer}", but \`.changes\` takes the whole of "${family}".`,
+    `on("${name}") conflicts with on("${batch}") of consumer "${consumer}": \`.changes\` takes the whole of "${family}".`,
     {
       fix: `Give one of them another consumer: on("${name}", handler, { consumer: "other" }). Families with \`.changes\`: ${CHANGE_FAMILIES.join(", ")}.`,
     },

@@ -124,8 +124,8 @@ export function createJobRunner(deps: DispatchDeps, { settle, overdue, ended }: 
     // A failure while closing may be due to the close; a retry error counts all the same.
     const isReleased = closing && !result.ok && !isRetryError(result.error);
     const outcomes = isReleased ? jobs.map(toRelease) : outcomesOf(jobs, result, rules);
-    const hasListeners = !lost.has(claim) && outcomes.some(({ to }) => to === "dead");
-    conclude(call, { ...ending, outcomes }, hasListeners ? limits : undefined);
+    const callsListeners = !lost.has(claim) && outcomes.some(({ to }) => to === "dead");
+    conclude(call, { ...ending, outcomes }, callsListeners ? limits : undefined);
   }
 
   /**

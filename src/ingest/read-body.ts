@@ -5,9 +5,9 @@ import type { Checked, IngestDeps, RawRequest, Read, ReadLimits } from "./types.
 
 /** Rows 5 to 7 of the table of answers: the body as bytes, within its limits. */
 export async function readBody(checked: Checked, deps: IngestDeps): Promise<Read | Refused> {
-  const { body: given } = checked.request;
   const { clock, maxBodyBytes } = deps;
   try {
+    const { body: given } = checked.request; // may be a getter that throws
     const body = given instanceof Uint8Array ? given : await readInTime(given, deps);
     if (body.byteLength > maxBodyBytes) throw bodyTooLarge(maxBodyBytes);
     return { checked, body, receivedAt: clock.now() } as Read;

@@ -144,7 +144,7 @@ export const REFUSALS = {
   internal: {
     status: 503,
     level: "error",
-    message: "A function of this receiver's options threw.",
+    message: "Something threw unexpectedly, such as the mount's `source`.",
     fix: "See the cause; nothing was acknowledged.",
   },
 } satisfies Readonly<Record<string, Refusal>>;

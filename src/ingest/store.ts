@@ -112,7 +112,7 @@ function createUnbatched(
   };
 }
 
-/** Anything else may not be stored, such as an error of another copy of this package: no 200 for that. */
+/** Anything else is perhaps not stored, such as an error of another copy of this package: no 200 for that. */
 function isStored(result: StoreResult | StorageError | undefined): result is StoreResult {
   return typeof result === "object" && result !== null && !isError(result) && typeof result.id === "string";
 }

@@ -84,13 +84,19 @@ export function resolveScheme(scheme: SignatureScheme): ResolvedScheme {
     before: signed.slice(0, body).filter(isTextPart),
     after: signed.slice(body + 1).filter(isTextPart),
     signature: {
-      ...signature,
+      // By name, not spread: a scheme may be an object with accessors.
+      header: signature.header,
+      encoding: signature.encoding,
       lowerCaseHeader: signature.header.toLowerCase(),
       prefix: signature.prefix ?? "",
       bytes,
       characters: signature.encoding === "hex" ? bytes * 2 : Math.ceil(bytes / 3) * 4,
     },
-    timestamp: timestamp && { ...timestamp, lowerCaseHeader: timestamp.header.toLowerCase() },
+    timestamp: timestamp && {
+      header: timestamp.header,
+      unit: timestamp.unit,
+      lowerCaseHeader: timestamp.header.toLowerCase(),
+    },
   };
   resolved.set(scheme, made);
   return made;

@@ -48,7 +48,7 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
         /** @default 500 */
         timeoutMs?: number | undefined;
         /**
-         * Different subscriptions an hour, by the gate and `ctx.unsubscribe` together; further unsubscribes are ignored and logged.
+         * Different subscriptions an hour, by the gate and `ctx.unsubscribe` together. Beyond it the gate is ignored and logged, and `ctx.unsubscribe` rejects.
          * @default 10
          */
         maxUnsubscribesPerHour?: number | undefined;

@@ -65,7 +65,7 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
       if (!rateLimit.allows(subscription, source)) {
         log.error(
           { code: "unsubscribe-limit-reached", subscription, reason },
-          "handlers unsubscribe more than `maxUnsubscribesPerHour`: this one is ignored",
+          "handlers unsubscribe more than `maxUnsubscribesPerHour`: this call is rejected",
         );
         throw new HooklineError(
           "unsubscribe-limit-reached",

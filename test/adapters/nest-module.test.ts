@@ -278,7 +278,7 @@ describe("HooklineModule", () => {
     expect(receiver.stats().role).toBe("working");
   });
 
-  test("only receives where a queue of one's own keeps: the handlers are for `handle`", async () => {
+  test("only receives where a queue of one's own stores: the handlers are for `handle`", async () => {
     const stored: StoredDelivery[] = [];
     const inbox = forwardInbox(async (deliveries) => void stored.push(...deliveries));
     const { app, url, receiver } = await listening({ receiver: { inbox }, imports: [MailModule] });

@@ -275,6 +275,10 @@ describe("wrong usage ends with 2", () => {
       ["email.created", ...to, "--data", '{"changeType":"deleted"}'],
       '--data got the field "changeType", which email.created does not take. Allowed: subscription, accountId, resource, id, attributes.',
     ],
+    [
+      ["email.changes", ...to, "--data", '{"signalled":true}'],
+      '--data got the field "signalled", which email.changes does not take. Allowed: subscription, accountId, resource, changes.',
+    ],
     [["email.created", ...to, "--count", "0"], '--count got "0", expected a whole number from 1 to 1,000,000.'],
     [["email.created", ...to, "--count", "1e3"], '--count got "1e3", expected a whole number from 1 to 1,000,000.'],
     [

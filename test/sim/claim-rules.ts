@@ -34,7 +34,7 @@ const MOST_MERGED = 1_000;
 const SUSPECT_DEATHS = 2;
 const LAST_DEATH = 3;
 
-export function createClaimLoop(books: Books): Claiming {
+export function createClaimRules(books: Books): Claiming {
   const { broken, now } = books;
 
   function open(life: LifeFacts, claim: Claim, asked: Asked): void {

@@ -7,7 +7,7 @@ import { nameOf, type Arrival } from "./arrivals.ts";
 import { createCalling } from "./call-rules.ts";
 import { tap } from "./checked-inbox.ts";
 import type { Tally } from "./checks.ts";
-import { createClaimLoop } from "./claim-rules.ts";
+import { createClaimRules } from "./claim-rules.ts";
 import { createFaults, type Faults } from "./faults.ts";
 import { perform, type Deed, type Performance } from "./handler-behaviours.ts";
 import { makePlan, type Plan, type Spec } from "./handler-plans.ts";
@@ -86,7 +86,7 @@ export function createWorld(seed: number, storeName: StoreName = "memory"): Worl
     },
   });
   const keeping = createKeeping(books);
-  const claiming = createClaimLoop(books);
+  const claiming = createClaimRules(books);
   const calling = createCalling(books);
   const after = (ms: number, run: () => void): void => void clock.setTimer(run, ms);
   const faults = createFaults({ dice, probability: temper.faults, trace, mono, after });

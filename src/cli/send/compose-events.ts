@@ -57,7 +57,7 @@ type OptionalFieldOf<E> = E extends unknown
   : never;
 
 /** Fields that follow from the event's name. */
-const DERIVED_FIELDS = new Set(["type", "changeType", "eventType", "lifecycleEvent"]);
+const DERIVED_FIELDS = new Set(["type", "changeType", "eventType", "lifecycleEvent", "signalled"]);
 
 /** The fields of an event that `--data` may set. */
 function fieldsOf(name: KnownName): readonly string[] {

@@ -1,6 +1,6 @@
 import { isDue, type Progress } from "../job-state.ts";
 
-/** Items that wait for a time, soonest first. An item without a `progressOf` has left the queue. */
+/** Items that wait for a time, soonest first. An item for which `progressOf` gives undefined has left the queue. */
 export interface DueQueue<T> {
   push(item: T, at: number, now: number): void;
   /** Removes and returns all items that are due. */

@@ -30,7 +30,7 @@ export interface WritingInbox<K extends StorageKind = StorageKind> extends Inbox
   /** Called once before any other verb, and again after a failure; resolves when deliveries can be stored. */
   open(host: InboxHost): Promise<void>;
   /**
-   * Resolves when all deliveries are durable; a {@link StorageError} in a place says that this delivery may not be stored.
+   * Resolves when all deliveries are durable; a {@link StorageError} in a place says that this delivery is perhaps not stored.
    * A delivery is stored with all its jobs and unique keys atomically. Ids grow in the order of the array. Events become
    * jobs only if no older delivery is unexpanded; else the delivery is stored unexpanded.
    */

@@ -128,7 +128,7 @@ export function checkSubscriptions(errored: readonly ErroredSubscription[]): rea
 /** A failing disk is worth checking for this long after its last failure, milliseconds. */
 const DISK_EVENT_MS = 60 * 60 * 1_000;
 
-/** Events of an inbox's file that do not keep it from storing. */
+/** Problems of an inbox's file that do not keep it from storing. */
 export function checkDisk(disk: InboxDisk | undefined, now: number): readonly Problem[] {
   if (disk === undefined) return [];
   const { hardLinks = 1, hasUnstableInodes = false } = disk;

@@ -97,7 +97,7 @@ export const PROBLEMS = {
   },
   "unsubscribe-limit-reached": {
     message:
-      "Within the last hour the gate and handlers asked for more than `gate.maxUnsubscribesPerHour` unsubscribes: the rest were ignored.",
+      "Within the last hour the gate and handlers asked for more than `gate.maxUnsubscribesPerHour` unsubscribes: the rest were not done.",
     fix: "Check the gate and the handlers for a bug first; then raise the limit, or call `receiver.unsubscribe`, which has none.",
   },
   "subscription-errored": {

@@ -160,7 +160,7 @@ function toQuery({
   };
 }
 
-/** The events that a handler of this name gets: jobs store single events, never families and batches. */
+/** The events that a handler of this name gets: jobs are of single events, never families and batches. */
 function typesOf(name: EventName): readonly string[] {
   if (name === "*") return SINGLE.filter((type) => type !== "unknown");
   if (isBatch(name)) return SINGLE.filter((type) => familyOf(type) === familyOf(name));

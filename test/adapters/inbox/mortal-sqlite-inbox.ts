@@ -30,7 +30,7 @@ export function mortalSqliteInbox({ openThread: open = openThread, ...options }:
     isDead = true;
     thread?.abandon();
     death.reject(new StorageError("storage-failed", "The process is dead."));
-    void inbox.close();
+    inbox.close().catch(() => {}); // its process is dead
   });
   return inbox;
 }

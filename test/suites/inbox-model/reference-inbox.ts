@@ -27,7 +27,7 @@ export interface PlainInbox {
   /** In the order of ids. */
   unexpanded: PlainDelivery[];
   /** @param expanded whether its events are given */
-  keep(delivery: PlainDelivery, expanded: boolean, told: Told): Expanded & { readonly expanded: boolean };
+  store(delivery: PlainDelivery, expanded: boolean, told: Told): Expanded & { readonly expanded: boolean };
   /** The next `count` entries of an unexpanded delivery. */
   expand(delivery: PlainDelivery, count: number, told: Told): Expanded;
   /** The first of each lane that is free. */
@@ -86,7 +86,7 @@ export function createPlainInbox(dedupeWindowMs: number): PlainInbox {
   const plain: PlainInbox = {
     jobs: [],
     unexpanded: [],
-    keep(delivery, expanded, answer) {
+    store(delivery, expanded, answer) {
       if (expanded && plain.unexpanded.length === 0)
         return { expanded: true, ...addEvents(delivery, delivery.events, answer) };
       plain.unexpanded.push(delivery);

@@ -7,7 +7,7 @@ import type { Course } from "./model-state.ts";
 import { createPlainInbox } from "./reference-inbox.ts";
 import { createPlainStones } from "./reference-tombstones.ts";
 import type { Step } from "./steps.ts";
-import { claim, expand, keep, settle } from "./worker-ops.ts";
+import { claim, expand, store, settle } from "./worker-ops.ts";
 
 /** Short, so that walks come to its end. */
 const DEDUPE_WINDOW_MS = 5_000;
@@ -44,7 +44,7 @@ async function take(at: Course, step: Step): Promise<void> {
   const { bench, plain, stones, held } = at;
   switch (step.do) {
     case "store":
-      return keep(at, step);
+      return store(at, step);
     case "expand":
       return expand(at, step);
     case "claim":

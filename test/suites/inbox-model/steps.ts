@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from "fast-check";
 
-/** One entry of a delivery to keep. */
+/** One entry of a delivery to store. */
 export interface EntryToStore {
   readonly lane: "a" | "b" | "c" | undefined;
   readonly merge: "x" | "y" | undefined;
@@ -32,7 +32,7 @@ export type Step =
   | { readonly do: "die" | "restart" | "let a month pass" }
   | { readonly do: "put" | "lift"; readonly subscription: number; readonly source: string | undefined };
 
-/** A delivery to keep. */
+/** A delivery to store. */
 export interface DeliveryToStore {
   readonly account: number;
   /** By a process that works. */

@@ -9,19 +9,19 @@ const NOTHING = { duplicates: [], conflicts: [] };
 
 type StepOf<D extends Step["do"]> = Extract<Step, { readonly do: D }>;
 
-export async function keep(at: Course, { deliveries }: StepOf<"store">): Promise<void> {
+export async function store(at: Course, { deliveries }: StepOf<"store">): Promise<void> {
   const { plain, bench } = at;
   const arrivals = deliveries.map((each, index) => arrivalOf(each, at.stored + index));
   at.stored += deliveries.length;
   const given = arrivals.map((each, index) => (deliveries[index]?.expanded ? each : { ...each, events: undefined }));
   const stored = await at.inbox.store(given);
-  assert.equal(stored.length, given.length, "keep answers each delivery");
+  assert.equal(stored.length, given.length, "store answers each delivery");
   for (const [index, { delivery, events }] of arrivals.entries()) {
     const [answer, { account, expanded }] = [stored[index], deliveries[index] ?? { account: 0, expanded: false }];
-    if (answer === undefined || answer instanceof Error) throw answer ?? new Error("keep gave no answer");
+    if (answer === undefined || answer instanceof Error) throw answer ?? new Error("store gave no answer");
     const parcel = { id: answer.id, delivery, accountId: account, events, cursor: 0 };
-    const expected = plain.keep(parcel, expanded, { said: answer, now: bench.clock.now() });
-    assert.deepEqual(answer, { id: answer.id, ...expected }, `keep says something else of delivery ${answer.id}`);
+    const expected = plain.store(parcel, expanded, { said: answer, now: bench.clock.now() });
+    assert.deepEqual(answer, { id: answer.id, ...expected }, `store says something else of delivery ${answer.id}`);
   }
 }
 

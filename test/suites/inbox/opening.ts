@@ -54,6 +54,18 @@ export const opening: InboxPromises = {
     },
   },
 
+  "close: Unsettled claims end.": {
+    "a late settle changes nothing, and the job is claimed again": async ({ inbox, host }) => {
+      await storeAll(inbox, mail(["a"]));
+      const claim = await claimOne(inbox);
+      await inbox.close();
+      await inbox.open(host);
+      await inbox.work(worker);
+      assert.deepEqual(await inbox.settle([{ claim, outcomes: [{ to: "done" }] }]), [false]);
+      assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"]]);
+    },
+  },
+
   "ready: Whether the next `store` can succeed, with the cause if not.": {
     "an inbox with room is ready, at once and not by a promise": async ({ inbox }) => {
       assert.deepEqual(inbox.ready(), { ready: true });

@@ -4,7 +4,7 @@ import type { InboxPromises } from "./fixture.ts";
 import { assertGrowing, claimAll, drain, findAll, recordsIn, recordsOf, retry, settleAll, storeAll } from "./verbs.ts";
 
 export const keeping: InboxPromises = {
-  "store: Resolves when all deliveries are durable; a StorageError in a place says that this delivery may not be stored.":
+  "store: Resolves when all deliveries are durable; a StorageError in a place says that this delivery is perhaps not stored.":
     {
       "it answers each delivery in its place": async ({ inbox }) => {
         const stored = await storeAll(inbox, mail(["a"]), raw(mail(["b"])), mail(["c"]));

@@ -15,7 +15,7 @@ import {
 } from "./verbs.ts";
 
 export const succeeding: InboxPromises = {
-  "store: Resolves when all deliveries are durable; a StorageError in a place says that this delivery may not be stored.":
+  "store: Resolves when all deliveries are durable; a StorageError in a place says that this delivery is perhaps not stored.":
     {
       "a successor finds all that was stored, in its order, and nothing that was done": async (bench) => {
         const { inbox } = bench;

@@ -13,7 +13,7 @@ export async function storeAll(
   ...deliveries: readonly NewDelivery[]
 ): Promise<readonly StoreResult[]> {
   const stored = await inbox.store(deliveries);
-  assert.equal(stored.length, deliveries.length, "keep answers each delivery");
+  assert.equal(stored.length, deliveries.length, "store answers each delivery");
   return stored.map((each) => {
     if (each instanceof Error) throw each;
     return each;

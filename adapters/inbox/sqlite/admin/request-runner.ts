@@ -7,7 +7,7 @@ export interface RequestRunner {
   /** For the active worker: runs all open requests. Never rejects; failed ones are retried on a timer. */
   serve(): Promise<void>;
   /** Runs one page, for a caller that holds the worker lock. @returns whether there may be more at once */
-  run(epochOfNobody: number | undefined): Promise<boolean>;
+  run(idleEpoch: number | undefined): Promise<boolean>;
   /** Stops retries. */
   stop(): void;
 }

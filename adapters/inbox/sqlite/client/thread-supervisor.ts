@@ -33,7 +33,7 @@ export interface ThreadSupervisor {
 }
 
 export interface ThreadSupervisorOptions extends Pick<ThreadsOptions, "openThread"> {
-  /** Finds the file, once for all threads until the link is closed. */
+  /** Finds the file, once for all threads until it is closed. */
   readonly locate: () => Promise<string>;
   /** Rejects where it cannot be worked on: asked before it is opened, and again where it was replaced. */
   readonly assertPlace: (file: string) => Promise<void>;

@@ -10,7 +10,7 @@ export interface LookedAt {
   readonly db: DatabaseSync;
   /**
    * To be called behind each read.
-   * @throws StorageError `file-busy` where somebody wrote meanwhile and could not be stored from it: what was read may be wrong
+   * @throws StorageError `file-busy` where somebody wrote meanwhile and could not be kept from it: what was read may be wrong
    */
   assertUnchanged(): void;
 }

@@ -116,7 +116,7 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
 
   /** Closes the lane of a run for which nothing else in it may be taken. */
   function placeholder(row: Row): Row {
-    const head = { ...row, progress: FRESH, held: undefined, next: undefined, place: undefined };
+    const head = { ...row, progress: FRESH, held: undefined, next: undefined, queuedIn: undefined };
     queues.append(head, 0);
     queues.take({ max: 1, mergeMax: 1 }, 0);
     head.progress = settled(FRESH, { to: "done" }, 0);

@@ -135,8 +135,8 @@ export function createWorkerState(now: () => number): WorkerState {
           const made = { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null };
           const row = toRow(made, hold === undefined ? undefined : { hold, event });
           lanes.append(row, now());
-          const [, , , , isForeseen = false] = jobRecords[place] ?? [];
-          if (isForeseen) lanes.addSpeculative(row);
+          const [, , , , isSpeculative = false] = jobRecords[place] ?? [];
+          if (isSpeculative) lanes.addSpeculative(row);
         }
       }
     },
