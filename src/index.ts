@@ -14,23 +14,19 @@ export type { Clock, Timer } from "./clock.ts";
 export type { Context, ContextState } from "./dispatch/context.ts";
 export type { Handler, HandlerOptions, LaneOption, Middleware } from "./dispatch/handlers.ts";
 export { GiveUp, RetryLater, retryAfter, type RetryTime } from "./dispatch/retry-errors.ts";
+export type { Booking } from "./protocol/booking.ts";
+export type { Change, ChangeFamily, ChangeType, Family } from "./protocol/change.ts";
 export type {
   AnyEvent,
-  Change,
-  ChangeFamily,
-  ChangeType,
   Envelope,
   EventMap,
   EventName,
   EventOf,
-  Family,
   Id,
-  Mail,
   OneAtATime,
-  Tracking,
   UnknownEvent,
-  View,
 } from "./protocol/event-types.ts";
+export type { Mail, Tracking, View } from "./protocol/tracking.ts";
 
 // Unsubscribing: the only thing that becomes a 422.
 export type { Decided, Gate, UnsubscribeDecision } from "./ingest/unsubscribe-gate.ts";

@@ -8,8 +8,8 @@ import { createContext } from "./context.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { Registration } from "./handlers.ts";
 import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
-import { laneOf } from "./lane-and-merge-keys.ts";
-import { mergeEvents } from "./merge-events.ts";
+import { laneOf } from "./lane-key.ts";
+import { mergeEvents } from "./merged-event.ts";
 import { compose, startCall, type RunningCall } from "./run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */

@@ -8,7 +8,8 @@ import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import type { Handlers } from "./handlers.ts";
 import { eventAt } from "./job-view.ts";
-import { laneOf, mergeKeyOf } from "./lane-and-merge-keys.ts";
+import { laneOf } from "./lane-key.ts";
+import { mergeKeyOf } from "./merge-key.ts";
 
 /** A delivery of more events is expanded in parts of this many, a part a commit. */
 export const EXPAND_AT_ONCE = 1_000;

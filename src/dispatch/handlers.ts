@@ -4,6 +4,7 @@ import { UsageError } from "../errors.ts";
 import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
 import type { AnyEvent, EventName } from "../protocol/event-types.ts";
 import type { Context } from "./context.ts";
+import { defaultLane } from "./lane-key.ts";
 
 /** Handles one event. What it returns is ignored; what it throws, or its rejection, is a failed attempt. */
 export type Handler<E extends AnyEvent = AnyEvent> = (event: E, ctx: Context) => unknown;
@@ -147,7 +148,7 @@ function toRegistration(
 ): Registration {
   const where = `on("${names.join('", "')}")`;
   assertOptions(where, options, ALLOWED);
-  const { consumer = "default", lane = batches ? "resource" : "record", merge = true } = options;
+  const { consumer = "default", lane = defaultLane(batches), merge = true } = options;
   assertBoolean(`${where}'s \`merge\``, merge);
   if (typeof lane !== "function" && !LANES.includes(lane)) {
     throw invalid(names, `got lane "${String(lane)}", expected ${LANES.join(", ")} or a function of the event.`);

@@ -1,6 +1,14 @@
-import type { Envelope, EventMap } from "./event-types.ts";
+import type { Envelope, Id } from "./event-types.ts";
 import { EntryProblem, fieldsReader, idField, recordIdField } from "./fields.ts";
-import type { Resource } from "./resources.ts";
+import type { Resource } from "./resource-paths.ts";
+
+/** A meeting was made on a booking page. @see protocol 6.2 */
+export interface Booking extends Envelope {
+  readonly type: "booking";
+  readonly bookingId: Id;
+  readonly calendarId: string;
+  readonly eventId: string;
+}
 
 /** Meetings booked on one booking page. The service sends an entry only when a meeting is made. @see protocol 6.2 */
 export const booking: Resource = {
@@ -15,7 +23,7 @@ export const booking: Resource = {
   },
 };
 
-const readBooking = fieldsReader<Omit<EventMap["booking"], keyof Envelope | "type">>({
+const readBooking = fieldsReader<Omit<Booking, keyof Envelope | "type">>({
   bookingId: idField,
   calendarId: recordIdField,
   eventId: recordIdField,

@@ -1,8 +1,35 @@
 import * as z from "zod/mini";
 import { CHANGE_TYPES } from "./event-names.ts";
-import type { Change, ChangeFamily, ChangeType } from "./event-types.ts";
+import type { Envelope } from "./event-types.ts";
 import { EntryProblem, fieldsReader, optional, recordIdField } from "./fields.ts";
-import type { Resource } from "./resources.ts";
+import type { Resource } from "./resource-paths.ts";
+
+/** The families whose events are changes of records. */
+export type ChangeFamily = "email" | "contact" | "calendarEvent" | "task";
+
+/** What happened to a record. @see protocol 6.2 */
+export type ChangeType = "created" | "updated" | "deleted";
+
+/** One changed record. It is a hint: fetch the record to learn what it is now. @see protocol 6.2 */
+export interface Change<C extends ChangeType = ChangeType> {
+  /** The record's id, opaque. */
+  readonly id: string;
+  /** Of several merged changes: `deleted` if the last one is, else `created` if any is, else `updated`. */
+  readonly changeType: C;
+  /** Sent by the service for e-mail, beyond protocol 6.2. */
+  readonly attributes?: { readonly threadId?: string };
+}
+
+/** The events of one family of records: a change of one record, a signal without a record, and all pending changes as one batch. */
+export type Family<F extends string, X = unknown> = {
+  [C in ChangeType as `${F}.${C}`]: Envelope & X & Change<C> & { readonly type: `${F}.${C}` };
+} & {
+  // "Something changed": it names no record, so it has no id.
+  [T in `${F}.signal`]: Envelope & X & { readonly type: T };
+} & {
+  [T in `${F}.changes`]: Envelope &
+    X & { readonly type: T; readonly changes: readonly Change[]; readonly signalled: boolean };
+};
 
 /** A resource whose entries say which record changed, or that something changed when there are none. @see protocol 6.2 */
 export function changeResource(family: ChangeFamily, path: string): Resource {

@@ -3,7 +3,7 @@ import { LIFECYCLE_STATES } from "./event-names.ts";
 import { freezeDeep, unknownEvent, type Envelope, type SingleEvent, type UnknownEvent } from "./event-types.ts";
 import { EntryProblem, fieldsReader, idField, optional, toProblem, type FieldsOf, type Loose } from "./fields.ts";
 import { parseExactly, parseJson } from "./json.ts";
-import { resourceOf, type Entry, type PathIds, type Resource } from "./resources.ts";
+import { resourceOf, type Entry, type PathIds, type Resource } from "./resource-paths.ts";
 
 /** A delivery's body as JSON, and its envelope. */
 export interface Document {

@@ -1,4 +1,5 @@
-import type { ChangeFamily, ChangeType, EventMap, EventName } from "./event-types.ts";
+import type { ChangeFamily, ChangeType } from "./change.ts";
+import type { EventMap, EventName } from "./event-types.ts";
 
 /** The families of changes, in the order of protocol 6.1. */
 export const CHANGE_FAMILIES = ["email", "contact", "calendarEvent", "task"] as const satisfies readonly ChangeFamily[];

@@ -1,3 +1,7 @@
+import type { Booking } from "./booking.ts";
+import type { ChangeFamily, Family } from "./change.ts";
+import type { Mail, Tracking, View } from "./tracking.ts";
+
 /** A safe integer. The wire may send a number or a numeric text; anything else makes the entry `unknown`. */
 export type Id = number;
 
@@ -9,65 +13,6 @@ export interface Envelope {
   readonly accountId: Id;
   /** The subscribed resource, as the wire writes it, such as `/email/messages`. */
   readonly resource: string;
-}
-
-/** What happened to a record. @see protocol 6.2 */
-export type ChangeType = "created" | "updated" | "deleted";
-
-/** One changed record. It is a hint: fetch the record to learn what it is now. @see protocol 6.2 */
-export interface Change<C extends ChangeType = ChangeType> {
-  /** The record's id, opaque. */
-  readonly id: string;
-  /** Of several merged changes: `deleted` if the last one is, else `created` if any is, else `updated`. */
-  readonly changeType: C;
-  /** Sent by the service for e-mail, beyond protocol 6.2. */
-  readonly attributes?: { readonly threadId?: string };
-}
-
-/** The events of one family of records: a change of one record, a signal without a record, and all pending changes as one batch. */
-export type Family<F extends string, X = unknown> = {
-  [C in ChangeType as `${F}.${C}`]: Envelope & X & Change<C> & { readonly type: `${F}.${C}` };
-} & {
-  // "Something changed": it names no record, so it has no id.
-  [T in `${F}.signal`]: Envelope & X & { readonly type: T };
-} & {
-  [T in `${F}.changes`]: Envelope &
-    X & { readonly type: T; readonly changes: readonly Change[]; readonly signalled: boolean };
-};
-
-/** The events of e-mail tracking. @see protocol 6.2 */
-export type Tracking<T extends string, X = unknown> = {
-  [N in T as `tracking.${N}`]: Envelope &
-    X & {
-      readonly type: `tracking.${N}`;
-      readonly eventType: N;
-      /** Of this event; a duplicate is handled once. */
-      readonly id: Id;
-      /** RFC 3339. */
-      readonly createdAt: string;
-      readonly trackingId: Id;
-      readonly context?: string;
-      readonly trackingCode?: string;
-      readonly trackingThreadId?: string;
-      readonly trackingMessageId?: string;
-      readonly trackingInternetMessageId?: string;
-    };
-};
-
-/** The person who opened or clicked: personal data, never logged. @see protocol 6.2 */
-export interface View {
-  readonly location?: string;
-  readonly userAgent?: string;
-  readonly remoteAddr?: string;
-  readonly referrer?: string;
-  readonly openNumber?: number;
-}
-
-/** The message of a tracking event. @see protocol 6.2 */
-export interface Mail {
-  readonly threadId?: string;
-  readonly messageId?: string;
-  readonly internetMessageId?: string;
 }
 
 /**
@@ -82,19 +27,11 @@ export interface EventMap
     Family<"task", { readonly taskListId: string }>,
     Tracking<"open" | "click", View>,
     Tracking<"reply" | "replyBounce" | "initial", Mail> {
-  booking: Envelope & {
-    readonly type: "booking";
-    readonly bookingId: Id;
-    readonly calendarId: string;
-    readonly eventId: string;
-  };
+  booking: Booking;
   "lifecycle.error": Envelope & { readonly type: "lifecycle.error"; readonly error: string };
   "lifecycle.active": Envelope & { readonly type: "lifecycle.active" };
   unknown: UnknownEvent;
 }
-
-/** The families whose events are changes of records. */
-export type ChangeFamily = "email" | "contact" | "calendarEvent" | "task";
 
 /** What `receiver.on` takes: an event, a family, or `*`. */
 export type EventName = keyof EventMap | ChangeFamily | "tracking" | "lifecycle" | "*";

@@ -1,8 +1,43 @@
 import * as z from "zod/mini";
 import { TRACKING_TYPES } from "./event-names.ts";
-import type { Envelope, EventMap } from "./event-types.ts";
+import type { Envelope, EventMap, Id } from "./event-types.ts";
 import { EntryProblem, fieldsReader, idField, optional, recordIdField } from "./fields.ts";
-import type { Resource } from "./resources.ts";
+import type { Resource } from "./resource-paths.ts";
+
+/** The events of e-mail tracking. @see protocol 6.2 */
+export type Tracking<T extends string, X = unknown> = {
+  [N in T as `tracking.${N}`]: Envelope &
+    X & {
+      readonly type: `tracking.${N}`;
+      readonly eventType: N;
+      /** Of this event; a duplicate is handled once. */
+      readonly id: Id;
+      /** RFC 3339. */
+      readonly createdAt: string;
+      readonly trackingId: Id;
+      readonly context?: string;
+      readonly trackingCode?: string;
+      readonly trackingThreadId?: string;
+      readonly trackingMessageId?: string;
+      readonly trackingInternetMessageId?: string;
+    };
+};
+
+/** The person who opened or clicked: personal data, never logged. @see protocol 6.2 */
+export interface View {
+  readonly location?: string;
+  readonly userAgent?: string;
+  readonly remoteAddr?: string;
+  readonly referrer?: string;
+  readonly openNumber?: number;
+}
+
+/** The message of a tracking event. @see protocol 6.2 */
+export interface Mail {
+  readonly threadId?: string;
+  readonly messageId?: string;
+  readonly internetMessageId?: string;
+}
 
 /** What happens to e-mails that were sent with tracking. @see protocol 6.2 */
 export const tracking: Resource = {

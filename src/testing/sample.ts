@@ -1,14 +1,14 @@
 import { UsageError } from "../errors.ts";
+import type { Change } from "../protocol/change.ts";
 import {
   freezeDeep,
   unknownEvent,
   type AnyEvent,
-  type Change,
   type Envelope,
   type EventMap,
   type UnknownEvent,
 } from "../protocol/event-types.ts";
-import { resourceOf } from "../protocol/resources.ts";
+import { resourceOf } from "../protocol/resource-paths.ts";
 
 /**
  * Makes a complete, frozen event as a handler gets it: for a test that calls a handler itself, or delivers the event.

@@ -1,7 +1,8 @@
 import type { AnyEvent, EventName } from "hookline";
 import { describe, expect, test } from "vitest";
 import { createHandlers, type HandlerOptions, type Registration } from "../../src/dispatch/handlers.ts";
-import { laneOf, mergeKeyOf } from "../../src/dispatch/lane-and-merge-keys.ts";
+import { laneOf } from "../../src/dispatch/lane-key.ts";
+import { mergeKeyOf } from "../../src/dispatch/merge-key.ts";
 import type { SingleEvent } from "../../src/protocol/event-types.ts";
 import {
   bookingMade,

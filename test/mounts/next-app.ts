@@ -9,6 +9,7 @@ const run = promisify(execFile);
 
 const ROOT = join(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "test/adapters/next-app");
+const PROBED = join(ROOT, "test/suites/http/probed-receiver.ts");
 /** Below the folder with Next; ignored by Git. */
 const FOLDER = join(import.meta.dirname, ".next-app");
 const NEXT = join(import.meta.dirname, "node_modules/next/dist/bin/next");
@@ -35,8 +36,10 @@ export async function buildNextApp(): Promise<void> {
   cpSync(join(ROOT, "package.json"), join(hookline, "package.json"));
   for (const file of readdirSync(SOURCE, { recursive: true, withFileTypes: true })) {
     const path = join(file.parentPath, file.name);
-    if (file.isFile()) put(relative(SOURCE, path), readFileSync(path, "utf8"));
+    if (file.isFile()) put(relative(SOURCE, path), readFileSync(path, "utf8").replaceAll("../../suites/http/", "./"));
   }
+  // Of the built package, as all of the app.
+  put("probed-receiver.ts", readFileSync(PROBED, "utf8").replaceAll(/"(?:\.\.\/)+src\/[^"]+"/g, '"hookline"'));
   const example = readFileSync(join(ROOT, "examples/next.ts"), "utf8");
   put("receiver.ts", example);
   for (const [, name = "", text = ""] of example.matchAll(/^\/\/ {3}(\S+): (.+)$/gm))

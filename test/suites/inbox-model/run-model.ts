@@ -7,7 +7,7 @@ import type { Course } from "./model-state.ts";
 import { createPlainInbox } from "./reference-inbox.ts";
 import { createPlainStones } from "./reference-tombstones.ts";
 import type { Step } from "./steps.ts";
-import { claim, expand, store, settle } from "./worker-ops.ts";
+import { claim, expand, settle, store } from "./worker-ops.ts";
 
 /** Short, so that walks come to its end. */
 const DEDUPE_WINDOW_MS = 5_000;

@@ -1,6 +1,6 @@
 import { StorageError, type Clock, type Timer } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import type { AdminRequest, RequestState } from "./admin-requests.ts";
+import type { AdminRequest, RequestState } from "./request-pages.ts";
 import type { RequestRunner } from "./request-runner.ts";
 
 /** Submits admin requests of this process. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
-import { createAdminRequests, createRequestTable, type AdminRequests } from "../admin/admin-requests.ts";
 import { createDropAndErase } from "../admin/drop-and-erase.ts";
 import { createReplays, type Replays } from "../admin/replay.ts";
+import { createAdminRequests, createRequestTable, type AdminRequests } from "../admin/request-pages.ts";
 import { createSecureErase, type SecureErase } from "../admin/secure-erase.ts";
 import type { DeliveryRow, SettleRecord } from "../client/thread-protocol.ts";
 import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../retention/retention-steps.ts";

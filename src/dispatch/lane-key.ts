@@ -2,7 +2,7 @@ import { familyOf } from "../protocol/event-names.ts";
 import type { Envelope, SingleEvent } from "../protocol/event-types.ts";
 import { catchRejection } from "../thrown.ts";
 import type { Registration } from "./handlers.ts";
-import { mergeEvents } from "./merge-events.ts";
+import { mergeEvents } from "./merged-event.ts";
 
 /**
  * The lane of a job: jobs with the same lane run one at a time, in order. Computed when the job is made, and stored with it. Two
@@ -15,6 +15,11 @@ export function laneOf(
   if (typeof lane !== "function") return laneByKind(event, consumer, lane);
   const given = laneFrom(() => lane(mergeEvents([event], { batches })));
   return given === undefined ? laneByKind(event, consumer, "record") : textOf(consumer, `=${given}`);
+}
+
+/** The lane of handlers that name none: a `.changes` handler is called for a whole resource. */
+export function defaultLane(batches: boolean): "resource" | "record" {
+  return batches ? "resource" : "record";
 }
 
 /** Undefined where the function throws or gives no text: all jobs would share the lane "[object Promise]". */
@@ -44,31 +49,14 @@ function laneByKind(
 }
 
 /** A flat string. V8 keeps a template's string as a tree of its parts, which takes twice the memory in a backlog of a million. */
-function textOf(...parts: readonly (string | number)[]): string {
+export function textOf(...parts: readonly (string | number)[]): string {
   return parts.join(" ");
 }
 
 /** The record of the event within its account and resource; empty for a signal, which names none. */
-function recordOf(event: SingleEvent): string {
+export function recordOf(event: SingleEvent): string {
   if ("trackingId" in event) return String(event.trackingId);
   if ("bookingId" in event) return `${event.bookingId} ${event.eventId}`;
   if ("changeType" in event) return event.id;
   return event.type.startsWith("lifecycle.") ? String((event as Envelope).subscription) : "";
-}
-
-/**
- * Jobs with the same merge key merge: changes of one record for one handler, or with `.changes` all of one resource and account. The
- * source is part of it, because a merged call has one source.
- */
-export function mergeKeyOf(
-  event: SingleEvent,
-  { key, merge, batches }: Pick<Registration, "key" | "merge" | "batches">,
-  source: string | undefined,
-): string | undefined {
-  const isChange = "changeType" in event;
-  if (!merge || !(isChange || (batches && event.type.endsWith(".signal")))) return undefined;
-  const { accountId, resource } = event as Envelope;
-  return batches
-    ? textOf(key, source ?? "", accountId, resource)
-    : textOf(key, source ?? "", accountId, resource, recordOf(event));
 }
