@@ -27,7 +27,7 @@ import { createWorkerState } from "./worker/worker-state.ts";
 /** Options without the defaults of `sqliteInbox`. */
 export interface SqliteOptions {
   readonly file: string;
-  /** Nothing is written: what is wrong with its place harms nobody. @default false */
+  /** Nothing is written, so the checks of its place are left out. @default false */
   readonly isReadOnly?: boolean | undefined;
   /** Done and skipped jobs, milliseconds since they were received. @default for ever */
   readonly keepDoneMs?: number | undefined;

@@ -10,7 +10,7 @@ import type { Replays } from "./replay.ts";
 import type { SecureErase } from "./secure-erase.ts";
 
 /**
- * Admin requests (replay, drop, erase). The caller stores a request; the process that works carries it out, or, when nobody works, whoever has its lock.
+ * Admin requests (replay, drop, erase). The caller stores a request; the process that works carries it out, or, when no process works, whoever has its lock.
  * A page is one commit with its cursor, so that a crash neither loses nor doubles anything.
  */
 export interface AdminRequests {

@@ -80,7 +80,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   async function run(): Promise<void> {
     while (queue.length > 0 || isStale()) {
       await commit(nextBatch());
-      // In one turn handlers begin, in the next what ended is told and more is claimed: it all goes with the next commit, as does what came
+      // In one turn handlers begin, in the next they settle and more is claimed: it all goes with the next commit, as does what came
       // over the network meanwhile. Else each claim would miss one commit, and handlers fall behind.
       await nextTurn();
       await nextTurn();
@@ -112,7 +112,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
       begin();
       const { tasks, bytes } = toTasks(batch);
       const marked = mark();
-      // The mark goes last, where its result is in nobody's place.
+      // The mark goes last: its result then shifts no other result.
       if (marked !== undefined) tasks.push({ verb: "mark", input: marked });
       return look(await channel().run({ epoch: epoch(), tasks, bytes }));
     } catch (error) {

@@ -114,7 +114,7 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
       if (isMoved) await assertPlace(file);
       isMoved = false;
       next = await threads.start({ ...given, file, isSuspect: failures.isSuspect });
-      // While nothing had it open. Where one of the two cannot be known, nothing is told.
+      // Replaced while it was closed. Unknown where one of the two ids is.
       const known = next.fileId ?? fileId;
       if (fileId !== undefined && known !== fileId) replaced();
       fileId = known;

@@ -32,19 +32,19 @@ export function toStorageError(error: TaskError): StorageError {
   }
 }
 
-/** Whether a commit's outcome is unknown, or the file is not what it was: it is to be opened anew. */
+/** Whether a commit's outcome is unknown, or the file is not what it was: it must be reopened. */
 export function isDoubtful(error: TaskError): boolean {
   return DOUBTFUL.has(primaryCode(error));
 }
 
-function fileCorrupt(told: string): StorageError {
-  return new StorageError("file-corrupt", `The inbox file is damaged, and is left as it is. ${told}`, {
+function fileCorrupt(detail: string): StorageError {
+  return new StorageError("file-corrupt", `The inbox file is damaged, and is left as it is. ${detail}`, {
     fix: 'Stop all processes on it and keep a copy of it and of the files beside it; then `sqlite3 inbox.db ".recover" >new.sql` and `sqlite3 new.db <new.sql`, put new.db in its place without the old -wal and -shm, or restore a backup.',
   });
 }
 
-function diskFull(told: string): StorageError {
-  return new StorageError("disk-full", `The disk has no room left. ${told}`, {
+function diskFull(detail: string): StorageError {
+  return new StorageError("disk-full", `The disk has no room left. ${detail}`, {
     fix: "Make room: what is stored is not lost, what was refused is redelivered, and the inbox goes on by itself.",
   });
 }

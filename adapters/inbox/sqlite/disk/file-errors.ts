@@ -18,7 +18,7 @@ export class FileError extends Error {
 export const PERMIT: string =
   "Give the user of this process the right to write the file, those of the same name beside it, and their folder.";
 
-/** The primary result codes of SQLite that are told apart here. @see https://www.sqlite.org/rescode.html */
+/** The primary result codes of SQLite that are distinguished here. @see https://www.sqlite.org/rescode.html */
 export const CODE = {
   error: 1,
   busy: 5,
@@ -34,7 +34,7 @@ export const CODE = {
 /** A full disk, where there is no room for the memory that processes share: an I/O error by its number. */
 export const NO_ROOM_FOR_SHM = 4_874;
 
-/** The primary code of an error of SQLite, whichever of its kinds it is; undefined for an error of somebody else. */
+/** The primary code of an error of SQLite, whichever of its kinds it is; undefined for an error from elsewhere. */
 export function primaryCode(error: unknown): number | undefined {
   const { errcode } = error as { readonly errcode?: number | undefined };
   return errcode === undefined ? undefined : errcode % 256;

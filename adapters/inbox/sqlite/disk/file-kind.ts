@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { FileError } from "./file-errors.ts";
 import { walBytes } from "./wal.ts";
 
-/** What a database is: an inbox of any version, one that nobody has written to yet, or somebody else's. */
+/** What a database is: an inbox of any version, an empty one, or one of another program. */
 export type FileKind = "inbox" | "new" | "other";
 
 /** `HKLN`: stands in the header of each inbox from the commit on that makes its tables. */
@@ -36,7 +36,7 @@ export function kindOfFile(file: string, timeoutMs: number): FileKind {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined || found.size === 0 || !found.isFile()) return "new";
   const url = pathToFileURL(file);
-  // Else SQLite makes a log beside a file that has none, and nobody takes it away again.
+  // Else SQLite makes a log beside a file that has none, and it stays there.
   if (walBytes(file) === 0) url.searchParams.set("immutable", "1");
   const db = new DatabaseSync(url, { readOnly: true, timeout: timeoutMs });
   try {

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { StorageError } from "../../../../src/adapter.ts";
 import { namesOf } from "./file-path.ts";
 
-/** How a file stands on its disk: how much room there is, and whether it has other names. Looked at when somebody asks, and no more than once a second. */
+/** How a file stands on its disk: how much room there is, and whether it has other names. Checked when asked for, and no more than once a second. */
 export interface FreeDisk {
   /** Looks now. Never rejects: where it cannot be known, there is room until a commit says otherwise. */
   look(): Promise<void>;
@@ -43,7 +43,7 @@ export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }
     try {
       bytes = await freeBytesIn(dirname(file()));
       isLow = bytes < leastBytes * (isLow ? MORE_TO_RECOVER : 1);
-      // On a disk that answered this ends, too: nobody waits for it.
+      // On a disk that answered this ends, too: nothing waits for it.
       void namesOf(file()).then((found) => (names = found));
     } catch {
       [bytes, isLow] = [undefined, false];

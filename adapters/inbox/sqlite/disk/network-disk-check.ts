@@ -4,7 +4,7 @@ import { FileError } from "./file-errors.ts";
 
 /**
  * Types of statfs on Linux behind which a network or another machine may be: locks and the shared memory of a write-ahead log do not reach
- * across it. FUSE is among them because nobody can tell a local one from a bucket or from a folder over ssh, which confirm what they have
+ * across it. FUSE is among them because a local one cannot be told from a bucket or from a folder over ssh, which confirm what they have
  * not written. An overlay is not: its upper layer is an ordinary local file system, and a container's own root is one.
  */
 const REMOTE: Readonly<Record<number, string>> = {

@@ -6,7 +6,7 @@ import { cutWal } from "./wal.ts";
 /** A file that is open, and whether it still stands at its path. */
 export interface OpenFile {
   readonly db: DatabaseSync;
-  /** By device and inode; undefined where a file has another number at each look, so that nothing can be told. */
+  /** By device and inode; undefined where a file has another number at each look, so that a replacement cannot be seen. */
   readonly id: string | undefined;
   /** Whether what is committed goes into the file and the log that are found by their path, and is seen by all who open them. */
   isInPlace(): boolean;
@@ -36,7 +36,7 @@ export function openInPlace(
   for (let left = TRIES; ; left -= 1) {
     const db = openFile(file, name, { ...options, found: () => (found = idOf(file)) });
     const [id, walId, shmId] = [idOf(file), idOf(wal), idOf(shm)];
-    // While it is open nobody else gets its number: the same before and after is that of what was opened.
+    // While it is open no other file gets its number: the same before and after is that of what was opened.
     const isKnown = id === found && walId !== undefined && walId === idOf(wal) && shmId === idOf(shm);
     if (!isKnown && left > 1) {
       db.close();
@@ -71,6 +71,6 @@ function cutIfPossible(db: DatabaseSync): void {
   try {
     cutWal(db, PATIENCE_MS);
   } catch {
-    // What it holds was acknowledged by commits before, and goes with the file that somebody took away.
+    // What it holds was acknowledged by commits before, and is lost with the removed file.
   }
 }

@@ -5,7 +5,7 @@ import { CODE, primaryCode } from "./file-errors.ts";
 
 /** Keeps the write-ahead log short, on the thread that owns the file. SQLite itself checkpoints it within a commit now and then. */
 export interface Wal {
-  /** Something was committed. @param now milliseconds by a clock that nobody sets */
+  /** Something was committed. @param now milliseconds by a monotonic clock */
   committed(now: number): void;
   /** A commit found no room on the disk: what the log holds is given back, as far as it goes into the file. */
   full(now: number): void;
@@ -15,7 +15,7 @@ export interface Wal {
   close(): void;
 }
 
-/** From here on the log is cut off, and SQLite cuts it to this when it begins anew. */
+/** From here on the log is cut off, and SQLite cuts it to this when it restarts the log. */
 export const MAX_WAL_BYTES = 64 * 1024 * 1024;
 
 /** Nothing was committed for so long: there is time. */
@@ -62,7 +62,7 @@ function unlessFull(write: () => unknown): void {
   try {
     write();
   } catch (error) {
-    // On a full disk all of it stays in the log. Any other error is the file's: the thread ends with it, and the file is opened anew.
+    // On a full disk all of it stays in the log. Any other error is the file's: the thread ends with it, and the file is reopened.
     if (primaryCode(error) !== CODE.full) throw error;
   }
 }

@@ -158,7 +158,7 @@ function notAnInbox(file: string, cause?: unknown): StorageError {
 
 /**
  * The way to a file for one who only looks: on the caller's own thread, read-only, so that nothing is made or brought up to date, and no
- * commit of a receiver waits. Others' commits are not told of.
+ * commit of a receiver waits. Commits of other processes are not reported.
  */
 export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events: ThreadEvents): Promise<ThreadClient> {
   const { db, assertUnchanged } = openToLook(file, 5_000);

@@ -10,7 +10,7 @@ export interface LookedAt {
   readonly db: DatabaseSync;
   /**
    * To be called behind each read.
-   * @throws StorageError `file-busy` where somebody wrote meanwhile and could not be kept from it: what was read may be wrong
+   * @throws StorageError `file-busy` where another process wrote meanwhile: what was read may be wrong
    */
   assertUnchanged(): void;
 }
@@ -62,7 +62,7 @@ export function openUnshared(file: string, cause: unknown): LookedAt {
   };
 }
 
-/** Another text once somebody has written: what is committed comes into the log first. */
+/** Another text after any write: what is committed comes into the log first. */
 function stateOf(path: string): string {
   const { ino, size, mtimeNs } = statSync(path, { bigint: true });
   return [ino, size, mtimeNs, walBytes(path)].join(" ");

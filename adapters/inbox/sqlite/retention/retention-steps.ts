@@ -12,7 +12,7 @@ export interface RetainLimits {
   /** Seen: natural keys. */
   readonly keys: number;
   /** Last hit: tombstones. */
-  readonly stones: number;
+  readonly tombstones: number;
 }
 
 /** Taking away what has had its time, so little in a commit that no other waits long. */
@@ -56,7 +56,7 @@ export function createRetentionSteps(
       `DELETE FROM later WHERE first_job IN (SELECT first_job FROM later
          WHERE first_job < coalesce((SELECT min(id) FROM delivery), ?) ORDER BY first_job LIMIT ${LATER})`,
     ),
-    removeStones: db.prepare("DELETE FROM tombstone WHERE last_hit <= ?"),
+    removeTombstones: db.prepare("DELETE FROM tombstone WHERE last_hit <= ?"),
   };
 
   /** All jobs that were ever made of a delivery are in its list, replays too. */
@@ -94,7 +94,7 @@ export function createRetentionSteps(
         removeUnhandled(until.unhandled),
         sql.removeKeys.run(until.keys).changes === KEYS,
       ];
-      sql.removeStones.run(until.stones);
+      sql.removeTombstones.run(until.tombstones);
       return left.includes(true);
     },
   };

@@ -19,7 +19,7 @@ export interface RetentionParts {
   readonly watch: () => void;
   /** Done and skipped jobs with their deliveries, milliseconds since they were received. */
   readonly keepDoneMs: number;
-  /** Milliseconds since nobody handled them. */
+  /** Milliseconds since they were marked unhandled. */
   readonly keepUnhandledMs: number;
 }
 
@@ -92,7 +92,7 @@ function toLimits(
     unhandled: now - keep.keepUnhandledMs,
     keys: now - keep.keepKeysMs,
     // The last hit may not have been written down.
-    stones: now - TOMBSTONE_LIFE_MS - HIT_EVERY_MS,
+    tombstones: now - TOMBSTONE_LIFE_MS - HIT_EVERY_MS,
   };
 }
 

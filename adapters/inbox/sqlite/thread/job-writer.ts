@@ -124,7 +124,7 @@ export function settleWriter(db: DatabaseSync, counters: Counters): (record: Set
   const retry = db.prepare(
     "UPDATE job SET attempts = ?, deaths = ?, group_max = ?, first_attempt_at = ?, run_at = ?, delay_ms = ?, error = ? WHERE id = ?",
   );
-  const bury = db.prepare(
+  const moveToDead = db.prepare(
     `INSERT OR IGNORE INTO dead
        SELECT job.id, ?, job.delivery, job.entry, job.type, job.consumer, job.lane, job.merge_key, ?, ?, job.replay_of, ?,
          delivery.received_at, sent_at, source, signed_by, signature, headers, account, subscription, body
@@ -147,7 +147,7 @@ export function settleWriter(db: DatabaseSync, counters: Counters): (record: Set
         continue;
       }
       const { id, to, attempts, error, settledAt } = other;
-      counters.add(to, Number(bury.run(to, attempts, error, settledAt, id).changes));
+      counters.add(to, Number(moveToDead.run(to, attempts, error, settledAt, id).changes));
       end(id);
     }
   };

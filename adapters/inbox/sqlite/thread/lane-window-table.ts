@@ -5,7 +5,7 @@ import type { WindowRecord } from "../client/thread-protocol.ts";
 export interface WindowTable {
   windows(page: { readonly after: number; readonly limit: number }): WindowPage;
   writeWindow(record: WindowRecord): void;
-  /** Clears away those of which nobody is left that could inherit. */
+  /** Deletes windows that no waiting job can inherit any more. */
   sweepWindows(): void;
 }
 

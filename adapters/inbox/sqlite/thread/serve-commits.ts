@@ -35,7 +35,7 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
     };
 
     const look = (): void => {
-      // Also where nothing is committed: what others have of it is to be left by all before it is opened anew.
+      // Also where nothing is committed: every connection must close before the file is reopened.
       if (!opened.isInPlace()) return leave();
       const now = version.get()?.["data_version"];
       waitMs = now === seen ? Math.min(waitMs * 2, LOOK_MS.idle) : LOOK_MS.busy;

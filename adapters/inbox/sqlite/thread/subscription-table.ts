@@ -9,7 +9,7 @@ export interface SubscriptionTable {
   /** Without a source: of every source. */
   forgetSubscription(which: { readonly subscription: number; readonly source: string | undefined }): void;
   forgetAccount(accountId: number): void;
-  /** Those in trouble, in the order in which they were told. */
+  /** Those in trouble, in the order of their last notice. */
   erroredSubscriptions(): ErroredSubscription[];
 }
 
@@ -24,7 +24,7 @@ const MOST = 1_000;
 export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
   const sql = {
     newer: db.prepare("SELECT 1 FROM subscription WHERE key = ? AND sent_at > ?"),
-    // Told anew it goes to the end.
+    // A repeated notice goes to the end.
     note: db.prepare("INSERT OR REPLACE INTO subscription VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)"),
     trim: db.prepare(
       `DELETE FROM subscription WHERE seq IN (SELECT seq FROM subscription ORDER BY error IS NULL, seq DESC LIMIT -1 OFFSET ${MOST})`,

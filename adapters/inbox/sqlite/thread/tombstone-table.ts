@@ -18,7 +18,7 @@ export function createTombstoneTable(
   subscriptions: Pick<SubscriptionTable, "forgetSubscription">,
 ): TombstoneTable {
   const sql = {
-    bury: db.prepare("INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?, ?, ?, ?)"),
+    put: db.prepare("INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?, ?, ?, ?)"),
     hit: db.prepare(
       "UPDATE tombstone SET last_hit = max(last_hit, ?) WHERE subscription = ? AND any_source = ? AND source = ?",
     ),
@@ -28,7 +28,7 @@ export function createTombstoneTable(
   };
   return {
     putTombstone({ subscription, source, reason, since, lastHit }) {
-      sql.bury.run(subscription, source ?? "", source === undefined ? 1 : 0, reason, since, lastHit);
+      sql.put.run(subscription, source ?? "", source === undefined ? 1 : 0, reason, since, lastHit);
       subscriptions.forgetSubscription({ subscription, source });
     },
     hitTombstone({ subscription, source, lastHit }) {

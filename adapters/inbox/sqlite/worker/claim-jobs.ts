@@ -10,7 +10,7 @@ import type { WorkerState } from "./worker-state.ts";
 export interface Claims {
   /** What is claimed is marked in the file before it runs. */
   claim(limits: ClaimLimits): Promise<Claimed>;
-  /** All in one record: what is told again after a failure was not half done. */
+  /** All in one record: it is sent again whole after a failure. */
   settle(settlements: readonly Settlement[]): Promise<boolean[]>;
 }
 

@@ -61,7 +61,7 @@ export interface Lanes {
   readonly isMarkedUnclaimed: boolean;
   has(id: number): boolean;
   ids(): readonly number[];
-  /** Those that nobody has claimed, of a range of ids of which `after` is not. */
+  /** The unclaimed jobs with ids after `after`. */
   unclaimed(after: number, to: number): readonly number[];
   nextDueAt(): number | undefined;
   hasSuspects(): boolean;

@@ -43,7 +43,7 @@ export function createWorkerLock(
   let lock: Lock | undefined;
   let timer: ReturnType<Clock["setTimer"]> | undefined;
   let isTold = false;
-  /** Its file is another, which somebody has: maybe one who only looks whether it is had, for a moment. */
+  /** Another file is at its path, and another connection has the lock: perhaps only a probe, for a moment. */
   let isDoubted = false;
 
   function attempt(): boolean {
@@ -95,7 +95,7 @@ export function createWorkerLock(
     lost();
   }
 
-  /** On to the file that is there now: the work goes on where nobody else has that. */
+  /** Moves to the file that is there now: the work goes on if its lock is free. */
   function moved(former: Lock): boolean {
     lock = undefined;
     const had = attemptAgain();
