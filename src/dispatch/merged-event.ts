@@ -1,7 +1,7 @@
+import type { Change, ChangeType } from "../protocol/change.ts";
 import { familyOf } from "../protocol/event-names.ts";
 import type { AnyEvent, Envelope, SingleEvent } from "../protocol/event-types.ts";
 import type { Registration } from "./handlers.ts";
-import type { Change, ChangeType } from "../protocol/change.ts";
 
 type ChangeEvent = Extract<SingleEvent, { readonly changeType: ChangeType }>;
 

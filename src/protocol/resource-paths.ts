@@ -1,7 +1,7 @@
 import { booking } from "./booking.ts";
-import { type ChangeFamily, changeResource } from "./change.ts";
+import { changeResource, type ChangeFamily } from "./change.ts";
 import type { SingleEvent } from "./event-types.ts";
-import { type EntryProblem, toId } from "./fields.ts";
+import { toId, type EntryProblem } from "./fields.ts";
 import { tracking } from "./tracking.ts";
 
 /** What a subscription can watch, and how its deliveries are read. @see protocol 6.1 */

@@ -1,23 +1,23 @@
 import { accepting } from "./accepting.ts";
 import { closing } from "./closing.ts";
-import { crowding } from "./concurrency.ts";
+import { concurrency } from "./concurrency.ts";
 import { handling } from "./handling.ts";
-import { greeting } from "./handshake.ts";
+import { handshake } from "./handshake.ts";
 import type { HttpParts } from "./http-case.ts";
-import { placing } from "./path.ts";
-import { asking } from "./probes.ts";
+import { path } from "./path.ts";
+import { probing } from "./probes.ts";
 import { refusing } from "./refusing.ts";
-import { deciding } from "./unsubscribe.ts";
+import { unsubscribe } from "./unsubscribe.ts";
 
 /** The table of answers, sentence by sentence. */
 export const partsOf: HttpParts = (subject) => [
   ...accepting,
-  ...greeting,
+  ...handshake,
   ...refusing(subject),
-  ...deciding,
-  ...placing,
-  ...crowding,
+  ...unsubscribe,
+  ...path,
+  ...concurrency,
   ...closing,
   ...handling,
-  ...asking(subject),
+  ...probing(subject),
 ];

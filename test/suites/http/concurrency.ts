@@ -8,7 +8,7 @@ import { UNWANTED } from "./probed-receiver.ts";
 
 const GOOD = Array.from({ length: 15 }, (_, at) => longMail(200 + at * 4_000, `${at}`));
 
-export const crowding: readonly HttpPart[] = [
+export const concurrency: readonly HttpPart[] = [
   {
     about: "many at once",
     promise: "Each request is answered by its own fate.",

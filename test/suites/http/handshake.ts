@@ -4,7 +4,7 @@ import type { HttpPart } from "./http-case.ts";
 
 const AS_TEXT = { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" };
 
-export const greeting: readonly HttpPart[] = [
+export const handshake: readonly HttpPart[] = [
   {
     about: "handshake",
     promise: "It is answered 200 with exactly the token as plain text, and never by a bad token's echo.",

@@ -5,7 +5,7 @@ import type { HttpPart } from "./http-case.ts";
 
 const PATH = "/hooks/in";
 
-export const placing: readonly HttpPart[] = [
+export const path: readonly HttpPart[] = [
   {
     about: "path",
     promise: "It is compared with the path of the original URL, and other paths are not ours.",

@@ -6,7 +6,7 @@ import type { HttpPart, HttpParts } from "./http-case.ts";
 const PARTS = { account: 0, subscription: 0, maxBodyBytes: 1024 * 1024 };
 
 /** The probes of `hookline check`, as it sends them. */
-export const asking: HttpParts = ({ platform }) => {
+export const probing: HttpParts = ({ platform }) => {
   const sent = probes.filter(({ method }) => !platform?.ownMethods?.includes(method));
   const short = sent.filter(({ isLong }) => !isLong);
   const long = sent.filter(({ isLong }) => isLong);

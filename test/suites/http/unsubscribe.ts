@@ -3,7 +3,7 @@ import { mail } from "./deliveries.ts";
 import type { HttpPart } from "./http-case.ts";
 import { UNWANTED } from "./probed-receiver.ts";
 
-export const deciding: readonly HttpPart[] = [
+export const unsubscribe: readonly HttpPart[] = [
   {
     about: "422",
     promise: "It leaves by a decision alone, as it deletes the subscription.",

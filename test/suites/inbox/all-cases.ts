@@ -1,35 +1,35 @@
 import { claiming } from "./claiming.ts";
-import { dying } from "./crashes.ts";
+import { crashes } from "./crashes.ts";
 import { deduplicating } from "./deduplicating.ts";
 import { expanding } from "./expanding.ts";
 import type { InboxPromises } from "./fixture.ts";
-import { inheriting } from "./lane-window.ts";
-import { looking } from "./listing.ts";
+import { laneWindow } from "./lane-window.ts";
+import { listing } from "./listing.ts";
 import { opening } from "./opening.ts";
 import { outcomes } from "./outcomes.ts";
-import { suspecting } from "./poison-isolation.ts";
+import { poisonIsolation } from "./poison-isolation.ts";
 import { removing } from "./removing.ts";
 import { reopening } from "./reopening.ts";
 import { replaying } from "./replaying.ts";
 import { settling } from "./settling.ts";
-import { counting } from "./stats.ts";
-import { keeping } from "./storing.ts";
+import { stats } from "./stats.ts";
+import { storing } from "./storing.ts";
 import { subscriptions, subscriptionsAfterACrash } from "./subscriptions.ts";
-import { succeeding } from "./take-over.ts";
+import { takeOver } from "./take-over.ts";
 import { tombstones } from "./tombstones.ts";
 
 /** What every inbox promises: the port, sentence by sentence. */
 export const promises: InboxPromises = {
   ...opening,
-  ...keeping,
+  ...storing,
   ...expanding,
   ...deduplicating,
   ...claiming,
   ...settling,
   ...outcomes,
-  ...inheriting,
-  ...counting,
-  ...looking,
+  ...laneWindow,
+  ...stats,
+  ...listing,
   ...replaying,
   ...removing,
   ...reopening,
@@ -39,8 +39,8 @@ export const promises: InboxPromises = {
 
 /** What a successor finds after the process that worked has died. */
 export const promisesAfterACrash: InboxPromises = {
-  ...dying,
-  ...suspecting,
-  ...succeeding,
+  ...crashes,
+  ...poisonIsolation,
+  ...takeOver,
   ...subscriptionsAfterACrash,
 };

@@ -15,7 +15,7 @@ import {
   storeAll,
 } from "./verbs.ts";
 
-export const dying: InboxPromises = {
+export const crashes: InboxPromises = {
   "deaths: How often the process died while the job was claimed, since the job last ended; each death also counted one attempt.":
     {
       "each claimed job counts one attempt and one death, and is due at once": async (bench) => {

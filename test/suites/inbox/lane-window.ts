@@ -15,7 +15,7 @@ import {
   unhandled,
 } from "./verbs.ts";
 
-export const inheriting: InboxPromises = {
+export const laneWindow: InboxPromises = {
   "ofWindow: Jobs that wait in its lane at that moment, or were claimed with it, inherit the time of its first attempt, unless it had inherited that time itself.":
     {
       "what waits is claimed with that time, and counts its own attempts": async (bench) => {

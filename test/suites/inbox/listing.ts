@@ -23,7 +23,7 @@ async function various(bench: InboxBench): Promise<void> {
   );
 }
 
-export const looking: InboxPromises = {
+export const listing: InboxPromises = {
   "find: At most `limit` jobs after `after`, in the order of ids; `next` is the `after` of the next page.": {
     "it gives jobs in the order of their ids, whatever their states": async (bench) => {
       await various(bench);

@@ -4,7 +4,7 @@ import type { InboxPromises } from "./fixture.ts";
 import { claimAll, claimOne, countsOf, dead, die, done, recordsOf, retry, settleAll, storeAll } from "./verbs.ts";
 
 /** Jobs over which the process died twice, and what keeps others from becoming such. */
-export const suspecting: InboxPromises = {
+export const poisonIsolation: InboxPromises = {
   "deaths: From two deaths on only a death while no other suspect ran counts.": {
     "two over which it dies together count an attempt each, and no death": async (bench) => {
       await storeAll(bench.inbox, mail(["a", "b"]));

@@ -14,7 +14,7 @@ const NOTHING = {
   oldestWaitingAt: undefined,
 };
 
-export const counting: InboxPromises = {
+export const stats: InboxPromises = {
   "stats: Counts of jobs, and of unexpanded deliveries.": {
     "all are zero while it is empty": async ({ inbox }) => {
       assert.deepEqual(countsOf(inbox), NOTHING);

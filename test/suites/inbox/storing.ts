@@ -3,7 +3,7 @@ import { mail, nobodys, one, raw, SKIPPED } from "./deliveries.ts";
 import type { InboxPromises } from "./fixture.ts";
 import { assertGrowing, claimAll, drain, findAll, recordsIn, recordsOf, retry, settleAll, storeAll } from "./verbs.ts";
 
-export const keeping: InboxPromises = {
+export const storing: InboxPromises = {
   "store: Resolves when all deliveries are durable; a StorageError in a place says that this delivery is perhaps not stored.":
     {
       "it answers each delivery in its place": async ({ inbox }) => {

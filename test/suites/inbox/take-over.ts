@@ -14,7 +14,7 @@ import {
   storeAll,
 } from "./verbs.ts";
 
-export const succeeding: InboxPromises = {
+export const takeOver: InboxPromises = {
   "store: Resolves when all deliveries are durable; a StorageError in a place says that this delivery is perhaps not stored.":
     {
       "a successor finds all that was stored, in its order, and nothing that was done": async (bench) => {
