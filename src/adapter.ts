@@ -21,7 +21,7 @@ export type {
 export type { Capabilities, Inbox, InboxDisk, InboxHost, InboxStats, Readiness } from "./inbox/port/inbox.ts";
 export type { StorageKind, Worker, WorkingInbox, WritingInbox } from "./inbox/port/inbox.ts";
 export type { InboxJobs, Job, JobQuery, JobSelection, JobState, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
-export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/subscriptions.ts";
+export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/tombstones.ts";
 export type { ErroredSubscription, Subscriptions } from "./inbox/port/subscriptions.ts";
 export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";
 export type { Clock, Timer } from "./clock.ts";

@@ -3,7 +3,7 @@ import { assertOptions } from "../assert.ts";
 import { StorageError, UsageError } from "../errors.ts";
 import { toStored, type StoredDelivery } from "./port/delivery.ts";
 import type { Inbox, StorageKind, WritingInbox } from "./port/inbox.ts";
-import type { Tombstones } from "./port/subscriptions.ts";
+import type { Tombstones } from "./port/tombstones.ts";
 
 /**
  * Stores nothing itself: hands deliveries to the user's own queue. When `store` resolves they are answered 200; when it rejects, all

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { Delivery } from "../inbox/port/delivery.ts";
-import type { Tombstones } from "../inbox/port/subscriptions.ts";
+import type { Tombstones } from "../inbox/port/tombstones.ts";
 import type { Logger } from "../logger.ts";
 import type { Document } from "../protocol/envelope.ts";
 import type { SignatureHeaders } from "../protocol/signature-headers.ts";
@@ -10,7 +10,8 @@ import type { Reporter } from "./answer-reporter.ts";
 import type { InFlightBytes } from "./read-body.ts";
 import type { SecretLookup } from "./secret-lookup.ts";
 import type { DeliveryStore } from "./store.ts";
-import type { Gate, UnsubscribeRateLimit } from "./unsubscribe-gate.ts";
+import type { Gate } from "./unsubscribe-gate.ts";
+import type { UnsubscribeRateLimit } from "./unsubscribe-rate-limit.ts";
 
 /** The limits of a function that reads a body. */
 export interface ReadLimits {

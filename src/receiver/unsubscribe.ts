@@ -1,8 +1,9 @@
 import { assertOptions, kindOf } from "../assert.ts";
 import type { ContextServices } from "../dispatch/context.ts";
 import { HooklineError, UsageError } from "../errors.ts";
-import type { Tombstones } from "../inbox/port/subscriptions.ts";
-import { toReason, type UnsubscribeRateLimit } from "../ingest/unsubscribe-gate.ts";
+import type { Tombstones } from "../inbox/port/tombstones.ts";
+import { toReason } from "../ingest/unsubscribe-gate.ts";
+import type { UnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
 import type { Id } from "../protocol/event-types.ts";

@@ -1,4 +1,4 @@
-import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../port/subscriptions.ts";
+import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../port/tombstones.ts";
 
 /** Tombstones in memory. @param forget the lifecycle notices of an unwanted subscription */
 export function memoryTombstones(

@@ -4,7 +4,8 @@ import type { Logger } from "../../logger.ts";
 import type { Claim, Claimed, ClaimLimits, Settlement } from "./claims.ts";
 import type { Expanded, Expansion, NewDelivery, StoreResult, Unexpanded } from "./delivery.ts";
 import type { InboxJobs } from "./jobs.ts";
-import type { Subscriptions, Tombstones } from "./subscriptions.ts";
+import type { Subscriptions } from "./subscriptions.ts";
+import type { Tombstones } from "./tombstones.ts";
 
 /** Where stored deliveries live, hence what they outlive. */
 export type StorageKind = "memory" | "disk" | "network";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
-import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-gate.ts";
+import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../../logger.ts";
 import type { ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";

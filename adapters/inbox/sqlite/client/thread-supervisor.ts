@@ -6,7 +6,7 @@ import { createReopenBackoff } from "./reopen-backoff.ts";
 import type { ThreadClient, ThreadEvents } from "./thread-client.ts";
 import type { ThreadOptions } from "./thread-protocol.ts";
 import { toStorageError } from "./to-storage-error.ts";
-import { realTimer, unlessHung, watchedChannel } from "./watchdog.ts";
+import { LOOKING_MS, realTimer, SILENT_MS, unlessHung, watchedChannel } from "./watchdog.ts";
 
 /** Runs a commit thread for the file, and replaces one that dies or hangs. */
 export interface ThreadSupervisor {
@@ -208,10 +208,6 @@ interface ThreadsOptions {
   /** A batch has its results. */
   readonly ended: (batch: Batch, results: readonly TaskResult[]) => void;
 }
-
-/** A thread that gives no answer for so long hangs; one that looks at all of a damaged file may take its time. */
-const SILENT_MS = 30_000;
-const LOOKING_MS = 10 * 60_000;
 
 function createThreads({ openThread, setTimer, changed, lost, ended }: ThreadsOptions): Threads {
   let counts: Counts = EMPTY;

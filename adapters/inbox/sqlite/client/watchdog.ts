@@ -2,6 +2,10 @@ import { StorageError, type Clock } from "../../../../src/adapter.ts";
 import type { Batch, TaskResult } from "../thread/transaction.ts";
 import type { ThreadClient } from "./thread-client.ts";
 
+/** A thread that gives no answer for so long hangs; one that checks all of a damaged file may take its time. */
+export const SILENT_MS = 30_000;
+export const LOOKING_MS = 10 * 60_000;
+
 /** How long a thread may be silent. */
 export interface Patience {
   readonly ms: number;
