@@ -70,11 +70,11 @@ function inFile(isApart: boolean): Store {
     isApart,
     renew,
     crash() {
-      crashSqliteInbox(bare);
+      void crashSqliteInbox(bare);
       renew();
     },
     end() {
-      crashSqliteInbox(bare);
+      void crashSqliteInbox(bare);
       rmSync(folder, { recursive: true });
     },
   };

@@ -19,8 +19,8 @@ export function inFolders(openThread?: SqliteOptions["openThread"]): Required<In
   };
   return {
     make: () => inboxIn(mkdtempSync(join(fastTmpdir(), "hookline-"))),
-    crash(inbox) {
-      crashSqliteInbox(inbox);
+    async crash(inbox) {
+      await crashSqliteInbox(inbox);
       return inboxIn(folders.get(inbox) ?? "");
     },
     cleanup: (inbox) => rmSync(folders.get(inbox) ?? "", { recursive: true, force: true }),

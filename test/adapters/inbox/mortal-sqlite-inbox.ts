@@ -3,7 +3,7 @@ import { StorageError, type WorkingInbox } from "hookline/adapter";
 import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 
-const crashes = new WeakMap<Inbox, () => void>();
+const crashes = new WeakMap<Inbox, () => Promise<void>>();
 
 /** An SQLite inbox for {@link crashSqliteInbox}. */
 export function mortalSqliteInbox({ openThread: open = openThread, ...options }: SqliteOptions): WorkingInbox<"disk"> {
@@ -30,12 +30,12 @@ export function mortalSqliteInbox({ openThread: open = openThread, ...options }:
     isDead = true;
     thread?.abandon();
     death.reject(new StorageError("storage-failed", "The process is dead."));
-    inbox.close().catch(() => {}); // its process is dead
+    return inbox.close().catch(() => {}); // its process is dead
   });
   return inbox;
 }
 
-/** Leaves a file as if the process that worked on it had died: nothing more is committed, and its lock is free. */
-export function crashSqliteInbox(inbox: Inbox): void {
-  crashes.get(inbox)?.();
+/** Leaves a file as if the process that worked on it had died: nothing more is committed; resolves when its lock is free. */
+export async function crashSqliteInbox(inbox: Inbox): Promise<void> {
+  await crashes.get(inbox)?.();
 }

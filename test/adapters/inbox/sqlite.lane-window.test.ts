@@ -30,8 +30,8 @@ function windowsIn(file: string): unknown[] {
 async function opened() {
   const file = join(folderFor(), "inbox.db");
   const make = (): WorkingInbox => mortalSqliteInbox({ file, openThread: openInline });
-  const crash = (inbox: WorkingInbox): WorkingInbox => {
-    crashSqliteInbox(inbox);
+  const crash = async (inbox: WorkingInbox): Promise<WorkingInbox> => {
+    await crashSqliteInbox(inbox);
     return make();
   };
   const bench = await openBench({ make, crash });
@@ -82,7 +82,7 @@ test("20 events of one mail die within one window though the process dies meanwh
   await until(() => calls.includes(10));
   expect(first.inbox.stats()).toMatchObject({ dead: 9, waiting: 10, running: 1 });
 
-  crashSqliteInbox(first.inbox);
+  await crashSqliteInbox(first.inbox);
   hangs = false;
   const second = await begin();
   onTestFinished(async () => void (await second.receiver.close({ drainMs: 0 })));

@@ -20,8 +20,8 @@ async function bench({ openThread }: Pick<SqliteOptions, "openThread"> = {}) {
   const make = (own?: SqliteOptions["openThread"]): WorkingInbox => mortalSqliteInbox({ file, openThread: own });
   const opened = await openBench({
     make: () => make(openThread),
-    crash: (inbox) => {
-      crashSqliteInbox(inbox);
+    crash: async (inbox) => {
+      await crashSqliteInbox(inbox);
       return make();
     },
     cleanup: () => rmSync(folder, { recursive: true }),
@@ -132,7 +132,7 @@ test("when nobody works the caller does it, and no attempt and no death is count
   const { inbox, asking, succeed } = await bench();
   await storeAll(inbox, mail(["a", "b", "c"]));
   await claimAll(inbox, { max: 2 });
-  crashSqliteInbox(inbox);
+  await crashSqliteInbox(inbox);
   const other = await asking();
   const [a = "", , c = ""] = await idsOf(other);
   // Whoever ran it is dead: it does not run, and the one who kills its process can be taken away.
@@ -149,7 +149,7 @@ test("when nobody works an erased job is not marked as running any more", async 
   const { inbox, asking } = await bench({ openThread: openInline });
   await storeAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"]));
   await claimAll(inbox);
-  crashSqliteInbox(inbox);
+  await crashSqliteInbox(inbox);
   const other = await asking();
   expect(await other.jobs.erase(7)).toBe(1);
   expect(other.stats()).toMatchObject({ waiting: 0, running: 1 });
@@ -158,7 +158,7 @@ test("when nobody works an erased job is not marked as running any more", async 
 test("a caller with many pages lets one who wants to work begin, who goes on with the rest", async () => {
   const { inbox, asking, clock, file, succeed } = await bench();
   await storeAll(inbox, mail(["a"]));
-  crashSqliteInbox(inbox);
+  await crashSqliteInbox(inbox);
   const other = await asking();
   const dropping = watch(other.jobs.drop({ ids: [...numbers(3_000).slice(100), "2"] }));
   await eventually(() => expect(cursorIn(file)).toBe(2_000));
@@ -199,7 +199,7 @@ test("what was asked for is done when the caller has closed, or died", async () 
   const asked = [watch(closing.jobs.drop({ ids: [a] })), watch(dying.jobs.drop({ ids: [b] }))];
   await eventually(() => expect(queuedIn(file)).toBe(2));
   await closing.close();
-  crashSqliteInbox(dying);
+  await crashSqliteInbox(dying);
   await until(() => asked.every(({ ended }) => ended));
   expect(asked.map(({ error }) => error)).toMatchObject([{ code: "request-queued" }, { code: "request-queued" }]);
   await inbox.jobs.drop({ ids: ["999"] });

@@ -44,8 +44,8 @@ async function mortal() {
   const file = join(folderFor(), "inbox.db");
   const { open, ...told } = noted(openInline);
   const make = (): WorkingInbox => mortalSqliteInbox({ file, openThread: open });
-  const crash = (inbox: WorkingInbox): WorkingInbox => {
-    crashSqliteInbox(inbox);
+  const crash = async (inbox: WorkingInbox): Promise<WorkingInbox> => {
+    await crashSqliteInbox(inbox);
     return make();
   };
   const bench = await openBench({ make, crash });
