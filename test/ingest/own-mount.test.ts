@@ -1,5 +1,5 @@
 import type { RawRequest, ReadLimits } from "hookline";
-import { bodyTooLarge } from "hookline/adapter";
+import { bodyConsumed, bodyTooLarge } from "hookline/adapter";
 import { describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, mounted, type Mounted, type Setup } from "../support/mounted.ts";
@@ -29,6 +29,19 @@ describe("receiver.receive takes the body", () => {
   ])("%s", async (_, body) => {
     const { receive } = await asked();
     expect(await receive(body)).toEqual({ status: 200, headers: {}, body: "" });
+  });
+
+  test("by a getter that throws, which is 500 with its fix where the body was consumed", async () => {
+    const { receiver, signed } = await asked();
+    const request = {
+      method: "POST",
+      url: "/",
+      headers: signed(changes()),
+      get body(): never {
+        throw bodyConsumed("Mount it first.");
+      },
+    };
+    expect(await receiver.receive(request)).toMatchObject({ status: 500 });
   });
 
   test("not at all while the headers are bad", async () => {

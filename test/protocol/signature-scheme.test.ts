@@ -29,6 +29,16 @@ describe("resolving a scheme", () => {
     });
   });
 
+  test("reads accessors, too", () => {
+    const signature = new (class {
+      readonly header = "X-S";
+      get encoding() {
+        return "hex" as const;
+      }
+    })();
+    expect(resolveScheme(changed({ signature })).signature).toMatchObject({ header: "X-S", encoding: "hex" });
+  });
+
   test.each([
     ["sha1", "hex", 20, 40],
     ["sha1", "base64", 20, 28],
