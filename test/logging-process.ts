@@ -1,4 +1,4 @@
-// Logs more than is stored for a stderr that takes nothing. With MADE_ROOM the disk is full for the first of it.
+// Logs more than is held for a stderr that takes nothing. With MADE_ROOM the disk is full for the first of it.
 import fs from "node:fs";
 import { toLogger } from "../src/logger.ts";
 

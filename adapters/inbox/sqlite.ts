@@ -12,6 +12,5 @@ export type { SqliteInboxOptions };
  * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: sqliteInbox("inbox.db") });
  */
 export function sqliteInbox(file: string | URL, options: SqliteInboxOptions = {}): Inbox<"disk"> {
-  const inbox: Inbox<"disk"> = createSqliteInbox(resolveSqliteOptions(file, options));
-  return inbox;
+  return createSqliteInbox(resolveSqliteOptions(file, options));
 }

@@ -119,7 +119,7 @@ describe("a handler that ignores its signal", () => {
     expect(inbox.stats().running).toBe(before);
   });
 
-  test("goes on as soon as one of them ends: the one that stored its slot", async () => {
+  test("goes on as soon as one of them ends: the one that kept its slot", async () => {
     const { receiver, send, pass } = rig({ ...limits, maxStuck: 1 });
     const { calls, handler } = heldHandler();
     receiver.on("email", handler);

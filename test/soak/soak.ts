@@ -17,7 +17,7 @@ const AT_ONCE = 64;
 /** Sending pauses while more jobs wait: retention deletes handled ones only. */
 const MOST_WAITING = 2_000;
 const LOOK_MS = 20;
-/** A minute of the clock takes three seconds, and done jobs are stored for nine. */
+/** A minute of the clock takes three seconds, and done jobs stay for nine. */
 const TIMES = 20;
 const KEEP_MS = 180_000;
 

@@ -40,6 +40,8 @@ export function causeOfStatus(status: number, { location, server }: TellingHeade
 export const PARSER_FIX =
   "Mount Hookline before `express.json()` and the like; an app of another kind must verify the bytes as they came.";
 
+export const EXEMPT_FIX = "See what answers before the receiver, and exempt the route from it.";
+
 export const WRONG_PATH: Cause = {
   cause: "Nothing is mounted at this path.",
   fix: "Compare the path with the app's.",
@@ -52,7 +54,7 @@ const PROXY: Cause = {
 
 const UNKNOWN: Cause = {
   cause: "A framework or a proxy answers with a status of its own.",
-  fix: "See what answers before the receiver, and exempt the route from it.",
+  fix: EXEMPT_FIX,
 };
 
 const BY_STATUS: Readonly<Record<number, Cause>> = {

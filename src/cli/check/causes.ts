@@ -1,4 +1,4 @@
-import { causeOfStatus, PARSER_FIX, WRONG_PATH, type Cause } from "../answers/status-causes.ts";
+import { causeOfStatus, EXEMPT_FIX, PARSER_FIX, WRONG_PATH, type Cause } from "../answers/status-causes.ts";
 import type { Answered } from "./ask.ts";
 import type { Probe } from "./probes.ts";
 
@@ -49,7 +49,7 @@ const PARSED_BEFORE: Cause = {
 };
 const ODD_REFUSAL: Cause = {
   cause: "Something other than the receiver refused it, or the receiver refuses with a status of its own.",
-  fix: "See what answers before the receiver, and exempt the route from it.",
+  fix: EXEMPT_FIX,
 };
 const FAILED_EARLY: Cause = {
   cause: "The app failed before, or while, it verified the signature.",

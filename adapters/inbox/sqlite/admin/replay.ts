@@ -36,7 +36,7 @@ export function createReplays(
       "SELECT delivery, entry, type, consumer, lane, merge_key AS mergeKey, replay_of AS replayOf, state FROM dead WHERE id = ?",
     ),
     unsettled: db.prepare("SELECT 1 FROM job WHERE id = ?"),
-    // The delivery may be gone: the dead job has stored a copy.
+    // The delivery may be gone: the dead job has a copy.
     restore: db.prepare(
       `INSERT OR IGNORE INTO delivery (id, ${COPY}, cursor, jobs) SELECT delivery, ${COPY}, NULL, '[]' FROM dead WHERE id = ?`,
     ),
