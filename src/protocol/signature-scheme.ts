@@ -1,4 +1,5 @@
 import { UsageError } from "../errors.ts";
+import { DIGEST_BYTES } from "./hmac.ts";
 
 /** How the digest is written in the header. Hex is read in either case and written in lower case. */
 export type Encoding = "hex" | "base64";
@@ -103,11 +104,6 @@ export function resolveScheme(scheme: SignatureScheme): ResolvedScheme {
 }
 
 const resolved = new WeakMap<SignatureScheme, ResolvedScheme>();
-
-const DIGEST_BYTES = { sha1: 20, sha256: 32, sha512: 64 } as const satisfies Record<
-  SignatureScheme["algorithm"],
-  number
->;
 
 /** @see RFC 9110, section 5.6.2: a header's name is a token */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
