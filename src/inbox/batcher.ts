@@ -113,7 +113,7 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
     const waiting = { item, addedAt: deadline?.clock.now() ?? 0, resolve };
     queue.push(waiting);
     if (deadline !== undefined) unanswered.push(waiting);
-    watch();
+    if (timer === undefined) watch();
     if (running) return;
     running = true;
     schedule(() => void run());

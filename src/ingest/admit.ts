@@ -1,25 +1,34 @@
+import type { Envelope } from "../protocol/event-types.ts";
 import { Refused } from "./responses.ts";
 import { toRefused } from "./store.ts";
 import type { Admitted, IngestDeps, Verified } from "./types.ts";
 import { askGate, Decision } from "./unsubscribe-gate.ts";
 
-/** Rows 11 and 12 of the table of answers: is the receiver open, and is the subscription wanted? */
-export async function admit(verified: Verified, deps: IngestDeps): Promise<Admitted | Refused | Decision> {
-  const { closing, opened, tombstones, gate } = deps;
-  if (closing()) return new Refused("closing");
-  try {
-    await opened();
-  } catch (error) {
-    return toRefused(error);
-  }
-  const { delivery, document } = verified;
+/** Rows 11 and 12 of the table of answers: is the receiver open, and is the subscription wanted? Mostly without a promise. */
+export function admit(
+  verified: Verified,
+  deps: IngestDeps,
+): Admitted | Refused | Decision | Promise<Admitted | Refused | Decision> {
+  if (deps.closing()) return new Refused("closing");
+  const opening = deps.opened();
+  return opening === undefined ? whenOpen(verified, deps) : opening.then(() => whenOpen(verified, deps), toRefused);
+}
+
+function whenOpen(
+  { delivery, document }: Verified,
+  deps: IngestDeps,
+): Admitted | Decision | Promise<Admitted | Refused | Decision> {
+  const { tombstones, gate } = deps;
   const admitted = { delivery, document } as Admitted;
   if (tombstones.isEmpty && gate() === undefined) return admitted;
   const { envelope } = document();
   if (envelope === undefined) return admitted;
   const tombstone = tombstones.find(envelope.subscription, delivery.source);
-  if (tombstone !== undefined) return new Decision(tombstone, tombstone.reason);
-  const decision = await askGate(envelope, delivery.source, deps);
+  return tombstone === undefined ? ask(envelope, admitted, deps) : new Decision(tombstone, tombstone.reason);
+}
+
+async function ask(envelope: Envelope, admitted: Admitted, deps: IngestDeps): Promise<Admitted | Refused | Decision> {
+  const decision = await askGate(envelope, admitted.delivery.source, deps);
   if (decision !== undefined) return decision;
-  return closing() ? new Refused("closing") : admitted; // it may have closed while the gate decided
+  return deps.closing() ? new Refused("closing") : admitted; // it may have closed while the gate decided
 }

@@ -14,7 +14,12 @@ export async function receive(
   deps: IngestDeps,
   afterHandlers: AfterHandlers | undefined,
 ): Promise<Reply> {
-  const outcome = await decide(request, deps, afterHandlers).catch((error: unknown) => new Refused("internal", error));
+  let outcome: Reply | Refused;
+  try {
+    outcome = await decide(request, deps, afterHandlers);
+  } catch (error) {
+    outcome = new Refused("internal", error);
+  }
   if (outcome instanceof Refused) {
     const reply = replyRefused(outcome);
     deps.reporter.refused(outcome, reply.status);
@@ -34,13 +39,15 @@ async function decide(
   if (checked instanceof Refused) return checked;
   const read = await readBody(checked, deps);
   if (read instanceof Refused) return read;
-  const verified = await verifySignature(read, deps);
+  const verifying = verifySignature(read, deps);
+  const verified = verifying instanceof Promise ? await verifying : verifying;
   if (verified instanceof Refused) return verified;
   const token = tokenOf(verified.url);
   // Only without a body: the query is not signed, so a token in it must not swallow a delivery.
   if (token !== undefined && verified.delivery.body.byteLength === 0)
     return isGoodToken(token) ? replyToken(token) : new Refused("token-bad");
-  const admitted = await admit(verified, deps);
+  const admitting = admit(verified, deps);
+  const admitted = admitting instanceof Promise ? await admitting : admitting;
   if (admitted instanceof Refused) return admitted;
   if (admitted instanceof Decision) {
     deps.reporter.unwanted(verified, admitted);

@@ -54,16 +54,19 @@ export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStor
     ? createUnbatched(commit, deadline)
     : createBatcher({ commit, sizeOf: ({ delivery }) => delivery.body.byteLength, failed: toRefused, deadline });
   return {
-    async store(admitted) {
+    store(admitted) {
       const { byteLength } = admitted.delivery.body;
       try {
         inFlightBytes.reserve(byteLength);
       } catch (error) {
-        return new Refused("intake-full", error);
+        return Promise.resolve(new Refused("intake-full", error));
       }
-      const result = await batcher.add(admitted);
-      inFlightBytes.release(byteLength);
-      return result;
+      return new Promise((resolve) => {
+        batcher.put(admitted, (result) => {
+          inFlightBytes.release(byteLength);
+          resolve(result);
+        });
+      });
     },
     drained: () => batcher.drained(),
   };
@@ -87,7 +90,7 @@ interface Deadline {
 function createUnbatched(
   commit: (batch: readonly Admitted[]) => Promise<readonly (StoreResult | Refused)[]>,
   { ms, clock, late }: Deadline,
-): Pick<Batcher<Admitted, StoreResult | Refused>, "add" | "drained"> {
+): Pick<Batcher<Admitted, StoreResult | Refused>, "put" | "drained"> {
   const running = new Set<Promise<StoreResult | Refused>>();
 
   async function commitOne(admitted: Admitted): Promise<StoreResult | Refused> {
@@ -100,11 +103,11 @@ function createUnbatched(
   }
 
   return {
-    add(admitted) {
+    put(admitted, then) {
       const result = commitOne(admitted);
       running.add(result);
       void result.then(() => running.delete(result));
-      return withTimeout(ms, result, { clock, late: late() });
+      void withTimeout(ms, result, { clock, late: late() }).then(then);
     },
     async drained() {
       await Promise.all(running);

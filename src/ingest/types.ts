@@ -102,8 +102,8 @@ export interface IngestDeps {
   readonly secrets: SecretLookup;
   /** True once `receiver.close` was called: no new deliveries. */
   readonly closing: () => boolean;
-  /** Resolves when the inbox is open; rejects with the reason why it is not. */
-  readonly opened: () => Promise<void>;
+  /** Resolves when the inbox is open; rejects with the reason why it is not. Undefined where it is open already. */
+  readonly opened: () => Promise<void> | undefined;
   readonly tombstones: Tombstones;
   readonly gate: () => Gate | undefined;
   readonly gateTimeoutMs: number;

@@ -1,19 +1,25 @@
 import { parseDocument, type Document } from "../protocol/envelope.ts";
 import { headerOf } from "../protocol/headers.ts";
+import type { Key } from "../protocol/secrets.ts";
 import { matchKey } from "../protocol/sign.ts";
 import { Refused } from "./responses.ts";
 import type { SecretRequest } from "./secret-lookup.ts";
 import type { IngestDeps, RawRequest, Read, Verified } from "./types.ts";
 
-/** Rows 8 and 9 of the table of answers: the signature over the bytes as they arrived. */
-export async function verifySignature(
+/** Rows 8 and 9 of the table of answers: the signature over the bytes as they arrived. Without a promise where the keys are known. */
+export function verifySignature(read: Read, deps: IngestDeps): Verified | Refused | Promise<Verified | Refused> {
+  const { request, source } = read.checked;
+  const keys = deps.secrets.keys(source, () => toSecretRequest(request, source));
+  return keys instanceof Promise ? keys.then((found) => verifyWith(found, read, deps)) : verifyWith(keys, read, deps);
+}
+
+function verifyWith(
+  keys: readonly Key[] | Refused,
   { checked, body, receivedAt }: Read,
-  { scheme, secrets, reporter }: IngestDeps,
-): Promise<Verified | Refused> {
-  const { request, signatureHeaders, source } = checked;
-  const found = secrets.keys(source, () => toSecretRequest(request, source));
-  const keys = found instanceof Promise ? await found : found;
+  { scheme, reporter }: IngestDeps,
+): Verified | Refused {
   if (keys instanceof Refused) return keys;
+  const { request, signatureHeaders, source } = checked;
   const { timestamp, signature, signatureText, sentAtMs } = signatureHeaders;
   const key = matchKey(scheme, keys, { timestamp, signature, body });
   if (key === undefined) return new Refused("signature-wrong");

@@ -11,8 +11,11 @@ export interface Opening {
    * @throws ClosedError `closed` once the receiver closes
    */
   opened(): Promise<void>;
-  /** For a request, which waits no longer for an inbox to open than to store. @throws StorageError `storage-late` */
-  inTime(): Promise<void>;
+  /**
+   * For a request, which waits no longer for an inbox to open than to store. Undefined where it is open already.
+   * @throws StorageError `storage-late`
+   */
+  inTime(): Promise<void> | undefined;
   isOpen(): boolean;
   /** The error of the last failed attempt; meaningless once the inbox is open. */
   failure(): { readonly error: unknown } | undefined;
@@ -64,14 +67,15 @@ export function createOpening(
     }
   }
 
+  async function openedInTime(): Promise<void> {
+    const done = opened().then(() => true);
+    if (await withTimeout(timeoutMs, done, { clock, late: false })) return;
+    throw new StorageError("storage-late", "The inbox is still opening.");
+  }
+
   return {
     opened,
-    async inTime() {
-      if (isOpen) return;
-      const done = opened().then(() => true);
-      if (await withTimeout(timeoutMs, done, { clock, late: false })) return;
-      throw new StorageError("storage-late", "The inbox is still opening.");
-    },
+    inTime: () => (isOpen ? undefined : openedInTime()),
     isOpen: () => isOpen,
     failure: () => failure,
     async close() {
