@@ -3,10 +3,10 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { CallResult } from "../../src/dispatch/retry-policy.ts";
 import { startCall, type CallOptions } from "../../src/dispatch/run-handler.ts";
 import { deferred, turns } from "../support/event-loop.ts";
-import { fakeClock } from "../support/fake-clock.ts";
+import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 
 function begun(
-  call: (signal: AbortSignal) => unknown,
+  call: (signal: AbortSignal, clock: FakeClock) => unknown,
   {
     clears = true,
     ...limits
@@ -19,7 +19,7 @@ function begun(
   }
   const controller = new AbortController();
   const seen: { results: CallResult[]; overdue: number } = { results: [], overdue: 0 };
-  const running = startCall(() => call(controller.signal), {
+  const running = startCall(() => call(controller.signal, clock), {
     controller,
     timeoutMs: 1_000,
     graceMs: 500,
@@ -128,6 +128,32 @@ describe("the time limit", () => {
       fix: expect.stringContaining("ctx.signal"),
     });
     expect(seen).toEqual({ results: [], overdue: 0 });
+  });
+
+  test("counts what a call does before it returns its promise", async () => {
+    const { clock, signal } = begun((_signal, own) => {
+      own.jump(400); // as if it computed for so long
+      return new Promise(() => {});
+    });
+    await clock.advance(599);
+    expect(signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(signal.aborted).toBe(true);
+  });
+
+  test("is no longer where the wall clock goes back meanwhile", async () => {
+    const { clock, signal } = begun((_signal, own) => {
+      own.jump(-86_400_000);
+      return new Promise(() => {});
+    });
+    await clock.advance(1_000);
+    expect(signal.aborted).toBe(true);
+  });
+
+  test("needs no timer for a call that ends at once", () => {
+    let timers = 0;
+    const { seen } = begun((_signal, own) => (timers = own.waiting));
+    expect({ timers, results: seen.results }).toEqual({ timers: 0, results: [{ ok: true }] });
   });
 
   test("is none when it is 0", async () => {
