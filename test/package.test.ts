@@ -72,9 +72,9 @@ describe("installed in an empty project", () => {
     expect(await run(process.execPath, [program], project.folder)).toBe(`${process.version} handled 2\n`);
   });
 
-  test.each(["use.mjs", "use.cjs"])("receives a delivery on Node 22.13.0 (%s)", async (program) => {
-    const args = ["--yes", "--package=node@22.13.0", "--", "node", program];
-    expect(await run("npx", args, project.folder)).toBe("v22.13.0 handled 2\n");
+  test.each(["use.mjs", "use.cjs"])("receives a delivery on the oldest Node that is promised (%s)", async (program) => {
+    const args = ["--yes", `--package=node@${oldestNode()}`, "--", "node", program];
+    expect(await run("npx", args, project.folder)).toBe(`v${oldestNode()} handled 2\n`);
   });
 
   test("brings the command `hookline`", async () => {
@@ -111,6 +111,14 @@ describe("type-checked where it is used", () => {
     });
   });
 });
+
+/** Of `engines`: 22.16 for `>=22.16` is its first release, 22.16.0. */
+function oldestNode(): string {
+  const { engines } = JSON.parse(readFileSync(join(repository, "package.json"), "utf8")) as {
+    engines: { node: string };
+  };
+  return `${engines.node.replace(">=", "")}.0`;
+}
 
 function line({ kind, name }: Exported): string {
   return `  ${kind} ${name}\n`;
