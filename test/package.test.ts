@@ -18,6 +18,8 @@ beforeAll(async () => {
 afterAll(() => packed?.remove());
 
 describe("the exports map", () => {
+  const importable = entries().filter(({ isProgram }) => !isProgram);
+
   test("names a source, and the declarations and the code that are built from it", () => {
     for (const { source, types, code } of entries()) {
       expect(types).toBe(`dist/${source.replace(/\.ts$/, ".d.ts")}`);
@@ -28,23 +30,24 @@ describe("the exports map", () => {
   });
 
   test("has an entry for every face and every mount, and no other", () => {
-    expect(
-      entries()
-        .map(({ source }) => source)
-        .toSorted(),
-    ).toEqual(entrySources().toSorted());
+    expect(importable.map(({ source }) => source).toSorted()).toEqual(entrySources().toSorted());
+  });
+
+  test("names the commit thread's file, which a bundler needs as an entry", () => {
+    const programs = entries().filter(({ isProgram }) => isProgram);
+    expect(programs.map(({ name }) => name)).toEqual(["hookline/sqlite-thread"]);
   });
 
   test("is what the doc check reads", () => {
     const { entryPoints } = JSON.parse(readFileSync(join(repository, "typedoc.json"), "utf8")) as {
       entryPoints: string[];
     };
-    expect(entryPoints).toEqual(entries().map(({ source }) => source));
+    expect(entryPoints).toEqual(importable.map(({ source }) => source));
   });
 
   test("exports the names that are written down, in the declarations and at run time", async () => {
-    const named = exportedNames(entries());
-    for (const { name, code } of entries()) {
+    const named = exportedNames(importable);
+    for (const { name, code } of importable) {
       const atRunTime: object = await import(pathToFileURL(join(repository, code)).href);
       const values = named.get(name)?.filter(({ kind }) => kind === "value");
       expect(Object.keys(atRunTime).toSorted(), name).toEqual(values?.map((value) => value.name));

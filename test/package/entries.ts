@@ -8,6 +8,8 @@ export interface Entry {
   readonly source: string;
   readonly types: string;
   readonly code: string;
+  /** A program for a thread, to be an entry of a bundle: it exports nothing, and is not to be imported. */
+  readonly isProgram: boolean;
 }
 
 /** The repository's folder, with a slash at its end. */
@@ -27,6 +29,7 @@ export function entries(): readonly Entry[] {
             source: bare(target["hookline-source"]),
             types: bare(target.types),
             code: bare(target.default),
+            isProgram: target["hookline-source"].endsWith("-thread.ts"),
           },
         ],
   );

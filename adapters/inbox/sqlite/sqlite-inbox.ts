@@ -37,6 +37,8 @@ export interface SqliteOptions {
   readonly minFreeDiskBytes?: number | undefined;
   /** Waiting in memory; beyond it deliveries wait unexpanded in the file. @default all */
   readonly maxJobs?: number | undefined;
+  /** The commit thread's program. @default beside this file */
+  readonly threadUrl?: URL | undefined;
   /** @default a thread that owns the file */
   readonly openThread?: ThreadSupervisorOptions["openThread"] | undefined;
   /** By which a thread that hangs is known. @default the machine's */
@@ -47,7 +49,7 @@ export interface SqliteOptions {
 
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
-  const { file, isReadOnly = false, openThread: open = openThread, setTimer, freeBytesIn } = options;
+  const { file, isReadOnly = false, threadUrl, setTimer, freeBytesIn } = options;
   const { keepDoneMs = Infinity, keepUnhandledMs = Infinity, minFreeDiskBytes = 0, maxJobs = Infinity } = options;
   let host: InboxHost | undefined;
   /** As long as it is open. */
@@ -58,7 +60,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   const thread = createThreadSupervisor({
     locate: () => realPathOf(file),
     assertPlace: async (path) => (isReadOnly ? undefined : assertSinglePath(path)),
-    openThread: open,
+    openThread: options.openThread ?? ((given, events) => openThread({ ...given, threadUrl }, events)),
     setTimer,
     async resume(channel) {
       try {

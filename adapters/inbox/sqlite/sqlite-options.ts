@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { assertOptions, kindOf, wholeNumber } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
@@ -13,6 +14,8 @@ export interface SqliteInboxOptions {
   minFreeDiskBytes?: number | undefined;
   /** Waiting in memory, some 600 B each; more wait on disk. @default 500_000 */
   maxJobs?: number | undefined;
+  /** Where a bundler put the commit thread's file, which is `hookline/sqlite-thread`. @default where the package has it */
+  threadUrl?: URL | undefined;
 }
 
 /**
@@ -22,12 +25,14 @@ export interface SqliteInboxOptions {
 export function resolveSqliteOptions(file: string | URL, options: SqliteInboxOptions): SqliteOptions {
   assertOptions("sqliteInbox", options, ALLOWED);
   const { keepDoneDays = 7, keepUnhandledDays = 7, minFreeDiskBytes = 256 * 1024 * 1024, maxJobs = 500_000 } = options;
+  const { threadUrl } = options;
   return {
     file: toPath(file),
     keepDoneMs: positive("keepDoneDays", keepDoneDays) * DAY_MS,
     keepUnhandledMs: positive("keepUnhandledDays", keepUnhandledDays) * DAY_MS,
     minFreeDiskBytes: whole("minFreeDiskBytes", minFreeDiskBytes, 0),
     maxJobs: whole("maxJobs", maxJobs, 1),
+    threadUrl: threadUrl === undefined ? undefined : toThreadUrl(threadUrl),
   };
 }
 
@@ -36,6 +41,7 @@ const ALLOWED: Readonly<Record<keyof SqliteInboxOptions, true>> = {
   keepUnhandledDays: true,
   minFreeDiskBytes: true,
   maxJobs: true,
+  threadUrl: true,
 };
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -56,6 +62,15 @@ function toPath(file: unknown): string {
   if (typeof file === "string" && file !== "" && file !== ":memory:") return file;
   throw new UsageError("option-invalid", `sqliteInbox got ${String(file)}, expected the path or file: URL of a file.`, {
     fix: 'Name a file on a local disk, such as sqliteInbox("inbox.db"); memoryInbox() keeps nothing on a disk.',
+  });
+}
+
+/** Looked at now: a thread that is missing would be noticed by the first delivery only. */
+function toThreadUrl(url: unknown): URL {
+  if (url instanceof URL && url.protocol === "file:" && existsSync(url)) return url;
+  const got = url instanceof URL ? url.href : kindOf(url);
+  throw new UsageError("option-invalid", `sqliteInbox got threadUrl ${got}, expected the file: URL of a file there.`, {
+    fix: 'Make `hookline/sqlite-thread` an entry of the build, and name its output: `threadUrl: new URL("./sqlite-thread.js", import.meta.url)`. See docs/deploy/bundlers.md.',
   });
 }
 

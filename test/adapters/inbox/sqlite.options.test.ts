@@ -50,6 +50,20 @@ test.each([
   );
 });
 
+test.each([
+  ["./sqlite-thread.js", "a text"],
+  [new URL("https://example.com/thread.js"), "https://example.com/thread.js"],
+  [new URL("file:///nowhere/sqlite-thread.js"), "file:///nowhere/sqlite-thread.js"],
+])("a threadUrl of %s is refused, and the error says how a build makes that file", (threadUrl, got) => {
+  expect(() => sqliteInbox("inbox.db", { threadUrl: threadUrl as URL })).toThrow(
+    expect.objectContaining({
+      code: "option-invalid",
+      message: expect.stringContaining(`got threadUrl ${got}, expected the file: URL`),
+      fix: expect.stringContaining("hookline/sqlite-thread"),
+    }),
+  );
+});
+
 test("a file may be named by a URL, need not keep room on the disk, and is made when it is opened", async () => {
   const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");

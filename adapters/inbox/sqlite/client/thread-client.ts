@@ -1,4 +1,6 @@
-import { Worker } from "node:worker_threads";
+// Without its prefix: webpack 5.112 takes a thread's program along for either name, and breaks the call for the one with the prefix.
+// oxlint-disable-next-line boundaries/imports
+import { Worker, type WorkerOptions } from "worker_threads";
 import { StorageError } from "../../../../src/adapter.ts";
 import { outOfFiles } from "../disk/file-errors.ts";
 import type { Counts } from "../thread/counters.ts";
@@ -31,15 +33,12 @@ export interface ThreadEvents {
   readonly ended: (error: StorageError) => void;
 }
 
-/** Beside this file, as it was written or as it was built. */
-const THREAD = new URL(
-  import.meta.url.endsWith(".ts") ? "../thread/commit-thread.ts" : "../thread/commit-thread.js",
-  import.meta.url,
-);
-
 /** Starts a commit thread; resolves when it has the file open. @throws StorageError with the thread's reason */
-export function openThread(options: ThreadOptions, events: ThreadEvents): Promise<ThreadClient> {
-  const worker = new Worker(THREAD, { workerData: options, name: "hookline commits" });
+export async function openThread(
+  { threadUrl, ...options }: ThreadOptions & { readonly threadUrl?: URL | undefined },
+  events: ThreadEvents,
+): Promise<ThreadClient> {
+  const worker = startThread(threadUrl, options);
   const waiting: { resolve(results: readonly TaskResult[]): void; reject(error: StorageError): void }[] = [];
   let over: StorageError | undefined;
   let closed: (() => void) | undefined;
@@ -119,8 +118,9 @@ export function openThread(options: ThreadOptions, events: ThreadEvents): Promis
     worker.on("error", (error: Partial<TaskError>) => {
       // Beside its batches it only looks into the file: what SQLite says there is the file's.
       // So is that it could not even begin, for want of files.
-      const failed =
-        error.errcode === undefined && outOfFiles(error) === undefined
+      const failed = NOT_FOUND.has(error.code)
+        ? toMissing(error)
+        : error.errcode === undefined && outOfFiles(error) === undefined
           ? toLost("failed", error)
           : toStorageError(toTaskError(error));
       reject(failed);
@@ -131,6 +131,26 @@ export function openThread(options: ThreadOptions, events: ThreadEvents): Promis
       reject(failed);
       end(failed);
     });
+  });
+}
+
+function startThread(threadUrl: URL | undefined, workerData: ThreadOptions): Worker {
+  const options: WorkerOptions = { workerData, name: "hookline commits" };
+  const here: string | undefined = import.meta.url; // undefined in a bundle of CommonJS
+  if (threadUrl !== undefined) return new Worker(threadUrl, options);
+  if (here === undefined) throw toMissing();
+  if (here.endsWith(".ts"))
+    return new Worker(new URL(here.replace(/client\/[^/]+$/, "thread/commit-thread.ts")), options);
+  // Only where it is written like this, in one expression, do bundlers take the thread's program along.
+  return new Worker(new URL("../thread/commit-thread.js", import.meta.url), options);
+}
+
+const NOT_FOUND: ReadonlySet<string | undefined> = new Set(["MODULE_NOT_FOUND", "ERR_MODULE_NOT_FOUND"]);
+
+function toMissing(cause?: unknown): StorageError {
+  return new StorageError("thread-missing", "The program of the commit thread is not where it should be.", {
+    cause,
+    fix: "A bundler left it out: make `hookline/sqlite-thread` an entry of the build, and give sqliteInbox its file as `threadUrl`; docs/deploy/bundlers.md shows it for each bundler.",
   });
 }
 

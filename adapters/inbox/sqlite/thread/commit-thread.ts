@@ -2,8 +2,8 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { ThreadOptions } from "../client/thread-protocol.ts";
 import { hideSqliteWarning } from "./hide-sqlite-warning.ts";
 
-// The thread that owns the file.
-if (parentPort === null) throw new Error("This file is the commit thread of an inbox: it is not to be run by itself.");
+// The thread that owns the file. A bundle may be CommonJS, so nothing is awaited at the top level.
+const port = parentPort;
+if (port === null) throw new Error("This file is the commit thread of an inbox: it is not to be run by itself.");
 hideSqliteWarning();
-const { serveCommits } = await import("./serve-commits.ts");
-serveCommits(parentPort, workerData as ThreadOptions);
+void import("./serve-commits.ts").then(({ serveCommits }) => serveCommits(port, workerData as ThreadOptions));
