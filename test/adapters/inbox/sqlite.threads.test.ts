@@ -1,15 +1,18 @@
 import { StorageError } from "hookline";
 import type { Claim, JobOutcome } from "hookline/adapter";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createReopenBackoff } from "../../../adapters/inbox/sqlite/client/reopen-backoff.ts";
+import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/client/watchdog.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { deferred, turns, until, watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { openInline } from "./inline-thread.ts";
-import { beside, claimedIds, claimOne, DONE, onDisk, silence } from "./on-disk.ts";
+import { beside, claimedIds, claimOne, DONE, folderFor, onDisk, silence } from "./on-disk.ts";
 
 const HUNG = { code: "thread-hung" };
 const READ_ERROR = { errcode: 266 };
@@ -282,4 +285,30 @@ describe("between two tries to open a file", () => {
   test("there are minutes where it is damaged", () => {
     expect(pauses("file-corrupt", 6)).toEqual([60_000, 120_000, 240_000, 480_000, 600_000, 600_000]);
   });
+});
+
+test("bytes in memory that threads share are not given away: the next batch may use them again", async () => {
+  const events = { counted() {}, changed() {}, ended() {} };
+  const file = join(folderFor(), "inbox.db");
+  const thread = await openThread({ file, name: "default", dedupeWindowMs: 0 }, events);
+  onTestFinished(() => thread.close());
+  const bytes = new Uint8Array(new SharedArrayBuffer(8));
+  const batch = { epoch: undefined, tasks: [], bytes };
+  expect([await thread.run(batch), await thread.run(batch)]).toEqual([[], []]);
+});
+
+test("what was run before close() on a thread that ends without an answer is not waited for", async () => {
+  const threads: Worker[] = [];
+  const note = (thread: Worker): unknown => threads.push(thread);
+  process.on("worker", note);
+  onTestFinished(() => void process.off("worker", note));
+  const events = { counted() {}, changed() {}, ended() {} };
+  const file = join(folderFor(), "inbox.db");
+  const thread = await openThread({ file, name: "default", dedupeWindowMs: 0 }, events);
+  const ended = threads.at(-1)?.terminate();
+  const run = thread.run({ epoch: undefined, tasks: [], bytes: new Uint8Array() });
+  const closed = thread.close();
+  await expect(run).rejects.toMatchObject({ code: "storage-failed" });
+  await closed;
+  await ended;
 });

@@ -8,8 +8,6 @@ export interface ReopenBackoff {
   full(error: StorageError, now: number): void;
   /** A commit that writes has succeeded. */
   succeeded(): void;
-  /** No failures. */
-  readonly none: boolean;
   /** The file was damaged: it needs a full check. */
   readonly isSuspect: boolean;
   /** Threads end as soon as they have begun: only another process can help. */
@@ -59,9 +57,6 @@ export function createReopenBackoff(): ReopenBackoff {
     },
     succeeded() {
       [streak, threads, isSuspect, shortage] = [0, 0, false, undefined];
-    },
-    get none() {
-      return streak === 0 && shortage === undefined;
     },
     get isSuspect() {
       return isSuspect;

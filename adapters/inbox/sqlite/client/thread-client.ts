@@ -39,99 +39,77 @@ export async function openThread(
   events: ThreadEvents,
 ): Promise<ThreadClient> {
   const worker = startThread(threadUrl, options);
-  const waiting: { resolve(results: readonly TaskResult[]): void; reject(error: StorageError): void }[] = [];
+  const opened = Promise.withResolvers<ThreadClient>();
+  const closed = Promise.withResolvers<void>();
+  const waiting: PromiseWithResolvers<readonly TaskResult[]>[] = [];
   let over: StorageError | undefined;
-  let closed: (() => void) | undefined;
   let isLoose = false;
-  let fileId: string | undefined;
 
+  /** The first reason counts, also for what is run later. */
   function end(error: StorageError): void {
-    if (over !== undefined) return;
-    over = error;
-    for (const { reject } of waiting.splice(0)) reject(error);
-    events.ended(error);
+    const isFirst = over === undefined;
+    over ??= error;
+    opened.reject(over);
+    for (const { reject } of waiting.splice(0)) reject(over);
+    if (isFirst) events.ended(over);
   }
 
-  const channel: ThreadClient = {
-    get fileId() {
-      return fileId;
-    },
+  const client: Omit<ThreadClient, "fileId"> = {
     run(batch) {
       if (over !== undefined) return Promise.reject(over);
       if (isLoose) worker.ref();
-      return new Promise((resolve, reject) => {
-        waiting.push({ resolve, reject });
-        const { bytes } = batch;
-        worker.postMessage(
-          { type: "batch", batch } satisfies ToThread,
-          bytes.byteLength > 0 ? [bytes.buffer as ArrayBuffer] : [],
-        );
-      });
+      const results = Promise.withResolvers<readonly TaskResult[]>();
+      waiting.push(results);
+      // Shared memory is not given away.
+      const { buffer, byteLength } = batch.bytes;
+      const given = byteLength > 0 && buffer instanceof ArrayBuffer ? [buffer] : [];
+      worker.postMessage({ type: "batch", batch } satisfies ToThread, given);
+      return results.promise;
     },
     unref() {
       isLoose = true;
       if (waiting.length === 0) worker.unref();
     },
-    close: () =>
-      new Promise((resolve) => {
-        over ??= new StorageError("storage-failed", "The inbox is closed.");
-        closed = resolve;
-        worker.ref();
-        worker.once("exit", () => resolve());
-        worker.postMessage({ type: "close" } satisfies ToThread);
-      }),
+    close() {
+      over ??= new StorageError("storage-failed", "The inbox is closed.");
+      worker.ref();
+      worker.postMessage({ type: "close" } satisfies ToThread);
+      return closed.promise;
+    },
     abandon() {
       over ??= new StorageError("storage-failed", "The commit thread was given up.");
-      for (const { reject } of waiting.splice(0)) reject(over);
+      end(over);
       worker.unref();
       void worker.terminate();
     },
   };
 
-  return new Promise((resolve, reject) => {
-    worker.on("message", (message: FromThread) => {
-      switch (message.type) {
-        case "open":
-          events.counted(message.counts);
-          ({ fileId } = message);
-          resolve(channel);
-          break;
-        case "failed": {
-          const failed = toStorageError(message.error);
-          reject(failed);
-          end(failed);
-          break;
-        }
-        case "results":
-          events.counted(message.counts);
-          waiting.shift()?.resolve(message.results);
-          if (isLoose && waiting.length === 0) worker.unref();
-          break;
-        case "changed":
-          events.counted(message.counts);
-          events.changed();
-          break;
-        case "closed":
-          closed?.();
-      }
-    });
-    worker.on("error", (error: Partial<TaskError>) => {
-      // Beside its batches it only looks into the file: what SQLite says there is the file's.
-      // So is that it could not even begin, for want of files.
-      const failed = NOT_FOUND.has(error.code)
-        ? toMissing(error)
-        : error.errcode === undefined && outOfFiles(error) === undefined
-          ? toLost("failed", error)
-          : toStorageError(toTaskError(error));
-      reject(failed);
-      end(failed);
-    });
-    worker.on("exit", () => {
-      const failed = toLost("ended");
-      reject(failed);
-      end(failed);
-    });
+  worker.on("message", (message: FromThread) => {
+    if ("counts" in message && message.counts !== undefined) events.counted(message.counts);
+    switch (message.type) {
+      case "open":
+        opened.resolve({ ...client, fileId: message.fileId });
+        break;
+      case "failed":
+        end(toStorageError(message.error));
+        break;
+      case "results":
+        waiting.shift()?.resolve(message.results);
+        if (isLoose && waiting.length === 0) worker.unref();
+        break;
+      case "changed":
+        events.changed();
+        break;
+      case "closed":
+        closed.resolve();
+    }
   });
+  worker.on("error", (error: Partial<TaskError>) => end(toThreadError(error)));
+  worker.on("exit", () => {
+    closed.resolve();
+    end(toLost("ended"));
+  });
+  return opened.promise;
 }
 
 function startThread(threadUrl: URL | undefined, workerData: ThreadOptions): Worker {
@@ -146,6 +124,14 @@ function startThread(threadUrl: URL | undefined, workerData: ThreadOptions): Wor
 }
 
 const NOT_FOUND: ReadonlySet<string | undefined> = new Set(["MODULE_NOT_FOUND", "ERR_MODULE_NOT_FOUND"]);
+
+function toThreadError(error: Partial<TaskError>): StorageError {
+  if (NOT_FOUND.has(error.code)) return toMissing(error);
+  // Beside its batches it only looks into the file: what SQLite says there is the file's.
+  // So is that it could not even begin, for want of files.
+  const isOfFile = error.errcode !== undefined || outOfFiles(error) !== undefined;
+  return isOfFile ? toStorageError(toTaskError(error)) : toLost("failed", error);
+}
 
 function toMissing(cause?: unknown): StorageError {
   return new StorageError("thread-missing", "The program of the commit thread is not where it should be.", {

@@ -162,12 +162,12 @@ export const FRESH_ROW = {
 /** To the commit thread. */
 export type ToThread = { readonly type: "batch"; readonly batch: Batch } | { readonly type: "close" };
 
-/** From the commit thread; `results` come in the order of the batches. */
+/** From the commit thread; `results` come in the order of the batches. Counts are left out where they are as they were. */
 export type FromThread =
   | { readonly type: "open"; readonly counts: Counts; readonly fileId: string | undefined }
   /** It cannot be opened, or not be used any more: the thread ends. What was under way may have held. */
   | { readonly type: "failed"; readonly error: TaskError }
-  | { readonly type: "results"; readonly results: readonly TaskResult[]; readonly counts: Counts }
+  | { readonly type: "results"; readonly results: readonly TaskResult[]; readonly counts?: Counts | undefined }
   /** Another process has committed. */
-  | { readonly type: "changed"; readonly counts: Counts }
+  | { readonly type: "changed"; readonly counts?: Counts | undefined }
   | { readonly type: "closed" };

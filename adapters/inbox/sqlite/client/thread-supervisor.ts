@@ -6,7 +6,7 @@ import { createReopenBackoff } from "./reopen-backoff.ts";
 import type { ThreadClient, ThreadEvents } from "./thread-client.ts";
 import type { ThreadOptions } from "./thread-protocol.ts";
 import { toStorageError } from "./to-storage-error.ts";
-import { LOOKING_MS, realTimer, SILENT_MS, unlessHung, watchedChannel } from "./watchdog.ts";
+import { LOOKING_MS, realTimer, SILENT_MS, unlessHung } from "./watchdog.ts";
 
 /** Runs a commit thread for the file, and replaces one that dies or hangs. */
 export interface ThreadSupervisor {
@@ -32,7 +32,8 @@ export interface ThreadSupervisor {
   close(): Promise<void>;
 }
 
-export interface ThreadSupervisorOptions extends Pick<ThreadsOptions, "openThread"> {
+export interface ThreadSupervisorOptions {
+  readonly openThread: (options: ThreadOptions, events: ThreadEvents) => Promise<ThreadClient>;
   /** Finds the file, once for all threads until it is closed. */
   readonly locate: () => Promise<string>;
   /** Rejects where it cannot be worked on: asked before it is opened, and again where it was replaced. */
@@ -51,19 +52,13 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
   const { locate, assertPlace, openThread, resume, replaced, changed, setTimer = realTimer } = options;
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
   const failures = createReopenBackoff();
-  const threads = createThreads({
-    openThread,
-    setTimer,
-    changed,
-    lost(error, of) {
-      if (of === current) lose(error);
-    },
-    ended: note,
-  });
   let host: InboxHost | undefined;
   let file: string | undefined;
   let current: ThreadClient | undefined;
   let fileId: string | undefined;
+  let counts: Counts = EMPTY;
+  /** What threads before this one still say is ignored. */
+  let newest = 0;
   let opening: Promise<ThreadClient> | undefined;
   let failure = notOpen;
   let timer: ReturnType<Clock["setTimer"]> | undefined;
@@ -71,18 +66,68 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
   let isLoose = false;
   let isMoved = false;
 
+  async function start({ name, dedupeWindowMs }: InboxHost, path: string): Promise<ThreadClient> {
+    newest += 1;
+    const mine = newest;
+    const { isSuspect } = failures;
+    let thread: ThreadClient | undefined;
+    const opened = openThread(
+      { file: path, name, dedupeWindowMs, isSuspect },
+      {
+        counted(given) {
+          if (mine === newest) counts = given;
+        },
+        changed() {
+          if (mine === newest) changed();
+        },
+        ended: (error) => lost(error, thread),
+      },
+    );
+    try {
+      thread = watched(await unlessHung(opened, { ms: isSuspect ? LOOKING_MS : SILENT_MS, setTimer }));
+      return thread;
+    } catch (error) {
+      opened.then((late) => late.abandon()).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** The same thread, given up when it gives no answer. */
+  function watched(raw: ThreadClient): ThreadClient {
+    async function unlessSilent<T>(answer: Promise<T>): Promise<T> {
+      try {
+        return await unlessHung(answer, { ms: SILENT_MS, setTimer });
+      } catch (error) {
+        raw.abandon();
+        lost(error as StorageError, thread);
+        throw error;
+      }
+    }
+    const thread: ThreadClient = {
+      ...raw,
+      async run(batch) {
+        const results = await unlessSilent(raw.run(batch));
+        note(batch, results);
+        return results;
+      },
+      close: () => unlessSilent(raw.close()),
+    };
+    return thread;
+  }
+
   function note({ tasks }: Batch, [first]: readonly TaskResult[]): void {
     if (first === undefined) return;
     if ("error" in first) {
       const error = toStorageError(first.error);
       if (error.code === "disk-full") failures.full(error, host?.clock.now() ?? 0);
-    } else if (!failures.none && tasks.some(({ verb }) => WRITES.has(verb))) {
+    } else if (tasks.some(({ verb }) => WRITES.has(verb))) {
       failures.succeeded();
     }
   }
 
-  function lose(error: StorageError): void {
-    if (current === undefined || host === undefined) return;
+  /** It ended by itself, hangs, or is not believed: what it was doing is of unknown outcome. */
+  function lost(error: StorageError, thread: ThreadClient | undefined): void {
+    if (thread === undefined || thread !== current || host === undefined) return;
     current = undefined;
     failed(error, host);
   }
@@ -96,14 +141,13 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
       isMoved = true;
       replaced();
     }
-    if (waitMs === 0) {
-      reopening = reopen();
-      return;
-    }
-    timer = clock.setTimer(() => {
-      reopening = reopen();
-    }, waitMs);
+    if (waitMs === 0) return reopenNow();
+    timer = clock.setTimer(reopenNow, waitMs);
     if (isLoose) timer.unref?.();
+  }
+
+  function reopenNow(): void {
+    reopening = reopen();
   }
 
   async function reopen(): Promise<void> {
@@ -113,7 +157,7 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
     try {
       if (isMoved) await assertPlace(file);
       isMoved = false;
-      next = await threads.start({ ...given, file, isSuspect: failures.isSuspect });
+      next = await start(given, file);
       // Replaced while it was closed. Unknown where one of the two ids is.
       const known = next.fileId ?? fileId;
       if (fileId !== undefined && known !== fileId) replaced();
@@ -121,11 +165,7 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
       await resume(next);
     } catch (error) {
       next?.abandon();
-      if (host !== given) return;
-      failed(
-        error instanceof StorageError ? error : new StorageError("storage-failed", String(error), { cause: error }),
-        given,
-      );
+      if (host === given) failed(toStorageFailure(error), given);
       return;
     }
     if (host !== given) return next.close();
@@ -134,10 +174,10 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
     changed();
   }
 
-  async function start(given: InboxHost): Promise<ThreadClient> {
+  async function locateAndStart(given: InboxHost): Promise<ThreadClient> {
     file = await locate();
     await assertPlace(file);
-    return threads.start({ ...given, file, isSuspect: failures.isSuspect });
+    return start(given, file);
   }
 
   return {
@@ -146,8 +186,8 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
       return file;
     },
     async open(given) {
-      if (current !== undefined || host !== undefined) return;
-      const begun = start(given);
+      if (host !== undefined) return;
+      const begun = locateAndStart(given);
       opening = begun;
       const channel = await begun;
       if (opening !== begun) throw notOpen; // it was closed meanwhile, and its thread with it
@@ -162,10 +202,10 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
     isHopeless: () => failures.isHopeless,
     reopened: () => failures.reopened,
     hasUnstableInodes: () => current !== undefined && current.fileId === undefined,
-    counts: threads.counts,
+    counts: () => counts,
     distrust(error) {
       current?.abandon();
-      lose(error);
+      lost(error, current);
     },
     unref() {
       isLoose = true;
@@ -190,61 +230,6 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
 /** That one of them holds says that the next holds; what an inbox does by itself when it is opened says nothing. */
 const WRITES: ReadonlySet<keyof Operations> = new Set(["insert", "expand", "settle"]);
 
-/** Commit threads, one at a time: messages of earlier ones are ignored. */
-interface Threads {
-  /** @throws StorageError with the thread's reason, or that it hangs */
-  start(options: ThreadOptions): Promise<ThreadClient>;
-  /** How much the newest says there is in the file. */
-  counts(): Counts;
-}
-
-interface ThreadsOptions {
-  readonly openThread: (options: ThreadOptions, events: ThreadEvents) => Promise<ThreadClient>;
-  readonly setTimer: Clock["setTimer"];
-  /** Another process has committed. */
-  readonly changed: () => void;
-  /** It ended by itself, or hangs. */
-  readonly lost: (error: StorageError, channel: ThreadClient) => void;
-  /** A batch has its results. */
-  readonly ended: (batch: Batch, results: readonly TaskResult[]) => void;
-}
-
-function createThreads({ openThread, setTimer, changed, lost, ended }: ThreadsOptions): Threads {
-  let counts: Counts = EMPTY;
-  let newest = 0;
-
-  return {
-    async start({ file, name, dedupeWindowMs, isSuspect }) {
-      newest += 1;
-      const mine = newest;
-      let channel: ThreadClient | undefined;
-      const made = openThread(
-        { file, name, dedupeWindowMs, isSuspect },
-        {
-          counted(given) {
-            if (mine === newest) counts = given;
-          },
-          changed() {
-            if (mine === newest) changed();
-          },
-          ended(error) {
-            if (channel !== undefined) lost(error, channel);
-          },
-        },
-      );
-      try {
-        const raw = await unlessHung(made, { ms: isSuspect === true ? LOOKING_MS : SILENT_MS, setTimer });
-        channel = watchedChannel(raw, { ms: SILENT_MS, setTimer, lost, ended });
-      } catch (error) {
-        made.then((late) => late.abandon()).catch(() => {});
-        throw error;
-      }
-      return channel;
-    },
-    counts: () => counts,
-  };
-}
-
 const EMPTY: Counts = {
   unexpanded: 0,
   waiting: 0,
@@ -254,3 +239,7 @@ const EMPTY: Counts = {
   oldestUnexpandedAt: undefined,
   oldestUnsettledAt: undefined,
 };
+
+function toStorageFailure(error: unknown): StorageError {
+  return error instanceof StorageError ? error : new StorageError("storage-failed", String(error), { cause: error });
+}
