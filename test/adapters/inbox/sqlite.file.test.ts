@@ -125,6 +125,12 @@ describe("an inbox is refused, with the path and the fix,", () => {
     expect(there).toMatchObject({ code: "file-forbidden", fix: expect.stringContaining("right to write") });
   });
 
+  test("with the code of the thread's own error, and never with one of Node's", () => {
+    const coded = (code: string) => toStorageError({ code, message: "no", fix: undefined, errcode: undefined });
+    expect(coded("some-new-code")).toMatchObject({ name: "StorageError", code: "some-new-code" });
+    expect(coded("ERR_INVALID_ARG_TYPE")).toMatchObject({ name: "StorageError", code: "storage-failed" });
+  });
+
   test("by SQLite before 3.51.3 where another process has it, which is told the Node that lifts that", () => {
     const file = join(folderFor(), "inbox.db");
     const old = { version: "3.51.2", timeoutMs: 0 };

@@ -5,8 +5,7 @@ import type { TaskError } from "../thread/transaction.ts";
 /** A thread's error on this side, with what to do about it. */
 export function toStorageError(error: TaskError): StorageError {
   const { code, message, fix, errcode } = error;
-  if (KNOWN.has(code)) return new StorageError(code, message, { fix });
-  if (errcode === undefined) return new StorageError("storage-failed", message, { fix });
+  if (errcode === undefined) return new StorageError(OURS.test(code) ? code : "storage-failed", message, { fix });
   const detail = `SQLite's error ${errcode}: ${message}.`;
   if (errcode === NO_ROOM_FOR_SHM) return diskFull(detail);
   switch (primaryCode(error)) {
@@ -56,18 +55,5 @@ const DOUBTFUL: ReadonlySet<number | undefined> = new Set([
   CODE.notADatabase,
 ]);
 
-const KNOWN: ReadonlySet<string> = new Set([
-  "network-file-system",
-  "not-an-inbox",
-  "pragma-refused",
-  "schema-newer",
-  "name-differs",
-  "file-busy",
-  "file-corrupt",
-  "file-forbidden",
-  "file-replaced",
-  "folder-missing",
-  "too-many-files",
-  "disk-full",
-  "epoch-stale",
-]);
+/** The code of a FileError; Node's own are in capitals. */
+const OURS = /^[a-z]+(?:-[a-z]+)+$/;

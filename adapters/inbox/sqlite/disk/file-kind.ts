@@ -28,6 +28,13 @@ export function assertOurs(kind: FileKind): void {
   });
 }
 
+/** Opens a file as one that does not change: SQLite then locks nothing, and makes nothing beside it. */
+export function openImmutable(file: string): DatabaseSync {
+  const url = pathToFileURL(file);
+  url.searchParams.set("immutable", "1");
+  return new DatabaseSync(url, { readOnly: true });
+}
+
 /**
  * The same of a file that is not open, and stays as it is with all that is beside it. One that is not there is new.
  * @throws SQLite's error where it cannot be read
@@ -35,10 +42,9 @@ export function assertOurs(kind: FileKind): void {
 export function kindOfFile(file: string, timeoutMs: number): FileKind {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined || found.size === 0 || !found.isFile()) return "new";
-  const url = pathToFileURL(file);
   // Else SQLite makes a log beside a file that has none, and it stays there.
-  if (walBytes(file) === 0) url.searchParams.set("immutable", "1");
-  const db = new DatabaseSync(url, { readOnly: true, timeout: timeoutMs });
+  const db =
+    walBytes(file) === 0 ? openImmutable(file) : new DatabaseSync(file, { readOnly: true, timeout: timeoutMs });
   try {
     return kindOf(db);
   } finally {

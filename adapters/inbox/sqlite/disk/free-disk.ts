@@ -30,7 +30,12 @@ const LOOK_EVERY_MS = 1_000;
 /** What there must be more before anything is stored again: at the mark itself it would go on and off with each delivery. */
 const MORE_TO_RECOVER = 1.1;
 
-export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }: FreeDiskOptions): FreeDisk {
+export function createFreeDisk({
+  file,
+  leastBytes,
+  now,
+  freeBytesIn = async (folder) => freeBytes(await statfs(folder)),
+}: FreeDiskOptions): FreeDisk {
   let bytes: number | undefined;
   let names: number | undefined;
   let isLow = false;
@@ -78,10 +83,6 @@ export function createFreeDisk({ file, leastBytes, now, freeBytesIn = ofStatfs }
       );
     },
   };
-}
-
-async function ofStatfs(folder: string): Promise<number> {
-  return freeBytes(await statfs(folder));
 }
 
 function toMiB(bytes = 0): string {

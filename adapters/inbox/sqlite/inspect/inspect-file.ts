@@ -46,10 +46,7 @@ const PATIENCE_MS = 1_000;
  */
 export function lookAtFile(file: string): FileFacts {
   const found = statSync(file, { throwIfNoEntry: false });
-  if (found === undefined)
-    throw new StorageError("inbox-missing", `There is no file ${file}.`, {
-      fix: "Name the file that the receiver was given: sqliteInbox(file).",
-    });
+  if (found === undefined) throw new StorageError("inbox-missing", `There is no file ${file}.`, { fix: NAME_IT });
   const path = realpathSync(file);
   if (!found.isFile() || kindIn(path) !== "inbox") throw notAnInbox(file);
   assertUsedName(path, found.nlink);
@@ -150,11 +147,10 @@ export function toLookError(error: unknown, file: string): unknown {
 }
 
 function notAnInbox(file: string, cause?: unknown): StorageError {
-  return new StorageError("not-an-inbox", `${file} is no inbox of Hookline.`, {
-    cause,
-    fix: "Name the file that the receiver was given: sqliteInbox(file).",
-  });
+  return new StorageError("not-an-inbox", `${file} is no inbox of Hookline.`, { cause, fix: NAME_IT });
 }
+
+const NAME_IT = "Name the file that the receiver was given: sqliteInbox(file).";
 
 /**
  * The way to a file for one who only looks: on the caller's own thread, read-only, so that nothing is made or brought up to date, and no

@@ -1,8 +1,8 @@
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
 import { StorageError } from "../../../../src/adapter.ts";
 import { CODE, primaryCode } from "../disk/file-errors.ts";
+import { openImmutable } from "../disk/file-kind.ts";
 import { walBytes } from "../disk/wal.ts";
 
 /** A file that is only read. */
@@ -51,10 +51,8 @@ export function openUnshared(file: string, cause: unknown): LookedAt {
       },
     );
   const before = stateOf(path);
-  const url = pathToFileURL(path);
-  url.searchParams.set("immutable", "1");
   return {
-    db: new DatabaseSync(url, { readOnly: true }),
+    db: openImmutable(path),
     assertUnchanged() {
       if (stateOf(path) === before) return;
       throw new StorageError("file-busy", `${file} was written to while it was read.`, { fix: "Look once more." });
