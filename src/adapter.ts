@@ -20,7 +20,8 @@ export type {
 } from "./inbox/port/delivery.ts";
 export type { Capabilities, Inbox, InboxDisk, InboxHost, InboxStats, Readiness } from "./inbox/port/inbox.ts";
 export type { StorageKind, Worker, WorkingInbox, WritingInbox } from "./inbox/port/inbox.ts";
-export type { InboxJobs, Job, JobQuery, JobSelection, JobState, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
+export type { HandledType, InboxJobs, Job, JobQuery, JobSelection, JobState } from "./inbox/port/jobs.ts";
+export type { StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
 export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/tombstones.ts";
 export type { ErroredSubscription, Subscriptions } from "./inbox/port/subscriptions.ts";
 export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";

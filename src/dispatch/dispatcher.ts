@@ -3,10 +3,11 @@ import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import { createBacklog, type BacklogOptions } from "./expand.ts";
+import { createBacklog, nextTurn, type BacklogOptions } from "./expand.ts";
 import { createPrefetcher } from "./prefetch.ts";
 import { createJobRunner } from "./run-job.ts";
 import { createSettleQueue } from "./settle-queue.ts";
+import { createUnhandledSweep } from "./unhandled-sweep.ts";
 
 /** The loop yields to I/O after so many claims: more would serve a busy lane faster, and make all others wait. */
 const CLAIMS_A_TURN = 4;
@@ -25,9 +26,9 @@ export interface Dispatcher {
   wakeToExpand(): void;
   /** These claims ended without this process settling them. */
   lost(claims: readonly Claim[]): void;
-  /** Whether a new delivery may be expanded as it is stored. False before the sweep has ended: older deliveries go first. */
+  /** Whether a new delivery may be expanded as it is stored: this process is the worker. */
   mayExpand(): boolean;
-  /** Resolves when nothing is due and nothing runs. */
+  /** Resolves when nothing is due, nothing runs, and the sweep of unhandled jobs has ended. */
   idle(): Promise<void>;
   /** No new claims; see `receiver.close`. */
   stop(drainMs: number): Promise<{ readonly done: number; readonly released: number; readonly stuck: number }>;
@@ -44,7 +45,7 @@ export function createDispatcher(
   deps: DispatchDeps,
   expanded: BacklogOptions["expanded"],
 ): Dispatcher {
-  const { clock, log, faultLog } = deps;
+  const { clock, faultLog } = deps;
   const idleWaiters = createIdleWaiters();
   const settle = createSettleQueue(inbox, {
     clock,
@@ -69,14 +70,12 @@ export function createDispatcher(
     wake,
     ended: idleWaiters.check,
   });
-  const backlog = createBacklog(deps, { inbox, expanded, wake });
+  const backlog = createBacklog(deps, { inbox, expanded });
+  const sweep = createUnhandledSweep(inbox, deps, { tryAgainMs: TRY_AGAIN_MS, wake, ended: idleWaiters.check });
   let working = false;
   let stopped = false;
-  let swept = false; // nothing is expanded or claimed before the sweep
   /** Counts how often this process became the worker. */
   let tenure = 0;
-  /** The tenure whose sweep is under way. */
-  let sweeping: number | undefined;
   let looping = false;
   let loopAgain = false;
   let claimedThisTurn = 0;
@@ -87,9 +86,11 @@ export function createDispatcher(
   /*
    * How a stored delivery reaches its handlers. `loop` is the only place that expands and claims; all else wakes it.
    *
-   * Sweep: when this process becomes the worker, unhandled jobs that have a handler by now become waiting jobs. The loop starts after it.
    * Expand: deliveries that were stored without jobs (by another process, or before `start()`) become jobs: the oldest first, a page a
    *   round, so that handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
+   * Sweep: when this process becomes the worker, unhandled jobs that have a handler by now become waiting jobs, at the tail of their
+   *   lanes. That goes on beside the loop, a page a commit: the next page follows when fewer jobs wait than a page has, at the latest
+   *   after a second. So neither the start nor a fresh job waits for the sweep, and no stuck lane ends it.
    * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
    * Prefetch: running and waiting to start are twice `concurrency` claims, or, where handlers are fast, as many as started within 50 ms;
    *   at most 512, or `concurrency` where that is more.
@@ -98,29 +99,30 @@ export function createDispatcher(
    *   abort for `graceMs` gives up its slot and keeps its lane.
    * Settle: done, retry, dead, unhandled or release. What ends in one turn shares a commit. A commit that fails is tried again every
    *   second, and its lanes stay closed until one holds.
-   * Idle: a claim that finds less than it asked for ends the loop. `idle()` resolves when nothing runs or is being settled either.
+   * Idle: a claim that finds less than it asked for ends the loop. `idle()` resolves when nothing runs, is being settled or is swept
+   *   either.
    *
    * Poison isolation: a job over which the process died twice is a suspect, and runs with nothing but suspects beside it. Suspects and
    *   all others take turns of 30 s. At the end of the others' turn, prefetched claims go back and running calls get 30 s to end, while
    *   nothing is claimed. If they have ended, a group of suspects runs; if not, the others get another turn, and more patience after it.
    *
-   * The loop wakes when the sweep ends, the inbox or the receiver stores or changes something, a settle is answered, or a
-   *   stuck handler gives up its slot; and by timers: the next job is due, one second after the inbox failed, a turn of poison isolation
-   *   ends. Wake-ups during a round add up to one more round.
+   * The loop wakes when this process becomes the worker, the sweep has reopened a page, the inbox or the receiver stores or changes
+   *   something, a settle is answered, or a stuck handler gives up its slot; and by timers: the next job is due, one second after the
+   *   inbox failed, a turn of poison isolation ends. Wake-ups during a round add up to one more round.
    */
   async function loop(): Promise<void> {
     looping = true;
     try {
-      while (loopAgain && swept) {
+      while (loopAgain && working) {
         loopAgain = false;
         if (behind && (await backlog.expand(ofTenure()))) loopAgain = true;
         else behind &&= inbox.stats().unexpanded > 0;
-        if (!swept) break; // the work went to another process: a new sweep must end first
+        if (!working) break; // the work went to another process
         await claimMore();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
         // Handlers that wait for nothing would keep the event loop from everything else.
         claimedThisTurn = 0;
-        await new Promise((resolve) => setImmediate(resolve));
+        await nextTurn();
       }
     } catch (error) {
       if (working) faultLog.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
@@ -137,12 +139,13 @@ export function createDispatcher(
     loopAgain ||= found.again;
     exhausted = found.exhausted && !loopAgain;
     if (found.nextDueAt !== undefined) wakeIn(found.nextDueAt - clock.now());
+    sweep.check();
   }
 
   function wake(): void {
     exhausted = false;
     loopAgain = true;
-    if (swept && !looping) void loop();
+    if (working && !looping) void loop();
   }
 
   function wakeIn(ms: number): void {
@@ -156,33 +159,14 @@ export function createDispatcher(
     return () => !working || tenure !== mine;
   }
 
-  async function sweep(): Promise<void> {
-    const mine = (sweeping = tenure);
-    try {
-      await backlog.reopen(ofTenure());
-    } catch (error) {
-      if (working)
-        log.error(
-          { err: error, code: "inbox-failed" },
-          "unhandled jobs could not be read: they wait for the next start",
-        );
-    }
-    // This process lost the work and became the worker again meanwhile: another sweep is under way.
-    if (sweeping !== mine) return;
-    sweeping = undefined;
-    swept = working;
-    wake();
-    idleWaiters.check();
-  }
-
   const hasEnded = (): boolean =>
-    !looping && sweeping === undefined && claims.releasing() === 0 && runner.running() === 0 && runner.settling() === 0;
+    !looping && !sweep.running() && claims.releasing() === 0 && runner.running() === 0 && runner.settling() === 0;
   const isIdle = (): boolean =>
     working ? !loopAgain && exhausted && claims.prefetched() === 0 && hasEnded() : stopped || hasEnded();
 
   function pause(): void {
     working = false;
-    swept = false;
+    sweep.end();
     timer?.clear();
     claims.stop();
   }
@@ -194,7 +178,8 @@ export function createDispatcher(
       tenure += 1;
       behind = true;
       claims.start();
-      void sweep();
+      wake();
+      sweep.begin();
     },
     end() {
       pause();
@@ -206,7 +191,7 @@ export function createDispatcher(
       wake();
     },
     lost: claims.lost,
-    mayExpand: () => swept,
+    mayExpand: () => working,
     async idle() {
       if (!isIdle()) wake();
       await idleWaiters.when(isIdle);

@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Expanded, Expansion, NewEvent, NewJob, Unexpanded } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
-import type { UnhandledJob } from "../inbox/port/jobs.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import type { Handlers } from "./handlers.ts";
-import { eventAt } from "./job-view.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeKeyOf } from "./merge-key.ts";
 
@@ -16,7 +14,7 @@ export const EXPAND_AT_ONCE = 1_000;
 /** Deliveries read at a time. Pages grow while there is more: deliveries stored during a page wait behind it, and must be fewer. */
 const PAGE = { least: 100, most: EXPAND_AT_ONCE };
 /** Bytes of bodies parsed before the event loop gets a turn, so that it never stops for long. */
-const TURN_BYTES = 64 * 1024;
+export const TURN_BYTES: number = 64 * 1024;
 
 /** The events of a delivery with a job for each consumer that handles them; `first` is the entry of the first one. */
 export function expandEvents(
@@ -71,15 +69,10 @@ export interface BacklogOptions {
   readonly inbox: WorkingInbox;
   /** A part of a delivery was expanded. */
   readonly expanded: (origin: Unexpanded, events: readonly NewEvent[], result: Expanded) => void;
-  /** There may be something to claim. */
-  readonly wake: () => void;
 }
 
-/** Deliveries that were stored unexpanded, and jobs that had no handler. */
-export function createBacklog(
-  { handlers }: { readonly handlers: Handlers },
-  { inbox, expanded, wake }: BacklogOptions,
-) {
+/** Deliveries that were stored unexpanded. */
+export function createBacklog({ handlers }: { readonly handlers: Handlers }, { inbox, expanded }: BacklogOptions) {
   let pageSize = PAGE.least;
 
   /** What one commit may carry of some deliveries, in order. A delivery that fits into one commit is not cut. */
@@ -108,28 +101,7 @@ export function createBacklog(
     return part;
   }
 
-  /** A job that lost its handler goes to its own consumer only: the others had a job of their own. */
-  function jobsFor(job: UnhandledJob): NewJob[] {
-    const jobs = jobsOf(eventAt(job), handlers, job.delivery.source);
-    return jobs.filter(
-      ({ state, consumer }) => state === "waiting" && (job.consumer === undefined || job.consumer === consumer),
-    );
-  }
-
   return {
-    /** Makes jobs of unhandled ones that have a handler now. Comes before anything newer is expanded. */
-    async reopen(stopped: Stopped): Promise<void> {
-      let after: string | undefined;
-      while (!stopped()) {
-        const page = await inbox.jobs.unhandled({ after, limit: PAGE.least });
-        after = page.at(-1)?.id;
-        if (after === undefined || stopped()) return;
-        const replacements = page.map((job) => ({ id: job.id, jobs: jobsFor(job) }));
-        await inbox.jobs.reopen(replacements.filter(({ jobs }) => jobs.length > 0));
-        wake();
-        await nextTurn();
-      }
-    },
     /** Expands the oldest deliveries, as many as fit into one commit. @returns whether there were any, and room for them */
     async expand(stopped: Stopped): Promise<boolean> {
       const page = await inbox.unexpanded(pageSize);
@@ -146,6 +118,7 @@ export function createBacklog(
   };
 }
 
-function nextTurn(): Promise<void> {
+/** Gives the event loop a turn. */
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,7 +1,8 @@
 import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
-import { CHANGE_FAMILIES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
+import type { HandledType } from "../inbox/port/jobs.ts";
+import { CHANGE_FAMILIES, EVENT_NAMES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
 import type { AnyEvent, EventName } from "../protocol/event-types.ts";
 import type { Context } from "./context.ts";
 import { defaultLane } from "./lane-key.ts";
@@ -64,6 +65,8 @@ export interface Handlers {
   routes(type: string): readonly Registration[];
   /** The most specific handler of this consumer. */
   find(consumer: string, type: string): Registration | undefined;
+  /** Every type of event that has a handler, once for each consumer that handles it. */
+  handled(): readonly HandledType[];
   /** Whether some consumer handles anything of the family. */
   knowsFamily(family: string): boolean;
   readonly sealed: boolean;
@@ -78,6 +81,15 @@ export function createHandlers(defaults: RunLimits): Handlers {
   const consumers = new Map<string, ByName>();
   const routes = new Map<string, readonly Registration[]>();
   let sealed = false;
+
+  function routesOf(type: string): readonly Registration[] {
+    let found = routes.get(type);
+    if (found === undefined) {
+      found = [...consumers.values()].flatMap((byName) => mostSpecific(byName, type) ?? []);
+      if (sealed) routes.set(type, found);
+    }
+    return found;
+  }
 
   return {
     add(names, handler, options) {
@@ -103,14 +115,12 @@ export function createHandlers(defaults: RunLimits): Handlers {
     seal() {
       sealed = true;
     },
-    routes(type) {
-      let found = routes.get(type);
-      if (found === undefined) {
-        found = [...consumers.values()].flatMap((byName) => mostSpecific(byName, type) ?? []);
-        if (sealed) routes.set(type, found);
-      }
-      return found;
-    },
+    routes: routesOf,
+    handled: () =>
+      // No event has the type of a batch.
+      EVENT_NAMES.filter((name) => !isBatch(name)).flatMap((type) =>
+        routesOf(type).map(({ consumer }) => ({ type, consumer })),
+      ),
     some: () => consumers.size > 0,
     find(consumer, type) {
       const byName = consumers.get(consumer);

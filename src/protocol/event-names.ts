@@ -17,7 +17,7 @@ export const TRACKING_TYPES = ["open", "click", "reply", "replyBounce", "initial
 export const LIFECYCLE_STATES = ["error", "active"] as const;
 
 /** Every name of an event, as in {@link EventMap}. */
-const EVENT_NAMES: readonly (keyof EventMap)[] = [
+export const EVENT_NAMES: readonly (keyof EventMap)[] = [
   ...CHANGE_FAMILIES.flatMap((family) => CHANGE_SUFFIXES.map((suffix) => `${family}.${suffix}` as const)),
   ...TRACKING_TYPES.map((type) => `tracking.${type}` as const),
   "booking",

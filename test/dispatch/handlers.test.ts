@@ -206,3 +206,32 @@ describe("what a handler does not say", () => {
     expect(other).toMatchObject({ lane: "account", merge: false });
   });
 });
+
+describe("the types that are handled", () => {
+  const handled = (made: Handlers): string[] => made.handled().map(({ type, consumer }) => `${type} ${consumer}`);
+
+  test("are those of events, once for each consumer", () => {
+    const made = handlers("email.created", ["email", { consumer: "search" }], "lifecycle");
+    expect(handled(made)).toEqual([
+      "email.created default",
+      "email.created search",
+      "email.updated search",
+      "email.deleted search",
+      "lifecycle.error default",
+      "lifecycle.active default",
+    ]);
+  });
+
+  test("of `.changes` are its family's, signals too", () => {
+    expect(handled(handlers("task.changes"))).toEqual([
+      "task.created default",
+      "task.updated default",
+      "task.deleted default",
+      "task.signal default",
+    ]);
+  });
+
+  test("are none without a handler", () => {
+    expect(handled(handlers())).toEqual([]);
+  });
+});

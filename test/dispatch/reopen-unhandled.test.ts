@@ -1,9 +1,10 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
-import { deferred, turns } from "../support/event-loop.ts";
+import type { InboxJobs } from "../../src/inbox/port/jobs.ts";
+import { deferred, turns, until, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bookingBody, lifecycleBody } from "../support/make-delivery.ts";
-import { emails, recordingHandler, rig } from "../support/rig.ts";
+import { emails, heldHandler, recordingHandler, rig, type Rig, type RigOptions } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
 /** One inbox that several receivers work on, one after another, as after deploys. */
@@ -12,22 +13,37 @@ function deploys() {
   return () => rig(shared);
 }
 
+const named = (count: number): string[] => Array.from({ length: count }, (_, index) => `m-${index}`);
+
+/**
+ * A receiver on an inbox with unhandled changes of these e-mails, stored by an earlier one.
+ * @param change its calls that the sweep makes
+ */
+async function withUnhandled(
+  ids: readonly string[],
+  change: (own: InboxJobs) => Partial<InboxJobs> = () => ({}),
+  options: RigOptions = {},
+): Promise<Rig> {
+  const clock = fakeClock();
+  const { receiver, inbox, send } = rig({ inbox: memoryInbox(), clock });
+  receiver.on("contact", () => {});
+  await receiver.start();
+  await send(emails(...ids));
+  await receiver.idle();
+  await receiver.close();
+  const verbs = stubInbox(() => ({ ...inbox, jobs: { ...inbox.jobs, ...change(inbox.jobs) } }));
+  return rig({ inbox: verbs, clock, ...options });
+}
+
 describe("a later start", () => {
-  test("gives unhandled jobs to the consumers that handle them by then, in order, before anything newer", async () => {
-    const deploy = deploys();
-    const before = deploy();
-    before.receiver.on("contact", () => {});
-    await before.receiver.start();
-    for (let index = 0; index < 230; index += 1) await before.send(emails(`m-${index}`));
-    await before.receiver.close();
-    const after = deploy();
-    await after.send(emails("newer"));
+  test("gives unhandled jobs to the consumers that handle them by then, in order", async () => {
+    const { receiver, inbox } = await withUnhandled(named(230));
     const { seen, handler } = recordingHandler();
-    after.receiver.on("email", handler, { lane: "account" });
-    await after.receiver.start();
-    await after.receiver.idle();
-    expect(seen).toEqual([...Array.from({ length: 230 }, (_, index) => `m-${index}`), "newer"]);
-    expect(after.inbox.stats().unhandled).toBe(0);
+    receiver.on("email", handler, { lane: "account" });
+    await receiver.start();
+    await receiver.idle();
+    expect(seen).toEqual(named(230));
+    expect(inbox.stats().unhandled).toBe(0);
   });
 
   test("makes a job for each consumer that handles it", async () => {
@@ -60,84 +76,186 @@ describe("a later start", () => {
     }
   });
 
-  test("sweeps in pages, and the loop turns between them", async () => {
-    const inbox = memoryInbox();
-    const before = rig({ inbox });
-    before.receiver.on("contact", () => {});
-    await before.receiver.start();
-    await before.send(emails(...Array.from({ length: 1_000 }, (_, index) => `m-${index}`)));
-    await before.receiver.idle();
-    await before.receiver.close();
+  test("looks at no job that still has no handler, however many there are", async () => {
     const pages: number[] = [];
-    let turn = 0;
-    const watched = rig({
-      inbox: stubInbox(() => {
-        const own = before.inbox;
-        return {
-          ...own,
-          jobs: {
-            ...own.jobs,
-            unhandled: (page) => {
-              pages.push(turn);
-              return own.jobs.unhandled(page);
-            },
-          },
-        };
-      }),
-    });
-    watched.receiver.on("email", () => {});
-    await watched.receiver.start();
-    for (; turn < 30; turn += 1) await turns(1);
-    await watched.receiver.idle();
-    expect(pages).toHaveLength(11);
-    expect(new Set(pages).size).toBeGreaterThan(5);
-    expect(watched.receiver.stats().succeeded).toBe(1_000);
+    const { receiver, inbox } = await withUnhandled(named(1_000), (own) => ({
+      unhandled: async (page) => {
+        const found = await own.unhandled(page);
+        pages.push(found.length);
+        return found;
+      },
+    }));
+    receiver.on("booking", () => {});
+    await receiver.start();
+    await receiver.idle();
+    expect([pages, inbox.stats().unhandled]).toEqual([[0], 1_000]);
   });
 
-  test("that cannot look at them says so, and works on all the same", async () => {
-    const inbox = stubInbox((own) => ({
-      jobs: { ...own.jobs, unhandled: () => Promise.reject(new Error("a bad page")) },
+  test("without any handler does not look for unhandled jobs", async () => {
+    let looks = 0;
+    const { receiver, pass } = await withUnhandled(["a"], (own) => ({
+      unhandled: (page) => ((looks += 1), own.unhandled(page)),
     }));
-    const { receiver, send, log } = rig({ inbox });
+    await receiver.start();
+    await pass();
+    expect(looks).toBe(0);
+  });
+
+  test("never waits for unhandled jobs: what was stored before it and after it is handled at once", async () => {
+    const paging = deferred();
+    const { receiver, send, pass } = await withUnhandled(["unhandled"], (own) => ({
+      unhandled: async (page) => {
+        await paging.promise;
+        return own.unhandled(page);
+      },
+    }));
+    const { seen, handler } = recordingHandler();
+    receiver.on("email", handler, { lane: "account" });
+    await send(emails("stored before"));
+    await receiver.start();
+    await pass();
+    await send(emails("stored after"));
+    await pass();
+    expect(seen).toEqual(["stored before", "stored after"]);
+    paging.resolve();
+    await receiver.idle();
+    expect(seen).toEqual(["stored before", "stored after", "unhandled"]);
+  });
+
+  test("reopens a page of at most 100 jobs in one call of the inbox, and lets the event loop turn between pages", async () => {
+    const pages: { readonly jobs: number; readonly turn: number }[] = [];
+    let turn = 0;
+    const { receiver } = await withUnhandled(named(1_000), (own) => ({
+      reopen: (page) => (pages.push({ jobs: page.length, turn }), own.reopen(page)),
+    }));
+    receiver.on("email", () => {});
+    await receiver.start();
+    const idle = watch(receiver.idle());
+    for (; !idle.ended; turn += 1) await turns(1);
+    expect(pages.map(({ jobs }) => jobs)).toEqual(Array.from({ length: 10 }, () => 100));
+    expect(new Set(pages.map((page) => page.turn)).size).toBeGreaterThan(5);
+    expect(receiver.stats().succeeded).toBe(1_000);
+  });
+
+  test("goes on behind a page that the inbox cut short", async () => {
+    const { receiver, inbox } = await withUnhandled(named(30), (own) => ({
+      unhandled: (page) => own.unhandled({ ...page, limit: 7 }),
+    }));
+    const { seen, handler } = recordingHandler();
+    receiver.on("email", handler, { lane: "account" });
+    await receiver.start();
+    await receiver.idle();
+    expect([seen, inbox.stats().unhandled]).toEqual([named(30), 0]);
+  });
+
+  test("handles a fresh job before most of many that were unhandled", async () => {
+    const { receiver, send } = await withUnhandled(named(1_000), undefined, { concurrency: 1 });
+    const { seen, handler } = recordingHandler(() => turns(1));
+    receiver.on("email", handler);
+    await receiver.start();
+    await until(() => seen.length > 0);
+    await send(emails("fresh"));
+    await receiver.idle();
+    expect(seen).toHaveLength(1_001);
+    expect(seen.indexOf("fresh")).toBeLessThan(300);
+  });
+
+  test("reopens a page a second while a stuck lane holds as many jobs", async () => {
+    const { receiver, inbox, pass } = await withUnhandled(named(500));
+    const { handler } = heldHandler();
+    receiver.on("email", handler, { lane: "account", timeoutMs: 0 });
+    await receiver.start();
+    const left: number[] = [];
+    for (const ms of [0, 0, 999, 1, 1_000, 1_000]) {
+      await pass(ms);
+      left.push(inbox.stats().unhandled);
+    }
+    // Behind the one that runs 99 jobs wait: fewer than a page.
+    expect(left).toEqual([300, 300, 300, 200, 100, 0]);
+  });
+
+  test("waits in idle() for the end of the sweep", async () => {
+    const paging = deferred();
+    const { receiver, pass } = await withUnhandled([], (own) => ({
+      unhandled: async (page) => {
+        await paging.promise;
+        return own.unhandled(page);
+      },
+    }));
+    receiver.on("email", () => {});
+    await receiver.start();
+    const idle = watch(receiver.idle());
+    await pass(10_000);
+    expect(idle.ended).toBe(false);
+    paging.resolve();
+    await pass();
+    expect(idle.ended).toBe(true);
+  });
+});
+
+describe("an inbox that fails to", () => {
+  test.each(["unhandled", "reopen"] as const)("answer %s is logged, and asked again after a second", async (verb) => {
+    let failures = 2;
+    const { receiver, send, pass, log } = await withUnhandled(["unhandled"], (own) => ({
+      [verb]: async (given: never) => {
+        failures -= 1;
+        if (failures >= 0) throw new Error("a bad page");
+        return own[verb](given);
+      },
+    }));
     const { seen, handler } = recordingHandler();
     receiver.on("email", handler);
     await receiver.start();
-    await send(emails("a"));
+    await send(emails("fresh"));
+    await pass(999);
+    expect([seen, failures]).toEqual([["fresh"], 1]);
+    await pass(1);
+    expect([seen, failures]).toEqual([["fresh"], 0]);
+    await pass(1_000);
+    expect(seen).toEqual(["fresh", "unhandled"]);
+    expect(log.of("inbox-failed")[0]).toMatchObject({ level: "error" });
     await receiver.idle();
-    expect(seen).toEqual(["a"]);
-    expect(log.of("inbox-failed")).toMatchObject([{ level: "error" }]);
+  });
+});
+
+describe("close()", () => {
+  test("ends a sweep that waits for its next page", async () => {
+    let pages = 0;
+    const { receiver, clock, pass } = await withUnhandled(named(500), (own) => ({
+      reopen: (page) => ((pages += 1), own.reopen(page)),
+    }));
+    const { handler, calls } = heldHandler();
+    receiver.on("email", handler, { lane: "account", timeoutMs: 0 });
+    await receiver.start();
+    await pass();
+    expect([pages, clock.waiting]).toEqual([2, 1]);
+    const closed = watch(receiver.close());
+    calls[0]?.end();
+    await pass();
+    expect(closed.value).toEqual({ done: 1, released: 0, stuck: 0 });
+    await pass(10_000);
+    expect([pages, clock.waiting]).toEqual([2, 0]);
   });
 
-  test("goes before what is stored while it sweeps", async () => {
-    const clock = fakeClock();
-    const before = rig({ inbox: memoryInbox(), clock });
-    before.receiver.on("contact", () => {});
-    await before.receiver.start();
-    await before.send(emails("older"));
-    await before.receiver.idle();
-    await before.receiver.close();
-
-    const paging = deferred();
-    const own = before.inbox;
-    const inbox = stubInbox(() => ({
-      ...own,
-      jobs: {
-        ...own.jobs,
-        unhandled: async (page) => {
-          await paging.promise;
-          return own.jobs.unhandled(page);
-        },
+  test("is not kept by a sweep that waits after a failure, and says nothing of one that fails because of it", async () => {
+    const reading = deferred();
+    let reads = 0;
+    const { receiver, pass, log } = await withUnhandled(["a"], () => ({
+      unhandled: async () => {
+        reads += 1;
+        if (reads === 2) await reading.promise;
+        throw new Error("a bad page");
       },
     }));
-    const after = rig({ inbox, clock });
-    const { seen, handler } = recordingHandler();
-    after.receiver.on("email", handler, { lane: "account" });
-    await after.receiver.start();
-    await after.send(emails("newer"));
-    await turns();
-    paging.resolve();
-    await turns();
-    await after.receiver.idle();
-    expect(seen).toEqual(["older", "newer"]);
+    receiver.on("email", () => {});
+    await receiver.start();
+    await pass(1_000);
+    expect(reads).toBe(2);
+    const closed = watch(receiver.close());
+    reading.resolve();
+    await pass();
+    expect(closed.ended).toBe(true);
+    await pass(10_000);
+    expect([reads, log.of("inbox-failed").length]).toEqual([2, 1]);
   });
 });

@@ -94,12 +94,11 @@ export function tap(store: WorkingInbox, options: TapOptions): Inbox {
       unhandled: (page) => faulty("unhandled", () => store.jobs.unhandled(page)),
       reopen: (replacements) =>
         faulty("reopen", async (own) => {
-          // One by one: each is a write of its own.
-          for (const replacement of replacements) {
-            const found = await store.jobs.get(replacement.id);
-            await store.jobs.reopen([replacement]);
-            if (found === undefined) continue;
-            keeping.reopened(own, { job: found.job, consumers: replacement.jobs.map(({ consumer }) => consumer) });
+          const found = await Promise.all(replacements.map(({ id }) => store.jobs.get(id)));
+          await store.jobs.reopen(replacements);
+          for (const [index, { jobs }] of replacements.entries()) {
+            const job = found[index]?.job;
+            if (job !== undefined) keeping.reopened(own, { job, consumers: jobs.map(({ consumer }) => consumer) });
           }
         }),
     },

@@ -129,7 +129,8 @@ export function close(world: World, life: Life, drainMs: number): void {
   life.closing = true;
   const before = world.tally();
   void life.receiver.close({ drainMs }).then((closed) => {
-    if (!life.alive) return;
+    // A successor that began meanwhile has settled jobs too.
+    if (!life.alive || (world.life !== undefined && world.life !== life)) return;
     world.trace.note(`closed: ${JSON.stringify(closed)}`);
     assertClosed(world, life, { closed, before });
   });

@@ -1,4 +1,4 @@
-import { assertCounts, assertProgress } from "./checks.ts";
+import { AGAIN_MS, assertCounts, assertProgress } from "./checks.ts";
 import { specsFor } from "./handler-plans.ts";
 import { show } from "./ledger.ts";
 import { boot, close, pass, start } from "./operations.ts";
@@ -13,10 +13,10 @@ export async function settleDown(world: World): Promise<void> {
   trace.note("no more troubles from here");
   world.calm = true;
   world.faults.stop();
-  // Where the inbox failed, a sweep may have: it is not made again before the next start.
-  if (world.life?.closing === true || world.doomed() || world.temper.faults > 0) await world.die();
+  if (world.life?.closing === true || world.doomed()) await world.die();
   const life = world.life ?? boot(world);
   start(world, life);
+  await pass(world, AGAIN_MS); // what failed is tried again, the sweep of unhandled jobs too
   for (let rounds = 0; rounds < MOST_ROUNDS && !isQuiet(world); rounds += 1) {
     const calls = world.calls();
     const { waiting } = world.store.stats();

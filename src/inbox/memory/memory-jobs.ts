@@ -85,11 +85,15 @@ export function memoryJobs({ store, lanes, backlog, claims, now, lost, wake, era
       wake();
       return ended.reduce((count, run) => count + run.rows.length, 0) + rows.length + unexpanded.size;
     },
-    unhandled: async ({ after, limit }) => {
+    unhandled: async ({ handled, after, limit }) => {
       const found: JobRow[] = [];
+      const consumers = Map.groupBy(handled, ({ type }) => type);
       for (const row of store.rows(after)) {
         if (found.length === limit) break;
-        if (row.progress.state === "unhandled") found.push(row);
+        if (row.progress.state !== "unhandled") continue;
+        const { consumer } = row;
+        const of = consumers.get(row.event.type) ?? [];
+        if (consumer === undefined ? of.length > 0 : of.some((one) => one.consumer === consumer)) found.push(row);
       }
       return found.map((row) => ({
         id: String(row.id),

@@ -45,10 +45,23 @@ export interface InboxJobs {
    * stays closed until the claim is settled, because a handler may ignore its signal. Lifecycle notices of the account are deleted too.
    */
   erase(accountId: number): Promise<number>;
-  /** Unhandled jobs, in the order of ids. */
-  unhandled(page: { readonly after?: string | undefined; readonly limit: number }): Promise<readonly UnhandledJob[]>;
-  /** Replaces an unhandled job by jobs of its current consumers, atomically. */
+  /**
+   * Unhandled jobs after `after` whose type is handled now, in the order of ids: by any consumer where the job has none, else by its own.
+   * At most `limit`, fewer where their deliveries are long; an empty page is the end.
+   */
+  unhandled(page: {
+    readonly handled: readonly HandledType[];
+    readonly after?: string | undefined;
+    readonly limit: number;
+  }): Promise<readonly UnhandledJob[]>;
+  /** Replaces unhandled jobs by jobs of their current consumers, at the tails of their lanes: all in one atomic commit. */
   reopen(replacements: readonly { readonly id: string; readonly jobs: readonly NewJob[] }[]): Promise<void>;
+}
+
+/** A type of event that a consumer handles. */
+export interface HandledType {
+  readonly type: string;
+  readonly consumer: string;
 }
 
 /** A job that waits for a handler of its event. */

@@ -24,7 +24,19 @@ export async function compareAll(inbox: WorkingInbox, plain: PlainInbox, now: nu
     plain.unexpanded.map(({ id, cursor }) => ({ id, cursor })),
     "other deliveries are unexpanded than should be",
   );
+  await compareUnhandled(inbox, plain);
   compareStats(inbox, plain, now);
+}
+
+async function compareUnhandled(inbox: WorkingInbox, plain: PlainInbox): Promise<void> {
+  const handled = [{ type: "email.updated", consumer: "default" }];
+  const given = await inbox.jobs.unhandled({ handled, limit: 10_000 });
+  const unhandled = plain.jobs.filter(({ state }) => state === "unhandled");
+  assert.deepEqual(
+    given.map(({ id }) => id),
+    unhandled.filter(({ consumer = "default" }) => consumer === "default").map(({ id }) => id),
+    "other jobs are unhandled for a consumer than should be",
+  );
 }
 
 /** What a claim gave is what may be claimed, and all of it where there is room; the specification follows it. */

@@ -47,6 +47,17 @@ export const handsBugs: readonly Bug[] = [
     caught: "reopen: each of them comes, and the unhandled one is gone",
   },
   {
+    it: "gives jobs of one consumer to another",
+    wrong: handsAs((jobs) => ({
+      unhandled: ({ handled, ...page }) =>
+        jobs.unhandled({
+          ...page,
+          handled: handled.flatMap(({ type }) => BOTH.map((consumer) => ({ type, consumer }))),
+        }),
+    })),
+    caught: "unhandled: one that lost its handler is for its own consumer alone",
+  },
+  {
     it: "gives a page for ever",
     wrong: handsAs((jobs) => ({ find: (query) => jobs.find({ ...query, after: undefined }) })),
     caught: "find: it goes page by page: next is where to go on, and absent on the last page",
@@ -72,3 +83,5 @@ export const handsBugs: readonly Bug[] = [
     caught: "blockedLanes: what waits behind a head is not blocked by itself",
   },
 ];
+
+const BOTH = ["default", "search"];

@@ -126,8 +126,8 @@ function sqliteJobs({ commits, ask, added }: SqliteJobsDeps): InboxJobs {
     replay: (selection) => ask({ verb: "replay", selection: onceEach(selection) }),
     drop: (selection) => ask({ verb: "drop", selection: onceEach(selection) }),
     erase: (accountId) => ask({ verb: "erase", selection: accountId }),
-    async unhandled({ after, limit }) {
-      const rows = await commits.add("unhandled", { after: Number(after ?? 0), limit });
+    async unhandled({ handled, after, limit }) {
+      const rows = await commits.add("unhandled", { handled, after: Number(after ?? 0), limit });
       return rows.map((row) => ({
         id: String(row.id),
         event: undefined,
@@ -137,7 +137,8 @@ function sqliteJobs({ commits, ask, added }: SqliteJobsDeps): InboxJobs {
       }));
     },
     async reopen(replacements) {
-      for (const { id, jobs } of replacements) added(await commits.add("reopen", { id: Number(id), jobs }));
+      const input = replacements.map(({ id, jobs }) => ({ id: Number(id), jobs }));
+      added(await commits.add("reopen", input));
     },
   };
 }

@@ -9,8 +9,8 @@ import { toListed, type Listed } from "../thread/job-writer.ts";
 export interface Replays {
   /** A new job for each, at the tail of its lane. Takes done, skipped, dead and unhandled ones that have a consumer. */
   replay(ids: readonly number[]): JobRow[];
-  /** Replaces an unhandled job by jobs of its current consumers. */
-  reopen(replacement: { readonly id: number; readonly jobs: readonly NewJob[] }): JobRow[];
+  /** Replaces unhandled jobs by jobs of their current consumers. */
+  reopen(replacements: readonly { readonly id: number; readonly jobs: readonly NewJob[] }[]): JobRow[];
 }
 
 interface Settled {
@@ -102,18 +102,20 @@ export function createReplays(
       change(changes);
       return rows;
     },
-    reopen({ id, jobs }) {
-      const dead = deadOf(id);
-      if (dead?.state !== "unhandled") return [];
+    reopen(replacements) {
       const changes = createChanges();
-      takeOut(id, dead, changes);
-      const { replayOf } = dead;
-      const again = jobs.map((job) => ({
-        ...job,
-        mergeKey: replayOf === null ? job.mergeKey : toReplayKey(job.mergeKey),
-        replayOf,
-      }));
-      const rows = make(dead, again, changes);
+      const rows = replacements.flatMap(({ id, jobs }) => {
+        const dead = deadOf(id);
+        if (dead?.state !== "unhandled") return [];
+        takeOut(id, dead, changes);
+        const { replayOf } = dead;
+        const again = jobs.map((job) => ({
+          ...job,
+          mergeKey: replayOf === null ? job.mergeKey : toReplayKey(job.mergeKey),
+          replayOf,
+        }));
+        return make(dead, again, changes);
+      });
       change(changes);
       return rows;
     },

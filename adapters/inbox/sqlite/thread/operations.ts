@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { HandledType } from "../../../../src/adapter.ts";
 import { createDropAndErase } from "../admin/drop-and-erase.ts";
 import { createReplays, type Replays } from "../admin/replay.ts";
 import { createAdminRequests, createRequestTable, type AdminRequests } from "../admin/request-pages.ts";
@@ -35,7 +36,7 @@ export interface Operations
   jobs(page: { readonly after: number; readonly limit: number }): JobPage;
   /** Jobs in a range of ids behind `after`: what one look at the file may take, so that commits do not wait for it. */
   find(page: { readonly after: number; readonly range?: number }): FoundPage;
-  unhandled(page: { readonly after: number; readonly limit: number }): UnhandledRow[];
+  unhandled(page: UnhandledPage): UnhandledRow[];
   /** The copy that a dead or unhandled job carries. */
   copyOf(id: number): DeliveryRow | undefined;
 }
@@ -50,6 +51,12 @@ export interface JobPage {
 
 interface UnexpandedRow extends DeliveryRow {
   readonly cursor: number;
+}
+
+interface UnhandledPage {
+  readonly handled: readonly HandledType[];
+  readonly after: number;
+  readonly limit: number;
 }
 
 /** An unhandled job with its own copy of the delivery. */
@@ -88,7 +95,10 @@ export function createOperations(
        )) AS jobs FROM (SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
     ),
     unhandled: db.prepare(
-      `SELECT ${DELIVERY}, delivery, entry, consumer FROM dead WHERE state = 'unhandled' AND id > ? ORDER BY id LIMIT ?`,
+      `SELECT ${DELIVERY}, delivery, entry, consumer FROM dead WHERE state = 'unhandled' AND id > ? AND EXISTS (
+         SELECT 1 FROM json_each(?) AS handled WHERE handled.value ->> 'type' = dead.type
+           AND (dead.consumer IS NULL OR handled.value ->> 'consumer' = dead.consumer)
+       ) ORDER BY id LIMIT ?`,
     ),
     copyOf: db.prepare(`SELECT ${DELIVERY} FROM dead WHERE id = ?`),
   };
@@ -118,7 +128,8 @@ export function createOperations(
     unexpanded: (max) => pageOf(sql.unexpanded.iterate(max) as unknown as Iterable<UnexpandedRow>),
     jobs: ({ after, limit }) => sql.jobs.get(after, limit) as unknown as JobPage,
     find: ({ after, range = RANGE }) => find(after, range),
-    unhandled: ({ after, limit }) => sql.unhandled.all(after, limit) as unknown as UnhandledRow[],
+    unhandled: ({ handled, after, limit }) =>
+      sql.unhandled.all(after, JSON.stringify(handled), limit) as unknown as UnhandledRow[],
     copyOf: (id) => sql.copyOf.get(id) as unknown as DeliveryRow | undefined,
   };
 }
