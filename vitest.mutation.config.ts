@@ -1,0 +1,14 @@
+import { configDefaults, defineConfig } from "vitest/config";
+import { fromSource } from "./vitest.config.ts";
+
+/** What `npm run test:mutation` runs, of one folder. A mutant lives in the process of the tests: what starts others sees none. */
+export default defineConfig({
+  ...fromSource,
+  test: {
+    include: ["**/*.test.ts"],
+    exclude: [...configDefaults.exclude, "**/*.process.test.ts", "**/forward-queue.test.ts"],
+    // Worker processes are used again: a process for each test file and mutant would take most of the time.
+    isolate: false,
+    testTimeout: 60_000,
+  },
+});
