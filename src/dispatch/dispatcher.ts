@@ -117,7 +117,6 @@ export function createDispatcher(
         loopAgain = false;
         if (behind && (await backlog.expand(ofTenure()))) loopAgain = true;
         else behind &&= inbox.stats().unexpanded > 0;
-        if (!working) break; // the work went to another process
         await claimMore();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
         // Handlers that wait for nothing would keep the event loop from everything else.

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { eventAt } from "../../src/dispatch/job-view.ts";
 import type { Claim, ClaimedJob } from "../../src/inbox/port/claims.ts";
 import { claimedJob } from "../support/claimed-job.ts";
-import { turns } from "../support/event-loop.ts";
+import { turns, watch } from "../support/event-loop.ts";
 import { emailEvent } from "../support/events.ts";
-import { makeDelivery } from "../support/make-delivery.ts";
+import { bodyOf, change, makeDelivery } from "../support/make-delivery.ts";
 import { emails, heldHandler, recordingHandler, rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
@@ -67,6 +67,26 @@ describe("an inbox that keeps the bytes alone", () => {
     await after.receiver.start();
     await after.receiver.idle();
     expect(seen).toEqual(["a", "b"]);
+  });
+
+  test("has long unhandled ones decoded with turns of the event loop between them", async () => {
+    const inbox = forgetful();
+    const before = rig({ inbox });
+    before.receiver.on("contact", () => {});
+    await before.receiver.start();
+    for (let count = 0; count < 10; count += 1)
+      await before.send(bodyOf({ payloads: [change("a")], filler: "x".repeat(70_000) }));
+    await before.receiver.idle();
+    await before.receiver.close();
+    const after = rig({ inbox });
+    const decoded: number[] = [];
+    let turn = 0;
+    after.receiver.on("email", () => {}, { lane: () => (decoded.push(turn), "one") });
+    await after.receiver.start();
+    const idle = watch(after.receiver.idle());
+    for (; !idle.ended; turn += 1) await turns(1);
+    expect(decoded).toHaveLength(10);
+    expect(new Set(decoded).size).toBeGreaterThan(5);
   });
 });
 

@@ -149,7 +149,7 @@ describe("a later start", () => {
   });
 
   test("handles a fresh job before most of many that were unhandled", async () => {
-    const { receiver, send } = await withUnhandled(named(1_000), undefined, { concurrency: 1 });
+    const { receiver, send, clock } = await withUnhandled(named(1_000), undefined, { concurrency: 1 });
     const { seen, handler } = recordingHandler(() => turns(1));
     receiver.on("email", handler);
     await receiver.start();
@@ -158,6 +158,7 @@ describe("a later start", () => {
     await receiver.idle();
     expect(seen).toHaveLength(1_001);
     expect(seen.indexOf("fresh")).toBeLessThan(300);
+    expect(clock.waiting).toBe(0); // no page's timer is left
   });
 
   test("reopens a page a second while a stuck lane holds as many jobs", async () => {
@@ -172,6 +173,21 @@ describe("a later start", () => {
     }
     // Behind the one that runs 99 jobs wait: fewer than a page.
     expect(left).toEqual([300, 300, 300, 200, 100, 0]);
+  });
+
+  test("reopens a page a second while as many deliveries wait to be expanded", async () => {
+    const { inbox, clock } = await withUnhandled(named(300));
+    const full = stubInbox(() => ({ ...inbox, unexpanded: async () => [] }));
+    const { receiver, send, pass } = rig({ inbox: full, clock });
+    receiver.on("email", () => {});
+    for (let count = 0; count < 100; count += 1) await send(emails("fresh"));
+    await receiver.start();
+    const left: number[] = [];
+    for (const ms of [0, 999, 1]) {
+      await pass(ms);
+      left.push(inbox.stats().unhandled);
+    }
+    expect(left).toEqual([200, 200, 100]);
   });
 
   test("waits in idle() for the end of the sweep", async () => {
@@ -235,6 +251,20 @@ describe("close()", () => {
     expect(closed.value).toEqual({ done: 1, released: 0, stuck: 0 });
     await pass(10_000);
     expect([pages, clock.waiting]).toEqual([2, 0]);
+  });
+
+  test("is not kept by a sweep that has just reopened a page", async () => {
+    const closing: ReturnType<typeof watch>[] = [];
+    const { receiver, pass } = await withUnhandled(named(300), (own) => ({
+      reopen(page) {
+        closing.push(watch(receiver.close()));
+        return own.reopen(page);
+      },
+    }));
+    receiver.on("email", () => {});
+    watch(receiver.start());
+    await pass();
+    expect(closing).toMatchObject([{ ended: true }]);
   });
 
   test("is not kept by a sweep that waits after a failure, and says nothing of one that fails because of it", async () => {
