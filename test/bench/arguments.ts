@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
-import { CONTENDERS, DURABLE, MOUNTS } from "./contenders.ts";
+import { CONTENDERS, MOUNTS } from "./contenders.ts";
+import { DURABLE } from "./durable/rows.ts";
 import { MEASURES } from "./measures.ts";
 
 /** Why the bench cannot run, with what to do. It is printed without a stack. */
@@ -15,6 +16,8 @@ export interface Arguments {
   readonly only: readonly string[] | undefined;
   /** The output file; undefined for a new file in the temporary folder. */
   readonly json: string | undefined;
+  /** A page whose table is printed with this run's figures in its last column. */
+  readonly page: string | undefined;
 }
 
 /** A median of fewer rounds is meaningless. */
@@ -25,6 +28,7 @@ const SETS = {
   mounts: ["node", "express", "koa", ...MOUNTS.map(({ name }) => name)],
   durable: DURABLE.map(({ name }) => name),
   jobs: MEASURES.map(({ name }) => name),
+  sqlite: [...DURABLE, ...MEASURES.filter(({ inbox }) => inbox === "sqlite")].map(({ name }) => name),
 } satisfies Record<string, readonly string[]>;
 
 export const HELP = `Compares requests/s with other receivers, and measures jobs/s.
@@ -34,8 +38,9 @@ Usage: npm run bench -- [flags]
 Flags:
   --quick        Less than a minute, and less precise: the requests, unless --only is given.
   --only NAME    One of the names below, or several by commas. Its baseline runs too.
-  --rounds N     Number of measurements of each, at least ${LEAST_ROUNDS}. Default: ${LEAST_ROUNDS}.
+  --rounds N     Number of measurements of each, at least ${LEAST_ROUNDS}. Default: ${LEAST_ROUNDS}. What stores on disk has slices instead.
   --json FILE    The output file. Default: a file in the temporary folder.
+  --page FILE    Prints the table of this page with the figures in its last column, such as docs/benchmarks.md.
   --help         Print this.
 
 ${Object.entries(SETS)
@@ -45,13 +50,14 @@ ${Object.entries(SETS)
 
 /** @throws BenchError that names the flag */
 export function parseArguments(args: readonly string[]): Arguments {
-  const { help = false, quick = false, rounds, only, json } = read(args);
+  const { help = false, quick = false, rounds, only, json, page } = read(args);
   return {
     help,
     quick,
     rounds: rounds === undefined ? LEAST_ROUNDS : toRounds(rounds),
     only: only?.flatMap((names) => names.split(",")).flatMap(toNames) ?? (quick ? SETS.requests : undefined),
-    json: json === undefined ? undefined : toFile(json),
+    json: json === undefined ? undefined : toFile("--json", json),
+    page: page === undefined ? undefined : toFile("--page", page),
   };
 }
 
@@ -65,6 +71,7 @@ function read(args: readonly string[]) {
         rounds: { type: "string" },
         only: { type: "string", multiple: true },
         json: { type: "string" },
+        page: { type: "string" },
       },
     }).values;
   } catch (error) {
@@ -87,7 +94,7 @@ function toNames(text: string): readonly string[] {
   throw new BenchError(`--only got "${text}", expected one of ${[...all, ...Object.keys(SETS)].join(", ")}.`);
 }
 
-function toFile(text: string): string {
+function toFile(flag: string, text: string): string {
   if (text !== "") return text;
-  throw new BenchError("--json got an empty text, expected a file's name.");
+  throw new BenchError(`${flag} got an empty text, expected a file's name.`);
 }

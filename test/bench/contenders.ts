@@ -13,25 +13,22 @@ export interface Contender {
   readonly kind: "measure" | "by hand" | "peer" | "ours";
   /** It accepts every request: no forged one is tried. */
   readonly open?: true;
-  /** Connections of the client. @default 64 */
-  readonly connections?: number;
-  /** Requests per second of the client. @default as many as are answered */
-  readonly rate?: number;
-  /** Two threads need longer until their code is compiled. @default the bench's time */
-  readonly warmUpSeconds?: number;
-  /** Additional time of an fsync, milliseconds. @default 0 */
-  readonly syncMs?: number;
-  /** Measured for so long, and in the first round alone. @default the bench's time, in each round */
-  readonly seconds?: number;
 }
 
 /** The baseline of every ratio. */
-export const BASELINE = "verify-only";
+export const VERIFY_ONLY: Contender = {
+  name: "verify-only",
+  title: "verify only",
+  server: ["verify-only.ts"],
+  signing: "service",
+  kind: "measure",
+};
+export const BASELINE = VERIFY_ONLY.name;
 
 /** In the order of a round and of the table. */
 export const CONTENDERS: readonly Contender[] = [
   { name: "bare", title: "bare node:http", server: ["bare.ts"], signing: "service", kind: "measure", open: true },
-  { name: BASELINE, title: "verify only", server: ["verify-only.ts"], signing: "service", kind: "measure" },
+  VERIFY_ONLY,
   byHand("express-by-hand", "Express by hand"),
   byHand("koa-by-hand", "Koa by hand"),
   peer("octokit", "octokit/webhooks, node:http", "github"),
@@ -57,33 +54,6 @@ export const MOUNTS: readonly Contender[] = [
   byHand("gcp-by-hand", "Functions Framework by hand"),
   ours("gcp", "hookline Functions Framework, receiving only"),
 ];
-
-/** Servers that store on disk before they answer. */
-export const DURABLE: readonly Contender[] = [
-  {
-    name: "verify-only-256",
-    title: "verify only, 256",
-    server: ["verify-only.ts"],
-    signing: "service",
-    kind: "measure",
-    connections: 256,
-  },
-  { ...byHand("transaction-each", "a transaction a request"), kind: "by hand" },
-  durable("sqlite", "SQLite, receiving only"),
-  durable("sqlite-handler", "SQLite, with a handler"),
-  { ...durable("sqlite", "SQLite, receiving only, 256", "sqlite-256"), connections: 256 },
-  { ...durable("sqlite-handler", "SQLite, with a handler, 256", "sqlite-handler-256"), connections: 256 },
-  { ...durable("sqlite-handler", "the same, fsync 10 ms slower", "sqlite-slow-disk"), connections: 256, syncMs: 10 },
-  { ...durable("sqlite-handler", "SQLite, 5,000 requests a second", "sqlite-paced"), rate: 5_000 },
-  { ...durable("sqlite-handler", "SQLite, with a handler, a minute", "sqlite-minute"), seconds: 60 },
-  { ...durable("sqlite-handler-retention", "the same, while retention runs", "sqlite-retention"), seconds: 60 },
-];
-
-/** `sqlite-handler` starts the server with `node sqlite handler`. */
-function durable(flags: string, title: string, name = flags): Contender {
-  const server = ["hookline.ts", "node", ...flags.split("-")] as const;
-  return { name, title, server, signing: "service", kind: "ours", warmUpSeconds: 8 };
-}
 
 function byHand(name: string, title: string): Contender {
   return { name, title, server: [`${name}.ts`], signing: "service", kind: "by hand" };

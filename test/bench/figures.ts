@@ -1,3 +1,6 @@
+import type { Load } from "./load.ts";
+import type { Usage } from "./servers/serve.ts";
+
 /** One value over several rounds. */
 export interface Figure {
   readonly median: number;
@@ -29,7 +32,17 @@ export interface Sample {
   readonly backlog?: number;
 }
 
-/** The result of one contender. Ratios are to the baseline of the same round; above 1 is faster. */
+/** @param before the server's usage before the load, and `after` it */
+export function toSample({ requests, seconds, p99Ms }: Load, before: Usage, { cpuUs, backlog }: Usage): Sample {
+  return {
+    perSecond: requests / seconds,
+    cpuUs: (cpuUs - before.cpuUs) / requests,
+    p99Ms,
+    ...(backlog === undefined ? {} : { backlog }),
+  };
+}
+
+/** The result of one contender. Ratios are to the baseline of the same round: of requests/s more is faster, of CPU time less. */
 export interface Row {
   readonly name: string;
   readonly title: string;
@@ -39,6 +52,15 @@ export interface Row {
   readonly ratio: Figure;
   readonly cpuRatio: Figure;
   readonly backlog?: Figure;
+}
+
+/** Of each round, in their order. */
+export function toRatios(
+  samples: readonly Sample[],
+  baseline: readonly Sample[],
+  figure: "perSecond" | "cpuUs" | "p99Ms",
+): readonly number[] {
+  return samples.map((sample, round) => sample[figure] / (baseline[round]?.[figure] ?? Number.NaN));
 }
 
 /**
@@ -57,8 +79,8 @@ export function toRow(
     perSecond: toFigure(samples.map(({ perSecond }) => perSecond)),
     cpuUs: toFigure(samples.map(({ cpuUs }) => cpuUs)),
     p99Ms: toFigure(samples.map(({ p99Ms }) => p99Ms)),
-    ratio: toFigure(samples.map((sample, round) => sample.perSecond / (baseline[round]?.perSecond ?? Number.NaN))),
-    cpuRatio: toFigure(samples.map((sample, round) => (baseline[round]?.cpuUs ?? Number.NaN) / sample.cpuUs)),
+    ratio: toFigure(toRatios(samples, baseline, "perSecond")),
+    cpuRatio: toFigure(toRatios(samples, baseline, "cpuUs")),
     ...(backlogs.length === 0 ? {} : { backlog: toFigure(backlogs) }),
   };
 }

@@ -1,3 +1,5 @@
+import type { Figure } from "./figures.ts";
+
 /** Highlights a text; without colours it returns the text unchanged. */
 export type Paint = (style: "bold" | "green" | "yellow" | "red", text: string) => string;
 
@@ -11,4 +13,9 @@ export function toLines(rows: readonly (readonly string[])[], paint: Paint): rea
     const line = cells.join("  ").trimEnd();
     return index === 0 || row[0]?.startsWith("hookline") === true ? paint("bold", line) : line;
   });
+}
+
+/** A ratio: the median, and its range. */
+export function toRange({ median, min, max }: Figure): string {
+  return `${median.toFixed(2)} (${min.toFixed(2)}-${max.toFixed(2)})`;
 }

@@ -1,6 +1,6 @@
 import { toFigure } from "./figures.ts";
 import { toLines, type Paint } from "./format-columns.ts";
-import type { JobGoalResult } from "./job-goals.ts";
+import { toGoalLine, type GoalResult } from "./goal-result.ts";
 import type { JobRound, JobsMeasured } from "./job-rounds.ts";
 import { MEASURES } from "./measures.ts";
 import type { MeasureResult } from "./measures/send-result.ts";
@@ -72,6 +72,19 @@ const PARTS: readonly Part[] = [
     legend: "Time until the first handler runs, the longest stall of the event loop, and the memory of a waiting job.",
   },
   {
+    title: "Unhandled",
+    measures: ["file-unhandled"],
+    columns: [
+      figureColumn("jobs", "jobs", { exact: true }),
+      figureColumn("MB", "mb", { digits: 2 }),
+      figureColumn("bytes a job", "bytesBeside"),
+      figureColumn("answered ms", "answeredMs", { digits: 1 }),
+      figureColumn("expanded ms", "ms", { digits: 1 }),
+    ],
+    legend:
+      "A delivery of 100 KB whose entries nobody handles. MB: file and log after a checkpoint; bytes: beside the body.",
+  },
+  {
     title: "Waiting",
     measures: ["waiting", "waiting-single"],
     columns: [
@@ -86,11 +99,7 @@ const PARTS: readonly Part[] = [
 ];
 
 /** The figures of the working stage as text, with failures and goals. */
-export function toJobTable(
-  { rounds, failures }: JobsMeasured,
-  reached: readonly JobGoalResult[],
-  paint: Paint,
-): string {
+export function toJobTable({ rounds, failures }: JobsMeasured, reached: readonly GoalResult[], paint: Paint): string {
   const parts = PARTS.flatMap(({ title, measures, columns, legend }) => {
     const rows = MEASURES.flatMap((measure) => {
       const known = measures.includes(measure.name) && rounds.some((round) => round.has(measure.name));
@@ -123,18 +132,6 @@ function toCell({ value, digits = 0, exact }: Column, name: string, rounds: read
   const { median, min, max } = toFigure(values);
   const [middle, low, high] = [median, min, max].map((number) => toText(number, digits)) as [string, string, string];
   return exact === true || values.length === 1 ? middle : `${middle} (${low}-${high})`;
-}
-
-function toGoalLine({ says, figure, least, most, reached }: JobGoalResult, paint: Paint): string {
-  const [median, min, max] = [figure.median, figure.min, figure.max].map((number) => toText(number, digitsOf(number)));
-  const bound = least === undefined ? `at most ${most ?? ""}` : `at least ${least}`;
-  const outcome = reached ? paint("green", "reached") : paint("yellow", "missed");
-  return `${says}: ${median} (${min}-${max}), goal ${bound}: ${outcome}`;
-}
-
-function digitsOf(number: number): number {
-  if (number >= 100) return 0;
-  return number >= 0.01 ? 2 : 4;
 }
 
 function toText(number: number, digits: number): string {

@@ -117,10 +117,10 @@ describe("table of jobs", () => {
 
       waiting failed: out of order
 
-      cold p50 beside a hot lane / alone: 2.00 (2.00-2.00), goal at most 1.5: missed
-      cold p99 beside a hot lane / alone: 1.00 (1.00-1.00), goal at most 1.5: reached
-      cold p99 beside a hot lane, ms: 1.00 (1.00-1.00), goal at most 10: reached
-      calls for merged changes / their jobs: 0.0010 (0.0010-0.0010), goal at most 0.001: reached"
+      cold p50 beside a hot lane / alone: 2.00, goal at most 1.5: missed
+      cold p99 beside a hot lane / alone: 1.00, goal at most 1.5: reached
+      cold p99 beside a hot lane, ms: 1.00, goal at most 10: reached
+      calls for merged changes / their jobs: 0.0010, goal at most 0.001: reached"
     `);
   });
 
@@ -175,6 +175,7 @@ describe("measures", () => {
     ["latency.ts", [2, 0], { jobs: 2 }],
     ["latency.ts", [2, 1], { jobs: 2 }],
     ["start.ts", [300], { jobs: 300 }],
+    ["unhandled.ts", [50, 1], { jobs: 50 }],
   ])("%s of %j runs on a file, too", async (file, sizes, figures) => {
     expect(await runMeasure(file, sizes, "sqlite")).toMatchObject(figures);
   });

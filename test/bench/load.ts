@@ -25,9 +25,9 @@ export interface LoadOptions {
   readonly core: number | undefined;
 }
 
-export const CONNECTIONS = 64;
+const CONNECTIONS = 64;
 
-/** Runs wrk for some seconds. */
+/** Runs wrk for some seconds. @throws Error unless every request was answered 200 */
 export async function runLoad({ port, script, seconds, connections, core }: LoadOptions): Promise<Load> {
   const wrk = ["wrk", "-t1", `-c${connections ?? CONNECTIONS}`, "-d600s", "-s", script, `http://127.0.0.1:${port}`];
   const [command = "", ...args] = core === undefined ? wrk : ["taskset", "-c", String(core), ...wrk];
@@ -39,7 +39,11 @@ export async function runLoad({ port, script, seconds, connections, core }: Load
   await sleep(seconds * 1_000);
   child.kill("SIGINT");
   await ended;
-  return readLoad(await output);
+  const load = readLoad(await output);
+  const { requests, others, failed } = load;
+  if (requests === 0 || others > 0 || failed > 0)
+    throw new Error(`of ${requests} requests ${others} were not answered 200, and ${failed} not at all`);
+  return load;
 }
 
 /** Parses the last line, which the script prints at the end. @throws Error with the output if there is none */

@@ -1,13 +1,15 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { styleText } from "node:util";
 import { HELP, parseArguments, type Arguments } from "./arguments.ts";
 import { BenchError } from "./arguments.ts";
 import { assertWrk, installPeers } from "./external-tools.ts";
+import { benchDurable, durableRowsOf } from "./durable/bench.ts";
 import type { Paint } from "./format-columns.ts";
 import { benchJobs, measuresOf } from "./job-bench.ts";
 import { describeMachine, findCores, MOST_BUSY, type Machine } from "./machine.ts";
+import { toPageTable } from "./page-table.ts";
 import { benchRequests, contendersOf } from "./request-bench.ts";
 
 // No colours if the output is no terminal or NO_COLOR is set.
@@ -17,20 +19,32 @@ const log = (line: string): void => console.error(line);
 
 async function bench(given: Arguments): Promise<void> {
   const contenders = contendersOf(given.only);
+  const durable = durableRowsOf(given.only);
   const measures = measuresOf(given.only);
-  if (contenders.length > 0) assertWrk();
+  const needsLoad = contenders.length > 0 || durable.length > 0;
+  if (needsLoad) assertWrk();
+  const page = given.page === undefined ? undefined : readFileSync(given.page, "utf8");
   if (contenders.some(({ kind }) => kind === "peer")) installPeers(log);
   const machine = await describeMachine();
   const cores = findCores();
-  describe(machine, cores !== undefined || contenders.length === 0);
+  describe(machine, cores !== undefined || !needsLoad);
 
   const requests = contenders.length > 0 ? await benchRequests(contenders, given, { cores, log, paint }) : undefined;
+  const disk = durable.length > 0 ? await benchDurable(durable, { quick: given.quick, cores, log, paint }) : undefined;
   const jobs = measures.length > 0 ? await benchJobs(measures, given, { log, paint }) : undefined;
   const file = given.json ?? join(tmpdir(), `hookline-bench-${Date.now()}.json`);
   const { rounds, quick } = given;
-  writeFileSync(file, `${JSON.stringify({ machine, cores, rounds, quick, ...requests, jobs }, null, 2)}\n`);
+  writeFileSync(file, `${JSON.stringify({ machine, cores, rounds, quick, ...requests, disk, jobs }, null, 2)}\n`);
   console.log(`\nFigures: ${file}`);
-  const failures = { ...requests?.failures, ...jobs?.failures };
+  const parts = [requests, disk, jobs];
+  if (page !== undefined)
+    console.log(
+      `\n${toPageTable(
+        page,
+        parts.flatMap((part) => part?.reached ?? []),
+      ).join("\n")}`,
+    );
+  const failures = Object.assign({}, ...parts.map((part) => part?.failures)) as Readonly<Record<string, string>>;
   if (Object.keys(failures).length > 0) process.exitCode = 1;
 }
 

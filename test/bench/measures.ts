@@ -42,6 +42,14 @@ export const MEASURES: readonly Measure[] = [
   latency("file-idle", "SQLite, idle", 0),
   latency("file-idle-other", "SQLite, idle, another process", 1),
   {
+    name: "file-unhandled",
+    title: "SQLite, unhandled entries",
+    file: "unhandled.ts",
+    sizes: [1_000, 3],
+    quickSizes: [1_000, 1],
+    inbox: "sqlite",
+  },
+  {
     name: "file-start",
     title: "SQLite, start over a backlog",
     file: "start.ts",

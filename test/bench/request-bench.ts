@@ -1,15 +1,15 @@
 import type { Arguments } from "./arguments.ts";
-import { BASELINE, CONTENDERS, DURABLE, MOUNTS, type Contender } from "./contenders.ts";
+import { BASELINE, CONTENDERS, MOUNTS, type Contender } from "./contenders.ts";
 import { toRow } from "./figures.ts";
 import type { Paint } from "./format-columns.ts";
-import { boundResultsOf, goalResultsOf, GOALS } from "./goals.ts";
+import { GOALS, requestGoalResultsOf } from "./goals.ts";
 import type { Cores } from "./machine.ts";
 import { measureRounds } from "./rounds.ts";
 import { toTable } from "./table.ts";
 
 /** The chosen contenders, with their baselines. */
 export function contendersOf(only: readonly string[] | undefined): readonly Contender[] {
-  const all = [...CONTENDERS, ...MOUNTS, ...DURABLE];
+  const all = [...CONTENDERS, ...MOUNTS];
   if (only === undefined) return all;
   const asked = all.filter(({ name }) => only.includes(name));
   if (asked.length === 0) return [];
@@ -37,7 +37,7 @@ export async function benchRequests(
     const own = samples.get(contender.name);
     return own === undefined ? [] : [toRow(contender, own, baseline)];
   });
-  const [reached, bounds] = [goalResultsOf(samples), boundResultsOf(samples)];
-  console.log(`\n${toTable({ rows, failures, reached, bounds }, paint)}`);
-  return { warmUpSeconds, seconds, rows, failures: Object.fromEntries(failures), reached, bounds };
+  const reached = requestGoalResultsOf(samples);
+  console.log(`\n${toTable({ rows, failures, reached }, paint)}`);
+  return { warmUpSeconds, seconds, rows, failures: Object.fromEntries(failures), reached };
 }

@@ -9,12 +9,6 @@ export interface SignedRequest {
   readonly body: string;
 }
 
-/** Requests for wrk, in a file, with the script that sends them. */
-export interface Requests {
-  readonly script: string;
-  readonly signedAtMs: number;
-}
-
 /** Number of records, used round-robin: enough that no record is in flight or waiting twice. */
 const RECORDS = 50_000;
 
@@ -36,16 +30,36 @@ export function toWire({ path, headers, body }: SignedRequest): string {
   return `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n${body}`;
 }
 
+/** Scripts for wrk in a folder. @returns the script of a signing, with requests that are fresh */
+export function createScripts(folder: string): (signing: SigningName) => string {
+  const written = new Map<SigningName, Requests>();
+  return (signing) => {
+    let found = written.get(signing);
+    if (found === undefined || Date.now() - found.signedAtMs > SIGNED_FOR_MS)
+      written.set(signing, (found = writeRequests(signing, folder)));
+    return found.script;
+  };
+}
+
+/** Requests for wrk, in a file, with the script that sends them. */
+interface Requests {
+  readonly script: string;
+  readonly signedAtMs: number;
+}
+
+/** Slack and others refuse requests that are older than five minutes. */
+const SIGNED_FOR_MS = 120_000;
+
 /** Writes {@link RECORDS} signed requests, all of one length, one behind the other, and their script. */
-export function writeRequests(signing: SigningName, folder: string, delayMs?: number): Requests {
+function writeRequests(signing: SigningName, folder: string): Requests {
   const signedAtMs = Date.now();
   const wires = Array.from({ length: RECORDS }, (_, record) =>
     toWire(signedRequest(signing, record, { atMs: signedAtMs })),
   );
   const file = join(folder, `${signing}.requests`);
-  const script = join(folder, `${signing}${delayMs === undefined ? "" : "-paced"}.lua`);
+  const script = join(folder, `${signing}.lua`);
   writeFileSync(file, wires.join(""));
-  writeFileSync(script, toLua({ file, records: RECORDS, bytes: wires[0]?.length ?? 0, delayMs }));
+  writeFileSync(script, toLua({ file, records: RECORDS, bytes: wires[0]?.length ?? 0 }));
   return { script, signedAtMs };
 }
 
@@ -53,8 +67,8 @@ export function writeRequests(signing: SigningName, folder: string, delayMs?: nu
  * A script for wrk with one thread. The requests are read in `init`, which runs once, before the time is taken; they are whole,
  * because `wrk.format` knows no Host while a script loads. Every answer's status is checked.
  */
-export function toLua({ file, records, bytes, delayMs }: Script): string {
-  return `${delayMs === undefined ? "" : `${toDelay(delayMs)}\n`}local requests, at, client = {}, 0, nil
+export function toLua({ file, records, bytes }: Script): string {
+  return `local requests, at, client = {}, 0, nil
 others = 0
 
 function setup(thread)
@@ -91,16 +105,6 @@ interface Script {
   readonly file: string;
   readonly records: number;
   readonly bytes: number;
-  /** Pause of each connection between an answer and the next request. */
-  readonly delayMs?: number | undefined;
-}
-
-/** wrk takes whole milliseconds: the script alternates two values to get the mean. */
-function toDelay(delayMs: number): string {
-  return `function delay()
-  return math.random() < ${(delayMs % 1).toFixed(3)} and ${Math.ceil(delayMs)} or ${Math.floor(delayMs)}
-end
-`;
 }
 
 const COMMON = { "Content-Type": "application/json", "User-Agent": "hookline-bench" };

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { BenchError } from "./arguments.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { BASELINE, type Contender } from "./contenders.ts";
-import type { Sample } from "./figures.ts";
-import { CONNECTIONS, runLoad } from "./load.ts";
+import { toSample, type Sample } from "./figures.ts";
+import { runLoad } from "./load.ts";
 import type { Cores } from "./machine.ts";
-import { writeRequests, type Requests } from "./requests.ts";
+import { createScripts } from "./requests.ts";
 import { startServer, type Server } from "./server.ts";
 
 export interface Plan {
@@ -28,56 +28,34 @@ export interface Measured {
   readonly failures: ReadonlyMap<string, string>;
 }
 
-/** Slack and others refuse requests that are older than five minutes. */
-const SIGNED_FOR_MS = 120_000;
-
 /** Handlers with a larger backlog do not keep up: some 50 ms of the load. */
 const MOST_BACKLOG = 1_000;
 
 /** Measures all contenders, round by round. A failed one is left out from then on. @throws BenchError if the baseline fails */
 export async function measureRounds(plan: Plan): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));
-  const requests = new Map<string, Requests>();
+  const scriptOf = createScripts(folder);
   const running = new Map<string, Server>();
   const samples = new Map<string, Sample[]>(plan.contenders.map(({ name }) => [name, []]));
   const failures = new Map<string, string>();
 
-  function scriptOf({ signing, rate, connections = CONNECTIONS }: Contender): string {
-    const key = `${signing} ${rate ?? ""}`;
-    let found = requests.get(key);
-    const delayMs = rate === undefined ? undefined : (connections * 1_000) / rate;
-    if (found === undefined || Date.now() - found.signedAtMs > SIGNED_FOR_MS)
-      requests.set(key, (found = writeRequests(signing, folder, delayMs)));
-    return found.script;
-  }
-
   async function measure(contender: Contender): Promise<Sample> {
-    const { name, connections, seconds: long, warmUpSeconds = plan.warmUpSeconds } = contender;
+    const { name, signing } = contender;
     const core = plan.cores?.client;
     let server = running.get(name);
     if (server === undefined) {
-      server = await startServer(contender, plan.cores?.server);
+      server = await startServer(contender, { core: plan.cores?.server });
       running.set(name, server);
       await checkAnswers(contender, server.port);
-      const script = scriptOf(contender);
-      await runLoad({ port: server.port, script, seconds: warmUpSeconds, connections, core });
+      await runLoad({ port: server.port, script: scriptOf(signing), seconds: plan.warmUpSeconds, core });
     }
-    const script = scriptOf(contender);
+    const script = scriptOf(signing);
     const before = await server.usage();
-    const load = await runLoad({ port: server.port, script, seconds: long ?? plan.seconds, connections, core });
+    const load = await runLoad({ port: server.port, script, seconds: plan.seconds, core });
     const after = await server.usage();
-    const { requests: count, seconds, p99Ms, others, failed } = load;
-    if (count === 0 || others > 0 || failed > 0)
-      throw new Error(`of ${count} requests ${others} were not answered 200, and ${failed} not at all`);
-    const { backlog } = after;
-    if (backlog !== undefined && backlog > MOST_BACKLOG)
-      throw new Error(`its handlers do not keep up: ${backlog} deliveries behind`);
-    return {
-      perSecond: count / seconds,
-      cpuUs: (after.cpuUs - before.cpuUs) / count,
-      p99Ms,
-      ...(backlog === undefined ? {} : { backlog }),
-    };
+    const { backlog = 0 } = after;
+    if (backlog > MOST_BACKLOG) throw new Error(`its handlers do not keep up: ${backlog} deliveries behind`);
+    return toSample(load, before, after);
   }
 
   async function stop(name: string): Promise<void> {
@@ -85,10 +63,10 @@ export async function measureRounds(plan: Plan): Promise<Measured> {
     running.delete(name);
   }
 
-  async function runRound(round: number): Promise<void> {
+  async function runRound(): Promise<void> {
     for (const contender of plan.contenders) {
-      const { name, seconds } = contender;
-      if (failures.has(name) || (seconds !== undefined && round > 1)) continue;
+      const { name } = contender;
+      if (failures.has(name)) continue;
       try {
         samples.get(name)?.push(await measure(contender));
       } catch (error) {
@@ -103,7 +81,7 @@ export async function measureRounds(plan: Plan): Promise<Measured> {
   try {
     for (let round = 1; round <= plan.rounds; round += 1) {
       plan.log(`Round ${round} of ${plan.rounds}.`);
-      await runRound(round);
+      await runRound();
     }
     return { samples, failures };
   } finally {

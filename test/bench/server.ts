@@ -12,14 +12,23 @@ import type { Usage } from "./servers/serve.ts";
 export interface Server {
   readonly port: number;
   usage(): Promise<Usage>;
+  /** Stops the process until `resume`, so that its work behind the answers does not slow down another server. */
+  pause(): void;
+  resume(): void;
   stop(): Promise<void>;
 }
 
 /** A slower start has failed. */
 const START_MS = 50_000;
 
-/** @param core pins the server to it */
-export async function startServer({ name, server, syncMs }: Contender, core?: number): Promise<Server> {
+export interface ServerOptions {
+  /** Pins the server to it. */
+  readonly core?: number | undefined;
+  /** Additional time of an fsync, milliseconds. @default 0 */
+  readonly syncMs?: number | undefined;
+}
+
+export async function startServer({ name, server }: Contender, { core, syncMs }: ServerOptions = {}): Promise<Server> {
   const [file, ...args] = server;
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));
   const env = {
@@ -59,6 +68,8 @@ export async function startServer({ name, server, syncMs }: Contender, core?: nu
         child.send("usage");
         return answer;
       },
+      pause: () => void child.kill("SIGSTOP"),
+      resume: () => void child.kill("SIGCONT"),
       stop,
     };
   } catch (cause) {
