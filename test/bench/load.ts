@@ -29,7 +29,17 @@ const CONNECTIONS = 64;
 
 /** Runs wrk for some seconds. @throws Error unless every request was answered 200 */
 export async function runLoad({ port, script, seconds, connections, core }: LoadOptions): Promise<Load> {
-  const wrk = ["wrk", "-t1", `-c${connections ?? CONNECTIONS}`, "-d600s", "-s", script, `http://127.0.0.1:${port}`];
+  const wrk = [
+    "wrk",
+    "-t1",
+    `-c${connections ?? CONNECTIONS}`,
+    "-d600s",
+    "--timeout",
+    "20s",
+    "-s",
+    script,
+    `http://127.0.0.1:${port}`,
+  ];
   const [command = "", ...args] = core === undefined ? wrk : ["taskset", "-c", String(core), ...wrk];
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
   const output = text(child.stdout);

@@ -1,28 +1,30 @@
 import { createReceiver, type Clock, type Receiver } from "hookline";
 import { statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createSqliteInbox } from "../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { bodyOf, change, signedRequest, tracked, trackingBody } from "../support/make-delivery.ts";
 import type { Point } from "./growth.ts";
+import { usedHeapOfThreads } from "./thread-heaps.ts";
 
 export interface SoakOptions {
   readonly file: string;
   readonly deliveries: number;
+  /** The rate at which they are sent, whatever the receiver does. */
+  readonly perSecond: number;
   /** Number of measurements. */
   readonly points: number;
 }
 
 const SECRET = "a signing secret";
-/** Concurrent requests. */
-const AT_ONCE = 64;
-/** Sending pauses while more jobs wait: retention deletes handled ones only. */
-const MOST_WAITING = 2_000;
-const LOOK_MS = 20;
+/** With more in flight or waiting the receiver does not keep up: retention deletes handled jobs only. */
+const MOST_BEHIND_SECONDS = 10;
+const TICK_MS = 2;
 /** A minute of the clock takes three seconds, and done jobs stay for nine. */
 const TIMES = 20;
 const KEEP_MS = 180_000;
 
-/** Pushes deliveries through a receiver on a file while retention runs. */
-export async function* soak({ file, deliveries, points }: SoakOptions): AsyncGenerator<Point> {
+/** Sends deliveries to a receiver on a file while retention runs. @throws Error if one is refused, or the receiver does not keep up */
+export async function* soak({ file, deliveries, perSecond, points }: SoakOptions): AsyncGenerator<Point> {
   const clock = fastClock(TIMES);
   const inbox = createSqliteInbox({ file, keepDoneMs: KEEP_MS, keepUnhandledMs: KEEP_MS });
   const limits = { concurrency: 100, storeTimeoutMs: 60_000 * TIMES, timeoutMs: 0 };
@@ -31,24 +33,32 @@ export async function* soak({ file, deliveries, points }: SoakOptions): AsyncGen
   await receiver.start();
 
   const waiting = (): number => inbox.stats().waiting + inbox.stats().unexpanded;
+  const mostBehind = perSecond * MOST_BEHIND_SECONDS;
+  const refusals: string[] = [];
+  let [sent, inFlight] = [0, 0];
 
-  let sent = 0;
-  async function sendUntil(goal: number): Promise<void> {
-    while (sent < goal) {
-      sent += 1;
-      const request = signedRequest(bodyFor(sent), { secret: SECRET, at: new Date(clock.now()) });
-      const { status } = await receiver.receive(request);
-      if (status !== 200) throw new Error(`Delivery ${sent} got ${status}, expected 200.`);
-      while (waiting() > MOST_WAITING) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    }
+  async function send(number: number): Promise<void> {
+    inFlight += 1;
+    const request = signedRequest(bodyFor(number), { secret: SECRET, at: new Date(clock.now()) });
+    const { status } = await receiver.receive(request);
+    inFlight -= 1;
+    if (status !== 200) refusals.push(`Delivery ${number} got ${status}, expected 200.`);
   }
 
+  const startedAt = performance.now();
   for (let point = 1; point <= points; point += 1) {
-    const [before, since] = [sent, performance.now()];
     const goal = Math.round((deliveries * point) / points);
-    await Promise.all(Array.from({ length: AT_ONCE }, () => sendUntil(goal)));
-    const perSecond = ((sent - before) * 1_000) / (performance.now() - since);
-    yield measure({ deliveries: sent, perSecond, waiting: waiting() }, file);
+    while (sent < goal) {
+      const due = Math.min(goal, ((performance.now() - startedAt) * perSecond) / 1_000);
+      while (sent < due) void send((sent += 1));
+      await sleep(TICK_MS);
+      if (refusals[0] !== undefined) throw new Error(refusals[0]);
+      if (inFlight + waiting() > mostBehind)
+        throw new Error(
+          `The receiver does not keep up: ${inFlight} in flight, ${waiting()} wait. Choose a lower --rate.`,
+        );
+    }
+    yield await measure({ deliveries: sent, waiting: waiting() }, file);
   }
   await finish(receiver);
 }
@@ -65,7 +75,7 @@ function bodyFor(number: number): string {
   return bodyOf({ payloads: [change(`m-${number % 10_000}`)], filler: "x".repeat(150) });
 }
 
-function measure(counts: Pick<Point, "deliveries" | "perSecond" | "waiting">, file: string): Point {
+async function measure(counts: Pick<Point, "deliveries" | "waiting">, file: string): Promise<Point> {
   globalThis.gc?.();
   const { heapUsed, rss } = process.memoryUsage();
   const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -74,6 +84,7 @@ function measure(counts: Pick<Point, "deliveries" | "perSecond" | "waiting">, fi
     fileBytes: sizeOf(file),
     walBytes: sizeOf(`${file}-wal`),
     heapBytes: heapUsed,
+    threadHeapBytes: await usedHeapOfThreads(),
     rssBytes: rss,
   };
 }
