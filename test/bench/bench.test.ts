@@ -3,12 +3,14 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { parseArguments } from "./arguments.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { BASELINE, CONTENDERS, MOUNTS, type Contender } from "./contenders.ts";
+import { DURABLE_GOALS } from "./durable/goals.ts";
 import { DURABLE } from "./durable/rows.ts";
 import { hasPeers } from "./external-tools.ts";
 import { toFigure, toQuantile, toRow, type Sample } from "./figures.ts";
 import type { Paint } from "./format-columns.ts";
-import { goalResultsOf } from "./goal-result.ts";
+import { goalResultsOf, toBoundText } from "./goal-result.ts";
 import { requestGoalResultsOf } from "./goals.ts";
+import { JOB_GOALS } from "./job-goals.ts";
 import { readLoad } from "./load.ts";
 import { toCores } from "./machine.ts";
 import { MEASURES } from "./measures.ts";
@@ -123,6 +125,12 @@ describe("table", () => {
     toTable(results, paint);
     expect(styles.toSorted()).toEqual(["bold", "bold", "green", "red", "yellow"]);
   });
+});
+
+it("has a row with its goal in docs/benchmarks.md for each figure", () => {
+  const page = readFileSync(new URL("../../docs/benchmarks.md", import.meta.url), "utf8").replaceAll(/ +/g, " ");
+  const rows = [...DURABLE_GOALS, ...JOB_GOALS].map((goal) => `| ${goal.says} | ${toBoundText(goal)} |`);
+  expect(rows.filter((row) => !page.includes(row))).toEqual([]);
 });
 
 it("prints the rows of a page's table with the measured figures in the last column", () => {

@@ -34,7 +34,8 @@ export function toFigureText({ median, min, max }: Figure): string {
   return min === max ? toText(median) : `${toText(median)} (${toText(min)}-${toText(max)})`;
 }
 
-function toBoundText({ least, most }: Omit<Goal, "says">): string {
+/** What a figure should be. */
+export function toBoundText({ least, most }: Pick<Goal, "least" | "most">): string {
   return least === undefined ? `at most ${toBound(most)}` : `at least ${toBound(least)}`;
 }
 

@@ -9,14 +9,14 @@ interface JobGoal extends Goal {
 
 const LANES = ["lanes-1", "lanes-5000", "lanes-all"];
 
-const JOB_GOALS: readonly JobGoal[] = [
+export const JOB_GOALS: readonly JobGoal[] = [
   {
     says: "jobs/s with 1, 5,000 and a million lanes, slowest / fastest",
     value: (of) => evenness(LANES.map((name) => of(name, "perSecond"))),
     least: 0.8,
   },
   {
-    says: "the same by the CPU time of a job",
+    says: "CPU time of a job in as many lanes, least / most",
     value: (of) => evenness(LANES.map((name) => of(name, "cpuUs"))),
     least: 0.8,
   },
@@ -46,21 +46,25 @@ const JOB_GOALS: readonly JobGoal[] = [
   },
   { says: "cold p99 beside a hot lane in a file, ms", value: (of) => of("file-cold-hot", "p99Ms"), most: 10 },
   { says: "received to handler through a file, p50 ms", value: (of) => of("file-idle", "p50Ms"), most: 3 },
-  { says: "the same from another process, p50 ms", value: (of) => of("file-idle-other", "p50Ms"), most: 30 },
+  { says: "received by another process to handler, p50 ms", value: (of) => of("file-idle-other", "p50Ms"), most: 30 },
   { says: "start over a million waiting in a file, ms", value: (of) => of("file-start", "ms"), most: 3_000 },
-  { says: "the event loop's longest stall meanwhile, ms", value: (of) => of("file-start", "stallMs"), most: 50 },
+  { says: "longest stall of the event loop at this start, ms", value: (of) => of("file-start", "stallMs"), most: 50 },
   { says: "bytes of memory for a job that waits in a file", value: (of) => of("file-start", "bytes"), most: 400 },
   {
-    says: "a delivery of 1,000 unhandled entries, MB of file and log",
+    says: "1,000 unhandled entries in a delivery, MB of file and log",
     value: (of) => of("file-unhandled", "mb"),
     most: 1,
   },
   {
-    says: "the same, bytes for a job beside the delivery",
+    says: "1,000 unhandled entries, bytes for a job beside the delivery",
     value: (of) => of("file-unhandled", "bytesBeside"),
     most: 200,
   },
-  { says: "the same, ms until stored and expanded", value: (of) => of("file-unhandled", "ms"), most: 30 },
+  {
+    says: "1,000 unhandled entries, ms until stored and expanded",
+    value: (of) => of("file-unhandled", "ms"),
+    most: 30,
+  },
   { says: "held by p-queue / concurrency", value: (of) => of("waiting", "heldOfConcurrency"), most: 2 },
 ];
 

@@ -11,7 +11,7 @@ const warm = ({ warm: { own, baseline } }: RowMeasured) => toRatios(own, baselin
 const cold = ({ cold: { own, baseline } }: RowMeasured) => toRatios(own, baseline, "perSecond");
 const warmCpu = ({ warm: { own, baseline } }: RowMeasured) => toRatios(own, baseline, "cpuUs");
 
-const DURABLE_GOALS: readonly DurableGoal[] = [
+export const DURABLE_GOALS: readonly DurableGoal[] = [
   { row: "sqlite-receive", says: "receiving only, 64 connections, of verify only", values: warm, least: 0.85 },
   { row: "sqlite-receive-256", says: "receiving only, 256 connections, of verify only", values: warm, least: 0.95 },
   { row: "sqlite-handler", says: "with a handler, 64 connections, of verify only", values: warm, least: 0.7 },
