@@ -107,7 +107,7 @@ describe("table", () => {
       verify only                        40,000  1.00 (1.00-1.00)    25.0     1.00 (1.00-1.00)     1.0
       hookline node, with a handler      32,000  0.80 (0.80-0.80)    30.0     1.20 (1.20-1.20)     1.0       64
 
-      Ratios are to verify only of the same round, medians. CPU us: the server's time on a core for a request, all threads.
+      Ratios are to verify only of the same round, medians; of CPU time less is better. CPU us: the server's time on a core for a request, all threads.
 
       koa failed: out of order
 

@@ -24,7 +24,7 @@ export function toTable({ rows, failures, reached }: Results, paint: Paint): str
 const HEAD = ["", "requests/s", "ratio (min-max)", "CPU us", "CPU ratio (min-max)", "p99 ms", "backlog"];
 
 const LEGEND =
-  "Ratios are to verify only of the same round, medians. CPU us: the server's time on a core for a request, all threads.";
+  "Ratios are to verify only of the same round, medians; of CPU time less is better. CPU us: the server's time on a core for a request, all threads.";
 
 function toCells({ title, perSecond, ratio, cpuUs, cpuRatio, p99Ms, backlog }: Row): string[] {
   return [
