@@ -50,8 +50,13 @@ function laneByKind(
 
 /** A flat string. V8 keeps a template's string as a tree of its parts, which takes twice the memory in a backlog of a million. */
 export function textOf(...parts: readonly (string | number)[]): string {
-  return parts.join(" ");
+  const text = parts.join(" ");
+  // In a file, as UTF-8, all halves of surrogate pairs become the same character: after a restart it would be another text.
+  return HALF.test(text) ? text.replaceAll(HALVES, (half) => `%${half.charCodeAt(0).toString(16)}`) : text;
 }
+
+const HALF = /\p{Surrogate}/u;
+const HALVES = /\p{Surrogate}/gu;
 
 /** The record of the event within its account and resource; empty for a signal, which names none. */
 export function recordOf(event: SingleEvent): string {

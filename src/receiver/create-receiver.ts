@@ -4,7 +4,7 @@ import { createHandlers, type Handler, type Middleware } from "../dispatch/handl
 import { createExpansionReporter, type ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
-import { asWorking, asWriting, type StorageKind } from "../inbox/port/inbox.ts";
+import { asWorking, asWriting, type StorageKind, type WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Job } from "../inbox/port/jobs.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
 import { createReporter } from "../ingest/answer-reporter.ts";
@@ -200,7 +200,12 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       return lifecycle.close(drainMs).finally(throttled.flush);
     },
     health,
-    stats: () => ({ role: lifecycle.role(), ...structuredClone(counters), secrets: reporter.secrets() }),
+    stats: () => ({
+      role: lifecycle.role(),
+      ...structuredClone(counters),
+      expired: expiredIn(working),
+      secrets: reporter.secrets(),
+    }),
     observe: (observer) => observers.add(observer),
     jobs: jobs.verbs,
     receive: (request, afterHandlers) => receive(request, ingestDeps, afterHandlers),
@@ -221,4 +226,13 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     expandedListeners,
   });
   return receiver;
+}
+
+/** A user's inbox that cannot count now is not to break a look at the counters. */
+function expiredIn(inbox: WorkingInbox | undefined): number {
+  try {
+    return inbox?.stats().expired ?? 0;
+  } catch {
+    return 0;
+  }
 }

@@ -31,6 +31,8 @@ export interface Stats {
   /** Changes without a handler, while another event of their family has one. */
   readonly skipped: number;
   readonly dead: number;
+  /** Dead jobs that the inbox deleted because of their age, ever. Always set; optional, so that a test's own `Stats` may omit it. */
+  readonly expired?: number;
   /** Jobs settled by the handler call of another job. */
   readonly merged: number;
   /** Uses of each secret: a rotation is finished when the old one is no longer used. */

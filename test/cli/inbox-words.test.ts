@@ -1,7 +1,8 @@
 import { ClosedError, StorageError, UsageError, type AnyEvent } from "hookline";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { assertReadable, toLookError } from "../../adapters/inbox/sqlite/inspect/inspect-file.ts";
+import { toLookError } from "../../adapters/inbox/sqlite/inspect/inspect-file.ts";
+import { assertVersion, SCHEMA_VERSION } from "../../adapters/inbox/sqlite/thread/schema.ts";
 import { hideContent } from "../../src/cli/inbox/job-json.ts";
 import { toCommandError } from "../../src/cli/inbox/with-inbox.ts";
 import { toJsonBlock, toJsonLine, toPlain } from "../../src/cli/terminal/escape-terminal.ts";
@@ -97,8 +98,19 @@ describe("an error of the inbox", () => {
   });
 });
 
-test("a file of an older schema is not brought up to date by looking", () => {
-  expect(() => assertReadable(1, "inbox.db", 2)).toThrow("inbox.db has schema version 1, this Hookline reads 2.");
-  expect(() => assertReadable(3, "inbox.db", 2)).toThrow("Look with the version of Hookline that wrote it");
-  expect(() => assertReadable(2, "inbox.db", 2)).not.toThrow();
+test("a file of another schema is refused with what to do", () => {
+  const refusal = (version: number): unknown => {
+    try {
+      return assertVersion(version, "inbox.db");
+    } catch (error) {
+      return error;
+    }
+  };
+  const message = "inbox.db has schema version 1, this Hookline knows version 2.";
+  expect(refusal(1)).toMatchObject({ code: "schema-older", message, fix: expect.stringMatching(/move the file away/) });
+  expect(refusal(3)).toMatchObject({
+    code: "schema-newer",
+    fix: expect.stringMatching(/that wrote it, or a newer one/),
+  });
+  expect(refusal(SCHEMA_VERSION)).toBeUndefined();
 });

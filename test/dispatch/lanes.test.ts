@@ -104,6 +104,23 @@ describe("the other kinds of lane:", () => {
   });
 });
 
+test("lanes and merge keys are the same text again when a file has kept them as UTF-8, also of records with halves of surrogate pairs", () => {
+  const merging = handler("email.created", { merge: true });
+  const keys = ["\ud83d", "\ude00", "\ud83d\ude00"].flatMap((id) => {
+    const event = emailEvent("created", id);
+    return [
+      laneOf(event, all("record")),
+      laneOf(
+        event,
+        all(() => id),
+      ),
+      mergeKeyOf(event, merging, undefined),
+    ];
+  });
+  expect(new Set(keys.map((key) => Buffer.from(key ?? "").toString())).size).toBe(9);
+  expect(keys.map((key) => Buffer.from(key ?? "").toString())).toEqual(keys);
+});
+
 describe("a lane given by a function of the event", () => {
   const byAccount = (event: AnyEvent) => `account ${String(event.accountId)}`;
 

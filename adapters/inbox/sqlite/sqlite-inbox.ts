@@ -1,16 +1,9 @@
-import {
-  StorageError,
-  type InboxHost,
-  type NewDelivery,
-  type StoreResult,
-  type WorkingInbox,
-} from "../../../src/adapter.ts";
+import { StorageError, type InboxHost, type WorkingInbox } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
 import { createSqliteAdmin } from "./admin/admin.ts";
 import { createCommitQueue } from "./client/commit-queue.ts";
 import { createFileSubscriptions } from "./client/subscription-cache.ts";
 import { openThread } from "./client/thread-client.ts";
-import type { DeliveryRecord } from "./client/thread-protocol.ts";
 import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";
 import { createTombstones } from "./client/tombstone-cache.ts";
 import { assertSinglePath, realPathOf } from "./disk/file-path.ts";
@@ -18,8 +11,7 @@ import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
 import { createWalWatch } from "./disk/wal.ts";
 import { createRetention } from "./retention/retention.ts";
 import { createClaims } from "./worker/claim-jobs.ts";
-import { createExpand } from "./worker/expand-deliveries.ts";
-import { toDeliveryRecord } from "./worker/row-encoding.ts";
+import { createIncoming } from "./worker/incoming-deliveries.ts";
 import { createTakeOver, toNotBegun } from "./worker/take-over.ts";
 import { isLocked } from "./worker/worker-lock.ts";
 import { createWorkerState } from "./worker/worker-state.ts";
@@ -33,6 +25,8 @@ export interface SqliteOptions {
   readonly keepDoneMs?: number | undefined;
   /** @default for ever */
   readonly keepUnhandledMs?: number | undefined;
+  /** Dead letters, milliseconds since they were settled. @default for ever */
+  readonly keepDeadMs?: number | undefined;
   /** 0: whatever there is. @default 0 */
   readonly minFreeDiskBytes?: number | undefined;
   /** Waiting in memory; beyond it deliveries wait unexpanded in the file. @default all */
@@ -50,7 +44,8 @@ export interface SqliteOptions {
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
   const { file, isReadOnly = false, threadUrl, setTimer, freeBytesIn } = options;
-  const { keepDoneMs = Infinity, keepUnhandledMs = Infinity, minFreeDiskBytes = 0, maxJobs = Infinity } = options;
+  const { keepDoneMs = Infinity, keepUnhandledMs = Infinity, keepDeadMs = Infinity } = options;
+  const { minFreeDiskBytes = 0, maxJobs = Infinity } = options;
   let host: InboxHost | undefined;
   /** As long as it is open. */
   let user: InboxHost | undefined;
@@ -83,19 +78,16 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         takeOver.worker?.begin();
       }
       admin.changed();
-      void tombstones
-        .refresh()
-        .catch(() => {})
-        .then(() => takeOver.worker?.wake());
+      const isRead = thread.counts().tombstones === tombstones.version ? Promise.resolve() : tombstones.refresh();
+      void isRead.catch(() => {}).then(() => takeOver.worker?.wake());
     },
   });
   const commits = createCommitQueue({
     channel: thread.channel,
     epoch: () => workerState.epoch,
-    begin: () => workerState.lanes.beginCommit(),
-    mark: () => (workerState.epoch === undefined ? undefined : workerState.lanes.mark(now())),
+    unclaimed: () => (workerState.epoch === undefined ? [] : workerState.lanes.unclaimed()),
     isStale: () => workerState.epoch !== undefined && workerState.lanes.isMarkedUnclaimed,
-    failed: () => workerState.lanes.unmark(),
+    unclaimFailed: () => workerState.lanes.unclaimFailed(),
     fenced: () => takeOver.fenced(),
     distrust: thread.distrust,
   });
@@ -116,6 +108,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     watch: createWalWatch(thread.file, () => openHost().log),
     keepDoneMs,
     keepUnhandledMs,
+    keepDeadMs,
   });
 
   const takeOver = createTakeOver({
@@ -144,37 +137,6 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     return host;
   }
 
-  async function storeAll(deliveries: readonly NewDelivery[]): Promise<(StoreResult | StorageError)[]> {
-    const shortage = disk.shortage();
-    if (shortage !== undefined) return deliveries.map(() => shortage);
-    const at = now();
-    const records: DeliveryRecord[] = [];
-    const items = deliveries.map(({ delivery, events }, index) => ({
-      input(): DeliveryRecord {
-        const works = workerState.isLoaded && workerState.lanes.size < maxJobs;
-        const record = toDeliveryRecord(delivery, works ? events : undefined, {
-          at,
-          speculate: workerState.lanes.speculate,
-        });
-        records[index] = record;
-        return record;
-      },
-      body: delivery.body,
-    }));
-    const outcomes = await commits.addAll("insert", items);
-    // Refreshes the cache after a lifecycle notice.
-    if (records.some((record) => record?.[7]?.some((event) => event[6] !== undefined))) subscriptions.errored();
-    return outcomes.map((outcome, index) => {
-      if ("error" in outcome) return outcome.error;
-      const [id, expanded, duplicates = [], conflicts = []] = outcome.value;
-      const { delivery, events = [] } = deliveries[index] as NewDelivery;
-      const made = { firstJob: id + 1, duplicates, conflicts };
-      const given = { events, records: records[index]?.[7] ?? [] };
-      if (expanded) workerState.appendExpanded({ id, receivedAt: delivery.receivedAt, delivery }, given, made);
-      return { id: String(id), expanded, duplicates, conflicts };
-    });
-  }
-
   const inbox: WorkingInbox<"disk"> = {
     storage: "disk",
     async open(given) {
@@ -192,7 +154,6 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       }
       await Promise.all([tombstones.refresh(), subscriptions.refresh(), disk.look()]);
     },
-    store: storeAll,
     tombstones,
     subscriptions,
     ready() {
@@ -210,14 +171,21 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     unref: thread.unref,
 
     work: takeOver.work,
-    ...createExpand({ commits, workerState, maxJobs, now, noted: subscriptions.errored }),
+    ...createIncoming({
+      commits,
+      workerState,
+      maxJobs,
+      now,
+      shortage: disk.shortage,
+      noted: () => void subscriptions.errored(), // refreshes the cache
+    }),
     ...createClaims({ commits, workerState, now }),
     jobs: admin.jobs,
     stats() {
-      const { oldestUnexpandedAt, oldestUnsettledAt, ...counts } = thread.counts();
+      const { oldestUnexpandedAt, oldestOpenAt, tombstones: _, ...counts } = thread.counts();
       const here = workerState.isLoaded
         ? workerState.lanes.stats()
-        : { blockedLanes: 0, oldestWaitingAt: oldestUnsettledAt };
+        : { blockedLanes: 0, oldestWaitingAt: oldestOpenAt };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
       const { worker, takenOver } = takeOver;

@@ -8,8 +8,10 @@ import type { SqliteOptions } from "./sqlite-inbox.ts";
 export interface SqliteInboxOptions {
   /** Done and skipped jobs, and their deliveries. @default 7 */
   keepDoneDays?: number | undefined;
-  /** Unhandled jobs. Dead jobs stay without limit. @default 7 */
+  /** Unhandled jobs. @default 7 */
   keepUnhandledDays?: number | undefined;
+  /** Dead letters, since they were settled. @default no limit */
+  keepDeadDays?: number | undefined;
   /** With less room on the disk deliveries get 503, and what is stored is still handled. @default 256 MiB */
   minFreeDiskBytes?: number | undefined;
   /** Waiting in memory, some 600 B each; more wait on disk. @default 500_000 */
@@ -25,11 +27,12 @@ export interface SqliteInboxOptions {
 export function resolveSqliteOptions(file: string | URL, options: SqliteInboxOptions): SqliteOptions {
   assertOptions("sqliteInbox", options, ALLOWED);
   const { keepDoneDays = 7, keepUnhandledDays = 7, minFreeDiskBytes = 256 * 1024 * 1024, maxJobs = 500_000 } = options;
-  const { threadUrl } = options;
+  const { keepDeadDays, threadUrl } = options;
   return {
     file: toPath(file),
     keepDoneMs: positive("keepDoneDays", keepDoneDays) * DAY_MS,
     keepUnhandledMs: positive("keepUnhandledDays", keepUnhandledDays) * DAY_MS,
+    keepDeadMs: keepDeadDays === undefined ? undefined : positive("keepDeadDays", keepDeadDays) * DAY_MS,
     minFreeDiskBytes: whole("minFreeDiskBytes", minFreeDiskBytes, 0),
     maxJobs: whole("maxJobs", maxJobs, 1),
     threadUrl: threadUrl === undefined ? undefined : toThreadUrl(threadUrl),
@@ -39,6 +42,7 @@ export function resolveSqliteOptions(file: string | URL, options: SqliteInboxOpt
 const ALLOWED: Readonly<Record<keyof SqliteInboxOptions, true>> = {
   keepDoneDays: true,
   keepUnhandledDays: true,
+  keepDeadDays: true,
   minFreeDiskBytes: true,
   maxJobs: true,
   threadUrl: true,

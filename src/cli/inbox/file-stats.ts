@@ -19,6 +19,7 @@ export const statsCommand = defineCommand({
   unexpanded      Deliveries that are stored and not made into jobs yet.
   blocked lanes   Lanes whose first job waits for its next attempt.
   dead            Jobs that failed for good: list --state dead says why.
+  expired         Dead jobs that were removed because of their age.
   unhandled       Jobs whose event no handler takes.
   tombstones      Subscriptions that are answered 422.
 
@@ -35,8 +36,8 @@ It writes nothing, and does not slow down a receiver on the file.`,
 
 function readStats(file: string, now: number) {
   const { path, name, schemaVersion, isWorkedOn } = lookAtFile(file);
-  const { oldestUnexpandedAt, oldestUnsettledAt, ...stats } = statsOfFile(path, now);
-  const oldest = Math.min(oldestUnexpandedAt ?? Infinity, oldestUnsettledAt ?? Infinity);
+  const { oldestUnexpandedAt, oldestOpenAt, ...stats } = statsOfFile(path, now);
+  const oldest = Math.min(oldestUnexpandedAt ?? Infinity, oldestOpenAt ?? Infinity);
   const oldestWaitingAt = oldest === Infinity ? undefined : new Date(oldest);
   return { file, receiver: name, schemaVersion, isWorkedOn, ...stats, oldestWaitingAt };
 }
@@ -53,6 +54,7 @@ function toLines(stats: ReturnType<typeof readStats>): readonly string[] {
     ["unexpanded", grouped(stats.unexpanded)],
     ["blocked lanes", grouped(stats.blockedLanes)],
     ["dead", grouped(stats.dead)],
+    ["expired", grouped(stats.expired)],
     ["unhandled", grouped(stats.unhandled)],
     ["tombstones", grouped(stats.tombstones)],
     ["oldest waiting", oldestWaitingAt === undefined ? "none" : `received ${secondText(oldestWaitingAt)}`],

@@ -110,6 +110,8 @@ export interface InboxStats {
   readonly running: number;
   readonly dead: number;
   readonly unhandled: number;
+  /** Dead jobs that were removed because of their age, where the inbox counts them. */
+  readonly expired?: number | undefined;
   /** Lanes whose head waits for its retry. */
   readonly blockedLanes: number;
   /** When the oldest delivery was received that is unexpanded or has a waiting job. */

@@ -3,7 +3,7 @@ import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-e
 import type { ThreadClient, ThreadEvents } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
-import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
+import { createFileState } from "../../../adapters/inbox/sqlite/thread/file-state.ts";
 import { openFile, type OpenOptions } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { createBatchRunner, toTaskError } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
@@ -21,10 +21,11 @@ export async function openInline(
 ): Promise<ThreadClient> {
   const db = openOrTell(() => openFile(file, name, { isSuspect, ...how }));
   opened?.(db);
-  const counters = createCounters(db);
+  const state = createFileState(db);
   const secureErase = createSecureErase(db);
-  const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, secureErase }), counters);
-  events.counted(counters.counts());
+  const operations = createOperations(db, { state, dedupeWindowMs, secureErase });
+  const run = createBatchRunner(db, operations, state);
+  events.counted(operations.counts(false));
   const close = (): void => {
     if (db.isOpen) db.close();
   };
@@ -33,7 +34,7 @@ export async function openInline(
     async run(batch) {
       const results = run(structuredClone(batch));
       secureErase.afterCommit();
-      events.counted(counters.counts());
+      events.counted(operations.counts(batch.epoch !== undefined));
       return results;
     },
     unref() {},

@@ -96,7 +96,7 @@ test("the loop gets a turn after each page, though the next one is there", async
   const { restart, asked } = await filled(Array.from({ length: JOBS }, (_, index) => `m-${index}`));
   asked.splice(0);
   await restart();
-  const reads = asked.filter(({ verb }) => verb === "jobs");
+  const reads = asked.filter(({ verb }) => verb === "openJobs");
   // The first two pages are asked for in one turn.
   expect(new Set(reads.map(({ turn }) => turn)).size).toBeGreaterThanOrEqual(reads.length - 1);
   expect(reads.length).toBeGreaterThan(3);
@@ -113,8 +113,8 @@ test("after its thread was replaced, memory has what the file has: from any page
   const owned = createWorkerState(() => T);
   await owned.takeOver(channel);
   const ids = idsIn(file);
-  expect(owned.lanes.unclaimed(0, Infinity)).toEqual(ids);
-  const { runs } = owned.lanes.take({ max: 1, mergeMax: 1 }, T);
+  expect(owned.lanes.unclaimedIn(0, Infinity)).toEqual(ids);
+  const runs = owned.lanes.take({ max: 1, mergeMax: 1 }, T);
   const [last = 0, middle = 0] = [ids.at(-1), ids[JOBS / 2]];
   const db = new DatabaseSync(file);
   db.exec(`DELETE FROM job WHERE id IN (${[ids[1], middle, last].join()})`);
@@ -124,10 +124,10 @@ test("after its thread was replaced, memory has what the file has: from any page
   await owned.resume(channel);
   const left = idsIn(file);
   expect(left).toHaveLength(JOBS - 2);
-  expect(owned.lanes.unclaimed(0, Infinity)).toEqual(left.filter((id) => id !== runs[0]?.[0]?.id));
+  expect(owned.lanes.unclaimedIn(0, Infinity)).toEqual(left.filter((id) => id !== runs[0]?.[0]?.id));
   db.exec("DELETE FROM job");
   db.close();
   await owned.resume(channel);
-  expect(owned.lanes.unclaimed(0, Infinity)).toEqual([]);
+  expect(owned.lanes.unclaimedIn(0, Infinity)).toEqual([]);
   expect(owned.lanes.size).toBe(1);
 });

@@ -4,19 +4,28 @@ import { DatabaseSync } from "node:sqlite";
 import { MessageChannel } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
-import type { FromThread, SettleRecord, ToThread } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
-import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
+import { createBatchMemory } from "../../../adapters/inbox/sqlite/client/delivery-record.ts";
+import {
+  STATE,
+  type FromThread,
+  type SettleRecord,
+  type ToThread,
+} from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
+import { createFileState } from "../../../adapters/inbox/sqlite/thread/file-state.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { serveCommits } from "../../../adapters/inbox/sqlite/thread/serve-commits.ts";
 import { createBatchRunner, toTaskError, type Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
 import { until } from "../../support/event-loop.ts";
 import { fastTmpdir } from "../../support/fast-tmpdir.ts";
 
 const OPTIONS = { name: "default", dedupeWindowMs: 60_000 };
 const TAKE_OVER: Task = { verb: "takeOver", input: undefined };
 const STONES: Task = { verb: "tombstones", input: undefined };
-const BYTES = new Uint8Array(0);
+const BYTES: Uint8Array = new Uint8Array(0);
+const NOTHING: SettleRecord = { done: [], released: [], others: [], windows: [] };
+const NOBODYS = { account: null, subscription: null, extras: null };
 
 function fileIn(): string {
   const folder = mkdtempSync(join(fastTmpdir(), "hookline-"));
@@ -27,16 +36,16 @@ function fileIn(): string {
 function opened() {
   const db = openFile(fileIn(), OPTIONS.name);
   onTestFinished(() => db.close());
-  const counters = createCounters(db);
+  const state = createFileState(db);
   const operations = createOperations(db, {
-    counters,
+    state,
     secureErase: createSecureErase(db),
     dedupeWindowMs: OPTIONS.dedupeWindowMs,
   });
-  const run = createBatchRunner(db, operations, counters);
+  const run = createBatchRunner(db, operations, state);
   return {
-    run: (tasks: readonly Task[], epoch?: number) => run({ epoch, tasks, bytes: BYTES }),
-    buried: () => operations.tombstones().map(({ subscription }) => subscription),
+    run: (tasks: readonly Task[], epoch?: number, bytes = BYTES) => run({ epoch, tasks, bytes }),
+    buried: () => operations.tombstones()[1].map(({ subscription }) => subscription),
   };
 }
 
@@ -88,23 +97,25 @@ test("a commit of an owner that was relieved changes nothing", () => {
 
 test("a settle of an owner that was relieved ends no job", () => {
   const { run } = opened();
-  const events = [[0, "email.created", 1, 1, null, [["waiting", "default", "a lane", null]]]];
-  run([TAKE_OVER, { verb: "insert", input: [1, 1, null, "", "", "{}", 1, events], from: 0, to: 0 }], undefined);
-  const jobs = (): unknown => run([{ verb: "jobs", input: { after: 0, limit: 10 } }]);
+  const memory = createBatchMemory().begin();
+  memory.add(mail([]).delivery, { lines: '[[0,"email.created","default"]]', states: STATE.waiting, ...NOBODYS });
+  const input = { offset: 0, skip: 0, count: 1, at: 1 };
+  run([TAKE_OVER, { verb: "store", input }], undefined, memory.bytes());
+  const jobs = (): unknown => run([{ verb: "openJobs", input: { after: 0, limit: 10 } }]);
   const before = jobs();
   expect(before).toMatchObject([{ value: { last: 2 } }]);
   run([TAKE_OVER]);
   const progress = { attempts: 1, deaths: 0, firstAttemptAt: 1, runAt: 9, delayMs: 8, error: null, groupMax: null };
   const records: readonly SettleRecord[] = [
-    { done: [2], others: [], windows: [] },
-    { done: [], others: [{ id: 2, to: "dead", attempts: 1, error: null, settledAt: 1 }], windows: [] },
-    { done: [], others: [{ id: 2, to: "waiting", ...progress }], windows: [] },
+    { ...NOTHING, done: [2] },
+    { ...NOTHING, others: [{ id: 2, to: "dead", attempts: 1, error: null, settledAt: 1 }] },
+    { ...NOTHING, others: [{ id: 2, to: "waiting", ...progress }] },
   ];
   for (const settled of records) {
     expect(run([{ verb: "settle", input: settled }], 1)).toMatchObject([{ error: { code: "epoch-stale" } }]);
     expect(jobs()).toEqual(before);
   }
-  run([{ verb: "settle", input: { done: [2], others: [], windows: [] } }], 2);
+  run([{ verb: "settle", input: { ...NOTHING, done: [2] } }], 2);
   expect(jobs()).toMatchObject([{ value: { last: null } }]);
 });
 
@@ -129,7 +140,7 @@ test("batches that come in are committed, and their results go out in order", as
   expect(heard).toMatchObject([
     { type: "open", counts: { unexpanded: 0 } },
     { type: "results", results: [{ value: undefined }] },
-    { type: "results", results: [{}, { value: [{ subscription: 1 }, { subscription: 2 }] }] },
+    { type: "results", results: [{}, { value: [2, [{ subscription: 1 }, { subscription: 2 }]] }] },
     { type: "closed" },
   ]);
 });
@@ -139,7 +150,7 @@ test("what another connection commits is told", async () => {
   const { say, heard, hears } = served(file);
   await hears("open");
   const other = new DatabaseSync(file);
-  other.exec("UPDATE counter SET dead = 7");
+  other.exec("UPDATE state SET dead = 7");
   other.close();
   await hears("changed");
   expect(heard.at(-1)).toMatchObject({ type: "changed", counts: { dead: 7 } });

@@ -2,10 +2,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { mail, nobodys, raw } from "../../suites/inbox/deliveries.ts";
+import { mail, nobodys, raw, UNHANDLED } from "../../suites/inbox/deliveries.ts";
 import { claimAll, dead, findAll, over, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
+import { openInline } from "./inline-thread.ts";
+import { telling } from "./observed-thread.ts";
 import { onDisk } from "./on-disk.ts";
 
 const MARKER = "a secret of somebody";
@@ -49,4 +51,23 @@ test("while somebody reads the old log an erase is not answered, and others are"
     expect(erasing).toMatchObject({ ended: true, value: 1 });
   });
   expect(filesWith(MARKER, dirname(file))).toEqual([]);
+});
+
+test.each([
+  ["long bodies", 1, 1_500_000],
+  ["many jobs", 2_000, 1],
+])("an account whose deliveries have %s is erased in several commits, and others stay", async (_what, jobs, bytes) => {
+  let pages = 0;
+  const { inbox } = await onDisk({
+    openThread: telling(openInline, ({ tasks }) => {
+      pages += tasks.filter(({ verb }) => verb === "runRequest").length;
+    }),
+  });
+  const entries = Array.from({ length: jobs }, (_, index) => ({ id: `m-${index}`, ...UNHANDLED }));
+  const filler = "x".repeat(bytes);
+  for (let count = 0; count < 6; count += 1) await inbox.store([mail(entries, { accountId: 7, filler })]);
+  await inbox.store([raw(mail(["waits"], { accountId: 7, filler })), mail([nobodys("other")], { accountId: 8 })]);
+  expect(await inbox.jobs.erase(7)).toBe(6 * jobs + 1);
+  expect(pages).toBeGreaterThanOrEqual(4);
+  expect(inbox.stats()).toMatchObject({ unexpanded: 1, unhandled: 0 });
 });

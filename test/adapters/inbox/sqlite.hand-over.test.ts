@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createCommitQueue } from "../../../adapters/inbox/sqlite/client/commit-queue.ts";
 import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import type { SettleRecord } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import type { Task, TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { systemClock } from "../../../src/clock.ts";
@@ -72,7 +73,7 @@ async function working(file: string, options: Partial<SqliteOptions> = {}) {
 /** As if another process had taken over the work, and ended: a commit is told so. */
 function raiseEpoch(file: string): () => void {
   const db = new DatabaseSync(file, { timeout: 5_000 });
-  db.exec("UPDATE owner SET epoch = epoch + 1");
+  db.exec("UPDATE state SET epoch = epoch + 1");
   db.close();
   return () => {};
 }
@@ -89,7 +90,7 @@ test("what a commit made while the work was taken over again comes behind what w
   const [file, threads] = [join(folderFor(), "inbox.db"), gatedThreads()];
   const { inbox, clock, hears } = await working(file, { openThread: threads.open });
   await inbox.store([mail([one("first")])]);
-  const { stands, goOn } = threads.stopAt("insert");
+  const { stands, goOn } = threads.stopAt("store");
   const stored = inbox.store([mail([one("second")])]);
   await stands();
   const giveBack = stealLock(file);
@@ -179,6 +180,8 @@ describe("after the file was replaced by another", () => {
 });
 
 describe("a delivery in one commit with what another process has taken over", () => {
+  const NOTHING: SettleRecord = { done: [], released: [], others: [], windows: [] };
+  const NONE = { offset: 0, skip: 0, count: 0, at: 0 };
   const STALE: TaskResult = { error: { code: "epoch-stale", message: "", fix: undefined, errcode: undefined } };
 
   /** @param answers of one commit after the other, by the task */
@@ -199,10 +202,9 @@ describe("a delivery in one commit with what another process has taken over", ()
     const commits = createCommitQueue({
       channel: () => channel,
       epoch: () => current,
-      begin() {},
-      mark: () => undefined,
+      unclaimed: () => [],
       isStale: () => false,
-      failed() {},
+      unclaimFailed() {},
       fenced: () => void (current = undefined),
       distrust() {},
     });
@@ -211,18 +213,18 @@ describe("a delivery in one commit with what another process has taken over", ()
 
   test("is not stored again where it held", async () => {
     const { commits, seen } = commitsOn(1, ({ verb }) => (verb === "settle" ? STALE : { value: "held" }));
-    const settled = commits.add("settle", {}).catch((error: unknown) => error);
-    expect(await commits.add("insert", {})).toBe("held");
+    const settled = commits.add("settle", NOTHING).catch((error: unknown) => error);
+    expect(await commits.add("store", NONE)).toBe("held");
     expect(await settled).toMatchObject({ code: "epoch-stale" });
-    expect(seen).toEqual([["settle", "insert"]]);
+    expect(seen).toEqual([["settle", "store"]]);
   });
 
   test("is stored with the next one where it did not, also by a process that only receives", async () => {
     const { commits, seen } = commitsOn(undefined, () => STALE);
-    const carried = commits.add("runRequest", {}).catch((error: unknown) => error);
-    expect(await commits.add("insert", {})).toBe("again");
+    const carried = commits.add("runRequest", { at: 0, idleEpoch: undefined }).catch((error: unknown) => error);
+    expect(await commits.add("store", NONE)).toBe("again");
     expect(await carried).toMatchObject({ code: "epoch-stale" });
-    expect(seen).toEqual([["runRequest", "insert"], ["insert"]]);
+    expect(seen).toEqual([["runRequest", "store"], ["store"]]);
   });
 });
 

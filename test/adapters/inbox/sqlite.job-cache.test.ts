@@ -1,22 +1,12 @@
 import { expect, test } from "vitest";
-import { FRESH_ROW } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import { createJobCache } from "../../../adapters/inbox/sqlite/worker/job-cache.ts";
-import { toRow, type Row } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
+import { fromLoaded, type Row } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
 
 /** So far apart that each stands in a table of its own. */
 const FAR = 100_000;
 
 function rowOf(id: number): Row {
-  const origin = {
-    delivery: 1,
-    entry: 0,
-    consumer: "default",
-    lane: null,
-    mergeKey: null,
-    receivedAt: 1,
-    replayOf: null,
-  };
-  return toRow({ ...FRESH_ROW, ...origin, id });
+  return fromLoaded([id, 1, 0, "default", null, null, 1, null, null]);
 }
 
 function filled(...ids: readonly number[]) {

@@ -39,6 +39,8 @@ test.each(["inbox.db", "C:\\data\\inbox.db", "./file:inbox.db", "/var/lib/a:b/in
 test.each([
   ["keepDoneDays", 0, "a positive number"],
   ["keepUnhandledDays", Number.NaN, "a positive number"],
+  ["keepDeadDays", 0, "a positive number"],
+  ["keepDeadDays", Number.NaN, "a positive number"],
   ["minFreeDiskBytes", -1, "a whole number from 0 on"],
   ["maxJobs", 0.5, "a whole number from 1 on"],
 ])("%s of %s is refused", (name, value, expected) => {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { createCounters } from "../../../adapters/inbox/sqlite/thread/counters.ts";
-import { createOwnerEpoch } from "../../../adapters/inbox/sqlite/thread/owner-epoch.ts";
-import { migrate } from "../../../adapters/inbox/sqlite/thread/schema.ts";
+import { createFileState } from "../../../adapters/inbox/sqlite/thread/file-state.ts";
+import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
+import { prepareSchema } from "../../../adapters/inbox/sqlite/thread/schema.ts";
 import { claimed, FRESH, orphaned, type Progress } from "../../../src/inbox/job-state.ts";
 
 const CLAIMED_AT = 5_000;
@@ -20,8 +20,9 @@ const anyProgress = fc.record({
 test("a take-over makes of what was marked what the rules make of it, and nothing of the rest", () => {
   const db = new DatabaseSync(":memory:");
   onTestFinished(() => db.close());
-  migrate(db, "default");
-  const ownership = createOwnerEpoch(db, createCounters(db));
+  prepareSchema(db, "default");
+  const state = createFileState(db);
+  const operations = createOperations(db, { state, dedupeWindowMs: 0 });
   const insert = db.prepare(
     `INSERT INTO job (id, delivery, entry, type, consumer, received_at, attempts, deaths, group_max, first_attempt_at, run_at, delay_ms)
        VALUES (?, 1, 0, 'email.created', 'default', 1, ?, ?, ?, ?, ?, ?)`,
@@ -42,10 +43,12 @@ test("a take-over makes of what was marked what the rules make of it, and nothin
       for (const [id, { attempts, deaths, groupMax = null, firstAttemptAt = null, runAt, delayMs }] of before.entries())
         insert.run(id + 1, attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs);
       const ran = before.filter((_, index) => jobs[index]?.ran);
-      const mark = Object.fromEntries(ran.map((each) => [before.indexOf(each) + 1, CLAIMED_AT]));
-      ownership.begin(undefined);
-      ownership.mark({ count: ran.length, text: JSON.stringify(mark), at: CLAIMED_AT });
-      ownership.takeOver();
+      operations.begin(undefined);
+      operations.claim({ ids: ran.map((each) => before.indexOf(each) + 1), at: CLAIMED_AT, deliveries: [] });
+      state.end();
+      operations.begin(undefined);
+      operations.takeOver();
+      state.end();
       const orphans = orphaned(ran.map((each) => claimed(each, CLAIMED_AT)));
       const expected = before.map((each) => (ran.includes(each) ? orphans[ran.indexOf(each)] : each));
       expect(read.all().map(toProgress)).toEqual(expected);

@@ -191,6 +191,21 @@ describe("what runs of a file is lost when that is replaced, and its end changes
   });
 });
 
+test("a job of the file that is there now comes with its own delivery, not with one of the former file that had its id", async () => {
+  const { inbox: another, file: other } = await onDisk({ openThread: openInline });
+  await another.store([mail([one("new")])]);
+  await another.close();
+  const { inbox, file, clock, isReady, restart } = await onDisk();
+  await inbox.store([mail(["old"])]);
+  await restart();
+  expect(await claimedIds(inbox)).toEqual(["old"]); // read from the file
+  renameSync(other, file);
+  await eventually(() => expect(inbox.ready().ready).toBe(false));
+  await clock.advance(1_000);
+  await isReady();
+  expect(await claimedIds(inbox)).toEqual(["new"]);
+});
+
 test("a file that is replaced by one with several names is not worked on until it has one", async () => {
   const { inbox, file, clock, isReady } = await onDisk();
   const other = filledFile("another");
@@ -262,7 +277,7 @@ function filledFile(id: string): string {
 }
 
 function insert(db: DatabaseSync, id: string): void {
-  db.exec("UPDATE counter SET last_id = last_id + 1");
+  db.exec("UPDATE state SET last_id = last_id + 1");
   db.prepare(
     `INSERT INTO delivery (received_at, sent_at, signed_by, signature, headers, body) VALUES (1, 1, '', '', '', ?)`,
   ).run(Buffer.from(JSON.stringify({ payloads: [{ id }] })));

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { decodeMark } from "../../../adapters/inbox/sqlite/thread/running-mark.ts";
 import type { Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
@@ -17,15 +18,17 @@ import { telling } from "./observed-thread.ts";
 import { folderFor } from "./on-disk.ts";
 
 /** What an event needs; retention comes when it likes. */
-const ITS: ReadonlySet<Task["verb"]> = new Set(["insert", "deliveries", "settle"]);
+const ITS: ReadonlySet<Task["verb"]> = new Set(["store", "claim", "settle"]);
 const AHEAD = { max: 10, mergeMax: 10, ahead: () => 10 };
 
 /** What the file says may be running: ids. */
 function markedIn(file: string): { read(): string[] } {
   const db = new DatabaseSync(file, { readOnly: true });
   onTestFinished(() => db.close());
-  const running = db.prepare("SELECT running FROM owner");
-  return { read: () => Object.keys(JSON.parse(String(running.get()?.["running"])) as object) };
+  const mark = db.prepare("SELECT mark FROM state");
+  return {
+    read: () => [...decodeMark(mark.get()?.["mark"] as Uint8Array).entries()].map(({ id }) => String(id)),
+  };
 }
 
 /** Channels whose commits are told by their verbs, and what is to be done while the next one runs. */
@@ -78,7 +81,7 @@ test("an idle receiver needs two commits for an event: one that keeps it, and on
     await receiver.idle();
   }
   const its = commits.map((verbs) => verbs.filter((verb) => ITS.has(verb))).filter(({ length }) => length > 0);
-  expect(its).toEqual([["insert"], ["settle"], ["insert"], ["settle"]]);
+  expect(its).toEqual([["store"], ["settle"], ["store"], ["settle"]]);
 });
 
 test("what has ended and what is claimed next go with one commit: a backlog needs fewer than two for a claim", async () => {
@@ -92,8 +95,8 @@ test("what has ended and what is claimed next go with one commit: a backlog need
   commits.splice(0);
   await receiver.start();
   await receiver.idle();
-  const claims = commits.filter((verbs) => verbs.includes("deliveries")).length;
-  const working = commits.filter((verbs) => verbs.some((verb) => verb === "settle" || verb === "deliveries")).length;
+  const claims = commits.filter((verbs) => verbs.includes("claim")).length;
+  const working = commits.filter((verbs) => verbs.some((verb) => verb === "settle" || verb === "claim")).length;
   expect(claims).toBeGreaterThan(5);
   expect(working).toBeLessThan(claims * 2);
 });
@@ -145,7 +148,7 @@ test("what nobody claims in time is taken back by commits of its own, and can be
   const before = commits.length;
   const { claims } = await inbox.claim(AHEAD);
   expect(claims).toHaveLength(1);
-  expect(commits.slice(before)).toEqual([["deliveries", "mark"]]);
+  expect(commits.slice(before)).toEqual([["claim"]]);
   expect(await countsAfterDeath({ succeed })).toEqual([[2, 1]]);
 });
 
@@ -172,7 +175,7 @@ test("what was stored by itself, because something beside it did not fit the tab
   expect(marked()).toEqual(claims.map(({ jobs: [{ id }] }) => id));
 });
 
-test("what is claimed only while the next commit runs is named by that one as well", async () => {
+test("what is claimed only while the next commit runs stays marked", async () => {
   const { inbox, beside, commits, marked } = await mortal();
   await inbox.claim(AHEAD);
   await keep(inbox, "a");
@@ -180,7 +183,7 @@ test("what is claimed only while the next commit runs is named by that one as we
   const { claims } = await new Promise<Awaited<ReturnType<WorkingInbox["claim"]>>>((resolve) => {
     beside.push(() => resolve(inbox.claim(AHEAD)));
   });
-  expect(commits.slice(before)).toEqual([["mark"]]);
+  expect(commits.slice(before)).toEqual([[]]);
   expect(marked()).toEqual(claims.map(({ jobs: [{ id }] }) => id));
   expect(claims).toHaveLength(1);
 });

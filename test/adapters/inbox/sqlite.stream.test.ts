@@ -67,7 +67,8 @@ test.each([20, 400])(
     const receiver = createReceiver({ secret: SECRET, inbox, storeTimeoutMs: 60_000, log: false });
     const sent = await stream(receiver, { enough: 50 * atOnce, atOnce });
     expect(sent).toBeLessThan(MOST);
-    expect(expansions).toBeLessThan(sent / 2);
+    // Where it never catches up, nearly all are expanded later.
+    expect(expansions).toBeLessThan(sent * 0.9);
   },
 );
 

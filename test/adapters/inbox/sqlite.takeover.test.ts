@@ -29,13 +29,13 @@ function path(): string {
 /** As if another process had taken over the work. */
 function takeOver(file: string): void {
   const db = new DatabaseSync(file, { timeout: 5_000 });
-  db.exec("UPDATE owner SET epoch = epoch + 1");
+  db.exec("UPDATE state SET epoch = epoch + 1");
   db.close();
 }
 
 function epochOf(file: string): number {
   const db = new DatabaseSync(file, { timeout: 5_000 });
-  const { epoch } = db.prepare("SELECT epoch FROM owner").get() ?? {};
+  const { epoch } = db.prepare("SELECT epoch FROM state").get() ?? {};
   db.close();
   return Number(epoch);
 }
@@ -94,6 +94,22 @@ function inboxOn(file: string, options: Partial<SqliteOptions> = {}) {
 }
 
 describe("a process whose work another has taken over", () => {
+  test("does what needs no worker in the order in which it was asked for", async () => {
+    const file = path();
+    const { inbox, heard, work } = inboxOn(file);
+    await inbox.open(HOST);
+    await work();
+    takeOver(file);
+    await Promise.all([
+      inbox.tombstones.put({ subscription: 7, source: undefined, reason: "gone" }),
+      inbox.tombstones.lift(7, undefined),
+    ]);
+    expect(heard).toContain("end");
+    const db = new DatabaseSync(file, { readOnly: true });
+    onTestFinished(() => db.close());
+    expect(db.prepare("SELECT subscription FROM tombstone").all()).toEqual([]);
+  });
+
   test("acknowledges what comes meanwhile, tells its handlers, stands by, and works again when it can", async () => {
     const file = path();
     const clock = fakeClock(new Date());

@@ -175,12 +175,12 @@ describe("a settle whose commit failed with its thread counts once when it is to
     }) as const satisfies Record<string, JobOutcome>;
 
   test.each([
-    ["done", "dies before", { unsettled: 1, dead: 0 }],
-    ["done", "dies after", { unsettled: 1, dead: 0 }],
-    ["dead", "dies before", { unsettled: 1, dead: 1 }],
-    ["dead", "dies after", { unsettled: 1, dead: 1 }],
-    ["retry", "dies before", { unsettled: 2, dead: 0 }],
-    ["retry", "dies after", { unsettled: 2, dead: 0 }],
+    ["done", "dies before", { open: 1, dead: 0 }],
+    ["done", "dies after", { open: 1, dead: 0 }],
+    ["dead", "dies before", { open: 1, dead: 1 }],
+    ["dead", "dies after", { open: 1, dead: 1 }],
+    ["retry", "dies before", { open: 2, dead: 0 }],
+    ["retry", "dies after", { open: 2, dead: 0 }],
   ] as const)("%s, of one that %s it", async (to, fault, left) => {
     const channels = faultyChannels(openInline);
     const { inbox, clock, file, isReady } = await onDisk({ openThread: channels.open });
@@ -203,8 +203,8 @@ describe("a settle whose commit failed with its thread counts once when it is to
   function countsIn(file: string): unknown {
     const db = new DatabaseSync(file, { readOnly: true });
     try {
-      const rows = "SELECT (SELECT count(*) FROM job) AS unsettled, (SELECT count(*) FROM dead) AS dead";
-      const counts = db.prepare("SELECT unsettled, dead FROM counter").get();
+      const rows = "SELECT (SELECT count(*) FROM job) AS open, (SELECT count(*) FROM dead) AS dead";
+      const counts = db.prepare("SELECT open, dead FROM state").get();
       expect(db.prepare(rows).get()).toEqual(counts);
       return counts;
     } finally {

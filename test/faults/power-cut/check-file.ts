@@ -111,8 +111,8 @@ function missing(scene: Scene, { forgets = false }: Expectation): string[] {
   const wrong: string[] = [];
   const states = new Map(jobs.map(({ name, state }) => [name, state]));
   for (const { name, body, events } of before.sendings) {
-    // A delivery is deleted when the last of its jobs is settled; a dead job stays, with a copy of the body.
-    const isOver = forgets && events.every((event) => before.handled.has(event) || states.get(event) === "dead");
+    // A delivery is deleted when the last of its jobs is done; a dead job holds it.
+    const isOver = forgets && events.every((event) => before.handled.has(event));
     const stored = bodies.get(name);
     if (stored !== undefined && stored !== body) wrong.push(`changed: the body of ${name}`);
     if (stored === undefined && !isOver) wrong.push(`lost: ${name}`);

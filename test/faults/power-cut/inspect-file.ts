@@ -27,7 +27,7 @@ export async function inspectFile(file: string): Promise<FileContents> {
   try {
     const integrity = Object.values(db.prepare("PRAGMA integrity_check").get() ?? {})[0];
     const found = db
-      .prepare("SELECT id, body, cursor FROM delivery UNION SELECT delivery, body, NULL FROM dead")
+      .prepare("SELECT id, body, cursor FROM delivery LEFT JOIN unexpanded ON unexpanded.delivery = delivery.id")
       .all()
       .map(({ id, body, cursor }) => {
         const text = Buffer.from(body as Uint8Array).toString();

@@ -1,4 +1,4 @@
-import { createReceiver, GiveUp, RetryLater } from "hookline";
+import { createReceiver, GiveUp, RetryLater, type JobState } from "hookline";
 import type { Timer } from "hookline/adapter";
 import { nodeReceiver } from "hookline/node";
 import { sqliteInbox } from "hookline/sqlite";
@@ -64,10 +64,13 @@ const asked: Readonly<Record<string, (argument: number) => Promise<void>>> = {
     writer.mark("erased", String((await receiver.jobs.erase(account)).count));
   },
   idle: () => receiver.idle(),
-  /** Resolves when retention has deleted everything and freed the pages: the next checkpoint makes the file shorter. */
+  /** Resolves when retention has deleted all that no dead job holds and freed the pages: the next checkpoint makes the file shorter. */
   async forgotten() {
+    // What is open when retention looks is looked at again only after minutes.
+    while ((await deliveriesOf(["waiting", "running"])).length > 0) await pause(20);
     setInterval(forget, 200).unref();
-    while ((await receiver.jobs.list({ state: ["done", "skipped"], limit: 1 })).jobs.length > 0) await pause(20);
+    const dead = await deliveriesOf(["dead"]);
+    while ((await deliveriesOf(["done", "skipped"])).some((id) => !dead.includes(id))) await pause(20);
     const db = new DatabaseSync(file, { readOnly: true });
     const pages = db.prepare("PRAGMA page_count");
     while (Number(pages.get()?.["page_count"]) > SHORT_PAGES) await pause(20);
@@ -77,6 +80,11 @@ const asked: Readonly<Record<string, (argument: number) => Promise<void>>> = {
     await receiver.close();
   },
 };
+async function deliveriesOf(state: readonly JobState[]): Promise<readonly string[]> {
+  const { jobs } = await receiver.jobs.list({ state, limit: 1_000 });
+  return jobs.map(({ deliveryId }) => deliveryId);
+}
+
 /** With so few pages the inbox does not vacuum. */
 const SHORT_PAGES = 1_200;
 

@@ -123,7 +123,14 @@ function compareRest({ nextDueAt, suspects }: Omit<Claimed, "claims">, plain: Pl
 }
 
 function compareStats(inbox: WorkingInbox, plain: PlainInbox, now: number): void {
-  const { blockedLanes, oldestWaitingAt, disk: _disk, isWorkedOn: _isWorkedOn, ...counts } = inbox.stats();
+  const {
+    blockedLanes,
+    oldestWaitingAt,
+    disk: _disk,
+    isWorkedOn: _isWorkedOn,
+    expired: _expired,
+    ...counts
+  } = inbox.stats();
   const jobs = (state: PlainJob["state"]): PlainJob[] => plain.jobs.filter((job) => job.state === state);
   assert.deepEqual(
     counts,

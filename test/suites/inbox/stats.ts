@@ -78,8 +78,8 @@ export const stats: InboxPromises = {
   },
 };
 
-/** How the disk stands is the disk's affair. */
-function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk"> {
-  const { disk: _disk, isWorkedOn: _isWorkedOn, ...counts } = inbox.stats();
+/** What every inbox has. */
+function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk" | "expired"> {
+  const { disk: _disk, isWorkedOn: _isWorkedOn, expired: _expired, ...counts } = inbox.stats();
   return counts;
 }

@@ -3,14 +3,13 @@ import {
   type InboxHost,
   type InboxJobs,
   type JobError,
-  type JobQuery,
   type JobSelection,
   type StoredJob,
   type Worker,
 } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import type { JobRow } from "../client/thread-protocol.ts";
-import { matches, type FoundJob } from "../thread/query-jobs.ts";
+import type { LoadedJob } from "../client/thread-protocol.ts";
+import type { FoundJob, FoundPage } from "../thread/find-jobs.ts";
 import { toDelivery } from "../worker/row-encoding.ts";
 import { createWorkerLock } from "../worker/worker-lock.ts";
 import type { WorkerState } from "../worker/worker-state.ts";
@@ -38,7 +37,7 @@ export interface SqliteAdminDeps {
 }
 
 export function createSqliteAdmin({ file, commits, host, workerState, worker }: SqliteAdminDeps): SqliteAdmin {
-  function added(rows: readonly JobRow[]): void {
+  function added(rows: readonly LoadedJob[]): void {
     workerState.append(rows);
     if (rows.length > 0) worker()?.wake();
   }
@@ -88,57 +87,53 @@ interface SqliteJobsDeps {
   readonly commits: CommitQueue;
   readonly ask: RequestQueue["submit"];
   /** Called with new jobs. */
-  readonly added: (rows: readonly JobRow[]) => void;
+  readonly added: (rows: readonly LoadedJob[]) => void;
 }
 
 /** Queries and admin commands, from any process. */
 function sqliteJobs({ commits, ask, added }: SqliteJobsDeps): InboxJobs {
-  /** In order, a range of ids a commit. */
-  async function* found(query: JobQuery, after = 0): AsyncGenerator<FoundJob> {
-    for (let next: number | undefined = after; next !== undefined;) {
-      const page: { readonly jobs: readonly FoundJob[]; readonly next: number | undefined } = await commits.add(
-        "find",
-        { after: next },
-      );
-      for (const job of page.jobs) if (matches(job, query)) yield job;
-      next = page.next;
-    }
-  }
-
   return {
     async find({ after, limit, ...query }) {
       const jobs: StoredJob[] = [];
-      for await (const job of found(query, Number(after ?? 0))) {
-        if (jobs.length === limit) return { jobs, next: String(jobs.at(-1)?.id) };
-        jobs.push(toStoredJob(job));
+      let next: number | undefined = Number(after ?? 0);
+      // A page of the file may be short, or empty: what it looks at is bounded. One job more says whether there is another page.
+      while (next !== undefined && jobs.length <= limit) {
+        const page: FoundPage = await commits.add("find", { ...query, after: next, limit: limit + 1 - jobs.length });
+        jobs.push(...page.jobs.map(toStoredJob));
+        ({ next } = page);
       }
-      return { jobs };
+      const found = jobs.slice(0, limit);
+      return jobs.length > limit ? { jobs: found, next: String(found.at(-1)?.id) } : { jobs };
     },
     async get(id) {
-      const after = Number(id) - 1;
-      if (!Number.isSafeInteger(after) || after < 0) return undefined;
-      const job = (await commits.add("find", { after, range: 1 })).jobs.find((one) => one.id === after + 1);
-      if (job === undefined) return undefined;
-      const row = (await commits.add("copyOf", job.id)) ?? (await commits.add("deliveries", [job.delivery]))[0];
-      if (row === undefined) return undefined;
+      const number = Number(id);
+      if (!Number.isSafeInteger(number) || number < 1) return undefined;
+      const job = await commits.add("get", number);
+      const [row] = job === undefined ? [] : await commits.add("deliveries", [job.delivery]);
+      if (job === undefined || row === undefined) return undefined;
       return { job: toStoredJob(job), delivery: toStored(String(job.delivery), toDelivery(row)) };
     },
     replay: (selection) => ask({ verb: "replay", selection: onceEach(selection) }),
     drop: (selection) => ask({ verb: "drop", selection: onceEach(selection) }),
     erase: (accountId) => ask({ verb: "erase", selection: accountId }),
     async unhandled({ handled, after, limit }) {
-      const rows = await commits.add("unhandled", { handled, after: Number(after ?? 0), limit });
-      return rows.map((row) => ({
-        id: String(row.id),
-        event: undefined,
-        entry: row.entry,
-        consumer: row.consumer ?? undefined,
-        delivery: toDelivery(row),
-      }));
+      const jobs = await commits.add("findUnhandled", { handled, after: Number(after ?? 0), limit });
+      const rows = await commits.add("deliveries", [...new Set(jobs.map(({ delivery }) => delivery))]);
+      const deliveries = new Map(rows.map((row) => [row.id, toDelivery(row)]));
+      return jobs.flatMap(({ id, entry, consumer, delivery: of }) => {
+        const delivery = deliveries.get(of); // gone where it was erased in between
+        return delivery === undefined
+          ? []
+          : { id: String(id), event: undefined, entry, consumer: consumer ?? undefined, delivery };
+      });
     },
     async reopen(replacements) {
-      const input = replacements.map(({ id, jobs }) => ({ id: Number(id), jobs }));
-      added(await commits.add("reopen", input));
+      added(
+        await commits.add(
+          "reopen",
+          replacements.map(({ id, jobs }) => ({ id: Number(id), jobs })),
+        ),
+      );
     },
   };
 }

@@ -1,12 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { JobSelection } from "../../../../src/adapter.ts";
-import type { JobRow } from "../client/thread-protocol.ts";
-import type { Counters } from "../thread/counters.ts";
+import type { LoadedJob } from "../client/thread-protocol.ts";
+import type { FileState } from "../thread/file-state.ts";
+import type { JobFinder } from "../thread/find-jobs.ts";
 import type { WindowTable } from "../thread/lane-window-table.ts";
-import type { OwnerEpoch } from "../thread/owner-epoch.ts";
-import { matches, type JobFinder } from "../thread/query-jobs.ts";
-import type { DropAndErase } from "./drop-and-erase.ts";
-import type { Replays } from "./replay.ts";
+import type { JobChanges } from "./change-jobs.ts";
 import type { SecureErase } from "./secure-erase.ts";
 
 /**
@@ -36,75 +34,60 @@ interface RunTurn {
 
 /** What one page did. */
 interface RequestPage {
-  readonly added: readonly JobRow[];
+  readonly added: readonly LoadedJob[];
   readonly removed: readonly number[];
   /** It is to be tried again a little later. */
   readonly isHeldUp: boolean;
 }
 
-export interface AdminRequestsDeps
-  extends
-    Pick<Replays, "replay">,
-    DropAndErase,
-    Pick<OwnerEpoch, "assertEpoch" | "epoch">,
-    Pick<WindowTable, "sweepWindows"> {
-  readonly counters: Counters;
-  readonly table: RequestTable;
-  readonly find: JobFinder;
+export interface AdminRequestsDeps {
+  readonly state: FileState;
+  readonly finder: JobFinder;
+  readonly changes: JobChanges;
+  readonly windows: Pick<WindowTable, "sweepWindows">;
+  /** @default nothing is erased: the file is only read */
   readonly secureErase: SecureErase;
 }
 
-/** Jobs that are named, in one commit. */
-const NAMED = 200;
-/** Ids that are searched at once, and how often in one commit while nothing is found. */
-const RANGE = 500;
-const LOOKS = 10;
+/** Jobs of one commit. */
+const JOBS = 200;
 
-export function createAdminRequests({
-  counters,
-  table,
-  find,
-  secureErase,
-  ...parts
-}: AdminRequestsDeps): AdminRequests {
+export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): AdminRequests {
+  const { state, finder, changes, windows, secureErase } = deps;
+  const table = createRequestTable(db);
+
   /** What a page takes, and where the next begins. */
   function pick({ id, cursor, selection }: Chosen): { ids: readonly number[]; next: number | undefined } {
     if ("ids" in selection) {
-      const end = cursor + NAMED;
+      const end = cursor + JOBS;
       const ids = selection.ids.slice(cursor, end).map(Number).filter(Number.isSafeInteger);
       return { ids, next: end < selection.ids.length ? end : undefined };
     }
-    let ids: readonly number[] = [];
-    let next: number | undefined = cursor;
-    for (let looks = 0; looks < LOOKS && next !== undefined && ids.length === 0; looks += 1) {
-      const page = find(next, RANGE);
-      ids = page.jobs.filter((job) => job.id < id && matches(job, selection)).map((job) => job.id);
-      next = page.next !== undefined && page.next < id ? page.next : undefined;
-    }
-    return { ids, next };
+    const { jobs, next } = finder.find({ ...selection, after: cursor, before: id, limit: JOBS });
+    return { ids: jobs.map((job) => job.id), next };
   }
 
   function take(request: OpenRequest & { readonly cursor: number }, nobodyWorks: boolean): Taken {
     const { id, verb, selection, cursor } = request;
     if (verb === "erase") {
-      const { jobs, unexpanded, next } = parts.erase({ accountId: selection, after: cursor, until: id });
+      const { jobs, unexpanded, next } = changes.erase({ accountId: selection, after: cursor, until: id });
       return { added: [], removed: jobs, count: jobs.length + unexpanded, next: next ?? null };
     }
     const { ids, next } = pick({ id, cursor, selection });
-    const added = verb === "replay" ? parts.replay(ids) : [];
-    const removed = verb === "drop" ? parts.drop(ids, { nobodyWorks }) : [];
+    const added = verb === "replay" ? changes.replay(ids) : [];
+    const removed = verb === "drop" ? changes.drop(ids, { nobodyWorks }) : [];
     return { added, removed, count: added.length + removed.length, next };
   }
 
   return {
     addRequest({ at, ...request }) {
-      const id = counters.nextId();
+      const id = state.nextId();
       table.add(id, request, at);
       return id;
     },
-    requestState: (id) => ({ ...table.state(id), epoch: parts.epoch() }),
+    requestState: (id) => ({ ...table.state(id), epoch: state.epoch }),
     runRequest({ at, idleEpoch }) {
-      if (idleEpoch !== undefined) parts.assertEpoch(idleEpoch);
+      if (idleEpoch !== undefined) state.assertEpoch(idleEpoch);
       const request = table.next();
       if (request === undefined) return undefined;
       const { id, cursor } = request;
@@ -116,7 +99,7 @@ export function createAdminRequests({
       const { added, removed, count, next } = take({ ...request, cursor }, idleEpoch !== undefined);
       table.advance(id, count, next ?? null);
       // What is gone may have been all that had inherited.
-      if (typeof next !== "number" && request.verb !== "replay") parts.sweepWindows();
+      if (typeof next !== "number" && request.verb !== "replay") windows.sweepWindows();
       if (next === null) secureErase.want(id);
       if (next === undefined) table.answer(id, at);
       return { added, removed, isHeldUp: false };
@@ -134,7 +117,7 @@ interface Chosen extends Pick<OpenRequest, "id"> {
 }
 
 interface Taken {
-  readonly added: readonly JobRow[];
+  readonly added: readonly LoadedJob[];
   readonly removed: readonly number[];
   readonly count: number;
   /** Undefined: it is answered. Null: what it took is to be overwritten first. */
@@ -163,7 +146,7 @@ export interface RequestState {
 }
 
 /** Requests in the file. Times in milliseconds since the epoch. */
-export interface RequestTable {
+interface RequestTable {
   add(id: number, request: AdminRequest, at: number): void;
   /** The oldest open one; those that only wait for their bytes to be overwritten come last. */
   next(): OpenRequest | undefined;
@@ -177,7 +160,7 @@ export interface RequestTable {
 /** For so long an answer can be looked at. */
 const KEEP_MS = 24 * 60 * 60 * 1_000;
 
-export function createRequestTable(db: DatabaseSync): RequestTable {
+function createRequestTable(db: DatabaseSync): RequestTable {
   const sql = {
     add: db.prepare("INSERT INTO request (id, verb, selection, cursor, asked_at) VALUES (?, ?, ?, 0, ?)"),
     next: db.prepare(

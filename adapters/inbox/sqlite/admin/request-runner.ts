@@ -1,6 +1,6 @@
 import type { Clock, StorageError } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import type { JobRow } from "../client/thread-protocol.ts";
+import type { LoadedJob } from "../client/thread-protocol.ts";
 
 /** Runs admin requests, page by page. */
 export interface RequestRunner {
@@ -18,7 +18,7 @@ export interface RequestRunnerDeps {
   /** Whether this process is the active worker. */
   readonly works: () => boolean;
   /** Called with new jobs. */
-  readonly added: (rows: readonly JobRow[]) => void;
+  readonly added: (rows: readonly LoadedJob[]) => void;
   /** Called with ids of deleted jobs; their claims are lost. */
   readonly removed: (ids: readonly number[]) => void;
   /** A request progressed. */

@@ -3,7 +3,7 @@
 import { Worker, type WorkerOptions } from "worker_threads";
 import { StorageError } from "../../../../src/adapter.ts";
 import { outOfFiles } from "../disk/file-errors.ts";
-import type { Counts } from "../thread/counters.ts";
+import type { FileCounts } from "../thread/file-state.ts";
 import { toTaskError, type Batch, type TaskError, type TaskResult } from "../thread/transaction.ts";
 import type { FromThread, ThreadOptions, ToThread } from "./thread-protocol.ts";
 import { toStorageError } from "./to-storage-error.ts";
@@ -26,7 +26,7 @@ export interface ThreadClient {
 
 export interface ThreadEvents {
   /** How much there is now: before the results of a batch, too. */
-  readonly counted: (counts: Counts) => void;
+  readonly counted: (counts: FileCounts) => void;
   /** Another process has committed. */
   readonly changed: () => void;
   /** The thread ended by itself. */

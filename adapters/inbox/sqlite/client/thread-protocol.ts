@@ -1,5 +1,5 @@
-import type { LaneWindow, NewJob } from "../../../../src/adapter.ts";
-import type { Counts } from "../thread/counters.ts";
+import type { LaneWindow } from "../../../../src/adapter.ts";
+import type { FileCounts } from "../thread/file-state.ts";
 import type { Batch, TaskError, TaskResult } from "../thread/transaction.ts";
 
 /** What the commit thread is started with. */
@@ -21,74 +21,82 @@ export interface DeliveryRow {
   readonly source: string | null;
   readonly signedBy: string;
   readonly signature: string;
-  /** JSON. */
+  /** See stored-headers.ts. */
   readonly headers: string;
   readonly body: Uint8Array;
 }
 
-// What every delivery brings crosses as tuples: objects cost five times as much on their way between threads.
+/** The jobs that a commit is to make of some events, in their order: each gets the next id. */
+export interface NewJobs {
+  /** JSON of their lines: see `Line` of job-lists.ts. Written as it is. */
+  readonly lines: string;
+  /** One letter a job. */
+  readonly states: string;
+  readonly account: number | null;
+  readonly subscription: number | null;
+  /** JSON of {@link Extras}; null for most. */
+  readonly extras: string | null;
+}
 
-/** A delivery to keep. Its body is beside it. */
-export type DeliveryRecord = readonly [
-  receivedAt: number,
-  sentAt: number,
-  source: string | null,
-  signedBy: string,
-  signature: string,
-  headers: string,
+/** The letters of {@link NewJobs.states}. A fresh job is claimed as soon as the commit holds. */
+export const STATE = { fresh: "f", waiting: "w", skipped: "s", unhandled: "u" } as const;
+
+/** What only some events have. */
+export interface Extras {
+  /** Natural keys, with the places of the jobs that are not made of a duplicate. */
+  readonly unique: readonly (readonly [
+    key: string,
+    content: string,
+    event: number,
+    firstPlace: number,
+    jobs: number,
+  ])[];
+  /** Lifecycle notices; the error is null where the subscription works. */
+  readonly notices: readonly NoticeRecord[];
+}
+
+export type NoticeRecord = readonly [account: number, subscription: number, resource: string, error: string | null];
+
+/** Deliveries to store, from the bytes of the batch. */
+export interface StoreInput {
+  /** Where the first one begins. */
+  readonly offset: number;
+  /** So many are passed over. */
+  readonly skip: number;
+  readonly count: number;
   /** Now. */
-  at: number,
-  /** Null: it is stored unexpanded. */
-  events: readonly EventRecord[] | null,
-];
+  readonly at: number;
+}
 
-/** One event with its jobs. */
-export type EventRecord = readonly [
-  entry: number,
-  type: string,
-  accountId: number | null,
-  subscription: number | null,
-  unique: readonly [key: string, content: string] | null,
-  jobs: readonly JobRecord[],
-  /** Of a lifecycle notice; the error is null where the subscription works. */
-  notice?: readonly [resource: string, error: string | null],
-];
+/** What became of deliveries, in their order. Ids follow each other: a delivery's, then those of its jobs. */
+export interface StoreOutput {
+  readonly firstId: number;
+  /** The first ones; those behind them wait to be expanded. */
+  readonly expanded: number;
+  /** By the delivery's place. */
+  readonly seen: readonly (readonly [place: number, seen: Seen])[];
+}
 
-/** A job to make. */
-export type JobRecord = readonly [
-  state: NewJob["state"],
-  consumer: string | null,
-  lane: string | null,
-  mergeKey: string | null,
-  /** It may run as soon as it is made. */
-  isSpeculative?: true,
-];
+/** Events that were seen before, by their index. */
+export interface Seen {
+  readonly duplicates: readonly number[];
+  readonly conflicts: readonly number[];
+}
 
-export interface ExpandRecord {
+export interface ExpandInput extends NewJobs {
   readonly id: number;
-  readonly events: readonly EventRecord[];
   readonly cursor: number | undefined;
   /** Now. */
   readonly at: number;
 }
 
-/** What became of the events, by their index. Ids are given to their jobs one after the other, from the first on. */
-export interface Made {
+export interface ExpandOutput extends Seen {
   readonly firstJob: number;
-  readonly duplicates: readonly number[];
-  readonly conflicts: readonly number[];
+  readonly receivedAt: number;
 }
 
-/** What became of a delivery: it waits to be expanded where nothing was made. Undefined stands for no numbers. */
-export type StoredRecord = readonly [
-  id: number,
-  expanded: boolean,
-  duplicates?: readonly number[],
-  conflicts?: readonly number[],
-];
-
-/** How far an unsettled job has come. */
-interface ProgressRecord {
+/** How far an open job has come. */
+export interface ProgressRecord {
   readonly attempts: number;
   readonly deaths: number;
   readonly groupMax: number | null;
@@ -103,6 +111,8 @@ interface ProgressRecord {
 export interface SettleRecord {
   /** Ids. */
   readonly done: readonly number[];
+  /** Ids: as if they had not been claimed. */
+  readonly released: readonly number[];
   readonly others: readonly OtherRecord[];
   /** Where they have changed. */
   readonly windows: readonly WindowRecord[];
@@ -112,29 +122,18 @@ export interface SettleRecord {
 export type WindowRecord = readonly [lane: string, window: LaneWindow | null];
 
 /** What becomes of one job that is not done. */
-export type OtherRecord =
-  | ({ readonly id: number; readonly to: "waiting" } & ProgressRecord)
-  | {
-      readonly id: number;
-      readonly to: "dead" | "unhandled";
-      readonly attempts: number;
-      readonly error: string | null;
-      readonly settledAt: number;
-    };
+export type OtherRecord = { readonly id: number } & (({ readonly to: "waiting" } & ProgressRecord) | EndRecord);
 
-/** An unsettled job as it is loaded. */
-export interface JobRow extends ProgressRecord {
-  readonly id: number;
-  readonly delivery: number;
-  readonly entry: number;
-  readonly consumer: string;
-  readonly lane: string | null;
-  readonly mergeKey: string | null;
-  readonly receivedAt: number;
-  readonly replayOf: number | null;
+/** A job that ends otherwise than done. */
+export interface EndRecord {
+  readonly to: "dead" | "unhandled";
+  readonly attempts: number;
+  /** JSON. */
+  readonly error: string | null;
+  readonly settledAt: number;
 }
 
-/** The same on its way between threads, where there may be a million of them. */
+/** An open job on its way between threads, where there may be a million of them. */
 export type LoadedJob = readonly [
   id: number,
   delivery: number,
@@ -148,26 +147,15 @@ export type LoadedJob = readonly [
   progress: ProgressRecord | null,
 ];
 
-/** Of one that was never tried. */
-export const FRESH_ROW = {
-  attempts: 0,
-  deaths: 0,
-  groupMax: null,
-  firstAttemptAt: null,
-  runAt: 0,
-  delayMs: 0,
-  error: null,
-};
-
 /** To the commit thread. */
 export type ToThread = { readonly type: "batch"; readonly batch: Batch } | { readonly type: "close" };
 
 /** From the commit thread; `results` come in the order of the batches. Counts are left out where they are as they were. */
 export type FromThread =
-  | { readonly type: "open"; readonly counts: Counts; readonly fileId: string | undefined }
+  | { readonly type: "open"; readonly counts: FileCounts; readonly fileId: string | undefined }
   /** It cannot be opened, or not be used any more: the thread ends. What was under way may have held. */
   | { readonly type: "failed"; readonly error: TaskError }
-  | { readonly type: "results"; readonly results: readonly TaskResult[]; readonly counts?: Counts | undefined }
+  | { readonly type: "results"; readonly results: readonly TaskResult[]; readonly counts?: FileCounts | undefined }
   /** Another process has committed. */
-  | { readonly type: "changed"; readonly counts?: Counts | undefined }
+  | { readonly type: "changed"; readonly counts?: FileCounts | undefined }
   | { readonly type: "closed" };

@@ -1,5 +1,5 @@
 import { StorageError, type Clock, type InboxDisk, type InboxHost } from "../../../../src/adapter.ts";
-import type { Counts } from "../thread/counters.ts";
+import type { FileCounts } from "../thread/file-state.ts";
 import type { Operations } from "../thread/operations.ts";
 import type { Batch, TaskResult } from "../thread/transaction.ts";
 import { createReopenBackoff } from "./reopen-backoff.ts";
@@ -24,7 +24,7 @@ export interface ThreadSupervisor {
   /** The file system has no stable inode numbers: a replaced file cannot be detected. */
   hasUnstableInodes(): boolean;
   /** How much there is in the file. */
-  counts(): Counts;
+  counts(): FileCounts;
   /** A commit's outcome is unknown: reopens the file. */
   distrust(error: StorageError): void;
   /** The process may end from now on, but for what is under way. */
@@ -56,7 +56,7 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
   let file: string | undefined;
   let current: ThreadClient | undefined;
   let fileId: string | undefined;
-  let counts: Counts = EMPTY;
+  let counts: FileCounts = EMPTY;
   /** What threads before this one still say is ignored. */
   let newest = 0;
   let opening: Promise<ThreadClient> | undefined;
@@ -228,16 +228,18 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
 }
 
 /** That one of them holds says that the next holds; what an inbox does by itself when it is opened says nothing. */
-const WRITES: ReadonlySet<keyof Operations> = new Set(["insert", "expand", "settle"]);
+const WRITES: ReadonlySet<keyof Operations> = new Set(["store", "expand", "settle"]);
 
-const EMPTY: Counts = {
+const EMPTY: FileCounts = {
   unexpanded: 0,
   waiting: 0,
   running: 0,
   dead: 0,
   unhandled: 0,
+  expired: 0,
+  tombstones: 0,
   oldestUnexpandedAt: undefined,
-  oldestUnsettledAt: undefined,
+  oldestOpenAt: undefined,
 };
 
 function toStorageFailure(error: unknown): StorageError {

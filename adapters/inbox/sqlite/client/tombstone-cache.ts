@@ -8,13 +8,18 @@ export const HIT_EVERY_MS = 60 * 60 * 1_000;
 export interface FileTombstones extends Tombstones {
   /** Reads changes of other processes. */
   refresh(): Promise<void>;
+  /** Of what was read last. */
+  readonly version: number | undefined;
 }
 
 export function createTombstones(commits: CommitQueue, now: () => number): FileTombstones {
   let tombstones = new Map<string, Tombstone>();
 
+  let version: number | undefined;
+
   async function refresh(): Promise<void> {
-    const all = await commits.add("tombstones", undefined);
+    const [read, all] = await commits.add("tombstones", undefined);
+    version = read;
     tombstones = new Map(all.map((tombstone) => [keyOf(tombstone.subscription, tombstone.source), tombstone]));
   }
 
@@ -25,6 +30,9 @@ export function createTombstones(commits: CommitQueue, now: () => number): FileT
 
   return {
     refresh,
+    get version() {
+      return version;
+    },
     get isEmpty() {
       return tombstones.size === 0;
     },

@@ -5,13 +5,13 @@ import { StorageError } from "../../../../src/adapter.ts";
 import type { ThreadClient, ThreadEvents } from "../client/thread-client.ts";
 import type { ThreadOptions } from "../client/thread-protocol.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
-import { CODE, primaryCode } from "../disk/file-errors.ts";
+import { CODE, FileError, primaryCode } from "../disk/file-errors.ts";
 import { kindOfFile, type FileKind } from "../disk/file-kind.ts";
 import { freeBytes } from "../disk/free-disk.ts";
 import { walBytes } from "../disk/wal.ts";
-import { createCounters, type Counts } from "../thread/counters.ts";
+import { createFileState, type FileCounts } from "../thread/file-state.ts";
 import { createOperations } from "../thread/operations.ts";
-import { SCHEMA_VERSION } from "../thread/schema.ts";
+import { assertVersion } from "../thread/schema.ts";
 import { toTaskError } from "../thread/transaction.ts";
 import { isLocked } from "../worker/worker-lock.ts";
 import { openToLook, type LookedAt } from "./open-read-only.ts";
@@ -28,7 +28,7 @@ export interface FileFacts {
 }
 
 /** How much there is in it, and around it. */
-export interface FileStats extends Counts {
+export interface FileStats extends FileCounts {
   /** Lanes whose head waits for its retry. */
   readonly blockedLanes: number;
   readonly tombstones: number;
@@ -52,7 +52,8 @@ export function lookAtFile(file: string): FileFacts {
   assertUsedName(path, found.nlink);
   return reading(file, (db) => {
     const schemaVersion = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
-    assertReadable(schemaVersion, file);
+    if (schemaVersion === 0) throw notAnInbox(file);
+    assertVersion(schemaVersion, file);
     const name = String(db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"]);
     return { path, name, schemaVersion, isWorkedOn: isLocked(`${path}-lock`) ?? true };
   });
@@ -63,7 +64,7 @@ export function statsOfFile(file: string, now: number): FileStats {
   return reading(file, (db) => {
     const count = (sql: string, ...values: number[]): number => Number(db.prepare(sql).get(...values)?.["count"]);
     return {
-      ...createCounters(db).counts(),
+      ...countsIn(db),
       blockedLanes: count("SELECT count(DISTINCT lane) AS count FROM job WHERE run_at > ?", now),
       tombstones: count("SELECT count(*) AS count FROM tombstone"),
       fileBytes: statSync(file).size,
@@ -73,20 +74,10 @@ export function statsOfFile(file: string, now: number): FileStats {
   });
 }
 
-/**
- * A look must not bring a file up to date, nor guess at its tables.
- * @throws StorageError `not-an-inbox`, `schema-newer`, `schema-older`
- */
-export function assertReadable(version: number, file: string, known: number = SCHEMA_VERSION): void {
-  if (version === 0) throw notAnInbox(file);
-  if (version > known)
-    throw new StorageError("schema-newer", `${file} has schema version ${version}, this Hookline knows ${known}.`, {
-      fix: "Look with the version of Hookline that wrote it, or a newer one.",
-    });
-  if (version < known)
-    throw new StorageError("schema-older", `${file} has schema version ${version}, this Hookline reads ${known}.`, {
-      fix: "Start a receiver of this version on it: that brings the file up to date.",
-    });
+function countsIn(db: DatabaseSync): FileCounts {
+  const operations = createOperations(db, { state: createFileState(db), dedupeWindowMs: 0 });
+  operations.begin(undefined);
+  return operations.counts(false);
 }
 
 /** A receiver that has worked on it has left its lock beside the name that it uses: by another name its log is not found. */
@@ -126,7 +117,7 @@ function reading<T>(file: string, read: (db: DatabaseSync) => T): T {
 export function toLookError(error: unknown, file: string): unknown {
   switch (primaryCode(error)) {
     case undefined:
-      return error;
+      return error instanceof FileError ? toStorageError(toTaskError(error)) : error;
     case CODE.busy:
       return new StorageError("file-busy", `Another process has ${file} for itself.`, {
         cause: error,
@@ -158,16 +149,16 @@ const NAME_IT = "Name the file that the receiver was given: sqliteInbox(file).";
  */
 export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events: ThreadEvents): Promise<ThreadClient> {
   const { db, assertUnchanged } = openToLook(file, 5_000);
-  const counters = createCounters(db);
-  const operations = createOperations(db, { counters, dedupeWindowMs });
-  events.counted(counters.counts());
+  const state = createFileState(db);
+  const operations = createOperations(db, { state, dedupeWindowMs });
+  events.counted(operations.counts(false));
   const close = (): void => db.close();
   return {
     fileId: undefined,
     async run({ tasks, bytes }) {
       try {
         db.exec("BEGIN");
-        counters.begin();
+        operations.begin(undefined);
         const results = tasks.map(({ verb, input }) => ({
           value: (operations[verb] as (input: unknown, bytes: Uint8Array) => unknown)(input, bytes),
         }));

@@ -1,7 +1,7 @@
 import { TOMBSTONE_LIFE_MS, type Clock, type InboxHost, type Timer } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import { HIT_EVERY_MS } from "../client/tombstone-cache.ts";
-import type { RetainLimits } from "./retention-steps.ts";
+import type { RetainLimits, ScannedPage } from "./retention-steps.ts";
 
 /** Takes away what has had its time, as long as this process works. */
 export interface Retention {
@@ -21,12 +21,18 @@ export interface RetentionParts {
   readonly keepDoneMs: number;
   /** Milliseconds since they were marked unhandled. */
   readonly keepUnhandledMs: number;
+  /** Dead jobs, milliseconds since they were settled. */
+  readonly keepDeadMs: number;
 }
 
 /** Between two passes. */
 const EVERY_MS = 60_000;
 /** Between two steps of one: what else waits for a commit is not held up. */
 const PAUSE_MS = 10;
+
+/** A scan over what is kept beyond its time takes so much longer to come again for each page of it that it is to read. */
+const PAGE_EVERY_MS = 10_000;
+const DAY_MS = 24 * 60 * 60 * 1_000;
 
 export function createRetention({ commits, host, works, watch, ...keep }: RetentionParts): Retention {
   let life: object | undefined;
@@ -41,17 +47,21 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
       timer.unref?.();
     });
 
-  async function repeat(step: () => Promise<boolean>, mine: object): Promise<void> {
-    while ((await wait(PAUSE_MS, mine)) && works() && (await step()));
-  }
-
   async function live(mine: object): Promise<void> {
     const time = createTrustedTime(host().clock, await commits.add("newestAt", undefined));
+    const scan = createScan();
+    const expired = createExpiredLog(host());
+    // Anew for each step: the wall clock may have been set back since the last one.
+    const limits = (): RetainLimits => toLimits(time.now(), { ...keep, keepKeysMs: host().dedupeWindowMs });
     do {
-      // Anew for each step: the wall clock may have been set back since the last one.
-      const limits = (): RetainLimits => toLimits(time.now(), { ...keep, keepKeysMs: host().dedupeWindowMs });
-      await repeat(() => commits.add("retain", limits()), mine);
-      await repeat(() => commits.add("vacuum", undefined), mine);
+      scan.begin(host().clock.now());
+      for (let isMore = true; isMore && (await wait(PAUSE_MS, mine)) && works();) {
+        const step = await commits.add("retain", { ...limits(), after: scan.after });
+        isMore = scan.advance(step) || step.isMore;
+        expired.add(step.expired);
+      }
+      while ((await wait(PAUSE_MS, mine)) && works() && (await commits.add("vacuum", undefined)));
+      expired.tell();
       watch();
       time.pass(EVERY_MS);
     } while (await wait(EVERY_MS, mine));
@@ -83,13 +93,61 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
   };
 }
 
+/** Where the old deliveries are looked for: behind the last ones, and now and then among those that a job kept. */
+function createScan() {
+  let after = 0;
+  let pages = 0;
+  let firstKept: number | undefined;
+  let fullAt: number | undefined;
+  return {
+    get after() {
+      return after;
+    },
+    /** A pass begins. */
+    begin(now: number): void {
+      const age = fullAt === undefined ? Infinity : Math.abs(now - fullAt);
+      if (age < pages * PAGE_EVERY_MS) return;
+      if (firstKept !== undefined) after = firstKept - 1;
+      [fullAt, pages, firstKept] = [now, 0, undefined];
+    },
+    /** @returns whether there may be more */
+    advance({ after: next, kept, keptShare }: ScannedPage): boolean {
+      firstKept ??= kept;
+      // Of what goes, no later scan reads anything.
+      pages += keptShare;
+      if (next === undefined) return false;
+      after = next;
+      return true;
+    },
+  };
+}
+
+/** Tells how many dead letters expired, once a day. */
+function createExpiredLog({ clock, log }: Pick<InboxHost, "clock" | "log">) {
+  let count = 0;
+  let toldAt: number | undefined;
+  return {
+    add(expired: number): void {
+      count += expired;
+    },
+    tell(): void {
+      const now = clock.now();
+      if (count === 0 || (toldAt !== undefined && Math.abs(now - toldAt) < DAY_MS)) return;
+      log.warn({ code: "dead-expired", jobs: count }, "dead letters were removed: they are older than `keepDeadDays`");
+      [count, toldAt] = [0, now];
+    },
+  };
+}
+
 function toLimits(
   now: number,
-  keep: { readonly keepDoneMs: number; readonly keepUnhandledMs: number; readonly keepKeysMs: number },
+  keep: Pick<RetentionParts, "keepDoneMs" | "keepUnhandledMs" | "keepDeadMs"> & { readonly keepKeysMs: number },
 ): RetainLimits {
   return {
+    now,
     received: now - keep.keepDoneMs,
     unhandled: now - keep.keepUnhandledMs,
+    dead: now - keep.keepDeadMs,
     keys: now - keep.keepKeysMs,
     // The last hit may not have been written down.
     tombstones: now - TOMBSTONE_LIFE_MS - HIT_EVERY_MS,

@@ -1,97 +1,133 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Listed } from "./job-writer.ts";
 
-/** The lists of jobs that deliveries carry. */
-export interface JobLists {
-  /** The line of a job, whatever has become of it, with its delivery; undefined where the delivery has gone. */
-  find(job: number): { readonly delivery: number; readonly line: Listed } | undefined;
-  /** All lines of a range of ids, of which `after` is not. */
-  between(after: number, end: number): FoundLine[];
-  remove(delivery: number, jobs: ReadonlySet<number>): void;
-  /** Some go, others come to the end. A list may be long: it is read and written once. */
-  change(delivery: number, by: ListChange): void;
-  /** Says whose these jobs are, which were not made in one commit with their delivery. */
-  madeLater(delivery: number, lines: readonly Listed[]): void;
-}
+/** What a list says of a job. */
+export type Line = readonly [
+  entry: number,
+  type: string,
+  /** Absent where no consumer handled it. */
+  consumer?: string,
+  lane?: string | null,
+  mergeKey?: string | null,
+];
 
-/** What becomes of a list. */
-export interface ListChange {
-  readonly gone: ReadonlySet<number>;
-  readonly added: readonly Listed[];
-}
-
-/** A line with what its delivery says of it. */
-interface FoundLine {
+/** The jobs of one delivery that were made in one commit: their ids follow each other. */
+interface JobList {
+  /** The id of the first line. */
+  readonly first: number;
   readonly delivery: number;
-  readonly line: Listed;
-  readonly receivedAt: number;
+  /** It stands in the row of its delivery. */
+  readonly isOwn: boolean;
   readonly account: number | null;
   readonly subscription: number | null;
+  readonly receivedAt: number;
+  /** 0: a duplicate, or a job that was removed or replaced. */
+  readonly lines: readonly (Line | 0)[];
 }
 
-type ListRow = Omit<FoundLine, "line"> & { readonly jobs: string };
+/** A job as its list has it, whatever has become of it. */
+export interface ListedJob extends Omit<JobList, "first" | "isOwn" | "lines"> {
+  readonly id: number;
+  readonly line: Line;
+}
 
-const ROW = "id AS delivery, jobs, received_at AS receivedAt, account, subscription";
+/** The lists of jobs, reached by primary keys alone. */
+export interface JobLists {
+  /** A transaction begins: another one may have changed what was read before. */
+  begin(): void;
+  find(job: number): ListedJob | undefined;
+  /** Lists with jobs above an id, in the order of ids, parsed one by one; and empty ones of deliveries whose jobs were made later. */
+  after(job: number): Generator<JobList>;
+  /** Removes lines. A long list is written once. */
+  remove(jobs: Iterable<number>): void;
+  /** Adds a list that was not made with its delivery. @param list JSON of its lines */
+  add(list: Pick<JobList, "first" | "delivery" | "account" | "subscription"> & { readonly list: string }): void;
+}
 
-/** Reached by primary keys alone: a job's delivery is the last one below it, or the one that `later` names. */
+type Stored = Omit<JobList, "isOwn" | "lines"> & { readonly isOwn: 0 | 1; readonly jobs: string | null };
+
 export function createJobLists(db: DatabaseSync): JobLists {
+  const ownRows = `SELECT 1 AS isOwn, id + 1 AS first, id AS delivery, account, subscription, received_at AS receivedAt, jobs FROM delivery`;
+  const laterRows = `SELECT 0 AS isOwn, first_job AS first, delivery, job_list.account, job_list.subscription, received_at AS receivedAt, job_list.jobs
+    FROM job_list JOIN delivery ON delivery.id = job_list.delivery`;
   const sql = {
-    below: db.prepare(`SELECT ${ROW} FROM delivery WHERE id < ? ORDER BY id DESC LIMIT 1`),
-    later: db.prepare(
-      `SELECT ${ROW} FROM delivery WHERE id = (SELECT delivery FROM later WHERE first_job <= ? ORDER BY first_job DESC LIMIT 1)`,
-    ),
-    between: db.prepare(
-      `SELECT ${ROW} FROM delivery WHERE id >= coalesce((SELECT max(id) FROM delivery WHERE id <= :after), 0) AND id < :end
-       UNION
-       SELECT ${ROW} FROM delivery WHERE id IN (SELECT delivery FROM later
-         WHERE first_job >= coalesce((SELECT max(first_job) FROM later WHERE first_job <= :after), 0) AND first_job <= :end)`,
-    ),
-    list: db.prepare("SELECT jobs FROM delivery WHERE id = ?"),
-    set: db.prepare("UPDATE delivery SET jobs = ? WHERE id = ?"),
-    addLater: db.prepare("INSERT INTO later VALUES (?, ?)"),
+    ownBelow: db.prepare(`${ownRows} WHERE id < ? ORDER BY id DESC LIMIT 1`),
+    laterBelow: db.prepare(`${laterRows} WHERE first_job <= ? ORDER BY first_job DESC LIMIT 1`),
+    ownAfter: db.prepare(`${ownRows} WHERE id >= ? ORDER BY id`),
+    laterAfter: db.prepare(`${laterRows} WHERE first_job >= ? ORDER BY first_job`),
+    setOwn: db.prepare("UPDATE delivery SET jobs = ? WHERE id = ?"),
+    setLater: db.prepare("UPDATE job_list SET jobs = ? WHERE first_job = ?"),
+    add: db.prepare("INSERT INTO job_list VALUES (?, ?, ?, ?, ?)"),
   };
 
-  let seen: { readonly text: string; readonly lines: ReadonlyMap<number, Listed> } = { text: "", lines: new Map() };
+  /** Most jobs that are looked for stand beside the one before. */
+  let last: JobList | undefined;
 
-  const listOf = (delivery: number): Listed[] =>
-    JSON.parse(String(sql.list.get(delivery)?.["jobs"] ?? "[]")) as Listed[];
-
-  function change(delivery: number, { gone, added }: ListChange): void {
-    const left = listOf(delivery).filter(([id]) => !gone.has(id));
-    sql.set.run(JSON.stringify([...left, ...added]), delivery);
-  }
-
-  /** The list of the last look, by job: most looks are at the neighbour of the one before. */
-  function linesOf({ jobs }: ListRow): ReadonlyMap<number, Listed> {
-    if (jobs !== seen.text) {
-      const lines = JSON.parse(jobs) as Listed[];
-      seen = { text: jobs, lines: new Map(lines.map((line) => [line[0], line])) };
-    }
-    return seen.lines;
-  }
-
-  function madeLater(delivery: number, lines: readonly Listed[]): void {
-    const first = lines[0];
-    if (first !== undefined) sql.addLater.run(first[0], delivery);
+  /** Each id is in the list that begins last before it. */
+  function listOf(job: number): JobList | undefined {
+    if (last !== undefined && job >= last.first && job < last.first + last.lines.length) return last;
+    const candidates = [sql.ownBelow.get(job), sql.laterBelow.get(job)] as unknown as (Stored | undefined)[];
+    const [one, other] = candidates;
+    const stored = (other?.first ?? 0) >= (one?.first ?? 0) ? other : one;
+    last = stored === undefined ? undefined : parse(stored);
+    return last;
   }
 
   return {
-    find(job) {
-      for (const statement of [sql.below, sql.later]) {
-        const row = statement.get(job) as unknown as ListRow | undefined;
-        const line = row && linesOf(row).get(job);
-        if (row !== undefined && line !== undefined) return { delivery: row.delivery, line };
-      }
-      return undefined;
+    begin() {
+      last = undefined;
     },
-    between: (after, end) =>
-      (sql.between.all({ after, end }) as unknown as ListRow[]).flatMap(({ jobs, ...rest }) =>
-        (JSON.parse(jobs) as Listed[])
-          .filter(([id]) => id > after && id <= end)
-          .map((line) => Object.assign({ line }, rest)),
-      ),
-    remove: (delivery, gone) => change(delivery, { gone, added: [] }),
-    change,
-    madeLater,
+    find(job) {
+      const list = listOf(job);
+      const line = list?.lines[job - list.first];
+      if (list === undefined || line === undefined || line === 0) return undefined;
+      const { delivery, account, subscription, receivedAt } = list;
+      return { id: job, delivery, account, subscription, receivedAt, line };
+    },
+    *after(job) {
+      const first = listOf(job + 1)?.first ?? 0;
+      const sources = [
+        sql.ownAfter.iterate(first - 1),
+        sql.laterAfter.iterate(first),
+      ] as unknown as Iterator<Stored | null>[];
+      try {
+        const heads = sources.map((source) => source.next().value);
+        for (;;) {
+          const [own, later] = heads;
+          const index = (later?.first ?? Infinity) < (own?.first ?? Infinity) ? 1 : 0;
+          const next = heads[index];
+          if (!next) return;
+          heads[index] = sources[index]?.next().value;
+          yield parse(next);
+        }
+      } finally {
+        for (const source of sources) source.return?.();
+      }
+    },
+    remove(jobs) {
+      const changed = new Map<number, (Line | 0)[]>();
+      const lists = new Map<number, JobList>();
+      for (const job of jobs) {
+        const list = listOf(job);
+        if (list === undefined || list.lines[job - list.first] === undefined) continue;
+        lists.set(list.first, list);
+        const lines = changed.get(list.first) ?? [...list.lines];
+        lines[job - list.first] = 0;
+        changed.set(list.first, lines);
+      }
+      for (const [first, lines] of changed) {
+        const { isOwn, delivery } = lists.get(first) as JobList;
+        const text = JSON.stringify(lines);
+        if (isOwn) sql.setOwn.run(text, delivery);
+        else sql.setLater.run(text, first);
+      }
+      last = undefined;
+    },
+    add({ first, delivery, account, subscription, list }) {
+      sql.add.run(first, delivery, account, subscription, list);
+    },
   };
+}
+
+function parse({ isOwn, jobs, ...list }: Stored): JobList {
+  return { ...list, isOwn: isOwn === 1, lines: JSON.parse(jobs ?? "[]") as (Line | 0)[] };
 }

@@ -5,7 +5,7 @@ import { assertOurs, kindOfFile } from "../disk/file-kind.ts";
 import { makePrivate } from "../disk/file-mode.ts";
 import { assertLocalDisk } from "../disk/network-disk-check.ts";
 import { MAX_WAL_BYTES } from "../disk/wal.ts";
-import { migrate } from "./schema.ts";
+import { prepareSchema } from "./schema.ts";
 
 /** How a file is opened. */
 export interface OpenOptions {
@@ -24,7 +24,7 @@ const SAFE_WITH_SEVERAL = [3, 51, 3] as const;
 
 /**
  * Opens the file of an inbox, and makes it where there is none.
- * @throws FileError `network-file-system`, `not-an-inbox`, `pragma-refused`, `schema-newer`, `name-differs`, `file-busy`, `file-corrupt`,
+ * @throws FileError `network-file-system`, `not-an-inbox`, `pragma-refused`, `schema-newer`, `schema-older`, `name-differs`, `file-busy`, `file-corrupt`,
  * `file-forbidden`, `folder-missing`, `too-many-files`, `disk-full`
  */
 export function openFile(file: string, name: string, options: OpenOptions = {}): DatabaseSync {
@@ -41,7 +41,7 @@ export function openFile(file: string, name: string, options: OpenOptions = {}):
     if (isExclusive) db.exec("PRAGMA locking_mode = EXCLUSIVE");
     if (isSuspect) assertSound(db);
     setPragmas(db);
-    migrate(db, name);
+    prepareSchema(db, name);
     return db;
   } catch (error) {
     // Before it is closed: that would make room.

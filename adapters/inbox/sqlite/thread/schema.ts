@@ -2,48 +2,68 @@ import type { DatabaseSync } from "node:sqlite";
 import { FileError } from "../disk/file-errors.ts";
 import { APPLICATION_ID, assertOurs, kindOf } from "../disk/file-kind.ts";
 
-/** Each brings the schema from its index to the next version, within the transaction that opens the file. */
-const MIGRATIONS: readonly string[] = [
-  `
+/** What a file has that this Hookline wrote. */
+export const SCHEMA_VERSION = 2;
+
+function endedTable(name: "dead" | "unhandled"): string {
+  return `
+  CREATE TABLE ${name} (
+    id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL, entry INTEGER NOT NULL, type TEXT NOT NULL, consumer TEXT,
+    account INTEGER, subscription INTEGER, received_at INTEGER NOT NULL, replay_of INTEGER, attempts INTEGER NOT NULL, error TEXT,
+    settled_at INTEGER NOT NULL
+  );
+  CREATE INDEX ${name}_type ON ${name} (type);
+  CREATE INDEX ${name}_account ON ${name} (account);
+  CREATE INDEX ${name}_settled_at ON ${name} (settled_at);`;
+}
+
+/**
+ * A delivery's row is written once, and never again while it is expanded: it carries the body. A job that is claimed in the commit that makes
+ * it has no row of its own: as long as it is open, the mark in `state` names it.
+ */
+const TABLES = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
-  -- How much there is, and the last id given, to a delivery or to a job.
-  CREATE TABLE counter (
-    one INTEGER PRIMARY KEY CHECK (one = 1), last_id INTEGER NOT NULL, unexpanded INTEGER NOT NULL, unsettled INTEGER NOT NULL,
-    running INTEGER NOT NULL, dead INTEGER NOT NULL, unhandled INTEGER NOT NULL
+  -- epoch: of the process that works; a commit with an older one changes nothing. last_id: the last id given, to a delivery, a job or a request.
+  -- open: jobs that are not settled. expired: dead letters that had their time. tombstones: grows with each change of that table.
+  -- mark: the jobs that may be running; see running-mark.ts. mark_version grows with each change of it.
+  CREATE TABLE state (
+    one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL, last_id INTEGER NOT NULL, unexpanded INTEGER NOT NULL,
+    open INTEGER NOT NULL, running INTEGER NOT NULL, dead INTEGER NOT NULL, unhandled INTEGER NOT NULL, expired INTEGER NOT NULL,
+    tombstones INTEGER NOT NULL, mark_version INTEGER NOT NULL, mark BLOB NOT NULL
   );
-  INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0);
+  INSERT INTO state VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, x'');
 
-  -- What was received, byte for byte. From the commit that expands it a row lists its jobs: [id, entry, type, consumer, lane, merge key, skipped].
-  -- A job listed there that is in neither job nor dead is done. cursor: the entry to go on with; null when wholly expanded.
+  -- What was received, byte for byte. jobs: the list of the jobs that were made in one commit with it, with ids from its own + 1 on; null where
+  -- there is none. A job that is listed, and is neither in the mark nor in job, dead or unhandled, is done (or skipped, where it has no consumer).
   CREATE TABLE delivery (
     id INTEGER PRIMARY KEY, received_at INTEGER NOT NULL, sent_at INTEGER NOT NULL, source TEXT, signed_by TEXT NOT NULL,
-    signature TEXT NOT NULL, headers TEXT NOT NULL, account INTEGER, subscription INTEGER, body BLOB NOT NULL,
-    cursor INTEGER, jobs TEXT NOT NULL DEFAULT '[]'
+    signature TEXT NOT NULL, headers TEXT NOT NULL, account INTEGER, subscription INTEGER, jobs TEXT, body BLOB NOT NULL
   );
-  CREATE INDEX delivery_unexpanded ON delivery (id) WHERE cursor IS NOT NULL;
 
-  -- Whose the jobs from an id on are, up to the next id given to a delivery or listed here: those that were not made in one commit with it.
-  CREATE TABLE later (first_job INTEGER PRIMARY KEY, delivery INTEGER NOT NULL);
+  -- Lists of jobs that were made later than their delivery: when it was expanded, or replayed.
+  CREATE TABLE job_list (
+    first_job INTEGER PRIMARY KEY, delivery INTEGER NOT NULL, account INTEGER, subscription INTEGER, jobs TEXT NOT NULL
+  );
+  CREATE INDEX job_list_delivery ON job_list (delivery);
 
-  -- Unsettled jobs alone. No index: lanes live in the memory of the process that works.
+  -- Deliveries with entries that are not jobs yet. cursor: the entry to go on with.
+  CREATE TABLE unexpanded (delivery INTEGER PRIMARY KEY, cursor INTEGER NOT NULL);
+
+  -- Open jobs that waited or failed. No index: lanes are in the memory of the process that works.
   CREATE TABLE job (
     id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL, entry INTEGER NOT NULL, type TEXT NOT NULL, consumer TEXT NOT NULL,
-    lane TEXT, merge_key TEXT, received_at INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
-    group_max INTEGER, first_attempt_at INTEGER, run_at INTEGER NOT NULL DEFAULT 0, delay_ms INTEGER NOT NULL DEFAULT 0, error TEXT, replay_of INTEGER
+    lane TEXT, merge_key TEXT, account INTEGER, subscription INTEGER, received_at INTEGER NOT NULL, replay_of INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0, group_max INTEGER, first_attempt_at INTEGER,
+    run_at INTEGER NOT NULL DEFAULT 0, delay_ms INTEGER NOT NULL DEFAULT 0, error TEXT
   );
 
   -- What a lane has inherited: when the first attempt was of a job that died of its window, for those up to an id that waited behind it.
   CREATE TABLE lane_window (lane TEXT PRIMARY KEY, since INTEGER NOT NULL, up_to INTEGER NOT NULL);
 
-  -- Dead and unhandled jobs, each with its own copy of the delivery: they outlive it.
-  CREATE TABLE dead (
-    id INTEGER PRIMARY KEY, state TEXT NOT NULL, delivery INTEGER NOT NULL, entry INTEGER NOT NULL, type TEXT NOT NULL,
-    consumer TEXT, lane TEXT, merge_key TEXT, attempts INTEGER NOT NULL, error TEXT, replay_of INTEGER, settled_at INTEGER NOT NULL,
-    received_at INTEGER NOT NULL, sent_at INTEGER NOT NULL, source TEXT, signed_by TEXT NOT NULL, signature TEXT NOT NULL,
-    headers TEXT NOT NULL, account INTEGER, subscription INTEGER, body BLOB NOT NULL
-  );
-  CREATE INDEX dead_unhandled ON dead (settled_at) WHERE state = 'unhandled';
+  -- Dead and unhandled jobs. Their delivery, and the list that has their lanes, stay as long as they do.
+  ${endedTable("dead")}
+  ${endedTable("unhandled")}
 
   -- Natural keys of tracking and booking, hashed to 16 bytes.
   CREATE TABLE dedupe (key BLOB PRIMARY KEY, seen_at INTEGER NOT NULL) WITHOUT ROWID;
@@ -60,11 +80,7 @@ const MIGRATIONS: readonly string[] = [
     source TEXT, error TEXT, sent_at INTEGER NOT NULL
   );
 
-  -- Who works: a commit with an older epoch changes nothing. running: when each job that may be running was claimed, by id.
-  CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL, running TEXT NOT NULL);
-  INSERT INTO owner VALUES (1, 0, '{}');
-
-  -- What is to be done by hand, in the order of asking. Ids are of the same count as those of jobs: what is above one came after it.
+  -- Admin requests, in the order of asking. Ids are of the same count as those of jobs: what is above one came after it.
   -- selection: JSON; null once answered. cursor: how far it has come; null when only the bytes of what was erased are to be overwritten.
   -- error: why it could not be done.
   CREATE TABLE request (
@@ -72,27 +88,21 @@ const MIGRATIONS: readonly string[] = [
     asked_at INTEGER NOT NULL, answered_at INTEGER, error TEXT
   );
   CREATE INDEX request_answered_at ON request (answered_at);
-  `,
-];
+`;
 
-/** What a file has that this Hookline wrote. */
-export const SCHEMA_VERSION = MIGRATIONS.length;
-
-/** Makes a new file's tables, or brings an older file up to date. @throws FileError `not-an-inbox`, `schema-newer`, `name-differs` */
-export function migrate(db: DatabaseSync, name: string): void {
+/**
+ * Makes a new file's tables.
+ * @throws FileError `not-an-inbox`, `schema-newer`, `schema-older`, `name-differs`
+ */
+export function prepareSchema(db: DatabaseSync, name: string): void {
   db.exec("BEGIN IMMEDIATE");
   try {
     // What was looked at before the file was opened may have been written since.
     assertOurs(kindOf(db));
     const version = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
-    if (version > MIGRATIONS.length)
-      throw new FileError(
-        "schema-newer",
-        `The inbox file has schema version ${version}, this Hookline knows up to ${MIGRATIONS.length}.`,
-        { fix: "Run the version of Hookline that wrote it, or a newer one." },
-      );
-    for (const step of MIGRATIONS.slice(version)) db.exec(step);
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${MIGRATIONS.length}`);
+    if (version === 0)
+      db.exec(`${TABLES} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
+    else assertVersion(version, "The inbox file");
     db.prepare("INSERT OR IGNORE INTO meta VALUES ('name', ?)").run(name);
     const owner = db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"];
     if (owner !== name)
@@ -104,4 +114,15 @@ export function migrate(db: DatabaseSync, name: string): void {
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }
+}
+
+/** @throws FileError `schema-newer`, `schema-older` */
+export function assertVersion(version: number, file: string): void {
+  if (version === SCHEMA_VERSION) return;
+  const message = `${file} has schema version ${version}, this Hookline knows version ${SCHEMA_VERSION}.`;
+  if (version > SCHEMA_VERSION)
+    throw new FileError("schema-newer", message, { fix: "Run the version of Hookline that wrote it, or a newer one." });
+  throw new FileError("schema-older", message, {
+    fix: "Let the version of Hookline that wrote it handle what waits, then move the file away: a new one is made.",
+  });
 }

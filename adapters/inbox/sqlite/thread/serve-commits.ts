@@ -4,7 +4,7 @@ import type { FromThread, ThreadOptions, ToThread } from "../client/thread-proto
 import { CODE, FileError, primaryCode } from "../disk/file-errors.ts";
 import { openInPlace } from "../disk/replaced-file-check.ts";
 import { createWal } from "../disk/wal.ts";
-import { createCounters } from "./counters.ts";
+import { createFileState, type FileCounts } from "./file-state.ts";
 import { createOperations } from "./operations.ts";
 import { createBatchRunner, toTaskError, type TaskResult } from "./transaction.ts";
 
@@ -18,9 +18,14 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
   try {
     const opened = openInPlace(file, name, { isSuspect });
     const { db } = opened;
-    const counters = createCounters(db);
+    const state = createFileState(db);
     const secureErase = createSecureErase(db);
-    const run = createBatchRunner(db, createOperations(db, { counters, dedupeWindowMs, secureErase }), counters);
+    const operations = createOperations(db, { state, dedupeWindowMs, secureErase });
+    const run = createBatchRunner(db, operations, state);
+    const counts = (): FileCounts => {
+      state.begin(undefined);
+      return operations.counts(false);
+    };
     const wal = createWal(db, file);
     const version = db.prepare("PRAGMA data_version");
     let seen = version.get()?.["data_version"];
@@ -39,7 +44,7 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
       if (!opened.isInPlace()) return leave();
       const now = version.get()?.["data_version"];
       waitMs = now === seen ? Math.min(waitMs * 2, LOOK_MS.idle) : LOOK_MS.busy;
-      if (now !== seen) say({ type: "changed", counts: counters.counts() });
+      if (now !== seen) say({ type: "changed", counts: counts() });
       seen = now;
       wal.look(performance.now());
       looking = setTimeout(look, waitMs);
@@ -59,14 +64,14 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
       const results = run(message.batch);
       // Behind the sync, before any answer: what was taken away meanwhile took this commit with it.
       if (!opened.isInPlace()) return leave();
-      say({ type: "results", results, counts: counters.counts() });
+      say({ type: "results", results, counts: operations.counts(message.batch.epoch !== undefined) });
       secureErase.afterCommit();
       const now = performance.now();
       if (results.some(isFull)) wal.full(now);
       else wal.committed(now);
       waitMs = LOOK_MS.busy;
     });
-    say({ type: "open", counts: counters.counts(), fileId: opened.id });
+    say({ type: "open", counts: counts(), fileId: opened.id });
     look();
   } catch (error) {
     say({ type: "failed", error: toTaskError(error) });

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ErroredSubscription } from "../../../../src/adapter.ts";
-import type { EventRecord } from "../client/thread-protocol.ts";
+import type { NoticeRecord } from "../client/thread-protocol.ts";
 
 /** What lifecycle notices said of subscriptions, in the file. */
 export interface SubscriptionTable {
   /** Of events of one delivery. An older notice than the last changes nothing. */
-  note(events: readonly EventRecord[], origin: NoticeOrigin): void;
+  note(notices: readonly NoticeRecord[], origin: NoticeOrigin): void;
   /** Without a source: of every source. */
   forgetSubscription(which: { readonly subscription: number; readonly source: string | undefined }): void;
   forgetAccount(accountId: number): void;
@@ -37,10 +37,8 @@ export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
     ),
   };
   return {
-    note(events, { source, sentAt }) {
-      for (const [, , accountId, subscription, , , notice] of events) {
-        if (notice === undefined) continue;
-        const [resource, error] = notice;
+    note(notices, { source, sentAt }) {
+      for (const [accountId, subscription, resource, error] of notices) {
         const key = JSON.stringify([source, subscription, resource]);
         if (sql.newer.get(key, sentAt) !== undefined) continue;
         sql.note.run(key, subscription, accountId, resource, source, error, sentAt);

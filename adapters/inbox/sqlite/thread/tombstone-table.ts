@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Tombstone } from "../../../../src/adapter.ts";
+import type { FileState } from "./file-state.ts";
 import type { SubscriptionTable } from "./subscription-table.ts";
 
 /** Tombstones in the file. Times in milliseconds since the epoch. */
@@ -9,14 +10,17 @@ export interface TombstoneTable {
   hitTombstone(tombstone: Tombstone): void;
   /** Without a source: all of the subscription. */
   liftTombstone(which: { readonly subscription: number; readonly source: string | undefined }): void;
-  tombstones(): Tombstone[];
+  /** With the version of the table. */
+  tombstones(): readonly [version: number, all: readonly Tombstone[]];
 }
 
-/** @param subscriptions an unwanted one is in no trouble any more: no `active` will come */
-export function createTombstoneTable(
-  db: DatabaseSync,
-  subscriptions: Pick<SubscriptionTable, "forgetSubscription">,
-): TombstoneTable {
+export interface TombstoneTableDeps {
+  readonly state: FileState;
+  /** An unwanted one is in no trouble any more: no `active` will come. */
+  readonly subscriptions: Pick<SubscriptionTable, "forgetSubscription">;
+}
+
+export function createTombstoneTable(db: DatabaseSync, { state, subscriptions }: TombstoneTableDeps): TombstoneTable {
   const sql = {
     put: db.prepare("INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?, ?, ?, ?)"),
     hit: db.prepare(
@@ -28,6 +32,7 @@ export function createTombstoneTable(
   };
   return {
     putTombstone({ subscription, source, reason, since, lastHit }) {
+      state.add("tombstones", 1);
       sql.put.run(subscription, source ?? "", source === undefined ? 1 : 0, reason, since, lastHit);
       subscriptions.forgetSubscription({ subscription, source });
     },
@@ -35,10 +40,12 @@ export function createTombstoneTable(
       sql.hit.run(lastHit, subscription, source === undefined ? 1 : 0, source ?? "");
     },
     liftTombstone({ subscription, source }) {
+      state.add("tombstones", 1);
       if (source === undefined) sql.liftAll.run(subscription);
       else sql.lift.run(subscription, source);
     },
-    tombstones: () =>
+    tombstones: () => [
+      state.counts().tombstones,
       sql.all.all().map((row) => ({
         subscription: Number(row["subscription"]),
         source: row["any_source"] === 1 ? undefined : String(row["source"]),
@@ -46,5 +53,6 @@ export function createTombstoneTable(
         since: Number(row["since"]),
         lastHit: Number(row["last_hit"]),
       })),
+    ],
   };
 }

@@ -1,15 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CODE, outOfFiles, primaryCode } from "../disk/file-errors.ts";
-import type { Counters } from "./counters.ts";
-import type { Operations } from "./operations.ts";
+import type { StoreInput } from "../client/thread-protocol.ts";
+import type { FileState } from "./file-state.ts";
+import { READS, type createOperations, type Operations } from "./operations.ts";
 
 /** One thing to do in a commit, by the name of its operation. */
 export interface Task {
   readonly verb: keyof Operations;
   readonly input: unknown;
-  /** Where its body is in the bytes of the batch. */
-  readonly from?: number;
-  readonly to?: number;
 }
 
 /** What shares one transaction. */
@@ -17,7 +15,7 @@ export interface Batch {
   /** Of the process that works; undefined for one that only receives. */
   readonly epoch: number | undefined;
   readonly tasks: readonly Task[];
-  /** The bodies of what is to be stored, one behind the other. */
+  /** The deliveries that are to be stored: see delivery-record.ts. */
   readonly bytes: Uint8Array;
 }
 
@@ -47,44 +45,60 @@ const OF_THE_FILE: ReadonlySet<number | undefined> = new Set([
 /** Runs batches, each in one transaction. */
 export function createBatchRunner(
   db: DatabaseSync,
-  operations: Operations,
-  counters: Counters,
+  operations: ReturnType<typeof createOperations>,
+  state: FileState,
 ): (batch: Batch) => TaskResult[] {
+  const sql = {
+    read: db.prepare("BEGIN"),
+    write: db.prepare("BEGIN IMMEDIATE"),
+    commit: db.prepare("COMMIT"),
+  };
+
   function transaction({ epoch, tasks, bytes }: Batch): TaskResult[] {
-    db.exec("BEGIN IMMEDIATE");
+    (tasks.every(({ verb }) => READS.has(verb)) ? sql.read : sql.write).run();
     try {
       operations.begin(epoch);
-      counters.begin();
-      const results = tasks.map(({ verb, input, from, to }) => ({
-        value: (operations[verb] as Operation)(input, bytes.subarray(from, to)),
-      }));
-      counters.end();
-      db.exec("COMMIT");
+      const results = tasks.map(({ verb, input }) => ({ value: (operations[verb] as Operation)(input, bytes) }));
+      state.end();
+      sql.commit.run();
       return results;
     } catch (error) {
+      state.undo();
       if (db.isTransaction) db.exec("ROLLBACK");
       throw error;
     }
   }
 
+  /** One of them does not fit the tables: the others are not to fail with it. */
+  function alone(task: Task, batch: Batch): TaskResult {
+    const input = task.input as StoreInput;
+    if (task.verb === "store" && input.count > 1)
+      return {
+        value: Array.from({ length: input.count }, (_, skip) =>
+          alone({ ...task, input: { ...input, skip, count: 1 } }, batch),
+        ),
+      };
+    try {
+      return transaction({ ...batch, tasks: [task] })[0] as TaskResult;
+    } catch (error) {
+      return { error: toTaskError(error) };
+    }
+  }
+
   return (batch) => {
+    const { tasks } = batch;
     try {
       return transaction(batch);
     } catch (error) {
-      if (batch.tasks.length === 1 || isOfTheFile(error)) return batch.tasks.map(() => ({ error: toTaskError(error) }));
-      // One of them does not fit the tables: the others are not to fail with it.
-      return batch.tasks.flatMap((task) => {
-        try {
-          return transaction({ ...batch, tasks: [task] });
-        } catch (own) {
-          return { error: toTaskError(own) };
-        }
-      });
+      const [first] = tasks;
+      const isOne = tasks.length === 1 && (first?.verb !== "store" || (first.input as StoreInput).count === 1);
+      if (isOne || isOfTheFile(error)) return tasks.map(() => ({ error: toTaskError(error) }));
+      return tasks.map((task) => alone(task, batch));
     }
   };
 }
 
-type Operation = (input: unknown, body: Uint8Array) => unknown;
+type Operation = (input: unknown, bytes: Uint8Array) => unknown;
 
 function isOfTheFile(error: unknown): boolean {
   return toTaskError(error).code === "epoch-stale" || OF_THE_FILE.has(primaryCode(error));

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Claim, Claimed, ClaimLimits, Settlement, StorageError } from "../../../../src/adapter.ts";
+import type { Claim, Claimed, ClaimLimits, Delivery, Settlement, StorageError } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
-import type { OtherRecord, SettleRecord, WindowRecord } from "../client/thread-protocol.ts";
-import type { Lanes, Taken } from "./lanes.ts";
-import { toDelivery, toOtherRecord } from "./row-encoding.ts";
+import type { OtherRecord, WindowRecord } from "../client/thread-protocol.ts";
+import type { Lanes, Plan } from "./lanes.ts";
+import { toDelivery, toOtherRecord, type Row } from "./row-encoding.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 /** The verbs of the port that run work. */
@@ -21,42 +21,47 @@ export interface ClaimsDeps {
 }
 
 export function createClaims({ commits, workerState, now }: ClaimsDeps): Claims {
-  async function begin({ runs, isMarked }: Taken, lanes: Lanes): Promise<Claim[]> {
-    const missing = new Set(runs.flat().flatMap(({ held, delivery }) => (held === undefined ? [delivery] : [])));
-    // Where it is not marked, also if nothing is read: the mark goes with it. And what was just stored is to be answered first.
-    const rows = isMarked && missing.size === 0 ? await nextTurn([]) : await commits.add("deliveries", [...missing]);
+  /** With the lanes that they are for: those of a replaced file have the same ids. */
+  let cache: { readonly lanes: Lanes; readonly recent: RecentDeliveries } | undefined;
+
+  async function begin(runs: readonly Row[][], lanes: Lanes): Promise<Claim[]> {
+    if (cache?.lanes !== lanes) cache = { lanes, recent: createRecentDeliveries() };
+    const { recent } = cache;
+    const unmarked: number[] = [];
+    const missing = new Set<number>();
+    for (const run of runs)
+      for (const { id, isMarked, held, delivery } of run) {
+        if (!isMarked) unmarked.push(id);
+        if (held === undefined && recent.get(delivery) === undefined) missing.add(delivery);
+      }
+    if (unmarked.length + missing.size > 0) {
+      const read = await commits.add("claim", { ids: unmarked, at: now(), deliveries: [...missing] });
+      for (const row of read) recent.add(row.id, toDelivery(row));
+    } else await nextTurn(); // what was just stored is to be answered first
     if (workerState.lanes !== lanes) return []; // another process works now
-    const found = new Map(rows.map((row) => [row.id, toDelivery(row)]));
-    return runs.flatMap((run) => lanes.begin(run, (id) => found.get(id), now()) ?? []);
+    const claims = runs.flatMap((run) => lanes.begin(run, recent.get, now()) ?? []);
+    recent.trim();
+    return claims;
   }
 
   return {
     async claim(limits) {
       const { lanes } = workerState;
-      const taken = lanes.take(limits, now());
+      const runs = lanes.take(limits, now());
       try {
-        const claims = taken.runs.length === 0 ? [] : await begin(taken, lanes);
+        const claims = runs.length === 0 ? [] : await begin(runs, lanes);
         return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.hasSuspects() };
       } catch (error) {
-        for (const run of taken.runs) lanes.release(run, now());
+        for (const run of runs) lanes.release(run, now());
+        if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
         throw error;
       }
     },
     async settle(settlements) {
       const { lanes } = workerState;
       const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
-      const [done, others, windows]: [number[], OtherRecord[], WindowRecord[]] = [[], [], []];
-      for (const [index, plan] of plans.entries()) {
-        if (plan?.window !== undefined) windows.push(plan.window);
-        for (const [job, { row, progress }] of plan?.jobs.entries() ?? []) {
-          if (progress.state === "done") done.push(row.id);
-          // A release takes back what only the mark had said, and the time of an earlier retry.
-          else if (settlements[index]?.outcomes[job]?.to !== "release" || row.progress.runAt !== 0)
-            others.push(toOtherRecord(row.id, progress));
-        }
-      }
       try {
-        await commits.add("settle", { done, others, windows } satisfies SettleRecord);
+        await commits.add("settle", toSettleRecord(plans, settlements));
       } catch (error) {
         for (const { claim } of settlements) if (workerState.lanes !== lanes) workerState.lanes.endLost(claim, now());
         if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
@@ -68,6 +73,60 @@ export function createClaims({ commits, workerState, now }: ClaimsDeps): Claims 
         const plan = plans[index];
         return plan !== undefined && lanes.settle(claim, plan, now());
       });
+    },
+  };
+}
+
+/** Another process works now. */
+const NOTHING: Claimed = { claims: [], nextDueAt: undefined, suspects: false };
+
+function toSettleRecord(plans: readonly (Plan | undefined)[], settlements: readonly Settlement[]) {
+  const [done, released]: [number[], number[]] = [[], []];
+  const [others, windows]: [OtherRecord[], WindowRecord[]] = [[], []];
+  for (const [index, plan] of plans.entries()) {
+    if (plan?.window !== undefined) windows.push(plan.window);
+    for (const [job, row] of plan?.run.entries() ?? []) {
+      const progress = plan?.progress?.[job];
+      if (progress === undefined || progress.state === "done") done.push(row.id);
+      // A release takes back what only the mark had said, and the time of an earlier retry.
+      else if (settlements[index]?.outcomes[job]?.to === "release" && row.progress.runAt === 0) released.push(row.id);
+      else others.push(toOtherRecord(row.id, progress));
+    }
+  }
+  return { done, released, others, windows };
+}
+
+/** The deliveries that claims read last: the jobs of one are claimed a few at a time, and its body is read and parsed once. */
+interface RecentDeliveries {
+  get(id: number): Delivery | undefined;
+  add(id: number, delivery: Delivery): void;
+  /** Forgets those that were asked for longest ago, beyond the bytes of bodies that may be remembered. */
+  trim(): void;
+}
+
+const RECENT_BYTES = 4 * 1024 * 1024;
+
+function createRecentDeliveries(): RecentDeliveries {
+  const deliveries = new Map<number, Delivery>();
+  let bytes = 0;
+  return {
+    get(id) {
+      const found = deliveries.get(id);
+      if (found === undefined) return undefined;
+      deliveries.delete(id);
+      deliveries.set(id, found);
+      return found;
+    },
+    add(id, delivery) {
+      if (!deliveries.has(id)) bytes += delivery.body.byteLength;
+      deliveries.set(id, delivery);
+    },
+    trim() {
+      for (const [id, { body }] of deliveries) {
+        if (bytes <= RECENT_BYTES || deliveries.size === 1) return;
+        deliveries.delete(id);
+        bytes -= body.byteLength;
+      }
     },
   };
 }

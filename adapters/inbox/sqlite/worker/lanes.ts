@@ -11,32 +11,27 @@ import {
   type InboxStats,
   type JobOutcome,
   type LaneWindow,
-  type NewJob,
   type Progress,
 } from "../../../../src/adapter.ts";
 import type { WindowRecord } from "../client/thread-protocol.ts";
-import type { Mark } from "../thread/owner-epoch.ts";
 import { createJobCache } from "./job-cache.ts";
-import { toClaimed, type Hold, type Row } from "./row-encoding.ts";
-import { createRunningMark } from "./running-mark.ts";
+import { toClaimed, type Hold, type Row, type Speculate } from "./row-encoding.ts";
+import { createSpeculativeClaims } from "./speculative-claims.ts";
 
 /** The lanes of a file in memory: SQL is the truth, and changes first. */
 export interface Lanes {
-  /** In the order of ids. */
+  /** In the order of ids. A marked row runs as soon as it is claimed. */
   append(row: Row, now: number): void;
-  /** A commit is put together. */
-  beginCommit(): void;
-  /** Whether a job that it makes is to be marked with it, and may run when it holds. */
-  speculate(job: NewJob): boolean;
-  /** Such a job was made. */
-  addSpeculative(row: Row): void;
-  /** Undefined where too much is held already. */
-  hold(delivery: Delivery): Hold | undefined;
-  take(limits: ClaimLimits, now: number): Taken;
+  /** Whether a job that a commit makes is to be marked with it, and may run when it holds. */
+  readonly speculate: Speculate;
+  /** Undefined where too much is held already. @param events of them there are jobs */
+  hold(delivery: Delivery, events: number): Hold | undefined;
+  /** Runs of jobs that are reserved until `begin` or `release`. */
+  take(limits: ClaimLimits, now: number): readonly Row[][];
   /** A claim begins; undefined where some of it has gone meanwhile. */
-  begin(rows: readonly Row[], deliveryOf: (id: number) => Delivery | undefined, now: number): Claim | undefined;
+  begin(run: readonly Row[], deliveryOf: (id: number) => Delivery | undefined, now: number): Claim | undefined;
   /** Runs that were taken and cannot begin. */
-  release(rows: readonly Row[], now: number): void;
+  release(run: readonly Row[], now: number): void;
   /** What the outcomes make of a claim's rows, to be written; undefined when it was lost, or is being settled. */
   plan(claim: Claim, outcomes: readonly JobOutcome[], now: number): Plan | undefined;
   /** The plan holds in the file. False when the claim was lost meanwhile. */
@@ -53,27 +48,21 @@ export interface Lanes {
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
   /** What a lane has inherited, as it is in the file. */
   setWindow(lane: string, window: LaneWindow): void;
-  /** The jobs that may be running, for the commit; undefined where they are the same as before it. */
-  mark(now: number): Mark | undefined;
-  /** Its mark may not be in the file. */
-  unmark(): void;
+  /** A commit is put together. @returns ids of marked jobs that nobody claimed in time */
+  unclaimed(): readonly number[];
+  /** It may not have taken them back. */
+  unclaimFailed(): void;
+  /** The file is read anew: it marks nothing but what runs. @returns ids of what does */
+  running(): readonly number[];
   /** Some marked jobs are not claimed. */
   readonly isMarkedUnclaimed: boolean;
   has(id: number): boolean;
-  ids(): readonly number[];
-  /** The unclaimed jobs with ids after `after`. */
-  unclaimed(after: number, to: number): readonly number[];
+  /** The unclaimed jobs of a range of ids, of which `after` is not. */
+  unclaimedIn(after: number, to: number): readonly number[];
   nextDueAt(): number | undefined;
   hasSuspects(): boolean;
   readonly size: number;
   stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
-}
-
-/** What a claim takes. */
-export interface Taken {
-  readonly runs: readonly Row[][];
-  /** All of it is marked in the file already. */
-  readonly isMarked: boolean;
 }
 
 /** A claim's rows. */
@@ -84,8 +73,10 @@ interface Running {
 }
 
 /** What is to become of a claim. */
-interface Plan {
-  readonly jobs: readonly { readonly row: Row; readonly progress: Progress }[];
+export interface Plan {
+  readonly run: readonly Row[];
+  /** Of each row; undefined: all are done. */
+  readonly progress: readonly Progress[] | undefined;
   /** Of its lane, where it will be another. */
   readonly window: WindowRecord | undefined;
 }
@@ -94,12 +85,10 @@ interface Plan {
 export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
   const queues = createLaneQueues<Row>();
   const rows = createJobCache();
-  /** Taken, and not yet in a claim. */
-  const reserved = createCompactingMap<number, Row>();
   const running = createCompactingMap<Claim, Running>();
   /** Their handlers may run on: their lanes wait for them. */
   const lost = new Map<Claim, readonly Row[]>();
-  const runningMark = createRunningMark();
+  const speculative = createSpeculativeClaims();
 
   function endLost(claim: Claim, now: number): void {
     const run = lost.get(claim);
@@ -108,7 +97,11 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
   }
 
   function release(run: readonly Row[], now: number): void {
-    for (const row of run) if (reserved.delete(row.id)) row.progress = settled(row.progress, { to: "release" }, now);
+    for (const row of run) {
+      if (row.progress.state !== "running") continue;
+      row.progress = settled(row.progress, { to: "release" }, now);
+      if (row.isMarked) speculative.add(row);
+    }
     queues.release(run, now);
   }
 
@@ -116,7 +109,14 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
 
   /** Closes the lane of a run for which nothing else in it may be taken. */
   function placeholder(row: Row): Row {
-    const head = { ...row, progress: FRESH, held: undefined, next: undefined, queuedIn: undefined };
+    const head: Row = {
+      ...row,
+      progress: FRESH,
+      isMarked: false,
+      held: undefined,
+      next: undefined,
+      queuedIn: undefined,
+    };
     queues.append(head, 0);
     queues.take({ max: 1, mergeMax: 1 }, 0);
     head.progress = settled(FRESH, { to: "done" }, 0);
@@ -127,33 +127,30 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
     append(row, now) {
       rows.add(row);
       queues.append(row, now);
+      if (row.isMarked) speculative.add(row);
     },
-    beginCommit: runningMark.beginCommit,
     speculate: (job) =>
-      (job.lane === undefined || queues.isFree(job.lane)) && !queues.hasTried() && runningMark.speculate(job), // else it may have to wait
-    addSpeculative: runningMark.add,
+      (job.lane === undefined || queues.isFree(job.lane)) && !queues.hasTried() && speculative.speculate(job), // else it may have to wait
     hold: rows.hold,
     take(limits, now) {
       const runs = queues.take(limits, now);
-      for (const row of runs.flat()) {
-        row.progress = claimed(row.progress, now);
-        reserved.set(row.id, row);
-      }
-      runningMark.follow(limits.ahead);
-      const marked = runs.map(runningMark.take);
-      return { runs, isMarked: !marked.includes(false) };
+      for (const run of runs) for (const row of run) row.progress = claimed(row.progress, now);
+      speculative.follow(limits.ahead);
+      return runs;
     },
     begin(run, deliveryOf, now) {
-      if (!run.every(({ id }) => reserved.get(id) !== undefined)) {
+      // One that was removed meanwhile does not run: then none of them does, and the file is to take their marks back.
+      if (run.some(({ progress }) => progress.state !== "running")) {
+        for (const row of run) row.isMarked = row.progress.state === "running";
         release(run, now);
         return undefined;
       }
-      const jobs = run.map((row) => toClaimed(row, deliveryOf(row.delivery)));
+      const jobs = run.map((row) => toClaimed(row, row.held === undefined ? deliveryOf(row.delivery) : undefined));
       for (const row of run) {
-        reserved.delete(row.id);
+        row.isMarked = true;
         rows.letGo(row);
       }
-      const claim = { jobs } as unknown as Claim; // a run has at least its head
+      const claim = { jobs } as unknown as Claim; // a run has at least one row
       running.set(claim, { run, isSettling: false });
       return claim;
     },
@@ -163,24 +160,26 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
       const open = running.get(claim);
       if (open === undefined || open.isSettling) return undefined;
       open.isSettling = true;
-      const jobs = open.run.map((row, index) => ({
-        row,
-        progress: settled(row.progress, outcomes[index] ?? { to: "release" }, now),
-      }));
-      return { jobs, window: newWindow(open.run, outcomes) };
+      const { run } = open;
+      const isDone = outcomes.length === run.length && outcomes.every(({ to }) => to === "done");
+      const progress = isDone
+        ? undefined
+        : run.map((row, index) => settled(row.progress, outcomes[index] ?? { to: "release" }, now));
+      return { run, progress, window: newWindow(run, outcomes) };
     },
-    settle(claim, { jobs, window }, now) {
-      endLost(claim, now);
+    settle(claim, { run, progress, window }, now) {
+      endLost(claim, now); // it was lost while this was on its way
       const open = running.get(claim);
       if (open === undefined) return false;
       running.delete(claim);
-      const lane = open.run[0]?.queuedIn;
+      const lane = run[0]?.queuedIn;
       if (lane !== undefined && window !== undefined) lane.window = window[1] ?? undefined;
-      for (const { row, progress } of jobs) {
-        row.progress = progress;
-        if (progress.state !== "waiting") rows.delete(row);
+      for (const [index, row] of run.entries()) {
+        row.progress = progress?.[index] ?? DONE;
+        row.isMarked = false;
+        if (row.progress.state !== "waiting") rows.delete(row);
       }
-      queues.release(open.run, now);
+      queues.release(run, now);
       return true;
     },
     endLost,
@@ -205,8 +204,10 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
         running.delete(claim);
         ended.push(claim);
         for (const row of run) {
-          row.progress = settled(row.progress, ids.has(row.id) ? { to: "done" } : { to: "release" }, now);
-          if (ids.has(row.id)) rows.delete(row);
+          const isGone = ids.has(row.id);
+          row.progress = settled(row.progress, isGone ? { to: "done" } : { to: "release" }, now);
+          if (isGone) rows.delete(row);
+          else if (row.isMarked) speculative.add(row);
         }
         lost.set(claim, run);
       }
@@ -214,25 +215,27 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
         const row = rows.get(id);
         if (row === undefined) continue;
         // One that is about to be claimed leaves its lane when its run is given back.
-        if (reserved.delete(id)) row.progress = settled(row.progress, { to: "done" }, now);
+        if (row.progress.state === "running") row.progress = settled(row.progress, { to: "done" }, now);
         else queues.remove(row, now);
+        row.isMarked = false;
         rows.delete(row);
       }
       return ended;
     },
     setWindow: queues.setWindow,
-    mark(now) {
-      const mayRun = [...reserved.values()];
-      for (const { run, isSettling } of running.values()) if (!isSettling) mayRun.push(...run);
-      return runningMark.mark(mayRun, now);
+    unclaimed: () => speculative.unclaimed().map(({ id }) => id),
+    unclaimFailed: speculative.failed,
+    running() {
+      speculative.clear();
+      const ids: number[] = [];
+      for (const { id, progress } of rows.between(0, Infinity)) if (progress.state === "running") ids.push(id);
+      return ids;
     },
-    unmark: runningMark.unmark,
     get isMarkedUnclaimed() {
-      return runningMark.isOpen;
+      return speculative.isOpen;
     },
     has: (id) => rows.get(id) !== undefined,
-    ids: () => [...rows.between(0, Infinity)].map(({ id }) => id),
-    unclaimed(after, to) {
+    unclaimedIn(after, to) {
       const ids: number[] = [];
       for (const { id, progress } of rows.between(after, to)) if (progress.state === "waiting") ids.push(id);
       return ids;
@@ -254,6 +257,8 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
     },
   };
 }
+
+const DONE: Progress = { ...FRESH, state: "done" };
 
 /** What the outcomes make of a lane's window; undefined where it stays as it is. */
 function newWindow(run: readonly Row[], outcomes: readonly JobOutcome[]): WindowRecord | undefined {

@@ -12,28 +12,31 @@ import {
   type SingleEvent,
 } from "../../../../src/adapter.ts";
 import {
-  FRESH_ROW,
-  type DeliveryRecord,
+  STATE,
   type DeliveryRow,
-  type EventRecord,
-  type JobRecord,
-  type JobRow,
+  type Extras,
   type LoadedJob,
+  type NewJobs,
   type OtherRecord,
+  type ProgressRecord,
 } from "../client/thread-protocol.ts";
+import type { Line } from "../thread/job-lists.ts";
+import { decodeHeaders } from "../client/stored-headers.ts";
 
-/** An unsettled job in the memory of the process that works. */
+/** An open job in the memory of the process that works. */
 export interface Row extends LaneRow {
   readonly delivery: number;
   readonly entry: number;
   readonly consumer: string;
   readonly replayOf: number | undefined;
   readonly receivedAt: number;
+  /** The file says that it may be running. */
+  isMarked: boolean;
   held: Held | undefined;
 }
 
 /** What a fresh job came from, so that its claim need not read it back. */
-export interface Held {
+interface Held {
   readonly event: SingleEvent;
   readonly hold: Hold;
 }
@@ -41,13 +44,24 @@ export interface Held {
 /** A delivery that is held for the jobs that came of it. */
 export interface Hold {
   readonly delivery: Delivery;
+  readonly bytes: number;
   /** That need it. */
   jobs: number;
 }
 
-/** As it is in the file, in no lane yet. */
-export function toRow(job: JobRow, held?: Held): Row {
-  const { id, delivery, entry, consumer, lane, mergeKey, replayOf, receivedAt } = job;
+/** A job that was just made, in no lane yet. */
+export function toRow(
+  { consumer = "", lane, mergeKey }: NewJob,
+  origin: Pick<Row, "id" | "delivery" | "entry" | "receivedAt" | "isMarked" | "held">,
+): Row {
+  const { id, delivery, entry, receivedAt, isMarked, held } = origin;
+  const unset = { replayOf: undefined, progress: FRESH, next: undefined, queuedIn: undefined };
+  return { id, delivery, entry, consumer, lane, mergeKey, receivedAt, isMarked, held, ...unset };
+}
+
+/** One that was read from the file. */
+export function fromLoaded(job: LoadedJob): Row {
+  const [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, progress] = job;
   return {
     id,
     delivery,
@@ -55,21 +69,15 @@ export function toRow(job: JobRow, held?: Held): Row {
     consumer,
     lane: lane ?? undefined,
     mergeKey: mergeKey ?? undefined,
-    replayOf: replayOf ?? undefined,
     receivedAt,
-    held,
-    progress: toProgress(job),
+    isMarked: false,
+    held: undefined,
+    replayOf: replayOf ?? undefined,
+    // Most were never tried, and share one.
+    progress: progress === null ? FRESH : toProgress(progress),
     next: undefined,
     queuedIn: undefined,
   };
-}
-
-/** The same of one that was loaded. */
-export function fromLoaded(job: LoadedJob): Row {
-  const [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, progress] = job;
-  const { attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error } = progress ?? FRESH_ROW;
-  const origin = { id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf };
-  return toRow({ ...origin, attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error });
 }
 
 /** @param delivery where the row holds none */
@@ -93,16 +101,11 @@ export function toClaimed(row: Row, delivery: Delivery | undefined): ClaimedJob 
   };
 }
 
-/** Most are fresh, and share one. */
-function toProgress({ attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error }: JobRow): Progress {
-  if (attempts === 0 && deaths === 0 && error === null && runAt === 0) return FRESH;
+function toProgress({ groupMax, firstAttemptAt, error, ...rest }: ProgressRecord): Progress {
   return {
     ...FRESH,
-    attempts,
-    deaths,
+    ...rest,
     groupMax: groupMax ?? undefined,
-    runAt,
-    delayMs,
     firstAttemptAt: firstAttemptAt ?? undefined,
     error: error === null ? undefined : (JSON.parse(error) as JobError),
   };
@@ -111,18 +114,28 @@ function toProgress({ attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs
 /** Whether a job may run as soon as it is made: asked once, when the commit that makes it is put together. */
 export type Speculate = (job: NewJob) => boolean;
 
-/** A delivery on its way into the file, without its body. @param events where they are to become jobs at once */
-export function toDeliveryRecord(
-  delivery: Delivery,
-  events: readonly NewEvent[] | undefined,
-  { at, speculate }: { readonly at: number; readonly speculate: Speculate },
-): DeliveryRecord {
-  const { receivedAt, sentAt, source = null, signedBy, signature, headers } = delivery;
-  const records = events === undefined ? null : events.map((event) => toEventRecord(event, speculate));
-  return [receivedAt, sentAt, source, signedBy, signature, JSON.stringify(headers), at, records];
+/** The jobs of some events on their way into the file. What the events say is in the body. */
+export function toNewJobs(events: readonly NewEvent[], speculate: Speculate): NewJobs {
+  const lines: Line[] = [];
+  const [unique, notices]: [Extras["unique"][number][], Extras["notices"][number][]] = [[], []];
+  let states = "";
+  for (const [index, { entry, event, unique: key, jobs }] of events.entries()) {
+    const { type, accountId = 0, subscription = 0 } = event;
+    if (key !== undefined) unique.push([key.key, key.content, index, lines.length, jobs.length]);
+    const notice = noticeOf(event);
+    if (notice !== undefined) notices.push([accountId, subscription, notice.resource, notice.error ?? null]);
+    for (const job of jobs) {
+      const { consumer, lane = null, mergeKey = null } = job;
+      lines.push(consumer === undefined ? [entry, type] : [entry, type, consumer, lane, mergeKey]);
+      states += job.state === "waiting" && speculate(job) ? STATE.fresh : STATE[job.state];
+    }
+  }
+  const { accountId: account = null, subscription = null } = events[0]?.event ?? {};
+  const extras = unique.length + notices.length === 0 ? null : JSON.stringify({ unique, notices } satisfies Extras);
+  return { lines: JSON.stringify(lines), states, account, subscription, extras };
 }
 
-/** The way back. */
+/** A stored delivery as it was. */
 export function toDelivery({ receivedAt, sentAt, source, signedBy, signature, headers, body }: DeliveryRow): Delivery {
   return {
     receivedAt,
@@ -130,24 +143,9 @@ export function toDelivery({ receivedAt, sentAt, source, signedBy, signature, he
     source: source ?? undefined,
     signedBy,
     signature,
-    headers: JSON.parse(headers) as Record<string, string>,
+    headers: decodeHeaders(headers, signature),
     body: Buffer.from(body.buffer, body.byteOffset, body.byteLength),
   };
-}
-
-/** An event on its way into the file: its content is in the body. */
-export function toEventRecord({ entry, event, unique, jobs }: NewEvent, speculate: Speculate): EventRecord {
-  const { type, accountId = null, subscription = null } = event;
-  const key = unique === undefined ? null : ([unique.key, unique.content] as const);
-  const records = jobs.map((job) => toJobRecord(job, speculate));
-  const notice = noticeOf(event);
-  if (notice === undefined) return [entry, type, accountId, subscription, key, records];
-  return [entry, type, accountId, subscription, key, records, [notice.resource, notice.error ?? null]];
-}
-
-function toJobRecord(job: NewJob, speculate: Speculate): JobRecord {
-  const { state, consumer = null, lane = null, mergeKey = null } = job;
-  return speculate(job) ? [state, consumer, lane, mergeKey, true] : [state, consumer, lane, mergeKey];
 }
 
 /** What a settlement makes of a job that is not done. */

@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError, type Claim, type Delivery, type NewEvent } from "../../../../src/adapter.ts";
 import type { ThreadClient } from "../client/thread-client.ts";
-import { FRESH_ROW, type EventRecord, type JobRow, type LoadedJob, type Made } from "../client/thread-protocol.ts";
+import { STATE, type LoadedJob } from "../client/thread-protocol.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
 import type { LoadedWindow } from "../thread/lane-window-table.ts";
-import type { JobPage, Operations } from "../thread/operations.ts";
+import type { JobPage } from "../thread/claim-operations.ts";
+import type { Operations } from "../thread/operations.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { fromLoaded, toRow } from "./row-encoding.ts";
 
@@ -22,9 +23,9 @@ export interface WorkerState {
   /** After the commit thread was replaced: makes memory follow the file. */
   resume(channel: ThreadClient): Promise<void>;
   /** New jobs of other origins; passed over where another process works. */
-  append(rows: readonly JobRow[]): void;
-  /** The jobs that a commit made of some events, which went into it as these records. */
-  appendExpanded(origin: Origin, given: Given, made: Made): void;
+  append(jobs: readonly LoadedJob[]): void;
+  /** The jobs that a commit made of some events. */
+  appendNew(origin: Origin, made: MadeJobs): void;
   /** Another process works: what runs here does not count. @returns the claims that end with it, whose handlers may run on */
   revoke(): readonly Claim[];
   /** This process works no more, and nothing of it runs. */
@@ -38,9 +39,19 @@ interface Origin {
   readonly delivery: Delivery | undefined;
 }
 
-interface Given {
+interface MadeJobs {
   readonly events: readonly NewEvent[];
-  readonly records: readonly EventRecord[];
+  /** Of the jobs, as they went into the commit. */
+  readonly states: string;
+  readonly firstJob: number;
+  /** Events of which no jobs were made, by their index. */
+  readonly duplicates: readonly number[];
+}
+
+interface LoadedRange {
+  readonly after: number;
+  readonly to: number;
+  readonly marked: ReadonlySet<number>;
 }
 
 /** Rows read at once: the loop must not stop for a million. */
@@ -52,10 +63,13 @@ export function createWorkerState(now: () => number): WorkerState {
   let isForgotten = false;
   let lanes = createLanes();
 
-  /** Brings in what memory has not, and takes out what waits there alone: a removal, too, may have held unknown. */
-  function follow(jobs: readonly LoadedJob[], after: number, to: number): void {
+  /**
+   * Brings in what memory has not, and takes out what waits there alone: a removal, too, may have held unknown.
+   * @param range of ids, of which `after` is not; jobs that are marked may be in the file without a row
+   */
+  function follow(jobs: readonly LoadedJob[], { after, to, marked }: LoadedRange): void {
     const at = now();
-    const gone = new Set(lanes.unclaimed(after, to));
+    const gone = new Set(lanes.unclaimedIn(after, to).filter((id) => !marked.has(id)));
     for (const job of jobs) {
       gone.delete(job[0]);
       if (!lanes.has(job[0])) lanes.append(fromLoaded(job), at);
@@ -63,20 +77,20 @@ export function createWorkerState(now: () => number): WorkerState {
     lanes.remove(gone, at);
   }
 
-  async function load(channel: ThreadClient): Promise<void> {
+  async function load(channel: ThreadClient, marked: ReadonlySet<number> = new Set()): Promise<void> {
     const mine = lanes;
-    const read = (after: number): Promise<JobPage> => run(channel, "jobs", { after, limit: PAGE });
+    const read = (after: number): Promise<JobPage> => run(channel, "openJobs", { after, limit: PAGE });
     let after = 0;
     let page = await read(after);
     while (page.last !== null && lanes === mine) {
       // Read while this one is put into the lanes; and then the loop gets its turn, though the answer may be there.
       const next = read(page.last);
-      follow(JSON.parse(page.jobs) as LoadedJob[], after, page.last);
+      follow(JSON.parse(page.jobs) as LoadedJob[], { after, to: page.last, marked });
       after = page.last;
       [page] = await Promise.all([next, nextTurn()]);
     }
     if (lanes !== mine) return;
-    follow([], after, Infinity);
+    follow([], { after, to: Infinity, marked });
     await loadWindows(channel, mine);
     if (lanes === mine) isLoaded = true;
   }
@@ -114,29 +128,28 @@ export function createWorkerState(now: () => number): WorkerState {
       if (epoch === undefined) return;
       if (isForgotten) return begin(channel);
       const mine = lanes;
-      const raised = await run(channel, "resume", epoch);
+      const resumed = await run(channel, "resume", { epoch, running: lanes.running() });
       if (lanes !== mine) return;
-      epoch = raised;
-      await load(channel);
+      ({ epoch } = resumed);
+      // What was about to be claimed may wait again by now.
+      await load(channel, new Set(resumed.marked));
     },
-    append(rows) {
-      if (isLoaded) for (const row of rows) lanes.append(toRow(row), now());
+    append(jobs) {
+      if (isLoaded) for (const job of jobs) lanes.append(fromLoaded(job), now());
     },
-    appendExpanded({ id: delivery, receivedAt, delivery: whole }, { events, records }, { duplicates, firstJob }) {
+    appendNew({ id: delivery, receivedAt, delivery: whole }, { events, states, firstJob, duplicates }) {
       if (!isLoaded) return; // what is being loaded comes with it, in its order
-      const hold = whole === undefined ? undefined : lanes.hold(whole);
-      let id = firstJob - 1;
+      const at = now();
+      const hold = whole === undefined ? undefined : lanes.hold(whole, events.length);
+      let place = 0;
       for (const [index, { entry, event, jobs }] of events.entries()) {
-        if (duplicates.includes(index)) continue;
-        const [, , , , , jobRecords = []] = records[index] ?? [];
-        for (const [place, { state, consumer = "", lane = null, mergeKey = null }] of jobs.entries()) {
-          id += 1;
-          if (state !== "waiting") continue;
-          const made = { ...FRESH_ROW, id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf: null };
-          const row = toRow(made, hold === undefined ? undefined : { hold, event });
-          lanes.append(row, now());
-          const [, , , , isSpeculative = false] = jobRecords[place] ?? [];
-          if (isSpeculative) lanes.addSpeculative(row);
+        const isDuplicate = duplicates.includes(index);
+        for (const job of jobs) {
+          const [id, state] = [firstJob + place, states[place]];
+          place += 1;
+          if (isDuplicate || job.state !== "waiting") continue;
+          const held = hold === undefined ? undefined : { hold, event };
+          lanes.append(toRow(job, { id, delivery, entry, receivedAt, isMarked: state === STATE.fresh, held }), at);
         }
       }
     },

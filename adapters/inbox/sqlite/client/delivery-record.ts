@@ -1,0 +1,168 @@
+import type { Delivery } from "../../../../src/adapter.ts";
+import { encodeHeaders } from "./stored-headers.ts";
+import type { NewJobs } from "./thread-protocol.ts";
+
+/** A delivery on its way into the file. Its strings and its body are read from the batch's bytes. */
+export interface DeliveryRecord {
+  readonly receivedAt: number;
+  readonly sentAt: number;
+  readonly source: string | null;
+  readonly signedBy: string;
+  readonly signature: string;
+  /** See stored-headers.ts. */
+  readonly headers: string;
+  /** Null: it is stored unexpanded. */
+  readonly jobs: NewJobs | null;
+  readonly body: Uint8Array;
+}
+
+// What every delivery brings crosses between the threads as bytes in shared memory: as objects it would cost both of them three times as much.
+// Numbers are 64-bit floats, NaN for none; strings and bodies stand behind their length, which is -1 for none. A record stands behind its own
+// length, so that one can be read without those before it.
+
+/** The bytes of one commit, in memory that both threads see. */
+export interface BatchWriter {
+  /** @param jobs to make; undefined: it is stored unexpanded */
+  add(delivery: Delivery, jobs: NewJobs | undefined): void;
+  /** Bytes written so far. */
+  readonly size: number;
+  bytes(): Uint8Array;
+}
+
+/** Memory that is used again for the next commit. Larger ones are made for one commit alone. */
+const SLAB_BYTES = 1024 * 1024;
+/** Bytes of the numbers and lengths of a record, and more. */
+const FIXED_BYTES = 128;
+
+/** Memory for one commit after the other: the thread has read it when it answers. */
+export function createBatchMemory(): { begin(): BatchWriter; discard(): void } {
+  let slab: Buffer | undefined;
+  return {
+    begin: () => createBatchWriter((slab ??= Buffer.from(new SharedArrayBuffer(SLAB_BYTES)))),
+    /** A thread that was given up may still read it. */
+    discard() {
+      slab = undefined;
+    },
+  };
+}
+
+function createBatchWriter(slab: Buffer): BatchWriter {
+  let memory = slab;
+  let at = 0;
+
+  function reserve(bytes: number): void {
+    if (at + bytes <= memory.byteLength) return;
+    const larger = Buffer.from(new SharedArrayBuffer(Math.max(2 * memory.byteLength, at + bytes)));
+    larger.set(memory.subarray(0, at));
+    memory = larger;
+  }
+
+  function number(value: number): void {
+    memory.writeDoubleLE(value, at);
+    at += 8;
+  }
+
+  function text(value: string | null | undefined): void {
+    if (value === null || value === undefined) {
+      memory.writeInt32LE(-1, at);
+      at += 4;
+      return;
+    }
+    const bytes = memory.write(value, at + 4, "utf8");
+    memory.writeInt32LE(bytes, at);
+    at += 4 + bytes;
+  }
+
+  return {
+    add(delivery, jobs) {
+      const { receivedAt, sentAt, source, signedBy, signature, body } = delivery;
+      const allHeaders = encodeHeaders(delivery);
+      const { lines, states = "", extras } = jobs ?? {};
+      const characters =
+        (source?.length ?? 0) +
+        length(signedBy) +
+        length(signature) +
+        allHeaders.length +
+        length(lines) +
+        length(extras);
+      reserve(FIXED_BYTES + 3 * characters + states.length + body.byteLength);
+      const start = at;
+      at += 4;
+      number(receivedAt);
+      number(sentAt);
+      text(source);
+      text(signedBy);
+      text(signature);
+      text(allHeaders);
+      text(lines);
+      if (jobs !== undefined) {
+        number(jobs.account ?? Number.NaN);
+        number(jobs.subscription ?? Number.NaN);
+        text(states);
+        text(extras);
+      }
+      memory.writeInt32LE(body.byteLength, at);
+      memory.set(body, at + 4);
+      at += 4 + body.byteLength;
+      memory.writeInt32LE(at - start, start);
+    },
+    get size() {
+      return at;
+    },
+    bytes: () => new Uint8Array(memory.buffer, 0, at),
+  };
+}
+
+function length(text: string | null | undefined): number {
+  return text?.length ?? 0;
+}
+
+/** Reads records from an offset on. @param skip so many are passed over first */
+export function* readDeliveries(
+  bytes: Uint8Array,
+  { offset, skip, count }: { readonly offset: number; readonly skip: number; readonly count: number },
+): Generator<DeliveryRecord> {
+  const memory = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = offset;
+
+  const number = (): number => memory.readDoubleLE((at += 8) - 8);
+  function text(): string | null {
+    const size = memory.readInt32LE(at);
+    at += 4;
+    if (size < 0) return null;
+    return memory.toString("utf8", at, (at += size));
+  }
+
+  function jobs(): NewJobs | null {
+    const lines = text();
+    if (lines === null) return null;
+    return { lines, account: orNull(number()), subscription: orNull(number()), states: text() ?? "", extras: text() };
+  }
+
+  for (let record = 0; record < skip + count; record += 1) {
+    const start = at;
+    at += 4;
+    if (record >= skip) {
+      const [receivedAt, sentAt, source] = [number(), number(), text()];
+      // Null where a mount of its own gave none: the table refuses it.
+      const [signedBy, signature, headers] = [text(), text(), text()] as [string, string, string];
+      const made = jobs();
+      const size = memory.readInt32LE(at);
+      yield {
+        receivedAt,
+        sentAt,
+        source,
+        signedBy,
+        signature,
+        headers,
+        jobs: made,
+        body: memory.subarray(at + 4, at + 4 + size),
+      };
+    }
+    at = start + memory.readInt32LE(start);
+  }
+}
+
+function orNull(value: number): number | null {
+  return Number.isNaN(value) ? null : value;
+}

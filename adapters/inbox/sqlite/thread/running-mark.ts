@@ -1,0 +1,59 @@
+/**
+ * The jobs that may be running, as the file names them: what a process that dies leaves behind. A fresh one has no row in `job`: it was claimed
+ * in the commit that made it, and is done as soon as the mark no longer names it.
+ */
+export interface RunningMark {
+  /** @param isFresh it has no row */
+  add(id: number, claimedAt: number, isFresh: boolean): void;
+  /** Whether it was there, and had no row. */
+  remove(id: number): "fresh" | "row" | undefined;
+  has(id: number): boolean;
+  /** In no order. */
+  entries(): Iterable<Marked>;
+  clear(): void;
+  readonly size: number;
+  /** As it is stored. */
+  encode(): Uint8Array;
+}
+
+interface Marked {
+  readonly id: number;
+  /** Milliseconds since the epoch. */
+  readonly claimedAt: number;
+  readonly isFresh: boolean;
+}
+
+/** Pairs of 64-bit floats: the id, negative where the job is fresh, and the time of its claim. */
+export function decodeMark(stored: Uint8Array): RunningMark {
+  const numbers = new Float64Array(stored.slice().buffer);
+  const marked = new Map<number, Marked>();
+  for (let index = 0; index < numbers.length; index += 2) {
+    const [id = 0, claimedAt = 0] = [numbers[index], numbers[index + 1]];
+    marked.set(Math.abs(id), { id: Math.abs(id), claimedAt, isFresh: id < 0 });
+  }
+  return {
+    add: (id, claimedAt, isFresh) => void marked.set(id, { id, claimedAt, isFresh }),
+    remove(id) {
+      const found = marked.get(id);
+      if (found === undefined) return undefined;
+      marked.delete(id);
+      return found.isFresh ? "fresh" : "row";
+    },
+    has: (id) => marked.has(id),
+    entries: () => marked.values(),
+    clear: () => marked.clear(),
+    get size() {
+      return marked.size;
+    },
+    encode() {
+      const pairs = new Float64Array(marked.size * 2);
+      let index = 0;
+      for (const { id, claimedAt, isFresh } of marked.values()) {
+        pairs[index] = isFresh ? -id : id;
+        pairs[index + 1] = claimedAt;
+        index += 2;
+      }
+      return new Uint8Array(pairs.buffer);
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import {
+  StorageError,
+  type Delivery,
+  type Expanded,
+  type NewDelivery,
+  type StoreResult,
+  type WorkingInbox,
+} from "../../../../src/adapter.ts";
+import type { BatchWriter } from "../client/delivery-record.ts";
+import type { CommitQueue } from "../client/commit-queue.ts";
+import type { NewJobs, StoreInput, StoreOutput } from "../client/thread-protocol.ts";
+import { toStorageError } from "../client/to-storage-error.ts";
+import type { TaskResult } from "../thread/transaction.ts";
+import { toDelivery, toNewJobs } from "./row-encoding.ts";
+import type { WorkerState } from "./worker-state.ts";
+
+export interface IncomingDeps {
+  readonly commits: CommitQueue;
+  readonly workerState: WorkerState;
+  /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
+  readonly maxJobs: number;
+  readonly now: () => number;
+  /** Why nothing more is to be stored. */
+  readonly shortage: () => StorageError | undefined;
+  /** There may have been a lifecycle notice. */
+  readonly noted: () => void;
+}
+
+/** The verbs of the port that take deliveries in, and make jobs of them. */
+export function createIncoming({
+  commits,
+  workerState,
+  maxJobs,
+  now,
+  shortage,
+  noted,
+}: IncomingDeps): Pick<WorkingInbox, "store" | "unexpanded" | "expand"> {
+  /** Those that were given last: their jobs hold them, and need not read them back. */
+  let given = new Map<string, Delivery>();
+
+  /** Puts what came in into the commit, and says what jobs it is to make. */
+  function write(batch: BatchWriter, deliveries: readonly NewDelivery[], made: (NewJobs | undefined)[]): StoreInput {
+    made.length = 0; // it may be asked for once more
+    const offset = batch.size;
+    for (const { delivery, events } of deliveries) {
+      const works = events !== undefined && workerState.isLoaded && workerState.lanes.size < maxJobs;
+      const jobs = works ? toNewJobs(events, workerState.lanes.speculate) : undefined;
+      made.push(jobs);
+      batch.add(delivery, jobs);
+    }
+    return { offset, skip: 0, count: deliveries.length, at: now() };
+  }
+
+  /** Puts the jobs that were made into their lanes. */
+  function toResults(
+    deliveries: readonly NewDelivery[],
+    made: readonly (NewJobs | undefined)[],
+    output: StoreOutput,
+  ): StoreResult[] {
+    let nextId = output.firstId;
+    return deliveries.map(({ delivery, events = [] }, place) => {
+      const [id, states] = [nextId, made[place]?.states ?? ""];
+      nextId += 1;
+      if (place >= output.expanded) return { id: String(id), expanded: false, ...NOTHING };
+      nextId += states.length;
+      const seen = output.seen.find(([of]) => of === place)?.[1] ?? NOTHING;
+      const origin = { id, receivedAt: delivery.receivedAt, delivery };
+      workerState.appendNew(origin, { events, states, firstJob: id + 1, duplicates: seen.duplicates });
+      return { id: String(id), expanded: true, duplicates: seen.duplicates, conflicts: seen.conflicts };
+    });
+  }
+
+  return {
+    async store(deliveries) {
+      const error = shortage();
+      if (error !== undefined) return deliveries.map(() => error);
+      const made: (NewJobs | undefined)[] = [];
+      const bytes = deliveries.reduce((sum, { delivery }) => sum + delivery.body.byteLength, 0);
+      const output = await storing(
+        commits.add("store", (batch) => write(batch, deliveries, made), { items: deliveries.length, bytes }),
+      );
+      if (made.some((jobs) => (jobs?.extras ?? null) !== null)) noted();
+      if (output instanceof StorageError) return deliveries.map(() => output);
+      if (!Array.isArray(output)) return toResults(deliveries, made, output);
+      // Each was stored by itself, because one of them does not fit the tables.
+      return (output as TaskResult[]).flatMap((result, place): (StoreResult | StorageError)[] =>
+        "error" in result
+          ? [toStorageError(result.error)]
+          : toResults(deliveries.slice(place, place + 1), made.slice(place, place + 1), result.value as StoreOutput),
+      );
+    },
+    async unexpanded(max) {
+      given = new Map();
+      if (workerState.lanes.size >= maxJobs) return [];
+      const rows = await commits.add("unexpanded", max);
+      return rows.map(({ cursor, ...row }) => {
+        const [id, delivery] = [String(row.id), toDelivery(row)];
+        given.set(id, delivery);
+        return { id, delivery, cursor };
+      });
+    },
+    async expand(expansions) {
+      const at = now();
+      const written: NewJobs[] = [];
+      // All in one commit, and each by itself: one that does not fit the tables is not to stop the others.
+      const outputs = expansions.map(({ id, events, cursor }, index) =>
+        commits.add("expand", () => {
+          const made = toNewJobs(events, workerState.lanes.speculate);
+          written[index] = made;
+          return { ...made, id: Number(id), cursor, at };
+        }),
+      );
+      const ended = await Promise.allSettled(outputs);
+      if (written.some(({ extras }) => extras !== null)) noted();
+      const expanded = expansions.map(({ id, events }, index): Expanded => {
+        const one = ended[index];
+        const output = one?.status === "fulfilled" ? one.value : undefined;
+        if (output === undefined) return NOTHING;
+        const origin = { id: Number(id), receivedAt: output.receivedAt, delivery: given.get(id) };
+        const states = written[index]?.states ?? "";
+        workerState.appendNew(origin, { events, states, firstJob: output.firstJob, duplicates: output.duplicates });
+        return { duplicates: output.duplicates, conflicts: output.conflicts };
+      });
+      // What was made is in its lanes all the same.
+      for (const one of ended) if (one.status === "rejected") throw one.reason;
+      return expanded;
+    },
+  };
+}
+
+const NOTHING: Expanded = { duplicates: [], conflicts: [] };
+
+/** Its error is that of each delivery. */
+async function storing<T>(output: Promise<T>): Promise<T | StorageError> {
+  try {
+    return await output;
+  } catch (error) {
+    if (error instanceof StorageError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,73 @@
+import type { NewJob } from "../../../../src/adapter.ts";
+import type { Row } from "./row-encoding.ts";
+
+/**
+ * Speculative claims: a job that will be claimed as soon as the commit that makes it holds is marked in that commit. A claim would need
+ * another. One that nobody claims counts a death if the process dies: so the next commits take its mark back.
+ */
+export interface SpeculativeClaims {
+  /** A claim says how many runs more would be claimed now; undefined: it says nothing. */
+  follow(ahead: (() => number) | undefined): void;
+  /** Whether a job of the commit that is put together is marked with it: there is room, and no other one of its lane is. */
+  speculate(job: NewJob): boolean;
+  /** It was made, and marked with it; or its claim could not begin. */
+  add(row: Row): void;
+  /** A commit is put together. Jobs of the last one stay marked until the next one. @returns those that it takes back */
+  unclaimed(): readonly Row[];
+  /** It may not have taken them back. */
+  failed(): void;
+  /** The file was read anew: it marks none. */
+  clear(): void;
+  /** Some marked jobs are not claimed. */
+  readonly isOpen: boolean;
+}
+
+export function createSpeculativeClaims(): SpeculativeClaims {
+  let ahead: (() => number) | undefined;
+  /** Of the commit that is put together, or runs; undefined until it is asked for. */
+  let room: number | undefined;
+  const lanes = new Set<string>();
+  /** Made by the last commit, and by the one before; and taken back by the one that runs. */
+  let [fresh, older, taken]: [Row[], Row[], Row[]] = [[], [], []];
+
+  return {
+    follow(given) {
+      ahead = given;
+    },
+    speculate({ state, lane }) {
+      room ??= (ahead?.() ?? 0) - fresh.filter(isOpen).length - older.filter(isOpen).length;
+      if (room <= 0 || state !== "waiting" || (lane !== undefined && lanes.has(lane))) return false;
+      if (lane !== undefined) lanes.add(lane);
+      room -= 1;
+      return true;
+    },
+    add: (row) => void fresh.push(row),
+    unclaimed() {
+      room = undefined;
+      lanes.clear();
+      taken = older.filter(isOpen);
+      for (const row of taken) row.isMarked = false;
+      [older, fresh] = [fresh, []];
+      return taken;
+    },
+    failed() {
+      // One that is about to be claimed may come back, if that fails as well.
+      for (const row of taken)
+        if (row.progress.state === "waiting" || row.progress.state === "running") row.isMarked = true;
+      fresh.push(...taken);
+      taken = [];
+    },
+    clear() {
+      for (const row of [...fresh, ...older]) row.isMarked = false;
+      [fresh, older, taken] = [[], [], []];
+    },
+    get isOpen() {
+      return fresh.some(isOpen) || older.some(isOpen);
+    },
+  };
+}
+
+/** It is marked, and nobody has claimed it. */
+function isOpen({ isMarked, progress }: Row): boolean {
+  return isMarked && progress.state === "waiting";
+}
