@@ -45,7 +45,6 @@ export interface AdminRequestsDeps {
   readonly finder: JobFinder;
   readonly changes: JobChanges;
   readonly windows: Pick<WindowTable, "sweepWindows">;
-  /** @default nothing is erased: the file is only read */
   readonly secureErase: SecureErase;
 }
 

@@ -61,7 +61,8 @@ export function createFileState(db: DatabaseSync): FileState {
     ),
     mark: db.prepare("SELECT mark FROM state"),
     write: db.prepare(`UPDATE state SET ${counters}`),
-    writeMark: db.prepare(`UPDATE state SET ${counters}, running = ?, mark_version = ?, mark = ?`),
+    // Early releases of Node 22 bind no bytes as NULL.
+    writeMark: db.prepare(`UPDATE state SET ${counters}, running = ?, mark_version = ?, mark = coalesce(?, x'')`),
   };
   const read = (): Row => sql.read.get() as unknown as Row;
   let row = read();

@@ -98,7 +98,7 @@ export function createJobFinder(
   }
 
   const anyRow = db.prepare(
-    "SELECT 1 FROM job WHERE id = ?1 UNION ALL SELECT 1 FROM dead WHERE id = ?1 UNION ALL SELECT 1 FROM unhandled WHERE id = ?1",
+    "SELECT 1 FROM job WHERE id = ? UNION ALL SELECT 1 FROM dead WHERE id = ? UNION ALL SELECT 1 FROM unhandled WHERE id = ?",
   );
 
   const bodyBytes = db.prepare("SELECT length(body) AS bytes FROM delivery WHERE id = ?");
@@ -197,7 +197,7 @@ export function createJobFinder(
         if (id <= after) continue;
         looks += 1;
         const job = line === 0 ? undefined : fromLine({ ...list, id, line });
-        if (job !== undefined && matches(job, input) && anyRow.get(id) === undefined) jobs.push(job);
+        if (job !== undefined && matches(job, input) && anyRow.get(id, id, id) === undefined) jobs.push(job);
         if (looks === LOOKS) return { jobs, end: id };
       }
     }

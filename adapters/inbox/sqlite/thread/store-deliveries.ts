@@ -66,7 +66,8 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
   const { state, lists, jobs, subscriptions, dedupeWindowMs } = deps;
   const row = `id, received_at AS receivedAt, sent_at AS sentAt, source, signed_by AS signedBy, signature, headers, body`;
   const sql = {
-    insert: db.prepare("INSERT INTO delivery VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+    // Early releases of Node 22 bind a body of no bytes as NULL.
+    insert: db.prepare("INSERT INTO delivery VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, x''))"),
     insertUnexpanded: db.prepare("INSERT INTO unexpanded VALUES (?, 0)"),
     cursor: db.prepare("SELECT 1 FROM unexpanded WHERE delivery = ?"),
     advance: db.prepare("UPDATE unexpanded SET cursor = ? WHERE delivery = ?"),

@@ -28,20 +28,22 @@ export function createClaims({ commits, workerState, now }: ClaimsDeps): Claims 
     if (cache?.lanes !== lanes) cache = { lanes, recent: createRecentDeliveries() };
     const { recent } = cache;
     const unmarked: number[] = [];
-    const missing = new Set<number>();
+    const deliveries = new Map<number, Delivery | undefined>();
     for (const run of runs)
       for (const { id, isMarked, held, delivery } of run) {
         if (!isMarked) unmarked.push(id);
-        if (held === undefined && recent.get(delivery) === undefined) missing.add(delivery);
+        if (held === undefined) deliveries.set(delivery, deliveries.get(delivery) ?? recent.get(delivery));
       }
-    if (unmarked.length + missing.size > 0) {
-      const read = await commits.add("claim", { ids: unmarked, at: now(), deliveries: [...missing] });
-      for (const row of read) recent.add(row.id, toDelivery(row));
+    const missing = [...deliveries].flatMap(([id, known]) => (known === undefined ? id : []));
+    if (unmarked.length + missing.length > 0) {
+      for (const row of await commits.add("claim", { ids: unmarked, at: now(), deliveries: missing })) {
+        deliveries.set(row.id, toDelivery(row));
+        recent.add(row.id, deliveries.get(row.id) as Delivery);
+      }
     } else await nextTurn(); // what was just stored is to be answered first
     if (workerState.lanes !== lanes) return []; // another process works now
-    const claims = runs.flatMap((run) => lanes.begin(run, recent.get, now()) ?? []);
     recent.trim();
-    return claims;
+    return runs.flatMap((run) => lanes.begin(run, (id) => deliveries.get(id), now()) ?? []);
   }
 
   return {
