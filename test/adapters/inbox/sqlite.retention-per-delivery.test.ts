@@ -1,6 +1,7 @@
 import type { JobOutcome } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
 import { mail, nobodys } from "../../suites/inbox/deliveries.ts";
+import { turns } from "../../support/event-loop.ts";
 import { KEEP_DONE_MS, KEEP_UNHANDLED_MS, MINUTE_MS, retentionBench } from "./retention-bench.ts";
 
 const ERROR = { name: "Error", message: "no", at: 0 };
@@ -116,6 +117,20 @@ test("what a job held goes soon after that job ended, however much goes in the m
     await pass(1);
   }
   expect(rows("delivery", "id = 1")).toBe(0);
+});
+
+test("what comes during the first pass, a little before each step, goes as soon as it is old", async () => {
+  const { inbox, clock, mailNow, settleDue, pass, rows } = await bench({ keepDoneMs: 1 });
+  await pass(0);
+  clock.jump(1);
+  for (let step = 0; step < 30; step += 1) {
+    await inbox.store([mailNow(`${step}`)]);
+    await turns();
+    await clock.advance(10);
+  }
+  await settleDue();
+  await pass(1);
+  expect(rows("delivery")).toBe(0);
 });
 
 test("dead letters go by when they were settled, not by when they were received, and are counted", async () => {

@@ -6,7 +6,7 @@ import type { Ended, JobTable } from "../thread/job-table.ts";
 /** Until when what is stored has had its time, milliseconds since the epoch; what is stamped at it or before goes. */
 export interface RetainLimits {
   /** What is stamped after it was stored while the wall clock was ahead. */
-  readonly now: number;
+  readonly wallClock: number;
   /** Received: deliveries that no open, dead or unhandled job refers to. */
   readonly received: number;
   /** Settled: unhandled jobs. */
@@ -37,8 +37,8 @@ export interface ScannedPage {
   readonly after: number | undefined;
   /** The first delivery up to there that stays. */
   readonly kept: number | undefined;
-  /** How much of the page stays, 0 to 1: the next one who looks there reads it again. */
-  readonly keptShare: number;
+  /** How much stays, where 1 is a full page: the next one who looks there reads it again. */
+  readonly keptPages: number;
 }
 
 interface Retained extends ScannedPage {
@@ -117,15 +117,19 @@ export function createRetentionSteps(
   function removeDeliveries({
     after,
     received: until,
-    now,
-  }: Pick<RetainInput, "after" | "received" | "now">): ScannedPage {
+    wallClock,
+  }: Pick<RetainInput, "after" | "received" | "wallClock">): ScannedPage {
     const page = pageOf(sql.page.iterate(after) as unknown as Iterable<OldRow>);
     const old = page.filter(({ receivedAt }) => receivedAt <= until);
     const [first, last] = [old[0]?.id, old.at(-1)?.id];
     if (first === undefined || last === undefined) {
       // Those of a wall clock that was ahead do not hold up what came after them.
-      const isAhead = page.every(({ receivedAt }) => receivedAt > now);
-      return { after: isAhead ? page.at(-1)?.id : undefined, kept: page[0]?.id, keptShare: isAhead ? 1 : 0 };
+      const isAhead = page.every(({ receivedAt }) => receivedAt > wallClock);
+      return {
+        after: isAhead ? page.at(-1)?.id : undefined,
+        kept: page[0]?.id,
+        keptPages: isAhead ? pagesOf(page) : 0,
+      };
     }
     const needed = neededIn(first, last);
     const isGone = new Set(old.map(({ id }) => id).filter((id) => !needed.has(id)));
@@ -138,7 +142,7 @@ export function createRetentionSteps(
     }
     // Those behind the last old one become old later: a later step looks at them again.
     const kept = page.filter(({ id }) => id <= last && !isGone.has(id));
-    return { after: last, kept: kept[0]?.id, keptShare: kept.length / page.length };
+    return { after: last, kept: kept[0]?.id, keptPages: pagesOf(kept) };
   }
 
   /** Their lines go with them: a job that is listed alone is done. */
@@ -175,6 +179,12 @@ function pageOf(rows: Iterable<OldRow>): OldRow[] {
     page.push(row);
   }
   return page;
+}
+
+/** Few rows that are short are a part of one: what comes next to the file fills it. */
+function pagesOf(rows: readonly OldRow[]): number {
+  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+  return Math.max(rows.length / DELIVERIES, bytes / BYTES);
 }
 
 /** The first and the last of each unbroken run. */

@@ -31,7 +31,7 @@ const EVERY_MS = 60_000;
 const PAUSE_MS = 10;
 
 /** A scan over what is kept beyond its time takes so much longer to come again for each page of it that it is to read. */
-const PAGE_EVERY_MS = 10_000;
+const PAGE_EVERY_MS = 1_000;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 export function createRetention({ commits, host, works, watch, ...keep }: RetentionParts): Retention {
@@ -52,7 +52,10 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
     const scan = createScan();
     const expired = createExpiredLog(host());
     // Anew for each step: the wall clock may have been set back since the last one.
-    const limits = (): RetainLimits => toLimits(time.now(), { ...keep, keepKeysMs: host().dedupeWindowMs });
+    const limits = (): RetainLimits => ({
+      wallClock: host().clock.now(),
+      ...toLimits(time.now(), { ...keep, keepKeysMs: host().dedupeWindowMs }),
+    });
     do {
       scan.begin(host().clock.now());
       for (let isMore = true; isMore && (await wait(PAUSE_MS, mine)) && works();) {
@@ -111,10 +114,10 @@ function createScan() {
       [fullAt, pages, firstKept] = [now, 0, undefined];
     },
     /** @returns whether there may be more */
-    advance({ after: next, kept, keptShare }: ScannedPage): boolean {
+    advance({ after: next, kept, keptPages }: ScannedPage): boolean {
       firstKept ??= kept;
       // Of what goes, no later scan reads anything.
-      pages += keptShare;
+      pages += keptPages;
       if (next === undefined) return false;
       after = next;
       return true;
@@ -142,9 +145,8 @@ function createExpiredLog({ clock, log }: Pick<InboxHost, "clock" | "log">) {
 function toLimits(
   now: number,
   keep: Pick<RetentionParts, "keepDoneMs" | "keepUnhandledMs" | "keepDeadMs"> & { readonly keepKeysMs: number },
-): RetainLimits {
+): Omit<RetainLimits, "wallClock"> {
   return {
-    now,
     received: now - keep.keepDoneMs,
     unhandled: now - keep.keepUnhandledMs,
     dead: now - keep.keepDeadMs,
