@@ -9,9 +9,13 @@ import type { TaskResult } from "../../../adapters/inbox/sqlite/thread/transacti
 
 /**
  * What happens to one batch: its thread dies before or after its commit, or hangs before it and goes on when it is let go; or SQLite gives an
- * error and nothing changes.
+ * error and nothing changes, for its tasks or for each of so many deliveries that were stored one by one.
  */
-export type Fault = "dies before" | "dies after" | "hangs" | { readonly errcode: number };
+export type Fault =
+  | "dies before"
+  | "dies after"
+  | "hangs"
+  | { readonly errcode: number; readonly oneByOne?: number | undefined };
 
 /** Real commit threads, unless others are given, of which one batch can go wrong. */
 export function faultyChannels(openReal: typeof openThread = openThread) {
@@ -37,7 +41,8 @@ export function faultyChannels(openReal: typeof openThread = openThread) {
         if (now === undefined) return channel.run(batch);
         if (typeof now === "object") {
           const error = { code: "ERR_SQLITE_ERROR", message: "no", fix: undefined, errcode: now.errcode };
-          return batch.tasks.map(() => ({ error }));
+          if (now.oneByOne === undefined) return batch.tasks.map(() => ({ error }));
+          return [{ value: { each: Array.from({ length: now.oneByOne }, () => ({ error })) } }];
         }
         if (now === "hangs") {
           hangs = true;

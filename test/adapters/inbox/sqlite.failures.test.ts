@@ -146,10 +146,14 @@ test("a full disk changes nothing in memory: 503, lanes closed until a settle ho
   expect(channels.opened).toBe(1);
 });
 
-test("after a failed fsync the file is opened anew before anything else is stored", async () => {
+test.each([
+  { when: "of a commit", oneByOne: undefined },
+  { when: "while deliveries of a commit that failed were stored one by one", oneByOne: 2 },
+])("after a failed fsync $when the file is opened anew before anything else is stored", async ({ oneByOne }) => {
   const { inbox, clock, isReady, channels } = await bench();
-  channels.next(IO_ERROR_IN_FSYNC);
-  expect(await inbox.store([mail(["a"])])).toEqual([expect.any(StorageError)]);
+  channels.next({ ...IO_ERROR_IN_FSYNC, oneByOne });
+  const failed = expect.any(StorageError);
+  expect(await inbox.store([mail(["a"]), mail(["also a"])])).toEqual([failed, failed]);
   expect(await inbox.store([mail(["b"])])).toEqual([expect.any(StorageError)]);
   await clock.advance(1_000);
   await isReady();

@@ -4,6 +4,7 @@ import { READS, type Operations } from "../thread/operations.ts";
 import type { Task, TaskError, TaskResult } from "../thread/transaction.ts";
 import { createBatchMemory, type BatchWriter } from "./delivery-record.ts";
 import type { ThreadClient } from "./thread-client.ts";
+import type { StoredOneByOne } from "./thread-protocol.ts";
 import { isDoubtful, toStorageError } from "./to-storage-error.ts";
 
 type Verb = keyof Operations;
@@ -140,8 +141,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   }
 
   function look(results: readonly TaskResult[]): void {
-    const errors = results.flatMap((result) => ("error" in result ? result.error : []));
-    const doubtful = errors.find(isDoubtful);
+    const doubtful = results.flatMap(errorsIn).find(isDoubtful);
     if (doubtful !== undefined) distrust(toStorageError(doubtful));
   }
 
@@ -195,6 +195,13 @@ function refuse({ reject }: Waiting): void {
 function toError(result: { readonly error: TaskError | StorageError } | undefined): StorageError {
   if (result === undefined) return new StorageError("storage-failed", "The commit thread gave no result.");
   return result.error instanceof StorageError ? result.error : toStorageError(result.error);
+}
+
+/** A task's, or those of the deliveries that it stored one by one. */
+function errorsIn(result: TaskResult): readonly TaskError[] {
+  if ("error" in result) return [result.error];
+  const { each = [] } = (result.value ?? {}) as Partial<StoredOneByOne>;
+  return each.flatMap(errorsIn);
 }
 
 function isStaleEpoch(result: Result | undefined): boolean {

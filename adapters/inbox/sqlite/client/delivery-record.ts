@@ -1,19 +1,11 @@
 import type { Delivery } from "../../../../src/adapter.ts";
 import { encodeHeaders } from "./stored-headers.ts";
-import type { NewJobs } from "./thread-protocol.ts";
+import type { DeliveryRow, NewJobs } from "./thread-protocol.ts";
 
 /** A delivery on its way into the file. Its strings and its body are read from the batch's bytes. */
-export interface DeliveryRecord {
-  readonly receivedAt: number;
-  readonly sentAt: number;
-  readonly source: string | null;
-  readonly signedBy: string;
-  readonly signature: string;
-  /** See stored-headers.ts. */
-  readonly headers: string;
+export interface DeliveryRecord extends Omit<DeliveryRow, "id"> {
   /** Null: it is stored unexpanded. */
   readonly jobs: NewJobs | null;
-  readonly body: Uint8Array;
 }
 
 // What every delivery brings crosses between the threads as bytes in shared memory: as objects it would cost both of them three times as much.

@@ -77,6 +77,11 @@ export interface StoreOutput {
   readonly seen: readonly (readonly [place: number, seen: Seen])[];
 }
 
+/** What became of deliveries that were stored each by itself, because one of them does not fit the tables: a {@link StoreOutput} of each. */
+export interface StoredOneByOne {
+  readonly each: readonly TaskResult[];
+}
+
 /** Events that were seen before, by their index. */
 export interface Seen {
   readonly duplicates: readonly number[];

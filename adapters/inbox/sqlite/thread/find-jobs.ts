@@ -81,6 +81,15 @@ export function createJobFinder(
     unhandled: `${identity}, settled_at AS settledAt`,
   };
   type Table = keyof typeof columns;
+  const byId = {
+    job: db.prepare(`SELECT ${columns.job} FROM job WHERE id = ?`),
+    dead: db.prepare(`SELECT ${columns.dead} FROM dead WHERE id = ?`),
+    unhandled: db.prepare(`SELECT ${columns.unhandled} FROM unhandled WHERE id = ?`),
+  };
+  const anyRow = db.prepare(
+    "SELECT 1 FROM job WHERE id = ? UNION ALL SELECT 1 FROM dead WHERE id = ? UNION ALL SELECT 1 FROM unhandled WHERE id = ?",
+  );
+  const bodyBytes = db.prepare("SELECT length(body) AS bytes FROM delivery WHERE id = ?");
 
   /** Rows in the order of ids: the first ones that meet all conditions. */
   function rowsOf(table: Table, conditions: readonly Condition[], limit: number): unknown[] {
@@ -96,18 +105,6 @@ export function createJobFinder(
     const row = db.prepare(`SELECT id FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`).get(after, LOOKS - 1);
     return row === undefined ? Infinity : Number(row["id"]);
   }
-
-  const anyRow = db.prepare(
-    "SELECT 1 FROM job WHERE id = ? UNION ALL SELECT 1 FROM dead WHERE id = ? UNION ALL SELECT 1 FROM unhandled WHERE id = ?",
-  );
-
-  const bodyBytes = db.prepare("SELECT length(body) AS bytes FROM delivery WHERE id = ?");
-
-  const byId = {
-    job: db.prepare(`SELECT ${columns.job} FROM job WHERE id = ?`),
-    dead: db.prepare(`SELECT ${columns.dead} FROM dead WHERE id = ?`),
-    unhandled: db.prepare(`SELECT ${columns.unhandled} FROM unhandled WHERE id = ?`),
-  };
 
   function rowOf(id: number): FoundJob | undefined {
     const open = byId.job.get(id) as OpenRow | undefined;
@@ -154,18 +151,17 @@ export function createJobFinder(
 
   function endedPart(table: Ended, { after, limit, types, accountId, ...query }: FindInput): Part {
     const rest = { ...query, after };
-    // An index leads to an account, or to a type, in the order of ids.
+    // An index leads to an account, or to a type, in the order of ids: then nothing is passed over.
+    const end = accountId === undefined && types === undefined ? bound(table, after) : Infinity;
     const ways: Condition[][] =
       accountId !== undefined
         ? [[["account = ?", accountId], ...inTypes(types)]]
         : types !== undefined
           ? [...new Set(types)].map((type) => [["type = ?", type]])
-          : [[["id <= ?", toSql(bound(table, after))]]];
+          : [[["id <= ?", toSql(end)]]];
     const pages = ways.map((way) => rowsOf(table, [...way, ...conditionsOf(rest)], limit) as EndedRow[]);
-    const isBounded = accountId === undefined && types === undefined;
     const ends = pages.map((rows) => (rows.length === limit ? (rows.at(-1)?.id ?? after) : Infinity));
-    const jobs = pages.flat().map((row) => fromEnded(row, table));
-    return { jobs, end: Math.min(...ends, isBounded ? bound(table, after) : Infinity) };
+    return { jobs: pages.flat().map((row) => fromEnded(row, table)), end: Math.min(...ends, end) };
   }
 
   function openPart({ after, limit, types, accountId, states, ...query }: FindInput): Part {
@@ -255,7 +251,7 @@ export function createJobFinder(
 
 type Condition = readonly [text: string, ...values: SQLInputValue[]];
 
-/** What no index leads to. A unary plus keeps SQLite from taking an index that is not in the order of ids. */
+/** What no index leads to. */
 function conditionsOf(query: Omit<FindInput, "types" | "accountId" | "limit">): Condition[] {
   const { after, before, subscription, consumer, receivedAfter, receivedBefore } = query;
   const all: readonly (readonly [string, SQLInputValue | undefined])[] = [
@@ -269,6 +265,7 @@ function conditionsOf(query: Omit<FindInput, "types" | "accountId" | "limit">): 
   return all.flatMap(([text, value]): Condition[] => (value === undefined ? [] : [[text, value]]));
 }
 
+/** The unary plus keeps SQLite from taking the index on types, which is not in the order of ids. */
 function inTypes(types: readonly string[] | undefined): Condition[] {
   return types === undefined ? [] : [["+type IN (SELECT value FROM json_each(?))", JSON.stringify(types)]];
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CODE, outOfFiles, primaryCode } from "../disk/file-errors.ts";
-import type { StoreInput } from "../client/thread-protocol.ts";
+import type { StoredOneByOne, StoreInput } from "../client/thread-protocol.ts";
 import type { FileState } from "./file-state.ts";
 import { READS, type createOperations, type Operations } from "./operations.ts";
 
@@ -72,12 +72,12 @@ export function createBatchRunner(
   /** One of them does not fit the tables: the others are not to fail with it. */
   function alone(task: Task, batch: Batch): TaskResult {
     const input = task.input as StoreInput;
-    if (task.verb === "store" && input.count > 1)
-      return {
-        value: Array.from({ length: input.count }, (_, skip) =>
-          alone({ ...task, input: { ...input, skip, count: 1 } }, batch),
-        ),
-      };
+    if (task.verb === "store" && input.count > 1) {
+      const each = Array.from({ length: input.count }, (_, skip) =>
+        alone({ ...task, input: { ...input, skip, count: 1 } }, batch),
+      );
+      return { value: { each } satisfies StoredOneByOne };
+    }
     try {
       return transaction({ ...batch, tasks: [task] })[0] as TaskResult;
     } catch (error) {

@@ -10,7 +10,6 @@ import type { BatchWriter } from "../client/delivery-record.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { NewJobs, StoreInput, StoreOutput } from "../client/thread-protocol.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
-import type { TaskResult } from "../thread/transaction.ts";
 import { toDelivery, toNewJobs } from "./row-encoding.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -81,9 +80,8 @@ export function createIncoming({
       );
       if (made.some((jobs) => (jobs?.extras ?? null) !== null)) noted();
       if (output instanceof StorageError) return deliveries.map(() => output);
-      if (!Array.isArray(output)) return toResults(deliveries, made, output);
-      // Each was stored by itself, because one of them does not fit the tables.
-      return (output as TaskResult[]).flatMap((result, place): (StoreResult | StorageError)[] =>
+      if (!("each" in output)) return toResults(deliveries, made, output);
+      return output.each.flatMap((result, place): (StoreResult | StorageError)[] =>
         "error" in result
           ? [toStorageError(result.error)]
           : toResults(deliveries.slice(place, place + 1), made.slice(place, place + 1), result.value as StoreOutput),
