@@ -114,6 +114,8 @@ export async function openThread(
 
 function startThread(threadUrl: URL | undefined, workerData: ThreadOptions): Worker {
   const options: WorkerOptions = { workerData, name: "hookline commits" };
+  // A program from standard input, or from `--eval`, may have said what it is: of a file Node does not want to hear it.
+  if (process.execArgv.some((argument) => argument.startsWith("--input-type"))) options.execArgv = [];
   const here: string | undefined = import.meta.url; // undefined in a bundle of CommonJS
   if (threadUrl !== undefined) return new Worker(threadUrl, options);
   if (here === undefined) throw toMissing();
