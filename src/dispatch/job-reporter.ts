@@ -50,8 +50,10 @@ export function createExpansionReporter({
     if (logContent) log.debug({ event }, "an event");
     if (event.type !== "lifecycle.error") return;
     const { subscription, accountId, resource, error } = event;
+    // A calendar's id is often somebody's address.
+    const content = logContent ? { resource } : {};
     log.error(
-      { code: "subscription-errored", subscription, accountId, resource, error },
+      { code: "subscription-errored", subscription, accountId, error, ...content },
       "a subscription is in trouble: its account may have to be authorised again",
     );
   }
