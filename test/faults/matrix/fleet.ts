@@ -104,6 +104,8 @@ export function sleepMs(least: number, most = least): Promise<void> {
 
 /** Sends SIGTERM, as a deploy does, and expects exit code 0. */
 export async function terminate(receiverProcess: ReceiverProcess): Promise<void> {
+  // One that has just begun does not listen to signals yet.
+  await receiverProcess.prints(/^ready/m);
   receiverProcess.signal("SIGTERM");
   await expectEnd(receiverProcess, 0);
 }
