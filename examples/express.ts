@@ -2,11 +2,12 @@
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/express.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import express from "express";
-import { createReceiver, memoryInbox } from "hookline";
+import { createReceiver } from "hookline";
 import { expressReceiver } from "hookline/express";
+import { sqliteInbox } from "hookline/sqlite";
 
-const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
-const receiver = createReceiver({ secret, inbox: memoryInbox() });
+const { SIGNING_SECRET: secret, PORT: port = 3000, INBOX: file = "inbox.db" } = process.env;
+const receiver = createReceiver({ secret, inbox: sqliteInbox(file) });
 
 receiver.on(["email.created", "email.updated"], (event, ctx) => {
   console.log(`account ${event.accountId}: ${event.changeType} message ${event.id}, attempt ${ctx.attempt}`);

@@ -2,11 +2,12 @@
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/fastify.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks/shop
 import { fastify } from "fastify";
-import { createReceiver, memoryInbox } from "hookline";
+import { createReceiver } from "hookline";
 import { fastifyReceiver } from "hookline/fastify";
+import { sqliteInbox } from "hookline/sqlite";
 
-const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
-const receiver = createReceiver({ secret, inbox: memoryInbox() });
+const { SIGNING_SECRET: secret, PORT: port = 3000, INBOX: file = "inbox.db" } = process.env;
+const receiver = createReceiver({ secret, inbox: sqliteInbox(file) });
 
 receiver.on("email", (event, ctx) => console.log(`${ctx.source}: ${event.changeType} message ${event.id}`));
 

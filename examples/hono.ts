@@ -3,11 +3,12 @@
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
-import { createReceiver, memoryInbox } from "hookline";
+import { createReceiver } from "hookline";
 import { honoReceiver } from "hookline/hono";
+import { sqliteInbox } from "hookline/sqlite";
 
-const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
-const receiver = createReceiver({ secret, inbox: memoryInbox() });
+const { SIGNING_SECRET: secret, PORT: port = 3000, INBOX: file = "inbox.db" } = process.env;
+const receiver = createReceiver({ secret, inbox: sqliteInbox(file) });
 
 receiver.on(["email.created", "email.updated"], (event, ctx) => {
   console.log(`account ${event.accountId}: ${event.changeType} message ${event.id}, attempt ${ctx.attempt}`);

@@ -3,11 +3,12 @@
 // and then: SIGNING_SECRET=whsec npm run hookline -- send calendarEvent.created --to http://localhost:3000/webhooks
 import { bodyParser } from "@koa/bodyparser";
 import Koa from "koa";
-import { createReceiver, memoryInbox } from "hookline";
+import { createReceiver } from "hookline";
 import { koaReceiver } from "hookline/koa";
+import { sqliteInbox } from "hookline/sqlite";
 
-const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
-const receiver = createReceiver({ secret, inbox: memoryInbox() });
+const { SIGNING_SECRET: secret, PORT: port = 3000, INBOX: file = "inbox.db" } = process.env;
+const receiver = createReceiver({ secret, inbox: sqliteInbox(file) });
 
 receiver.on("email", (event) => console.log(`${event.changeType} message ${event.id}`));
 receiver.on("calendarEvent", (event) => console.log(`${event.changeType} event ${event.id} of ${event.calendarId}`));

@@ -2,8 +2,9 @@
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/middleware.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import { createServer } from "node:http";
-import { createReceiver, memoryInbox } from "hookline";
+import { createReceiver } from "hookline";
 import { nodeReceiver } from "hookline/node";
+import { sqliteInbox } from "hookline/sqlite";
 
 declare module "hookline" {
   interface ContextState {
@@ -11,8 +12,8 @@ declare module "hookline" {
   }
 }
 
-const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
-const receiver = createReceiver({ secret, inbox: memoryInbox() });
+const { SIGNING_SECRET: secret, PORT: port = 3000, INBOX: file = "inbox.db" } = process.env;
+const receiver = createReceiver({ secret, inbox: sqliteInbox(file) });
 
 receiver.use(async (event, ctx, next) => {
   const startedAt = performance.now();

@@ -2,10 +2,11 @@
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/multi-tenant.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks/shop
 import express from "express";
-import { createReceiver, memoryInbox } from "hookline";
+import { createReceiver } from "hookline";
 import { expressReceiver } from "hookline/express";
+import { sqliteInbox } from "hookline/sqlite";
 
-const { SIGNING_SECRET, CRM_SIGNING_SECRET, PORT: port = 3000 } = process.env;
+const { SIGNING_SECRET, CRM_SIGNING_SECRET, PORT: port = 3000, INBOX: file = "inbox.db" } = process.env;
 const secrets = new Map([
   ["shop", SIGNING_SECRET],
   ["crm", CRM_SIGNING_SECRET],
@@ -14,7 +15,7 @@ const secrets = new Map([
 const receiver = createReceiver({
   // May be asynchronous and query a database: the result is cached for a minute.
   secret: ({ source = "" }) => secrets.get(source),
-  inbox: memoryInbox(),
+  inbox: sqliteInbox(file),
 });
 
 receiver.on("email", (event, ctx) => console.log(`${ctx.source}: ${event.changeType} message ${event.id}`));

@@ -3,10 +3,11 @@
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import { Inject, Injectable, Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
-import { memoryInbox, type EventOf } from "hookline";
+import type { EventOf } from "hookline";
 import { HooklineModule, OnHook } from "hookline/nest";
+import { sqliteInbox } from "hookline/sqlite";
 
-const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
+const { SIGNING_SECRET: secret, PORT: port = 3000, INBOX: file = "inbox.db" } = process.env;
 
 @Injectable()
 class Mails {
@@ -26,7 +27,7 @@ class MailHooks {
 }
 
 const hookline = HooklineModule.forRootAsync({
-  useFactory: () => ({ secret, inbox: memoryInbox() }),
+  useFactory: () => ({ secret, inbox: sqliteInbox(file) }),
   mount: { path: "/webhooks" },
 });
 

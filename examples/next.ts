@@ -6,8 +6,9 @@
 // The last line makes all of them share one hookline; Next would bundle a copy into each.
 // Try it: SIGNING_SECRET=whsec NEXT_MANUAL_SIG_HANDLE=true npx next start
 // and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks
-import { createReceiver, memoryInbox, type Receiver } from "hookline";
+import { createReceiver, type Receiver } from "hookline";
 import { nextReceiver } from "hookline/next";
+import { sqliteInbox } from "hookline/sqlite";
 
 // Next loads this file once for the route and once for the instrumentation, and `next dev` again after each change:
 // all loads share the first receiver and its handlers: restart `next dev` when you change them.
@@ -23,7 +24,10 @@ export async function start(): Promise<void> {
 }
 
 function createOwnReceiver(): Receiver {
-  const own = createReceiver({ secret: process.env["SIGNING_SECRET"], inbox: memoryInbox() });
+  const own = createReceiver({
+    secret: process.env["SIGNING_SECRET"],
+    inbox: sqliteInbox(process.env["INBOX"] ?? "inbox.db"),
+  });
   own.on(["email.created", "email.updated"], (event, ctx) => {
     console.log(`account ${event.accountId}: ${event.changeType} message ${event.id}, attempt ${ctx.attempt}`);
   });

@@ -3,11 +3,12 @@
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import { createServer } from "node:http";
 import { setTimeout } from "node:timers/promises";
-import { createReceiver, GiveUp, memoryInbox } from "hookline";
+import { createReceiver, GiveUp } from "hookline";
 import { nodeReceiver } from "hookline/node";
+import { sqliteInbox } from "hookline/sqlite";
 
-const { SIGNING_SECRET: secret, PORT: port = 3000 } = process.env;
-const receiver = createReceiver({ secret, inbox: memoryInbox(), concurrency: 20 });
+const { SIGNING_SECRET: secret, PORT: port = 3000, INBOX: file = "inbox.db" } = process.env;
+const receiver = createReceiver({ secret, inbox: sqliteInbox(file), concurrency: 20 });
 
 receiver.on(
   "email",

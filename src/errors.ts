@@ -14,7 +14,7 @@ export interface ErrorOptions {
  */
 export class HooklineError extends Error {
   override name: string = "HooklineError";
-  /** Stable, kebab-case; the README lists them all. */
+  /** Stable, kebab-case; docs/reference/errors.md lists them all. */
   readonly code: string;
   /** What to change, in one sentence. */
   readonly fix?: string;

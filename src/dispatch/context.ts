@@ -17,10 +17,13 @@ export interface Context {
   readonly lastAttempt: boolean;
   /** How many jobs this call settles; 1 unless changes were merged. */
   readonly merged: number;
+  /** When the delivery was received. */
   readonly receivedAt: Date;
   /** The signed timestamp. */
   readonly sentAt: Date;
+  /** As in `receiver.jobs` and on the command line. */
   readonly jobId: string;
+  /** The job that this one was replayed from. */
   readonly replayOf?: string;
   /** As the mount set it. */
   readonly source?: string;

@@ -16,7 +16,7 @@ export type Handler<E extends AnyEvent = AnyEvent> = (event: E, ctx: Context) =>
  */
 export type Middleware = (event: AnyEvent, ctx: Context, next: () => Promise<void>) => unknown;
 
-/** What may not overlap, and stays in order. @see the chapter on order in the README */
+/** What may not overlap, and stays in order. @see docs/concepts/order-and-merging.md */
 export type LaneOption<E> = "record" | "resource" | "account" | "none" | ((event: E) => string);
 
 /** How one handler's jobs are run. */
@@ -25,7 +25,7 @@ export interface HandlerOptions<E> {
   consumer?: string | undefined;
   /** What may not overlap. @default "record"; "resource" for `.changes` */
   lane?: LaneOption<E> | undefined;
-  /** Merge waiting changes of one record into one call. @default true */
+  /** Merge waiting changes of one record into one call; without a lane nothing is merged. @default true */
   merge?: boolean | undefined;
   /** Most attempts that fail. @default no limit but `retryForMs` */
   attempts?: number | undefined;

@@ -13,6 +13,7 @@ import type { Admitted } from "./types.ts";
  * retries of ours; nothing of the delivery is stored, so its redelivery runs all of it again.
  */
 export interface AfterHandlers {
+  /** Answer only when the handlers have ended. */
   answer: "after-handlers";
   /** For all handlers of a delivery together, milliseconds; then their signals abort, and the answer is 503. Stay below the platform's own limit. */
   timeoutMs: number;

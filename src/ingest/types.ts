@@ -43,7 +43,7 @@ export interface RawRequest {
   readonly parsedBefore?: string | undefined;
 }
 
-/** The whole answer: a mount sends it unchanged. @see the table of answers in the README */
+/** The whole answer: a mount sends it unchanged. @see docs/concepts/answers.md */
 export interface Reply {
   readonly status: 200 | 400 | 401 | 405 | 408 | 413 | 415 | 422 | 500 | 503;
   readonly headers: Readonly<Record<string, string>>;

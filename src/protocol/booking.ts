@@ -5,8 +5,11 @@ import type { Resource } from "./resource-paths.ts";
 /** A meeting was made on a booking page. @see protocol 6.2 */
 export interface Booking extends Envelope {
   readonly type: "booking";
+  /** Of the booking page. */
   readonly bookingId: Id;
+  /** Where the meeting is. */
   readonly calendarId: string;
+  /** Of the meeting, in that calendar. */
   readonly eventId: string;
 }
 

@@ -14,7 +14,9 @@ export type Tracking<T extends string, X = unknown> = {
       readonly id: Id;
       /** RFC 3339. */
       readonly createdAt: string;
+      /** Of the tracked message: all its events have the same. */
       readonly trackingId: Id;
+      /** Your own text, given when the message was sent. */
       readonly context?: string;
       readonly trackingCode?: string;
       readonly trackingThreadId?: string;

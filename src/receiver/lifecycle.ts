@@ -42,7 +42,7 @@ export type ReceiverStep =
   | "close"
   | "closed";
 
-/** Every transition: a step that a state does not list changes nothing. `docs/lifecycle.md` draws them. */
+/** Every transition: a step that a state does not list changes nothing. `docs/operate/lifecycle.md` draws them. */
 export const RECEIVER_STATES: Readonly<Record<ReceiverState, Readonly<Partial<Record<ReceiverStep, ReceiverState>>>>> =
   {
     idle: { open: "opening", close: "closing" },

@@ -45,7 +45,7 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   maxStuck?: number | undefined;
   gate?:
     | {
-        /** @default 500 */
+        /** Time for the function of `unsubscribeWhen`, milliseconds; then the delivery is stored. @default 500 */
         timeoutMs?: number | undefined;
         /**
          * Different subscriptions an hour, by the gate and `ctx.unsubscribe` together. Beyond it the gate is ignored and logged, and `ctx.unsubscribe` rejects.
@@ -56,17 +56,17 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
     | undefined;
   dedupe?:
     | {
-        /** Tracking and booking. @default 8 days; never below maxAgeSeconds + 1 day */
+        /** So long a tracking event or a booking that comes again is a duplicate. @default 8 days; never below maxAgeSeconds + 1 day */
         windowSeconds?: number | undefined;
       }
     | undefined;
   /** Another header or encoding of the same envelope. @default the service's */
   scheme?: SignatureScheme | undefined;
-  /** @default a pino on stderr, level info */
+  /** Where log lines go; `false`: nowhere. @default a pino on stderr, level info */
   log?: Logger | false | undefined;
   /** Log events' content at level debug: mail content, addresses and IPs of people. @default false */
   logContent?: boolean | undefined;
-  /** @default the machine's */
+  /** Where the time comes from: for tests. @default the machine's */
   clock?: Clock | undefined;
 }
 

@@ -45,7 +45,7 @@ export interface Health {
   readonly live: boolean;
   /** False while the next delivery would get 503. */
   readonly ready: boolean;
-  /** By severity, the worst first. The README lists all codes. */
+  /** By severity, the worst first. docs/reference/problems.md lists all codes. */
   readonly problems: readonly {
     /** Stable, kebab-case. */
     readonly code: string;

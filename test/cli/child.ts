@@ -24,9 +24,14 @@ export function startCli(args: readonly string[], env: Readonly<Record<string, s
 }
 
 /** A TypeScript file of the repository as a process of its own, without the colours and the secret of whoever runs the tests. */
-export function startNode(args: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): Child {
+export function startNode(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  stdin = "",
+  cwd = root,
+): Child {
   const child = spawn(process.execPath, ["--conditions=hookline-source", ...args], {
-    cwd: root,
+    cwd,
     env: { PATH: process.env["PATH"], ...env },
     stdio: "pipe",
   });

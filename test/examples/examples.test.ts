@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { folderFor } from "../adapters/inbox/on-disk.ts";
 import { startNode } from "../cli/child.ts";
 import { until } from "../support/event-loop.ts";
 import { freePort, send } from "../support/http.ts";
@@ -134,6 +135,7 @@ describe("the examples", () => {
       CRM_SIGNING_SECRET: CRM_SECRET,
       PORT: String(await freePort()),
       QUEUE: queue,
+      INBOX: join(folderFor(), "inbox.db"),
     });
     const [, url = ""] = await child.says("out", /listening on (\S+)\n/);
     for (const { path, status = 200, secret = SECRET, resource = "/email/messages", payloads } of posts) {
@@ -176,7 +178,7 @@ describe("the examples", () => {
   test.each(Object.keys(SERVERS).filter((name) => name !== "multi-tenant.ts" && name !== "own-queue.ts"))(
     "say what is missing where there is no secret: %s",
     async (name) => {
-      const child = startNode([`examples/${name}`]);
+      const child = startNode([`examples/${name}`], { INBOX: join(folderFor(), "inbox.db") });
       expect(await child.ended).toBe(1);
       expect(child.err()).toContain("secret-missing");
       expect(child.out()).toBe("");

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { buildSync } from "esbuild";
 import { expect, test } from "vitest";
+import { folderFor } from "../adapters/inbox/on-disk.ts";
 import { startNode, type Child } from "../cli/child.ts";
 import { freePort, send } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
@@ -44,5 +46,6 @@ test("the example says what is missing where there is no secret", async () => {
 /** As its second line says: without its decorators, from standard input. */
 function start(env: Readonly<Record<string, string>> = {}): Child {
   const [made] = buildSync({ entryPoints: [file], write: false }).outputFiles;
-  return startNode(["--input-type=module", "-"], env, made?.text);
+  const INBOX = join(folderFor(), "inbox.db");
+  return startNode(["--input-type=module", "-"], { ...env, INBOX }, made?.text);
 }

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DELIVERY, SECRET } from "../adapters/harness.ts";
 import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
@@ -8,13 +11,18 @@ import { signedHeaders } from "../support/sign.ts";
 import { buildNextApp, startNextApp, typeErrorsOf, type NextServer } from "./next-app.ts";
 
 let server: NextServer;
+const folder = mkdtempSync(join(tmpdir(), "hookline-"));
 
 beforeAll(async () => {
   await buildNextApp();
-  server = await startNextApp({ SIGNING_SECRET: SECRET, NEXT_MANUAL_SIG_HANDLE: "true" });
+  const INBOX = join(folder, "inbox.db");
+  server = await startNextApp({ SIGNING_SECRET: SECRET, NEXT_MANUAL_SIG_HANDLE: "true", INBOX });
 });
 
-afterAll(async () => void (await server?.end("SIGKILL")));
+afterAll(async () => {
+  await server?.end("SIGKILL");
+  rmSync(folder, { recursive: true });
+});
 
 const platform = { ownHeaders: ["vary"] };
 const ownPath = { path: "the path of an API route is that of its file" };

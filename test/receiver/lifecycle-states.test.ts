@@ -11,11 +11,13 @@ import {
 const edges = Object.entries(RECEIVER_STATES).flatMap(([from, ways]) =>
   Object.entries(ways).map(([step, to]) => ({ from, step, to })),
 );
-const chapter = readFileSync(join(import.meta.dirname, "../../docs/lifecycle.md"), "utf8");
+const docs = join(import.meta.dirname, "../../docs");
+const chapter = readFileSync(join(docs, "operate/lifecycle.md"), "utf8");
+const drawing = readFileSync(join(docs, "pictures/receiver-states.mmd"), "utf8");
 
 describe("the states of a receiver", () => {
-  test("are drawn in docs/lifecycle.md, with every way between them and no other", () => {
-    const drawn = [...chapter.matchAll(/^ {2}(\S+) --> (\S+): (\S+)$/gm)].map(([, from, to, step]) => ({
+  test("are drawn in docs/pictures/receiver-states.mmd, with every way between them and no other", () => {
+    const drawn = [...drawing.matchAll(/^ {2}(\S+) --> (\S+): (\S+)$/gm)].map(([, from, to, step]) => ({
       from,
       step,
       to,

@@ -13,7 +13,7 @@ export interface ProbeInput {
   readonly maxBodyBytes: number;
 }
 
-/** A request whose answer the README's table of answers gives. */
+/** A request whose answer the table of docs/concepts/answers.md gives. */
 export interface Probe {
   /** In plain words, unique. */
   readonly name: string;

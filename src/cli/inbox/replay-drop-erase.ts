@@ -33,7 +33,7 @@ hookline inbox replay --dead --inbox <file> [filters] [flags]`,
   hookline inbox replay --dead --type email --since 2d --dry-run
   hookline inbox replay --state done --since 2h --rate 20
 
-It takes jobs that are done, skipped, dead or unhandled and have a consumer; those that wait or run are left. A dead one
+It takes jobs that are done, dead or unhandled and have a consumer; those that wait or run are left. A dead one
 stops being dead. A filter must name the state, and all given filters must hold.`,
     notes: `${CHANGE_NOTES} Ctrl-C stops it between two pages.`,
     exits: CHANGE_EXITS,

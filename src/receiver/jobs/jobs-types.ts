@@ -50,7 +50,7 @@ export interface Jobs {
    */
   get(id: string): Promise<(Job & { readonly delivery: StoredDelivery }) | undefined>;
   /**
-   * Creates a new job at the tail of its lane for each selected one that is done, skipped, dead or unhandled and has a consumer; ignores
+   * Creates a new job at the tail of its lane for each selected one that is done, dead or unhandled and has a consumer; ignores
    * others. A replayed job that fails again meanwhile is not replayed a second time.
    * @param options `perSecond`: jobs, by the receiver's clock @default no limit; `dryRun`: only counts @default false
    * @throws UsageError `jobs-invalid`

@@ -1,51 +1,13 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { boundaries } from "../lint/import-boundaries.ts";
-import { startNode } from "./cli/child.ts";
+import { startNode } from "../cli/child.ts";
+import { root } from "./pages.ts";
 
-const root = join(import.meta.dirname, "..");
-
-describe("docs/extend/architecture.md", () => {
-  const page = readFileSync(join(root, "docs/extend/architecture.md"), "utf8");
-
-  test("names files that exist", () => {
-    const paths = page.match(/\b(?:src|adapters|test|lint|docs)\/[\w./-]*\w\/?/g) ?? [];
-    expect(paths.length).toBeGreaterThan(60);
-    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
-  });
-
-  test("links to files that exist", () => {
-    const links = [...page.matchAll(/\]\(((?!https:)[^)#]+)\)/g)].map(([, target = ""]) => target);
-    expect(links.filter((link) => !existsSync(join(root, "docs/extend", link)))).toEqual([]);
-  });
-
-  test("draws the import directions that lint enforces", () => {
-    const drawing = /^## Import directions$.*?^```mermaid\n(.*?)^```$/ms.exec(page)?.[1] ?? "";
-    const modules = new Map([...drawing.matchAll(/(\w+)\["([^",]+)/g)].map(([, id = "", path = ""]) => [id, path]));
-    const arrows = [...drawing.matchAll(/^ *(\w+)\S* .*?--> (\w+)/gm)].map(
-      ([, from = "", to = ""]) => `${modules.get(from)} -> ${modules.get(to)}`,
-    );
-    // The entry points list what the modules export; the port is a part of the inbox.
-    const drawn = [...modules.values()];
-    const allowed = drawn.flatMap((from) => {
-      const { may = [] } = boundaries.find(({ module }) => module === from) ?? {};
-      return drawn
-        .filter((to) => to !== from && may.some((one) => (one.endsWith("/") ? to.startsWith(one) : to === one)))
-        .filter((to) => to !== "src/inbox/port/" || may.includes(to))
-        .map((to) => `${from} -> ${to}`);
-    });
-    const entry = "src/index.ts ->";
-    expect(arrows.filter((arrow) => !arrow.startsWith(entry)).toSorted()).toEqual(
-      allowed.filter((arrow) => !arrow.startsWith(entry)).toSorted(),
-    );
-  });
-});
-
-describe("docs/testing.md", () => {
-  const chapter = readFileSync(join(root, "docs/testing.md"), "utf8");
+describe("docs/recipes/testing.md", () => {
+  const chapter = readFileSync(join(root, "docs/recipes/testing.md"), "utf8");
   /** Inside the repository, or `hookline` could not be found by its name. */
-  const folder = mkdtempSync(join(import.meta.dirname, ".readme-docs-"));
+  const folder = mkdtempSync(join(root, "test", ".readme-testing-"));
   const folderName = `test/${basename(folder)}`;
 
   const files = [...chapter.matchAll(/^```ts file=(\S+)\n(.*?)^```$/gms)].map(([, name = "", code = ""]) => ({
@@ -98,10 +60,5 @@ describe("docs/testing.md", () => {
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
     const compiler = startNode(["node_modules/typescript/bin/tsc", "-p", folder]);
     expect(await compiler.ended, compiler.out() + compiler.err()).toBe(0);
-  });
-
-  test("links to what is there", () => {
-    const links = [...chapter.matchAll(/\]\(((?!https:)[^)#]+)\)/g)].map(([, target = ""]) => target);
-    for (const link of links) expect(() => readFileSync(join(root, "docs", link)), link).not.toThrow();
   });
 });

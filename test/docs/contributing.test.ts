@@ -6,19 +6,19 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import { startNode } from "./cli/child.ts";
-import { checkHttpAdapter } from "./suites/http/check-http-adapter.ts";
-import type { HttpSubject, ServedApp } from "./suites/http/http-subject.ts";
+import { startNode } from "../cli/child.ts";
+import { checkHttpAdapter } from "../suites/http/check-http-adapter.ts";
+import type { HttpSubject, ServedApp } from "../suites/http/http-subject.ts";
+import { root } from "./pages.ts";
 
 type MyReceiver = (
   receiver: Parameters<HttpSubject["serve"]>[0]["receiver"],
   options: object,
 ) => (request: Request) => Promise<Response>;
 
-const root = join(import.meta.dirname, "..");
 const chapter = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
 /** Inside the repository, or `hookline` could not be found by its name. */
-const folder = mkdtempSync(join(import.meta.dirname, ".readme-contributing-"));
+const folder = mkdtempSync(join(root, "test/.readme-contributing-"));
 const code = /^```ts file=my-receiver.ts\n(.*?)^```$/ms.exec(chapter)?.[1] ?? "";
 const file = join(folder, "my-receiver.ts");
 writeFileSync(file, code);

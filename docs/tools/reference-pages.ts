@@ -1,0 +1,344 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import ts from "typescript";
+import { INBOX_COMMANDS } from "../../src/cli/inbox/inbox-commands.ts";
+import { run } from "../../src/cli/run.ts";
+import type { Io } from "../../src/cli/command.ts";
+import { REFUSALS } from "../../src/ingest/responses.ts";
+import { EVENT_NAMES, familyOf } from "../../src/protocol/event-names.ts";
+import type { EventMap } from "../../src/protocol/event-types.ts";
+import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
+import { ERROR_MEANINGS } from "./error-meanings.ts";
+
+const root = join(import.meta.dirname, "../..");
+const GENERATED = "This page is made from the code by `npm run docs:reference`.";
+
+/** The pages of docs/reference, made from the code. @returns text by the path from the root */
+export async function referencePages(): Promise<ReadonlyMap<string, string>> {
+  const code = readCode();
+  const pages = {
+    options: optionsPage(code),
+    events: eventsPage(code),
+    context: contextPage(code),
+    errors: errorsPage(),
+    answers: answersPage(),
+    problems: problemsPage(),
+    cli: await cliPage(),
+  };
+  return new Map(Object.entries(pages).map(([name, text]) => [`docs/reference/${name}.md`, `${text.trim()}\n`]));
+}
+
+function optionsPage({ optionsOf }: Code): string {
+  const table = (file: string, name: string): string =>
+    tableOf(["option", "meaning", "default"], optionsOf(file, name));
+  return `# Options
+
+${GENERATED} Names carry their units. A value out of its range throws a \`UsageError\` with code \`option-invalid\`.
+
+## createReceiver
+
+${table("src/receiver/options.ts", "ReceiverOptions")}
+
+## receiver.on
+
+The third argument, for one handler:
+
+${table("src/dispatch/handlers.ts", "HandlerOptions")}
+
+## sqliteInbox
+
+The second argument, behind the file's path:
+
+${table("adapters/inbox/sqlite/sqlite-options.ts", "SqliteInboxOptions")}
+
+## memoryInbox
+
+For tests, for development, and where loss is acceptable:
+
+${table("src/inbox/memory/memory-inbox.ts", "MemoryInboxOptions")}
+
+## Mounts
+
+Every mount takes these; each mount's page has what it takes beside them.
+
+${table("src/ingest/types.ts", "MountOptions")}
+
+On [functions](../deploy/functions.md), where the answer waits for the handlers:
+
+${table("src/ingest/after-handlers.ts", "AfterHandlers")}
+`;
+}
+
+function eventsPage(code: Code): string {
+  // One table for the events of a family that have the same fields.
+  const groups = Map.groupBy(
+    EVENT_NAMES,
+    (name) =>
+      `${familyOf(name)} ${code
+        .fieldsOf(name)
+        .map(([field]) => field)
+        .join()}`,
+  );
+  const sections = [...groups.values()].map((names) => {
+    const meanings = names.map((name) => `- \`${name}\`: ${EVENT_MEANINGS[name]}`).join("\n");
+    const all = names.map((name) => code.fieldsOf(name));
+    const rows = (all[0] ?? []).map(([field = "", , meaning = ""], index): Row => {
+      const types = new Set(all.map((fields) => fields[index]?.[1] ?? ""));
+      return [field, [...types].join(" or "), meaning];
+    });
+    return `## ${names.join(", ")}\n\n${meanings}\n\n${tableOf(["field", "type", "meaning"], rows)}`;
+  });
+  return `# Events
+
+${GENERATED} Every event has \`type\`, which is its name. A field with \`?\` may be absent. Fields that the service adds later are stored, and
+are on the event under the service's names.
+
+\`receiver.on\` also takes families: \`email\`, \`contact\`, \`calendarEvent\` and \`task\` mean created, updated and deleted;
+\`tracking\` and \`lifecycle\` mean all of theirs; \`*\` means every known event, one at a time. The most specific handler of a
+consumer gets the event. See [handlers](../concepts/handlers.md).
+
+${sections.join("\n\n")}
+`;
+}
+
+const CHANGED = "a change is a hint, fetch the record";
+const SIGNALLED = "something changed; no record is named";
+const BATCHED = "all pending changes of one resource as one batch: use it to trigger a delta sync";
+
+const EVENT_MEANINGS: Readonly<Record<keyof EventMap, string>> = {
+  "email.created": `a message is new; ${CHANGED}`,
+  "email.updated": `a message changed; ${CHANGED}`,
+  "email.deleted": "a message is gone: look, and delete yours on 404",
+  "email.signal": SIGNALLED,
+  "email.changes": BATCHED,
+  "contact.created": `a contact is new; ${CHANGED}`,
+  "contact.updated": `a contact changed; ${CHANGED}`,
+  "contact.deleted": "a contact is gone: look, and delete yours on 404",
+  "contact.signal": SIGNALLED,
+  "contact.changes": BATCHED,
+  "calendarEvent.created": `an event of a calendar is new; ${CHANGED}`,
+  "calendarEvent.updated": `an event of a calendar changed; ${CHANGED}`,
+  "calendarEvent.deleted": "an event of a calendar is gone: look, and delete yours on 404",
+  "calendarEvent.signal": SIGNALLED,
+  "calendarEvent.changes": BATCHED,
+  "task.created": `a task is new; ${CHANGED}`,
+  "task.updated": `a task changed; ${CHANGED}`,
+  "task.deleted": "a task is gone: look, and delete yours on 404",
+  "task.signal": SIGNALLED,
+  "task.changes": BATCHED,
+  "tracking.open": "a tracked message was opened",
+  "tracking.click": "a link of a tracked message was followed",
+  "tracking.reply": "a tracked message was answered",
+  "tracking.replyBounce": "the answer to a tracked message bounced",
+  "tracking.initial": "tracking of a message started",
+  booking: "a meeting was booked; the service announces the creation only",
+  "lifecycle.error": "the subscription has an error: nothing more comes until the account works again",
+  "lifecycle.active": "the subscription works again",
+  unknown: "signed and stored, but not understood",
+};
+
+function contextPage({ membersOf }: Code): string {
+  return `# Context
+
+${GENERATED} A handler's second argument, \`ctx\`.
+
+${tableOf(["member", "type", "meaning"], membersOf("src/dispatch/context.ts", "Context"))}
+`;
+}
+
+function errorsPage(): string {
+  const codes = errorCodes();
+  const missing = [...codes].filter((code) => !(code in ERROR_MEANINGS) && !(code in REFUSALS));
+  const extra = Object.keys(ERROR_MEANINGS).filter((code) => !codes.has(code));
+  if (missing.length + extra.length > 0)
+    throw new Error(
+      `error-meanings.ts lacks ${missing.join(", ") || "none"}, and has ${extra.join(", ") || "none"} that the code never makes.`,
+    );
+  const rows = Object.entries(ERROR_MEANINGS).map(([code, [name, when]]): Row => [`\`${code}\``, name, when]);
+  return `# Errors
+
+${GENERATED} Every error has a stable \`code\`, a message with the actual and the expected value, and mostly a \`fix\`.
+\`isHooklineError(error, code?)\` recognises them, across copies of the package, too. The codes of refused requests are in
+[answers](answers.md).
+
+${tableOf(["code", "class", "when"], rows)}
+
+${tableOf(
+  ["class", "meaning"],
+  [
+    ["HooklineError", "the base class of all"],
+    ["UsageError", "the program uses Hookline wrongly: thrown by the call that does so"],
+    ["SignatureError", "a request's signature or timestamp is invalid"],
+    ["BodyError", "a body could not be read"],
+    ["StorageError", "an inbox could not store, or not in time; nothing was acknowledged"],
+    ["ClosedError", "the receiver is closing or closed, or the job was taken away"],
+    ["GiveUp, RetryLater", "your handlers throw them: dead at once; tried again at that time"],
+  ],
+)}
+`;
+}
+
+function answersPage(): string {
+  const rows = Object.entries(REFUSALS).map(([code, { status, message, fix }]): Row => [
+    `\`${code}\``,
+    String(status),
+    message,
+    fix,
+  ]);
+  return `# Answers
+
+${GENERATED} Why a request was refused. The sender sees the status alone; the code is in the log and in
+\`receiver.stats().refused\`. What decides between these is in [answers and redelivery](../concepts/answers.md).
+
+A delivery that is stored is answered **200**, and so is the verification handshake. A delivery of a subscription that you
+decided against is answered **422**, and the service deletes that subscription. Nothing else causes either.
+
+${tableOf(["code", "status", "what was wrong", "what to do"], rows)}
+`;
+}
+
+function problemsPage(): string {
+  const rows = Object.entries(PROBLEMS).map(([code, { message, fix }]): Row => [
+    `[\`${code}\`](../operate/runbook.md#${code})`,
+    message,
+    fix,
+  ]);
+  return `# Problems
+
+${GENERATED} What \`receiver.health().problems\` can contain, the most severe first. Each has a section in the
+[runbook](../operate/runbook.md).
+
+${tableOf(["code", "meaning", "fix"], rows)}
+`;
+}
+
+async function cliPage(): Promise<string> {
+  const names = ["serve", "send", "check", "explain", ...INBOX_COMMANDS.map(({ name }) => name)];
+  const helps = await Promise.all(names.map(async (name) => `## ${name}\n\n${textBlock(await helpOf([name]))}`));
+  return `# Command line
+
+${GENERATED} \`npx hookline <command>\`; in a clone of the repository \`npm run hookline -- <command>\`.
+
+${textBlock(await helpOf([]))}
+
+${helps.join("\n\n")}
+`;
+}
+
+async function helpOf(words: readonly string[]): Promise<string> {
+  let out = "";
+  const stdout = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      out += chunk.toString();
+      done();
+    },
+  });
+  const io = { stdout, stderr: stdout, stdin: process.stdin, env: {}, signals: process, exit() {} } satisfies Io;
+  await run(["help", ...words.flatMap((word) => word.split(" "))], io);
+  return out.trimEnd();
+}
+
+function textBlock(content: string): string {
+  return `\`\`\`text\n${content}\n\`\`\``;
+}
+
+type Row = readonly string[];
+
+function tableOf(head: Row, rows: readonly Row[]): string {
+  const line = (cells: Row): string => `| ${cells.map(toCell).join(" | ")} |`;
+  return [line(head), `|${head.map(() => " --- |").join("")}`, ...rows.map(line)].join("\n");
+}
+
+function toCell(cell: string): string {
+  return cell.replaceAll("|", "\\|").replaceAll(/\s+/g, " ").trim();
+}
+
+/** The codes of errors that the sources make. */
+function errorCodes(): ReadonlySet<string> {
+  const codes = new Set<string>();
+  for (const folder of ["src", "adapters"]) {
+    for (const file of readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })) {
+      if (!file.endsWith(".ts") || file.startsWith("cli/")) continue;
+      const source = readFileSync(join(root, folder, file), "utf8");
+      for (const [, code = ""] of source.matchAll(/(?:new \w*Error|super)\(\s*"([a-z-]+)"/g)) codes.add(code);
+    }
+  }
+  return codes;
+}
+
+/** What the types and their comments say. */
+interface Code {
+  /** Option, meaning and default of each member, those of groups with the group's name in front. */
+  optionsOf(file: string, name: string): readonly Row[];
+  /** Member, type and meaning. */
+  membersOf(file: string, name: string): readonly Row[];
+  /** Field, type and meaning of an event. */
+  fieldsOf(event: string): readonly Row[];
+}
+
+function readCode(): Code {
+  const { config } = ts.readConfigFile(join(root, "tsconfig.json"), (path) => ts.sys.readFile(path));
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
+  const entries = ["src/index.ts", "adapters/inbox/sqlite.ts"].map((file) => join(root, file));
+  const program = ts.createProgram(entries, { ...options, noEmit: true });
+  const checker = program.getTypeChecker();
+
+  function declared(file: string, name: string): ts.InterfaceDeclaration | ts.TypeAliasDeclaration {
+    const found = program
+      .getSourceFile(join(root, file))
+      ?.statements.find(
+        (one): one is ts.InterfaceDeclaration | ts.TypeAliasDeclaration =>
+          (ts.isInterfaceDeclaration(one) || ts.isTypeAliasDeclaration(one)) && one.name.text === name,
+      );
+    if (found === undefined) throw new Error(`${file} declares no ${name}.`);
+    return found;
+  }
+
+  const propertiesOf = (type: ts.Type): readonly ts.Symbol[] =>
+    checker.getPropertiesOfType(checker.getNonNullableType(type));
+  const typeOf = (symbol: ts.Symbol): ts.Type => checker.getTypeOfSymbol(symbol);
+  const docOf = (symbol: ts.Symbol): string => ts.displayPartsToString(symbol.getDocumentationComment(checker));
+
+  function tagOf(symbol: ts.Symbol, tag: string): string {
+    const found = symbol.getJsDocTags(checker).find(({ name }) => name === tag);
+    return ts.displayPartsToString(found?.text);
+  }
+
+  /** As it is written, without `| undefined`, which is said by the question mark. */
+  function typeText(symbol: ts.Symbol): string {
+    const declaration = symbol.declarations?.[0];
+    const isMethod = declaration !== undefined && ts.isMethodSignature(declaration);
+    const type = isMethod ? typeOf(symbol) : checker.getNonNullableType(typeOf(symbol));
+    return checker.typeToString(type, undefined, ts.TypeFormatFlags.NoTruncation);
+  }
+
+  function optionRows(type: ts.Type, group = ""): readonly Row[] {
+    return propertiesOf(type).flatMap((symbol): readonly Row[] => {
+      const isGroup = checker.getNonNullableType(typeOf(symbol)).getSymbol()?.name === "__type" && docOf(symbol) === "";
+      if (isGroup) return optionRows(typeOf(symbol), `${symbol.name}.`);
+      return [[`\`${group}${symbol.name}\``, docOf(symbol), tagOf(symbol, "default")]];
+    });
+  }
+
+  function memberRows(type: ts.Type, except?: string): readonly Row[] {
+    return propertiesOf(type)
+      .filter(({ name }) => name !== except)
+      .map((symbol): Row => {
+        const isOptional = (symbol.flags & ts.SymbolFlags.Optional) !== 0;
+        return [`\`${symbol.name}${isOptional ? "?" : ""}\``, `\`${typeText(symbol)}\``, docOf(symbol)];
+      });
+  }
+
+  const typeIn = (file: string, name: string): ts.Type => checker.getTypeAtLocation(declared(file, name));
+  const events = typeIn("src/protocol/event-types.ts", "EventMap");
+  return {
+    optionsOf: (file, name) => optionRows(typeIn(file, name)),
+    membersOf: (file, name) => memberRows(typeIn(file, name)),
+    fieldsOf(event) {
+      const symbol = checker.getPropertyOfType(events, event);
+      if (symbol === undefined) throw new Error(`EventMap has no ${event}.`);
+      return memberRows(typeOf(symbol), "type");
+    },
+  };
+}

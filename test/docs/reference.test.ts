@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { memoryInbox } from "hookline";
+import { expect, test } from "vitest";
+import { referencePages } from "../../docs/tools/reference-pages.ts";
+import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
+import { resolveOptions } from "../../src/receiver/options.ts";
+import { root } from "./pages.ts";
+
+const generated = await referencePages();
+
+test.each([...generated.keys()])("%s is as the code says (npm run docs:reference)", (file) => {
+  expect(readFileSync(join(root, file), "utf8")).toBe(generated.get(file));
+});
+
+test("docs/reference has no other page", () => {
+  const pages = readdirSync(join(root, "docs/reference")).filter((name) => name.endsWith(".md"));
+  expect(pages.map((name) => `docs/reference/${name}`).toSorted()).toEqual([...generated.keys()].toSorted());
+});
+
+test("the runbook has a section for each problem, in the order of `health()`", () => {
+  const runbook = readFileSync(join(root, "docs/operate/runbook.md"), "utf8");
+  const sections = [...runbook.matchAll(/^#+ `?([a-z-]+)`?$/gm)].map(([, code = ""]) => code);
+  expect(sections.filter((code) => code in PROBLEMS)).toEqual(Object.keys(PROBLEMS));
+});
+
+test("the defaults that the options' comments say are those of the code", () => {
+  const { limits, gateTimeoutMs, maxUnsubscribesPerHour, ...rest } = resolveOptions({
+    secret: "s",
+    inbox: memoryInbox(),
+  });
+  const values: Record<string, unknown> = {
+    ...rest,
+    ...limits,
+    "gate.timeoutMs": gateTimeoutMs,
+    "gate.maxUnsubscribesPerHour": maxUnsubscribesPerHour,
+  };
+  const table = generated.get("docs/reference/options.md")?.split("## receiver.on")[0] ?? "";
+  const numbers = [...table.matchAll(/^\| `([\w.]+)` \|.*\| ([\d_]+)( MiB)?[^|]*\|$/gm)].filter(
+    ([, name]) => name !== "dedupe.windowSeconds",
+  );
+  expect(numbers.length).toBeGreaterThan(10);
+  for (const [, name = "", digits = "", isMiB] of numbers)
+    expect([name, values[name]]).toEqual([name, Number(digits.replaceAll("_", "")) * (isMiB ? 1024 ** 2 : 1)]);
+  expect(rest.dedupeWindowMs).toBe(8 * 86_400_000);
+  expect(rest.maxStuck).toBe(rest.concurrency);
+  expect(limits.attempts).toBe(Infinity);
+});
