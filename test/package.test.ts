@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { entries, entrySources, repository } from "./package/entries.ts";
@@ -58,10 +58,33 @@ describe("the exports map", () => {
 });
 
 test("the tarball holds the built files and the papers, nothing else", () => {
-  const papers = packed.files.filter((path) => !path.startsWith("dist/"));
-  expect(papers.toSorted()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
+  const page = /^docs\/(?!reference\/api\/).+\.(?:md|svg)$/;
+  const papers = packed.files.filter((path) => !path.startsWith("dist/") && !page.test(path));
+  expect(papers.toSorted()).toEqual([
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "package.json",
+  ]);
   const built = /^dist\/(?:src|adapters)\/.+\.(?:js|d\.ts)$/;
   expect(packed.files.filter((path) => path.startsWith("dist/") && !built.test(path))).toEqual([]);
+});
+
+test("the pages of the tarball link to files in it, and it has at most 1.5 MB", () => {
+  expect(statSync(packed.tarball).size).toBeLessThan(1.5 * 1024 ** 2);
+  // Those are for who has the sources, too.
+  const isForMaintainers = (path: string): boolean => path === "CONTRIBUTING.md" || path.startsWith("docs/extend/");
+  const pages = packed.files.filter((path) => path.endsWith(".md") && !isForMaintainers(path));
+  expect(pages.length).toBeGreaterThan(40);
+  const broken = pages.flatMap((path) =>
+    [...readFileSync(join(repository, path), "utf8").matchAll(/\]\((?!https?:|#)([^)#\s]+)[^)]*\)/g)]
+      .map(([, target = ""]) => posix.join(posix.dirname(path), target))
+      .filter((target) => !packed.files.includes(target))
+      .map((target) => `${path}: ${target}`),
+  );
+  expect(broken).toEqual([]);
 });
 
 describe("installed in an empty project", () => {

@@ -9,7 +9,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "UsageError",
     "a second handler for a name and consumer, or `.changes` beside another of its family",
   ],
-  "handler-invalid": ["UsageError", "`on` got no function, no name, or a lane that there is not"],
+  "handler-invalid": ["UsageError", "`on` got no function, no name, or an unknown lane"],
   "handlers-sealed": ["UsageError", "`on` or `use` after `start()`"],
   "gate-doubled": ["UsageError", "`unsubscribeWhen` was called twice"],
   "inbox-shared": ["UsageError", "an inbox was given to a second receiver while the first is open"],
@@ -61,7 +61,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "thread-lost": ["StorageError", "`sqliteInbox`: the commit thread ended before it answered; another takes its place"],
   "thread-missing": [
     "StorageError",
-    "`sqliteInbox`: a bundle has not the file of its thread; see [bundlers](../deploy/bundlers.md)",
+    "`sqliteInbox`: the bundle lacks the file of the thread; see [bundlers](../deploy/bundlers.md)",
   ],
   "thread-hung": ["StorageError", "`sqliteInbox`: the commit thread gave no answer for 30 s; another takes its place"],
   "lambda-event-unknown": ["UsageError", "A Lambda function was invoked with something that is no HTTP request"],

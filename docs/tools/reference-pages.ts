@@ -109,22 +109,22 @@ const BATCHED = "all pending changes of one resource as one batch: use it to tri
 const EVENT_MEANINGS: Readonly<Record<keyof EventMap, string>> = {
   "email.created": `a message is new; ${CHANGED}`,
   "email.updated": `a message changed; ${CHANGED}`,
-  "email.deleted": "a message is gone: look, and delete yours on 404",
+  "email.deleted": "a message is probably gone: fetch it, and delete your copy on 404",
   "email.signal": SIGNALLED,
   "email.changes": BATCHED,
   "contact.created": `a contact is new; ${CHANGED}`,
   "contact.updated": `a contact changed; ${CHANGED}`,
-  "contact.deleted": "a contact is gone: look, and delete yours on 404",
+  "contact.deleted": "a contact is probably gone: fetch it, and delete your copy on 404",
   "contact.signal": SIGNALLED,
   "contact.changes": BATCHED,
   "calendarEvent.created": `an event of a calendar is new; ${CHANGED}`,
   "calendarEvent.updated": `an event of a calendar changed; ${CHANGED}`,
-  "calendarEvent.deleted": "an event of a calendar is gone: look, and delete yours on 404",
+  "calendarEvent.deleted": "an event of a calendar is probably gone: fetch it, and delete your copy on 404",
   "calendarEvent.signal": SIGNALLED,
   "calendarEvent.changes": BATCHED,
   "task.created": `a task is new; ${CHANGED}`,
   "task.updated": `a task changed; ${CHANGED}`,
-  "task.deleted": "a task is gone: look, and delete yours on 404",
+  "task.deleted": "a task is probably gone: fetch it, and delete your copy on 404",
   "task.signal": SIGNALLED,
   "task.changes": BATCHED,
   "tracking.open": "a tracked message was opened",
@@ -189,10 +189,11 @@ function answersPage(): string {
   return `# Answers
 
 ${GENERATED} Why a request was refused. The sender sees the status alone; the code is in the log and in
-\`receiver.stats().refused\`. What decides between these is in [answers and redelivery](../concepts/answers.md).
+\`receiver.stats().refused\`. [Answers and redelivery](../concepts/answers.md) explains which answer is chosen.
 
 A delivery that is stored is answered **200**, and so is the verification handshake. A delivery of a subscription that you
-decided against is answered **422**, and the service deletes that subscription. Nothing else causes either.
+decided against is answered **422**, and the service deletes that subscription. With [\`answer: "after-handlers"\`](../deploy/functions.md)
+200 means that the handlers are done, and nothing is stored.
 
 ${tableOf(["code", "status", "what was wrong", "what to do"], rows)}
 `;

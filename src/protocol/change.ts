@@ -28,7 +28,13 @@ export type Family<F extends string, X = unknown> = {
   [T in `${F}.signal`]: Envelope & X & { readonly type: T };
 } & {
   [T in `${F}.changes`]: Envelope &
-    X & { readonly type: T; readonly changes: readonly Change[]; readonly signalled: boolean };
+    X & {
+      readonly type: T;
+      /** All changes of the batch, in the order of receipt; empty where there were only signals. */
+      readonly changes: readonly Change[];
+      /** Whether a signal is among them, which names no record: then the list is not complete. */
+      readonly signalled: boolean;
+    };
 };
 
 /** A resource whose entries say which record changed, or that something changed when there are none. @see protocol 6.2 */

@@ -23,12 +23,28 @@ export interface EventMap
   extends
     Family<"email">,
     Family<"contact">,
-    Family<"calendarEvent", { readonly calendarId: string }>,
-    Family<"task", { readonly taskListId: string }>,
+    Family<
+      "calendarEvent",
+      {
+        /** The calendar, as the subscribed resource names it: its id, or `primary`. */
+        readonly calendarId: string;
+      }
+    >,
+    Family<
+      "task",
+      {
+        /** The task list, as the subscribed resource names it: its id, or `default`. */
+        readonly taskListId: string;
+      }
+    >,
     Tracking<"open" | "click", View>,
     Tracking<"reply" | "replyBounce" | "initial", Mail> {
   booking: Booking;
-  "lifecycle.error": Envelope & { readonly type: "lifecycle.error"; readonly error: string };
+  "lifecycle.error": Envelope & {
+    readonly type: "lifecycle.error";
+    /** The service's text of what is wrong; empty where it sent none. */
+    readonly error: string;
+  };
   "lifecycle.active": Envelope & { readonly type: "lifecycle.active" };
   unknown: UnknownEvent;
 }

@@ -9,6 +9,7 @@ export type Tracking<T extends string, X = unknown> = {
   [N in T as `tracking.${N}`]: Envelope &
     X & {
       readonly type: `tracking.${N}`;
+      /** The part of the event's name after the dot. */
       readonly eventType: N;
       /** Of this event; a duplicate is handled once. */
       readonly id: Id;
@@ -18,26 +19,38 @@ export type Tracking<T extends string, X = unknown> = {
       readonly trackingId: Id;
       /** Your own text, given when the message was sent. */
       readonly context?: string;
+      /** A UUID as text. What it identifies is not documented. */
       readonly trackingCode?: string;
+      /** The thread of the tracked message, opaque. Beyond protocol 6.2. */
       readonly trackingThreadId?: string;
+      /** The id of the tracked message, opaque. Beyond protocol 6.2. */
       readonly trackingMessageId?: string;
+      /** The internet message id of the tracked message. Beyond protocol 6.2. */
       readonly trackingInternetMessageId?: string;
     };
 };
 
 /** The person who opened or clicked: personal data, never logged. @see protocol 6.2 */
 export interface View {
+  /** Where the open or click came from, as text; its form is not documented. */
   readonly location?: string;
+  /** The user agent that opened or clicked. */
   readonly userAgent?: string;
+  /** The address that the open or click came from. */
   readonly remoteAddr?: string;
+  /** The referrer of the request. Beyond protocol 6.2. */
   readonly referrer?: string;
+  /** The number of the open. Beyond protocol 6.2; how it is counted is not documented. */
   readonly openNumber?: number;
 }
 
 /** The message of a tracking event. @see protocol 6.2 */
 export interface Mail {
+  /** The thread of the message, opaque. */
   readonly threadId?: string;
+  /** The id of the message, opaque. */
   readonly messageId?: string;
+  /** The internet message id of the message. */
   readonly internetMessageId?: string;
 }
 

@@ -17,7 +17,7 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   secret: SecretSource | undefined;
   /** Where deliveries and jobs are stored. */
   inbox: Inbox<K>;
-  /** Namespace in a shared inbox. @default "default" */
+  /** Of this receiver: a file belongs to one name, and another one is refused. @default "default" */
   name?: string | undefined;
   /** Most jobs running at once. @default 10 */
   concurrency?: number | undefined;
@@ -60,7 +60,7 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
         windowSeconds?: number | undefined;
       }
     | undefined;
-  /** Another header or encoding of the same envelope. @default the service's */
+  /** For signatures in another header or encoding; the body's format stays the service's. @default the service's */
   scheme?: SignatureScheme | undefined;
   /** Where log lines go; `false`: nowhere. @default a pino on stderr, level info */
   log?: Logger | false | undefined;
