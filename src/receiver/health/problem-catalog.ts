@@ -46,7 +46,7 @@ export const PROBLEMS = {
   },
   "inbox-corrupt": {
     message: "The file of the inbox is damaged: deliveries get 503, and the file is left as it is.",
-    fix: 'Stop all processes that use it and copy it and the files beside it; then `sqlite3 -bail inbox.db ".recover" >new.sql && sqlite3 -bail new.db <new.sql` (an sqlite3 that says "SQL logic error" cannot recover: take another), look that new.db has the table `delivery`, put it in its place without the old -wal and -shm, or restore a backup.',
+    fix: "Stop all processes on it and copy it with the files beside it; then repair it as `docs/operate/storage.md` says, or restore a backup.",
   },
   "inbox-not-ready": {
     message: "The inbox cannot store: deliveries get 503.",

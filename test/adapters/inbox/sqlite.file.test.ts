@@ -152,7 +152,10 @@ describe("a damaged file", () => {
     const file = join(folderFor(), "inbox.db");
     writeFileSync(file, "no database ".repeat(1_000));
     const before = readFileSync(file);
-    expect(await refusal(file)).toMatchObject({ code: "file-corrupt", fix: expect.stringContaining(".recover") });
+    expect(await refusal(file)).toMatchObject({
+      code: "file-corrupt",
+      fix: expect.stringContaining("docs/operate/storage.md"),
+    });
     expect(readFileSync(file)).toEqual(before);
   });
 
@@ -161,7 +164,7 @@ describe("a damaged file", () => {
     const { inbox, clock, file, isReady } = await onDisk({ openThread: channels.open });
     await inbox.store([mail([one("a")])]);
     channels.next({ errcode: 11 });
-    const damaged = { code: "file-corrupt", fix: expect.stringContaining(".recover") };
+    const damaged = { code: "file-corrupt", fix: expect.stringContaining("docs/operate/storage.md") };
     expect(await inbox.store([mail(["b"])])).toMatchObject([damaged]);
     const whole = readFileSync(file);
     const half = Buffer.concat([whole.subarray(0, 8_192), Buffer.alloc(whole.length - 8_192, "no page")]);

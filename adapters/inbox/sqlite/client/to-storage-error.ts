@@ -38,7 +38,7 @@ export function isDoubtful(error: TaskError): boolean {
 
 function fileCorrupt(detail: string): StorageError {
   return new StorageError("file-corrupt", `The inbox file is damaged, and is left as it is. ${detail}`, {
-    fix: 'Stop all processes on it and keep a copy of it and of the files beside it; then `sqlite3 -bail inbox.db ".recover" >new.sql && sqlite3 -bail new.db <new.sql` (an sqlite3 that says "SQL logic error" cannot recover: take another), look that new.db has the table `delivery`, put it in its place without the old -wal and -shm, or restore a backup.',
+    fix: "Stop all processes on it and copy it with the files beside it; then repair it as `docs/operate/storage.md` says, or restore a backup.",
   });
 }
 
