@@ -7,7 +7,6 @@ const docs = join(import.meta.dirname, "..");
 export default defineConfig({
   title: "Hookline",
   description: "Receive mailbox and calendar webhooks without losing one.",
-  cleanUrls: false,
   ignoreDeadLinks: false,
   srcExclude: ["tools/**"],
   markdown: { config: (md) => md.use(unlinkOutside) },

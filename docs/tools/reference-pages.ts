@@ -133,7 +133,7 @@ const EVENT_MEANINGS: Readonly<Record<keyof EventMap, string>> = {
   "tracking.replyBounce": "the answer to a tracked message bounced",
   "tracking.initial": "tracking of a message started",
   booking: "a meeting was booked; the service announces the creation only",
-  "lifecycle.error": "the subscription has an error: nothing more comes until the account works again",
+  "lifecycle.error": "the subscription has an error: changes may be missing until it works again",
   "lifecycle.active": "the subscription works again",
   unknown: "signed and stored, but not understood",
 };

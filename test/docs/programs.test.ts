@@ -67,7 +67,7 @@ test("no page has code of a kind that no test looks at", () => {
   const kinds = pages.flatMap(({ file, text }) =>
     [...text.matchAll(/^```(\S[^\n]*)$/gm)].map(([, kind = ""]) => ({ file, kind })),
   );
-  const known = /^(?:ts|ts file=\S*examples\/\S+|sh|text|json|yaml|ini|nginx|dockerfile|sql|mermaid)$/;
+  const known = /^(?:ts|ts file=\S*examples\/\S+|sh|text|json|yaml|ini|nginx|dockerfile)$/;
   const own = new Map([
     ["README.md", ["ts file=app.ts"]],
     ["CONTRIBUTING.md", ["ts file=my-receiver.ts"]],

@@ -105,10 +105,10 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
     queues.release(run, now);
   }
 
-  for (const [claim, [row]] of held) if (row?.lane !== undefined) lost.set(claim, [placeholder(row)]);
+  for (const [claim, [row]] of held) if (row?.lane !== undefined) lost.set(claim, [closeLaneOf(row)]);
 
   /** Closes the lane of a run for which nothing else in it may be taken. */
-  function placeholder(row: Row): Row {
+  function closeLaneOf(row: Row): Row {
     const head: Row = {
       ...row,
       progress: FRESH,
