@@ -88,6 +88,18 @@ export const tombstones: InboxPromises = {
       await clock.advance(30 * DAY_MS);
       assert.deepEqual([stones.find(5, undefined), await stones.list()], [undefined, []]);
     },
+
+    "a steady stream of hits keeps it, also after a restart": async ({ inbox, clock, restart }) => {
+      await inbox.tombstones.put(gone);
+      for (let hits = 0; hits < 31 * 48; hits += 1) {
+        clock.jump(DAY_MS / 48);
+        assert.notEqual(inbox.tombstones.find(5, undefined), undefined);
+      }
+      const lastHit = clock.now();
+      assert.equal((await inbox.tombstones.list())[0]?.lastHit, lastHit);
+      await restart();
+      assert.notEqual(inbox.tombstones.find(5, undefined), undefined);
+    },
   },
 
   "list: All tombstones that have not expired.": {

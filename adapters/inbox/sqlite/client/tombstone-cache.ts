@@ -12,20 +12,33 @@ export interface FileTombstones extends Tombstones {
   readonly version: number | undefined;
 }
 
+interface Cached {
+  readonly tombstone: Tombstone;
+  /** The last hit that was written, or is being written. Milliseconds since the epoch. */
+  readonly writtenHit: number;
+}
+
 export function createTombstones(commits: CommitQueue, now: () => number): FileTombstones {
-  let tombstones = new Map<string, Tombstone>();
+  let tombstones = new Map<string, Cached>();
 
   let version: number | undefined;
 
   async function refresh(): Promise<void> {
     const [read, all] = await commits.add("tombstones", undefined);
     version = read;
-    tombstones = new Map(all.map((tombstone) => [keyOf(tombstone.subscription, tombstone.source), tombstone]));
+    tombstones = new Map(
+      all.map((tombstone) => {
+        const key = keyOf(tombstone.subscription, tombstone.source);
+        // The last hits are here alone: most are never written, and one may be on its way.
+        const lastHit = Math.max(tombstone.lastHit, tombstones.get(key)?.tombstone.lastHit ?? 0);
+        return [key, { tombstone: { ...tombstone, lastHit }, writtenHit: tombstone.lastHit }];
+      }),
+    );
   }
 
-  function alive(key: string): Tombstone | undefined {
-    const tombstone = tombstones.get(key);
-    return tombstone !== undefined && now() - tombstone.lastHit < TOMBSTONE_LIFE_MS ? tombstone : undefined;
+  function alive(key: string): Cached | undefined {
+    const cached = tombstones.get(key);
+    return cached !== undefined && now() - cached.tombstone.lastHit < TOMBSTONE_LIFE_MS ? cached : undefined;
   }
 
   return {
@@ -38,19 +51,21 @@ export function createTombstones(commits: CommitQueue, now: () => number): FileT
     },
     find(subscription, source) {
       const own = source === undefined ? undefined : alive(keyOf(subscription, source));
-      const tombstone = own ?? alive(keyOf(subscription, undefined));
-      if (tombstone === undefined) return undefined;
-      const hit = { ...tombstone, lastHit: now() };
-      tombstones.set(keyOf(hit.subscription, hit.source), hit);
-      // Best effort: one that is not written is written at the next hit.
-      if (hit.lastHit - tombstone.lastHit >= HIT_EVERY_MS) commits.add("hitTombstone", hit).catch(() => {});
+      const cached = own ?? alive(keyOf(subscription, undefined));
+      if (cached === undefined) return undefined;
+      const hit = { ...cached.tombstone, lastHit: now() };
+      const isDue = hit.lastHit - cached.writtenHit >= HIT_EVERY_MS;
+      const writtenHit = isDue ? hit.lastHit : cached.writtenHit;
+      tombstones.set(keyOf(hit.subscription, hit.source), { tombstone: hit, writtenHit });
+      // Best effort: where it fails, an hour's later hit is written.
+      if (isDue) commits.add("hitTombstone", hit).catch(() => {});
       return hit;
     },
     async put({ subscription, source, reason }) {
       const time = now();
       const tombstone = { subscription, source, reason, since: time, lastHit: time };
       await commits.add("putTombstone", tombstone);
-      tombstones.set(keyOf(subscription, source), tombstone);
+      tombstones.set(keyOf(subscription, source), { tombstone, writtenHit: time });
     },
     async lift(subscription, source) {
       await commits.add("liftTombstone", { subscription, source });
@@ -58,7 +73,7 @@ export function createTombstones(commits: CommitQueue, now: () => number): FileT
     },
     async list() {
       await refresh();
-      return [...tombstones.keys()].flatMap((key) => alive(key) ?? []);
+      return [...tombstones.keys()].flatMap((key) => alive(key)?.tombstone ?? []);
     },
   };
 }
