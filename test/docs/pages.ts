@@ -24,3 +24,10 @@ export const pages: readonly Page[] = globSync(["*.md", "docs/**/*.md"], {
 export function blocksOf({ text }: Page, language: string): readonly string[] {
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(([, code = ""]) => code);
 }
+
+/** @throws Error when there is no such page */
+export function pageOf(file: string): Page {
+  const page = pages.find((one) => one.file === file);
+  if (page === undefined) throw new Error(`There is no ${file}.`);
+  return page;
+}

@@ -1,0 +1,254 @@
+import { createReceiver, type Receiver } from "hookline";
+import { sqliteInbox } from "hookline/sqlite";
+import { spawnSync } from "node:child_process";
+import { cpSync, globSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/http.ts";
+import { bodyOf, change, signedRequest } from "../support/make-delivery.ts";
+import { ownBlocksOf } from "./page-commands.ts";
+import { blocksOf, pageOf } from "./pages.ts";
+import { has, openSandboxes, testWith, type Sandbox } from "./sandbox.ts";
+
+const DAY_MS = 86_400_000;
+
+const sandboxes = openSandboxes();
+afterAll(() => sandboxes.close());
+
+describe("commands on an inbox", () => {
+  let template = "";
+
+  beforeAll(async () => {
+    template = sandboxes.open().path("/var/lib/webhooks/inbox.db");
+    await receiveAt(Date.now() - 40 * DAY_MS, template, [bodyOf({ payloads: [change("bad-old")] })]);
+    await receiveAt(Date.now(), template, [
+      bodyOf({ payloads: [change("bad-1")] }),
+      bodyOf({ accountId: 3003, subscription: 1002, payloads: [change("bad-2"), change("m-3")] }),
+    ]);
+  });
+
+  /** A machine with an inbox: three e-mails, one of them 40 days old, are dead for two consumers each. */
+  const machine = (env?: Readonly<Record<string, string>>): Sandbox => {
+    const sandbox = sandboxes.open(env);
+    cpSync(dirname(template), sandbox.path("/var/lib/webhooks"), { recursive: true });
+    return sandbox;
+  };
+
+  test.concurrent("quickstart: a new folder, its dead letters, and their replay", async () => {
+    const sandbox = machine();
+    const [setUp = [], list = [], replay = []] = ownBlocksOf("docs/start/quickstart.md", 3);
+    await sandbox.run(setUp);
+    const folder = sandbox.path("/var/lib/webhooks/receiver");
+    expect(JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))).toMatchObject({ type: "module" });
+    cpSync(template, join(folder, "inbox.db"));
+    const [listed = ""] = await sandbox.run(list);
+    expect(listed.match(/\bdead\b/g)).toHaveLength(6);
+    const heads = listed.slice(0, listed.indexOf("\n")).split(/ {2,}/).join(" +");
+    expect(pageOf("docs/start/quickstart.md").text).toMatch(new RegExp(heads.replaceAll(/[()]/g, String.raw`\$&`)));
+    expect((await sandbox.run(replay))[0]).toContain("Replayed 6 jobs: state dead.");
+  });
+
+  test.concurrent("several-consumers: one consumer's dead letters run again", async () => {
+    const sandbox = machine();
+    const [block = []] = ownBlocksOf("docs/recipes/several-consumers.md", 1);
+    const [listed = "", replayed] = await sandbox.run(block);
+    expect(listed.match(/\bsearch\b/g)).toHaveLength(3);
+    expect(listed).not.toContain("default");
+    expect(replayed).toContain("Replayed 3 jobs: state dead, consumer search.");
+  });
+
+  test.concurrent("unsubscribe: a tombstone is listed and lifted", async () => {
+    const sandbox = machine();
+    const [block = []] = ownBlocksOf("docs/recipes/unsubscribe.md", 1);
+    const printed = await sandbox.run([...block, block[0] ?? ""]);
+    expect(printed[0]).toContain("1001");
+    expect(printed.at(-1)).toBe("There are no tombstones.\n");
+  });
+
+  test.concurrent("security: an erasure leaves nothing of the account", async () => {
+    const sandbox = machine();
+    const folder = sandbox.path("/var/lib/webhooks");
+    const bytes = (): string =>
+      readdirSync(folder)
+        .map((name) => readFileSync(join(folder, name), "latin1"))
+        .join("");
+    const ids = ["bad-old", "bad-1", "bad-2"];
+    const found = () => ids.filter((id) => bytes().includes(id));
+    expect(found()).toEqual(ids);
+    const [block = []] = ownBlocksOf("docs/operate/security.md", 1);
+    const [would = "", erased = ""] = await sandbox.run(block);
+    expect(would).toMatch(/^Would erase account 2002.*\b4\b.*dead/s);
+    // So the first one has changed nothing.
+    expect(erased).toBe(would.replace("Would erase", "Erased"));
+    expect(found()).toEqual(["bad-2"]);
+  });
+
+  const tools = testWith("curl", "jq");
+  tools.test(`monitoring and runbook: a server is looked at, and dead letters run again${tools.why}`, async () => {
+    const [serve = [], stats = []] = ownBlocksOf("docs/operate/monitoring.md", 2);
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const server = machine();
+    await server.run(
+      serve
+        .map((line) => line.replace("--port 3000", `--port ${port}`).replace("3001", `${adminPort}`))
+        .map((line) => `${line} >/dev/null 2>"$JOURNAL" &`),
+    );
+    const isReady = async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).status === 200;
+    await eventually(async () => expect(await isReady()).toBe(true));
+    expect(JSON.parse((await server.run(stats))[0] ?? "")).toMatchObject({ isWorkedOn: true, dead: 6 });
+    await fetch(`http://127.0.0.1:${port}/webhooks`, { method: "POST" });
+    const journal = server.path("/journal");
+    await eventually(() => expect(readFileSync(journal, "utf8")).toContain('"level":40'));
+
+    const admin = machine({ JOURNAL: journal });
+    const [setUp = [], look = [], repair = []] = ownBlocksOf("docs/operate/runbook.md", 3);
+    await admin.run(setUp);
+    const [asked = "", counts, log = ""] = await admin.run(
+      look.map((line) => line.replace("127.0.0.1:3001", `127.0.0.1:${adminPort}`)),
+    );
+    expect(JSON.parse(asked)).toMatchObject({ live: true, ready: true, dead: 6 });
+    expect(counts).toMatch(/worked on +no/);
+    // Other lines of that log are of level 30.
+    const logged = log.trim().split("\n");
+    expect(logged.map((line) => JSON.parse(line) as object)).toMatchObject([{ level: 40 }]);
+    expect(admin.asked()).toEqual([expect.stringContaining(`journalctl -u ${unit().name} `)]);
+    expectKnownFlags(admin.asked());
+
+    const yesterday = new Date(Date.now() - DAY_MS).toISOString().slice(0, 10);
+    const [wouldReplay, replayed, wouldDrop] = await admin.run(
+      repair.map((line) => line.replace(/(?<=--until )[\d-]+/, yesterday)),
+    );
+    expect(wouldReplay).toMatch(/^Would replay 4 jobs/);
+    expect(replayed).toMatch(/^Replayed 4 jobs/);
+    expect(wouldDrop).toMatch(/^Would drop 2 jobs/);
+    await server.run(["kill $!; wait $!"]);
+  });
+
+  const sqlite = testWith("sqlite3");
+  sqlite.test(`storage: a backup, a restore and a move${sqlite.why}`, async () => {
+    const sandbox = machine();
+    const folder = sandbox.path("/var/lib/webhooks");
+    const dump = (file: string) => sandbox.run([`sqlite3 -readonly ${file} .dump`]);
+    const [backUp = [], restore = [], move = []] = ownBlocksOf("docs/operate/storage.md", 5);
+
+    // The receiver works, and the last commits are in the log alone.
+    const receiver = await start(join(folder, "inbox.db"));
+    await receive(receiver, bodyOf({ subscription: 1003, payloads: [change("bad-4")] }));
+    const before = await dump(join(folder, "inbox.db"));
+    await sandbox.run(backUp);
+    const [copy = ""] = globSync(sandbox.path("/var/backups/*"));
+    expect(basename(copy)).toMatch(/^inbox-\d{4}-\d\d-\d\d\.db$/);
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+    expect(before[0]).toContain("bad-4");
+    await receive(receiver, bodyOf({ subscription: 1003, payloads: [change("bad-5")] }));
+    expect(await dump(join(folder, "inbox.db"))).not.toEqual(before);
+    // The process is killed: the log stays behind.
+    cpSync(folder, sandbox.path("/killed"), { recursive: true });
+    await receiver.close();
+    cpSync(sandbox.path("/killed"), folder, { recursive: true });
+
+    renameSync(copy, sandbox.path(/\/var\/backups\/inbox-\d{4}-\d\d-\d\d\.db/.exec(restore.join("\n"))?.[0] ?? ""));
+    const restored = await sandbox.run(restore);
+    expect(restored[3]).toBe("ok\n");
+    expect(restored[4]).toMatch(/dead +8/);
+    expect(await dump(join(folder, "inbox.db"))).toEqual(before);
+    expect(statSync(join(folder, "inbox.db")).mode & 0o777).toBe(0o600);
+
+    await sandbox.run(move);
+    expect(await dump(sandbox.path("/mnt/data/webhooks/inbox.db"))).toEqual(before);
+    expect(readdirSync(folder)).toEqual(["aside"]);
+    const { name, user } = unit();
+    expect(sandbox.asked()).toEqual([
+      expect.stringContaining(`install -o ${user} -g ${user} -m 600 `),
+      `systemctl stop ${name}`,
+    ]);
+  });
+
+  sqlite.test(`storage: what sqlite3 can recover is an inbox again${sqlite.why}`, async () => {
+    const sandbox = machine();
+    const [canRecover = [], recover = []] = ownBlocksOf("docs/operate/storage.md", 5).slice(3);
+    expect(canRecover).toHaveLength(1);
+    const asked = await sandbox.tryRun(canRecover[0] ?? "");
+    if (asked.code === 0) {
+      const [, check, stats] = await sandbox.run(recover);
+      expect(check).toBe("ok\n");
+      expect(stats).toMatch(/dead +6/);
+    } else {
+      // As the page says of a shell that cannot.
+      expect(asked).toMatchObject({ code: 1, printed: "" });
+      const printed: string[] = [];
+      for (const line of recover) printed.push((await sandbox.tryRun(line)).printed);
+      expect(printed[0]).toContain("SQL logic error");
+      expect(printed.at(-1)).toContain("not-an-inbox");
+    }
+  });
+});
+
+test.concurrent("server: the unit's user and service are set up", async () => {
+  const { name, user, folder } = unit();
+  const sandbox = sandboxes.open();
+  const [block = []] = ownBlocksOf("docs/deploy/server.md", 1);
+  await sandbox.run(block);
+  const home = sandbox.path(folder);
+  expect(sandbox.asked()).toEqual([
+    `useradd --system --home-dir ${home} --shell /usr/sbin/nologin ${user}`,
+    "systemctl daemon-reload",
+    `systemctl enable --now ${name}`,
+  ]);
+  expectKnownFlags(sandbox.asked());
+});
+
+const systemd = testWith("systemd-analyze");
+systemd.test(`server: systemd knows all that the unit says${systemd.why}`, async () => {
+  const { name, text } = unit();
+  const sandbox = sandboxes.open();
+  writeFileSync(sandbox.path(`/${name}.service`), text.replace("/usr/bin/node", process.execPath));
+  expect(await sandbox.run([`systemd-analyze verify ${sandbox.path(`/${name}.service`)}`])).toEqual([""]);
+});
+
+/** What systemd is told of the program. */
+function unit() {
+  const page = pageOf("docs/deploy/server.md");
+  const [text = ""] = blocksOf(page, "ini");
+  const of = (key: string): string => new RegExp(`^${key}=(.*)$`, "m").exec(text)?.[1] ?? "";
+  const name = /`\/etc\/systemd\/system\/(\w+)\.service`/.exec(page.text)?.[1] ?? "";
+  return { name, text, user: of("User"), folder: of("WorkingDirectory") };
+}
+
+/** Commands that a stand-in took have flags of the real one, where that is there. */
+function expectKnownFlags(lines: readonly string[]): void {
+  for (const line of lines) {
+    const [name = "", ...words] = line.split(" ");
+    if (!has(name)) continue;
+    const help = spawnSync(name, ["--help"], { encoding: "utf8" });
+    for (const flag of words.filter((word) => /^-(?:-|\w$)/.test(word)))
+      expect(help.stdout + help.stderr, line).toMatch(new RegExp(String.raw`(?<![\w-])${flag.replace(/=.*/, "")}\b`));
+  }
+}
+
+/** A receiver that has received these bodies, and has worked on them, at a moment. */
+async function receiveAt(now: number, file: string, bodies: readonly string[]): Promise<void> {
+  const receiver = await start(file, now);
+  for (const body of bodies) await receive(receiver, body, now);
+  await receiver.unsubscribe(1001, "the account was closed");
+  await receiver.close();
+}
+
+async function start(file: string, now = Date.now()): Promise<Receiver> {
+  const clock = { ...systemClock, now: () => now };
+  const receiver = createReceiver({ secret: "whsec", inbox: sqliteInbox(file), clock, log: false, attempts: 1 });
+  const fail = ({ id }: { readonly id: string }): void => {
+    if (id.startsWith("bad")) throw new Error("the database is down");
+  };
+  receiver.on("email", fail).on("email", fail, { consumer: "search" });
+  await receiver.start();
+  return receiver;
+}
+
+async function receive(receiver: Receiver, body: string, now = Date.now()): Promise<void> {
+  const request = signedRequest(body, { secret: "whsec", at: new Date(now) });
+  expect(await receiver.receive(request)).toMatchObject({ status: 200 });
+  await receiver.idle();
+}
