@@ -20,6 +20,7 @@ await app.listen({ port: Number(port) });
 console.log(`listening on http://localhost:${port}/webhooks/shop`);
 
 process.once("SIGTERM", () => {
-  void app.close();
-  void receiver.close();
+  setTimeout(() => app.server.closeAllConnections(), 5_000).unref();
+  const closed = app.close().then(() => receiver.close());
+  void closed.then(({ stuck }) => process.exit(stuck === 0 ? 0 : 1));
 });

@@ -24,6 +24,6 @@ const server = serve({ fetch: app.fetch, port: Number(port) }, () => {
 });
 
 process.once("SIGTERM", () => {
-  server.close();
-  void receiver.close();
+  server.close(() => void receiver.close().then(({ stuck }) => process.exit(stuck === 0 ? 0 : 1)));
+  if ("closeAllConnections" in server) setTimeout(() => server.closeAllConnections(), 5_000).unref(); // not HTTP/2
 });

@@ -25,6 +25,6 @@ await receiver.start();
 const server = app.listen(Number(port), () => console.log(`listening on http://localhost:${port}/webhooks`));
 
 process.once("SIGTERM", () => {
-  server.close();
-  void receiver.close();
+  server.close(() => void receiver.close().then(({ stuck }) => process.exit(stuck === 0 ? 0 : 1)));
+  setTimeout(() => server.closeAllConnections(), 5_000).unref();
 });

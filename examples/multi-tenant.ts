@@ -30,6 +30,6 @@ const server = app.listen(port, (error) => {
 });
 
 process.once("SIGTERM", () => {
-  server.close();
-  void receiver.close();
+  server.close(() => void receiver.close().then(({ stuck }) => process.exit(stuck === 0 ? 0 : 1)));
+  setTimeout(() => server.closeAllConnections(), 5_000).unref();
 });

@@ -2,7 +2,7 @@
 // Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/node.ts
 // and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
 import { createServer } from "node:http";
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as wait } from "node:timers/promises";
 import { createReceiver, GiveUp } from "hookline";
 import { nodeReceiver } from "hookline/node";
 import { sqliteInbox } from "hookline/sqlite";
@@ -13,7 +13,7 @@ const receiver = createReceiver({ secret, inbox: sqliteInbox(file), concurrency:
 receiver.on(
   "email",
   async (event, ctx) => {
-    await setTimeout(10, undefined, { signal: ctx.signal }); // the call of an API, such as fetch(url, { signal })
+    await wait(10, undefined, { signal: ctx.signal }); // the call of an API, such as fetch(url, { signal })
     if (ctx.attempt === 1) throw new Error("the API is busy");
     if (event.id === "m-404") throw new GiveUp("there is no such message");
     console.log(`account ${event.accountId}: fetched message ${event.id} at attempt ${ctx.attempt}`);
@@ -27,6 +27,6 @@ const server = createServer(nodeReceiver(receiver, { path: "/webhooks" }));
 server.listen(port, () => console.log(`listening on http://localhost:${port}/webhooks`));
 
 process.once("SIGTERM", () => {
-  server.close();
-  void receiver.close({ drainMs: 20_000 });
+  server.close(() => void receiver.close({ drainMs: 20_000 }).then(({ stuck }) => process.exit(stuck === 0 ? 0 : 1)));
+  setTimeout(() => server.closeAllConnections(), 5_000).unref();
 });

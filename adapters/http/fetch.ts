@@ -4,7 +4,7 @@ import { createFetchMount } from "./shared/mount-fetch.ts";
 import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";
 
 export interface FetchOptions extends MountOptions<Request> {
-  /** Keeps the function running to handle waiting jobs after the answer: speed, not safety. */
+  /** The platform's function that lets work go on after the answer. It has an effect only with an inbox of your own that outlives the function. */
   waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }
 

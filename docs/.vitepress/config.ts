@@ -36,8 +36,8 @@ export default defineConfig({
         "gcp",
         "azure",
       ]),
-      group("Deploy", "deploy", ["server", "replicas", "functions", "bundlers"]),
-      group("Operate", "operate", ["runbook", "monitoring", "storage", "security", "lifecycle"]),
+      group("Deploy", "deploy", ["server", "replicas", "platforms", "functions", "bundlers"]),
+      group("Operate", "operate", ["runbook", "outage", "monitoring", "storage", "upgrade", "security", "lifecycle"]),
       group("Recipes", "recipes", [
         "sync",
         "idempotent-effects",

@@ -54,9 +54,15 @@ ${table("adapters/inbox/sqlite/sqlite-options.ts", "SqliteInboxOptions")}
 
 ## memoryInbox
 
-For tests, for development, and where loss is acceptable:
+For tests and development. All options:
 
 ${table("src/inbox/memory/memory-inbox.ts", "MemoryInboxOptions")}
+
+## forwardInbox
+
+The second argument, behind the function that stores:
+
+${tableOf(["option", "meaning", "default"], [FORWARD_STORAGE])}
 
 ## Mounts
 
@@ -67,8 +73,24 @@ ${table("src/ingest/types.ts", "MountOptions")}
 On [functions](../deploy/functions.md), where the answer waits for the handlers:
 
 ${table("src/ingest/after-handlers.ts", "AfterHandlers")}
+
+The mounts that run on servers and on functions take two more ([which mount takes which](../deploy/functions.md#options-of-function-mounts)):
+
+${tableOf(["option", "meaning", "default"], [RUNTIME, ...optionsOf("adapters/http/fetch.ts", "FetchOptions").filter(([name]) => name?.includes("waitUntil"))])}
 `;
 }
+
+/** Declared in no interface of its own. */
+const FORWARD_STORAGE = [
+  "`storage`",
+  'What your queue survives: `"network"` the end of this machine or function, `"disk"` the end of the process, `"memory"` nothing. Only `"network"` compiles on a mount of a function that answers before the handlers.',
+  '"network"',
+];
+const RUNTIME = [
+  "`runtime`",
+  '`"long-lived"`: this process runs on after the answer, and you call `receiver.start()` and `close()`.',
+  "as on a function",
+];
 
 function eventsPage(code: Code): string {
   // One table for the events of a family that have the same fields.
@@ -281,7 +303,9 @@ interface Code {
 function readCode(): Code {
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
-  const entries = ["src/index.ts", "adapters/inbox/sqlite.ts"].map((file) => join(root, file));
+  const entries = ["src/index.ts", "adapters/inbox/sqlite.ts", "adapters/http/fetch.ts"].map((file) =>
+    join(root, file),
+  );
   const program = ts.createProgram(entries, { ...options, noEmit: true });
   const checker = program.getTypeChecker();
 

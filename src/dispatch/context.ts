@@ -11,7 +11,7 @@ export interface ContextState {}
 export interface Context {
   /** Aborts when the attempt's time is over, when the receiver closes, and when the job was taken away. */
   readonly signal: AbortSignal;
-  /** From 1. */
+  /** From 1. One higher after a failed attempt, and after a process that died during one; not after a `RetryLater`. */
   readonly attempt: number;
   /** If this one fails, the job is dead. */
   readonly lastAttempt: boolean;

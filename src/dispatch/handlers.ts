@@ -27,7 +27,7 @@ export interface HandlerOptions<E> {
   lane?: LaneOption<E> | undefined;
   /** Merge waiting changes of one record into one call; without a lane nothing is merged. @default true */
   merge?: boolean | undefined;
-  /** Most attempts that fail. @default no limit but `retryForMs` */
+  /** Dead after this many failed attempts. @default no limit but `retryForMs` */
   attempts?: number | undefined;
   /** How long after its first attempt a job is retried, milliseconds. @default 86_400_000 */
   retryForMs?: number | undefined;

@@ -10,9 +10,9 @@ import type { Tombstones } from "./port/tombstones.ts";
  * deliveries of that call are answered 503 and redelivered. `receiver.handle` is for that queue's consumer.
  *
  * @param store gets the deliveries of one turn of the event loop, at most 500 or 4 MiB
- * @param options `storage`: what the queue outlives @default "network"
+ * @param options `storage`: what your queue survives. "network": the end of this machine or function; "disk": the end of the process; "memory": nothing @default "network"
  * @example
- * const inbox = forwardInbox(async (deliveries) => { await queue.addBulk(deliveries.map((data) => ({ name: "hook", data }))); });
+ * const inbox = forwardInbox(async (deliveries) => { await queue.addBulk(deliveries.map((data) => ({ name: "hook", data, opts: { attempts: 20 } }))); });
  */
 export function forwardInbox<K extends StorageKind = "network">(
   store: (deliveries: readonly StoredDelivery[]) => Promise<void>,

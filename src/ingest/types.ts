@@ -52,7 +52,7 @@ export interface Reply {
 
 /** What every mount takes. */
 export interface MountOptions<Req = unknown> {
-  /** Compared with the original URL's path; requests for other paths are passed on. @default every request that reaches the mount */
+  /** Compared with the original URL's path; requests for other paths are passed on, or answered 404 where nothing follows the mount. @default every request that reaches the mount */
   path?: string | undefined;
   /** Which of your URLs or applications; stored with the delivery. A function returns a text, not a promise: anything else is answered 503. */
   source?: string | ((request: Req) => string | undefined) | undefined;

@@ -16,7 +16,7 @@ export interface Change<C extends ChangeType = ChangeType> {
   readonly id: string;
   /** Of several merged changes: `deleted` if the last one is, else `created` if any is, else `updated`. */
   readonly changeType: C;
-  /** Sent by the service for e-mail, beyond protocol 6.2. */
+  /** Sent by the service for e-mail, but not in its guide. */
   readonly attributes?: { readonly threadId?: string };
 }
 

@@ -21,11 +21,11 @@ export type Tracking<T extends string, X = unknown> = {
       readonly context?: string;
       /** A UUID as text. What it identifies is not documented. */
       readonly trackingCode?: string;
-      /** The thread of the tracked message, opaque. Beyond protocol 6.2. */
+      /** The thread of the tracked message, opaque. Not in the service's guide. */
       readonly trackingThreadId?: string;
-      /** The id of the tracked message, opaque. Beyond protocol 6.2. */
+      /** The id of the tracked message, opaque. Not in the service's guide. */
       readonly trackingMessageId?: string;
-      /** The internet message id of the tracked message. Beyond protocol 6.2. */
+      /** The internet message id of the tracked message. Not in the service's guide. */
       readonly trackingInternetMessageId?: string;
     };
 };
@@ -38,9 +38,9 @@ export interface View {
   readonly userAgent?: string;
   /** The address that the open or click came from. */
   readonly remoteAddr?: string;
-  /** The referrer of the request. Beyond protocol 6.2. */
+  /** The referrer of the request. Not in the service's guide. */
   readonly referrer?: string;
-  /** The number of the open. Beyond protocol 6.2; how it is counted is not documented. */
+  /** The number of the open. Not in the service's guide; how it is counted is not documented. */
   readonly openNumber?: number;
 }
 

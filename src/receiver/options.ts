@@ -21,7 +21,7 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   name?: string | undefined;
   /** Most jobs running at once. @default 10 */
   concurrency?: number | undefined;
-  /** Most failed attempts of a job; a handler may set its own. @default no limit but `retryForMs` */
+  /** A job is dead after this many failed attempts; a handler may set its own. @default no limit but `retryForMs` */
   attempts?: number | undefined;
   /** How long after its first attempt a job is retried, milliseconds; a handler may set its own. @default 86_400_000 */
   retryForMs?: number | undefined;
@@ -56,7 +56,10 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
     | undefined;
   dedupe?:
     | {
-        /** So long a tracking event or a booking that comes again is a duplicate. @default 8 days; never below maxAgeSeconds + 1 day */
+        /**
+         * So long a tracking event or a booking that comes again is a duplicate. A value below `maxAgeSeconds` and one day is raised to that.
+         * @default 691_200 (8 days)
+         */
         windowSeconds?: number | undefined;
       }
     | undefined;

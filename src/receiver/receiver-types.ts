@@ -11,7 +11,7 @@ import type { Jobs } from "./jobs/jobs-types.ts";
 
 /** What a receiver did since it was created, in this process. */
 export interface Stats {
-  /** `receiving`: `start()` was not called, or failed; `standby`: another process works on this inbox; `working`: this one does. */
+  /** `working`: this process works on the inbox; `standby`: another one does; `receiving`: none of the two, also before the inbox is open and after `close()`. */
   readonly role: "receiving" | "standby" | "working";
   /** Answers by status. */
   readonly answered: Readonly<Record<number, number>>;

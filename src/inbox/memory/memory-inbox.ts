@@ -20,7 +20,7 @@ export interface MemoryInboxOptions {
 
 /**
  * Stores deliveries in this process: when it ends, by a crash or a deploy, unhandled deliveries are lost although they were
- * answered 200. Under `cluster` each process has its own inbox. For development, for tests, and where losses are acceptable.
+ * answered 200. Under `cluster` each process has its own inbox. For development and tests.
  *
  * Done and skipped jobs are deleted at once; dead and unhandled jobs are deleted when new deliveries need room.
  * @throws UsageError `option-invalid`
