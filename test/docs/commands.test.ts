@@ -1,7 +1,7 @@
 import { createReceiver, memoryInbox } from "hookline";
 import { nodeReceiver } from "hookline/node";
 import { once } from "node:events";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import manifest from "../../package.json" with { type: "json" };
 import mounts from "../mounts/package.json" with { type: "json" };
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/http.ts";
-import { commandsOf, common, pagesWithOwn } from "./page-commands.ts";
+import { commandsOf, common, ownBlocksOf, pagesWithOwn } from "./page-commands.ts";
 import { blocksOf, pageOf, pages, root } from "./pages.ts";
 import { openSandboxes, testWith } from "./sandbox.ts";
 
@@ -85,6 +85,24 @@ describe("requests of the pages", () => {
     expect(here).toContain(url);
     const printed = await sandboxes.open().run([here]);
     expect(printed[0]).toMatch(line.includes(" send ") ? /^200 in / : WELL_CHECKED);
+  });
+
+  test.concurrent("runbook: the request that its program captures is explained", async () => {
+    const page = pageOf("docs/operate/runbook.md");
+    const program = blocksOf(page, "ts").find((code) => code.includes("captured")) ?? "";
+    const [line = ""] = ownBlocksOf(page.file, 4)[3] ?? [];
+    const folder = mkdtempSync(join(root, "test/.readme-refused-"));
+    try {
+      writeFileSync(join(folder, "program.ts"), program);
+      const sandbox = sandboxes.open();
+      await sandbox.run([`cd "${folder}"`, `"${process.execPath}" --conditions=hookline-source program.ts`]);
+      const explained = (secret: string) => sandbox.tryRun(line.replace("=...", `=${secret}`));
+      expect(await explained("whsec")).toMatchObject({ code: 1, printed: expect.stringContaining("secret-wrong") });
+      // What it was signed with: so its bytes are all there.
+      expect(await explained("another")).toMatchObject({ code: 0 });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   const curl = testWith("curl");

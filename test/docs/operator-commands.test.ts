@@ -59,15 +59,22 @@ describe("commands on an inbox", () => {
     expect(replayed).toContain("Replayed 3 jobs: state dead, consumer search.");
   });
 
-  test.concurrent("unsubscribe: a tombstone is listed and lifted", async () => {
-    const sandbox = machine();
-    const [block = []] = ownBlocksOf("docs/recipes/unsubscribe.md", 1);
-    const printed = await sandbox.run([...block, block[0] ?? ""]);
+  test.concurrent("unsubscribe: a tombstone is listed and lifted, also under a receiver that works", async () => {
+    const [block = [], mistake = []] = ownBlocksOf("docs/recipes/unsubscribe.md", 2);
+    const stopped = machine();
+    const printed = await stopped.run([...block, block[0] ?? ""]);
     expect(printed[0]).toContain("1001");
     expect(printed.at(-1)).toBe("There are no tombstones.\n");
+
+    const working = machine();
+    const receiver = await start(working.path("/var/lib/webhooks/inbox.db"));
+    expect(await statusOf(receiver, bodyOf())).toBe(422);
+    await working.run(mistake);
+    await eventually(async () => expect(await statusOf(receiver, bodyOf())).toBe(200));
+    await receiver.close();
   });
 
-  test.concurrent("security: an erasure leaves nothing of the account", async () => {
+  test.concurrent("security: an account gets its data, and an erasure leaves nothing of it", async () => {
     const sandbox = machine();
     const folder = sandbox.path("/var/lib/webhooks");
     const bytes = (): string =>
@@ -77,12 +84,34 @@ describe("commands on an inbox", () => {
     const ids = ["bad-old", "bad-1", "bad-2"];
     const found = () => ids.filter((id) => bytes().includes(id));
     expect(found()).toEqual(ids);
-    const [block = []] = ownBlocksOf("docs/operate/security.md", 1);
-    const [would = "", erased = ""] = await sandbox.run(block);
+    const [give = [], erase = []] = ownBlocksOf("docs/operate/security.md", 2);
+
+    await sandbox.run(["cd /srv/webhooks", ...give]);
+    const exported = sandbox.path("/srv/webhooks/account-2002.jsonl");
+    expect(statSync(exported).mode & 0o777).toBe(0o600);
+    const given = readFileSync(exported, "utf8");
+    expect(given.trim().split("\n")).toHaveLength(4);
+    expect(ids.filter((id) => given.includes(id))).toEqual(["bad-old", "bad-1"]);
+
+    const [would = "", erased = ""] = await sandbox.run(erase);
     expect(would).toMatch(/^Would erase account 2002.*\b4\b.*dead/s);
     // So the first one has changed nothing.
     expect(erased).toBe(would.replace("Would erase", "Erased"));
     expect(found()).toEqual(["bad-2"]);
+  });
+
+  test.concurrent("outage: what waits is seen before the start, and all dead letters run again", async () => {
+    const sandbox = machine();
+    const receiver = await start(sandbox.path("/var/lib/webhooks/inbox.db"), { attempts: 10 });
+    expect(await statusOf(receiver, bodyOf({ subscription: 1003, payloads: [change("bad-4")] }))).toBe(200);
+    await receiver.close();
+    const [look = [], after = []] = ownBlocksOf("docs/operate/outage.md", 2);
+    const [, , stats, waiting = ""] = await sandbox.run(look);
+    expect(stats).toMatch(/worked on +no.*^waiting +2$/ms);
+    expect(waiting.match(/\bwaiting\b/g)).toHaveLength(2);
+    const [dead = "", replayed] = await sandbox.run(after);
+    expect(dead.match(/\bdead\b/g)).toHaveLength(6);
+    expect(replayed).toContain("Replayed 6 jobs: state dead.");
   });
 
   const tools = testWith("curl", "jq");
@@ -103,7 +132,7 @@ describe("commands on an inbox", () => {
     await eventually(() => expect(readFileSync(journal, "utf8")).toContain('"level":40'));
 
     const admin = machine({ JOURNAL: journal });
-    const [setUp = [], look = [], repair = []] = ownBlocksOf("docs/operate/runbook.md", 3);
+    const [setUp = [], look = [], repair = []] = ownBlocksOf("docs/operate/runbook.md", 4);
     await admin.run(setUp);
     const [asked = "", counts, log = ""] = await admin.run(
       look.map((line) => line.replace("127.0.0.1:3001", `127.0.0.1:${adminPort}`)),
@@ -131,14 +160,16 @@ describe("commands on an inbox", () => {
     const sandbox = machine();
     const folder = sandbox.path("/var/lib/webhooks");
     const dump = (file: string) => sandbox.run([`sqlite3 -readonly ${file} .dump`]);
-    const [backUp = [], restore = [], move = []] = ownBlocksOf("docs/operate/storage.md", 5);
+    const [makeFolder = [], backUp = [], restore = [], move = []] = ownBlocksOf("docs/operate/storage.md", 6);
 
     // The receiver works, and the last commits are in the log alone.
     const receiver = await start(join(folder, "inbox.db"));
     await receive(receiver, bodyOf({ subscription: 1003, payloads: [change("bad-4")] }));
     const before = await dump(join(folder, "inbox.db"));
+    await sandbox.run(makeFolder);
+    expect(statSync(sandbox.path("/var/backups/webhooks")).mode & 0o777).toBe(0o700);
     await sandbox.run(backUp);
-    const [copy = ""] = globSync(sandbox.path("/var/backups/*"));
+    const [copy = ""] = globSync(sandbox.path("/var/backups/webhooks/*"));
     expect(basename(copy)).toMatch(/^inbox-\d{4}-\d\d-\d\d\.db$/);
     expect(statSync(copy).mode & 0o777).toBe(0o600);
     expect(before[0]).toContain("bad-4");
@@ -149,10 +180,11 @@ describe("commands on an inbox", () => {
     await receiver.close();
     cpSync(sandbox.path("/killed"), folder, { recursive: true });
 
-    renameSync(copy, sandbox.path(/\/var\/backups\/inbox-\d{4}-\d\d-\d\d\.db/.exec(restore.join("\n"))?.[0] ?? ""));
+    const named = /\/var\/backups\/\S+\/inbox-\d{4}-\d\d-\d\d\.db/.exec(restore.join("\n"))?.[0];
+    renameSync(copy, sandbox.path(named ?? ""));
     const restored = await sandbox.run(restore);
     expect(restored[3]).toBe("ok\n");
-    expect(restored[4]).toMatch(/dead +8/);
+    expect(restored.at(-1)).toMatch(/dead +8/);
     expect(await dump(join(folder, "inbox.db"))).toEqual(before);
     expect(statSync(join(folder, "inbox.db")).mode & 0o777).toBe(0o600);
 
@@ -161,6 +193,7 @@ describe("commands on an inbox", () => {
     expect(readdirSync(folder)).toEqual(["aside"]);
     const { name, user } = unit();
     expect(sandbox.asked()).toEqual([
+      expect.stringContaining(`install -o ${user} -g ${user} -m 700 -d `),
       expect.stringContaining(`install -o ${user} -g ${user} -m 600 `),
       `systemctl stop ${name}`,
     ]);
@@ -168,7 +201,7 @@ describe("commands on an inbox", () => {
 
   sqlite.test(`storage: what sqlite3 can recover is an inbox again${sqlite.why}`, async () => {
     const sandbox = machine();
-    const [canRecover = [], recover = []] = ownBlocksOf("docs/operate/storage.md", 5).slice(3);
+    const [canRecover = [], recover = []] = ownBlocksOf("docs/operate/storage.md", 6).slice(4);
     expect(canRecover).toHaveLength(1);
     const asked = await sandbox.tryRun(canRecover[0] ?? "");
     if (asked.code === 0) {
@@ -230,15 +263,15 @@ function expectKnownFlags(lines: readonly string[]): void {
 
 /** A receiver that has received these bodies, and has worked on them, at a moment. */
 async function receiveAt(now: number, file: string, bodies: readonly string[]): Promise<void> {
-  const receiver = await start(file, now);
+  const receiver = await start(file, { now });
   for (const body of bodies) await receive(receiver, body, now);
   await receiver.unsubscribe(1001, "the account was closed");
   await receiver.close();
 }
 
-async function start(file: string, now = Date.now()): Promise<Receiver> {
+async function start(file: string, { now = Date.now(), attempts = 1 } = {}): Promise<Receiver> {
   const clock = { ...systemClock, now: () => now };
-  const receiver = createReceiver({ secret: "whsec", inbox: sqliteInbox(file), clock, log: false, attempts: 1 });
+  const receiver = createReceiver({ secret: "whsec", inbox: sqliteInbox(file), clock, log: false, attempts });
   const fail = ({ id }: { readonly id: string }): void => {
     if (id.startsWith("bad")) throw new Error("the database is down");
   };
@@ -247,8 +280,11 @@ async function start(file: string, now = Date.now()): Promise<Receiver> {
   return receiver;
 }
 
-async function receive(receiver: Receiver, body: string, now = Date.now()): Promise<void> {
-  const request = signedRequest(body, { secret: "whsec", at: new Date(now) });
-  expect(await receiver.receive(request)).toMatchObject({ status: 200 });
+async function receive(receiver: Receiver, body: string, now?: number): Promise<void> {
+  expect(await statusOf(receiver, body, now)).toBe(200);
   await receiver.idle();
+}
+
+async function statusOf(receiver: Receiver, body: string, now = Date.now()): Promise<number> {
+  return (await receiver.receive(signedRequest(body, { secret: "whsec", at: new Date(now) }))).status;
 }

@@ -9,11 +9,15 @@ import { pageOf, root } from "./pages.ts";
 const readme = pageOf("README.md");
 const quickstart = pageOf("docs/start/quickstart.md");
 
+/** For a busy machine. The program waits 10 s for an answer, of the app or of the process that replays: then once more. */
+const PATIENT = { timeout: 300_000, retry: 2 };
+const LONG_MS = 250_000;
+
 test("the README has at most 200 lines", () => {
   expect(readme.text.split("\n").length).toBeLessThanOrEqual(201);
 });
 
-test("its program is at most 15 lines, and handles what the README sends", { timeout: 60_000 }, async () => {
+test("its program is at most 15 lines, and handles what the README sends", PATIENT, async () => {
   const code = programOf(readme);
   expect(code.split("\n").filter((line) => line.trim() !== "").length).toBeLessThanOrEqual(15);
   const app = await startApp(code);
@@ -24,7 +28,7 @@ test("its program is at most 15 lines, and handles what the README sends", { tim
   expect(await app.stop("SIGTERM")).toBe(0);
 });
 
-test("the quickstart: a crash, a dead letter and a replay go as it says", { timeout: 120_000 }, async () => {
+test("the quickstart: a crash, a dead letter and a replay go as it says", PATIENT, async () => {
   expect(programOf(quickstart)).toBe(programOf(readme));
   const [slow, failing] = [...quickstart.text.matchAll(/^```text\n(receiver\.on\(.*?)^```$/gms)].map(
     ([, code = ""]) => code,
@@ -38,7 +42,7 @@ test("the quickstart: a crash, a dead letter and a replay go as it says", { time
   // Whoever reads the page stops it within 10 s. A busy machine may need longer.
   const first = await startApp(withHandler(slow, "600_000"), folder);
   expect(await first.send().ended).toBe(0);
-  await eventually(async () => expect(await inbox(folder, "list --state running")).toContain("email.created"));
+  await eventually(async () => expect(await inbox(folder, "list --state running")).toContain("email.created"), LONG_MS);
   await first.stop("SIGINT");
   const second = await startApp(withHandler(slow, "1"), folder);
   await second.says(/created message m-1, attempt 2/);
@@ -46,7 +50,10 @@ test("the quickstart: a crash, a dead letter and a replay go as it says", { time
 
   const third = await startApp(withHandler(failing), folder);
   expect(await third.send().ended).toBe(0);
-  await eventually(async () => expect(await inbox(folder, "list --state dead")).toContain("the database is down"));
+  await eventually(
+    async () => expect(await inbox(folder, "list --state dead")).toContain("the database is down"),
+    LONG_MS,
+  );
   await third.stop("SIGTERM");
   const last = await startApp(programOf(readme), folder);
   expect(await inbox(folder, "replay --dead")).toContain("Replayed 1 job");
@@ -73,7 +80,7 @@ async function startApp(code: string, folder = newFolder()) {
   const app = startNode([join(folder, "app.ts")], env, "", folder);
   const isUp = () => fetch(`http://localhost:${port}/`).then(() => true);
   await Promise.race([
-    eventually(async () => expect(await isUp()).toBe(true)),
+    eventually(async () => expect(await isUp()).toBe(true), LONG_MS),
     app.ended.then(() => Promise.reject(new Error(`It ended:\n${app.err()}`))),
   ]);
   return {
