@@ -124,12 +124,11 @@ function readInTime(
 
 async function readStream(
   stream: AsyncIterable<Uint8Array>,
-  { maxBytes, signal, count }: Required<ReadLimits>,
+  { maxBytes, count }: Required<ReadLimits>,
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of stream) {
-    signal.throwIfAborted();
     length += chunk.byteLength;
     if (length > maxBytes) throw bodyTooLarge(maxBytes);
     count(chunk.byteLength);

@@ -56,7 +56,7 @@ export function createSecretCache(clock: Clock) {
       return (keys) => {
         const before = found.get(source) ?? none.get(source);
         if (before !== undefined && before.begun.order > begun.order) return;
-        if (keys === undefined) found.delete(source);
+        found.delete(source);
         put(keys === undefined ? none : found, source, { keys: keys ?? "none", begun });
       };
     },
