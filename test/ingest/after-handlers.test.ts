@@ -1,4 +1,5 @@
 import { GiveUp, RetryLater, type AfterHandlers, type Reply } from "hookline";
+import { toAfterHandlers } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
 import { turns, watch } from "../support/event-loop.ts";
 import { bodyOf, bookingBody, lifecycleBody, signedRequest, tracked, trackingBody } from "../support/make-delivery.ts";
@@ -99,6 +100,20 @@ describe("an answer after the handlers", () => {
     expect(receiver.stats()).toMatchObject({ refused: { "handlers-late": 1 }, answered: { 503: 1 } });
   });
 
+  test("leaves the signals of handlers that ended in time alone", async () => {
+    const { receiver, ask, clock } = answering();
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler, { timeoutMs: 0 });
+    const answer = watch(ask());
+    await turns();
+    calls[0]?.end();
+    await turns();
+    expect(answer.value).toEqual(OK);
+    await clock.advance(20_000);
+    expect(calls[0]?.ctx.signal.aborted).toBe(false);
+    expect(clock.waiting).toBe(0);
+  });
+
   test("obeys the lanes of this process: it waits for one that is still running", async () => {
     const { receiver, ask } = answering();
     const { calls, handler } = heldHandler();
@@ -191,5 +206,38 @@ describe("an answer after the handlers", () => {
     receiver.on("email", () => {});
     await ask();
     expect(() => receiver.on("contact", () => {})).toThrow(expect.objectContaining({ code: "handlers-sealed" }));
+  });
+});
+
+describe("the options `answer` and `timeoutMs` of a mount", () => {
+  test("are none where the answer does not wait for handlers", () => {
+    expect([toAfterHandlers({}), toAfterHandlers({ timeoutMs: "soon" })]).toEqual([undefined, undefined]);
+  });
+
+  test.each([1, 20_000, 2 ** 31 - 1])("take whole milliseconds up to the longest timer: %d", (timeoutMs) => {
+    expect(toAfterHandlers({ answer: "after-handlers", timeoutMs })).toEqual({ answer: "after-handlers", timeoutMs });
+  });
+
+  test.each([undefined, null, 0, -1, 1.5, Number.NaN, Infinity, 2 ** 31, "20000"])(
+    "refuse a time that is none, and say how to write one: %s",
+    (timeoutMs) => {
+      expect(() => toAfterHandlers({ answer: "after-handlers", timeoutMs })).toThrow(
+        expect.objectContaining({
+          code: "option-invalid",
+          message: expect.stringContaining("whole milliseconds") as string,
+          fix: expect.stringContaining("timeoutMs: 20_000") as string,
+        }),
+      );
+    },
+  );
+
+  test.each([null, true, "stored"])("refuse any other answer, and say what to do: %s", (answer) => {
+    expect(() => toAfterHandlers({ answer, timeoutMs: 20_000 })).toThrow(
+      expect.objectContaining({
+        code: "option-invalid",
+        message: expect.stringContaining(`got ${JSON.stringify(answer)}`) as string,
+        fix: expect.stringContaining("Leave `answer` out") as string,
+      }),
+    );
   });
 });

@@ -1,5 +1,6 @@
 import { createReceiver, forwardInbox, GiveUp, RetryLater, type StoredDelivery } from "hookline";
-import { verify } from "hookline/signature";
+import { verify, type SignatureScheme } from "hookline/signature";
+import { createHmac } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, expectBare, mounted, SECRET, type Setup } from "../support/mounted.ts";
@@ -55,6 +56,20 @@ describe("forwardInbox", () => {
       "x-aurinko-request-timestamp",
       "x-aurinko-signature",
     ]);
+  });
+
+  test("stores the signature alone where the scheme signs no time", async () => {
+    const scheme: SignatureScheme = {
+      algorithm: "sha256",
+      signed: ["body"],
+      signature: { header: "X-Hub-Signature-256", encoding: "hex" },
+    };
+    const { receiver, stored } = await forwarding({ scheme });
+    const body = Buffer.from(changes());
+    const signature = createHmac("sha256", SECRET).update(body).digest("hex");
+    const request = { method: "POST", url: "/", headers: { "X-Hub-Signature-256": signature }, body };
+    expect(await receiver.receive(request)).toMatchObject({ status: 200 });
+    expect(stored()[0]?.headers).toEqual({ "x-hub-signature-256": signature });
   });
 
   test("gets all deliveries of one turn of the loop in one call, each once", async () => {

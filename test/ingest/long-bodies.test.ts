@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { createInFlightBytes } from "../../src/ingest/read-body.ts";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send, type Wire } from "../support/http.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
@@ -88,6 +89,22 @@ describe("bodies that are being read", () => {
       await eventually(() => expect(receiver.stats().refused["body-cut-off"]).toBe(round + 1));
     }
     expectBare(await deliver("c".repeat(900), whole), 200);
+  });
+
+  test("leave no room for an ordinary one, of 16 KiB or a 64th of the limit, before the limit itself is reached", () => {
+    for (const [limit, ordinary] of [
+      [10 * MIB, 16_384],
+      [640, 10],
+    ] as const) {
+      const inFlight = createInFlightBytes(limit);
+      expect(inFlight.isFull).toBe(false);
+      inFlight.reserve(limit - ordinary);
+      expect(inFlight.isFull).toBe(false);
+      inFlight.reserve(1);
+      expect(inFlight.isFull).toBe(true);
+      inFlight.release(1);
+      expect(inFlight.isFull).toBe(false);
+    }
   });
 
   test("get each its own answer: a long one beside many short ones", async () => {

@@ -1,6 +1,8 @@
-import type { RawRequest, ReadLimits } from "hookline";
-import { bodyConsumed, bodyTooLarge } from "hookline/adapter";
+import type { RawRequest, ReadLimits, SecretRequest } from "hookline";
+import { bodyConsumed, bodyCutOff, bodyTooLarge } from "hookline/adapter";
 import { describe, expect, test, vi } from "vitest";
+import { UsageError } from "../../src/errors.ts";
+import { turns, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, mounted, type Mounted, type Setup } from "../support/mounted.ts";
 import { unopenableInbox } from "../support/stub-inboxes.ts";
@@ -62,11 +64,23 @@ describe("receiver.receive takes the body", () => {
     });
     expect(tooLong.status).toBe(413);
     expect(limits).toMatchObject([{ maxBytes: 50, signal: expect.any(AbortSignal) }]);
+    let refused: unknown;
     const crowded = await receive(async ({ count }) => {
-      count?.(101);
+      try {
+        count?.(30);
+        count?.(71);
+      } catch (error) {
+        refused = error;
+        throw error;
+      }
       return Buffer.from(changes());
     });
     expect(crowded.status).toBe(503);
+    expect(refused).toMatchObject({
+      code: "intake-full",
+      message: expect.stringContaining("30 of 100 bytes") as string,
+      fix: expect.stringContaining("`maxInFlightBytes`") as string,
+    });
   });
 
   test.each<[string, number, RawRequest["body"]]>([
@@ -86,6 +100,16 @@ describe("receiver.receive takes the body", () => {
       503,
       () => Promise.reject(Object.assign(new Error("no"), { status: 422 })),
     ],
+    [
+      "a way to read that rejects with an error whose code is one of ours",
+      503,
+      () => Promise.reject(Object.assign(new Error("no"), { code: "body-late" })),
+    ],
+    [
+      "a way to read that rejects with an error of ours that is about something else",
+      503,
+      () => Promise.reject(new UsageError("option-invalid", "no")),
+    ],
     ["a way to read that gives nothing", 503, async () => undefined as never],
     ["a way to read that gives null", 503, async () => null as never],
   ])("and refuses %s with %i", async (_, status, body) => {
@@ -96,7 +120,7 @@ describe("receiver.receive takes the body", () => {
 
   test("and waits no longer for one that ignores its signal, nor for a stream that stops", async () => {
     const clock = fakeClock();
-    const { receive } = await asked({ clock, bodyTimeoutMs: 2_000 });
+    const { receive, log } = await asked({ clock, bodyTimeoutMs: 2_000 });
     let signal: AbortSignal | undefined;
     const never = new Promise<never>(() => {});
     const replies = [
@@ -109,6 +133,22 @@ describe("receiver.receive takes the body", () => {
     await clock.advance(2_000);
     expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([408, 408]);
     expect(signal?.aborted).toBe(true);
+    expect(log.of("body-late")).toMatchObject([
+      { facts: { err: { message: expect.stringContaining("within 2000 ms") as string } } },
+    ]);
+  });
+
+  test("and counts the time for which the loop was busy before it could set a timer", async () => {
+    const clock = fakeClock();
+    const { receive } = await asked({ clock, bodyTimeoutMs: 2_000 });
+    const never = (): Promise<never> => new Promise(() => {});
+    const reply = watch(receive(never));
+    clock.jump(500);
+    await turns();
+    await clock.advance(1_499);
+    expect(reply.ended).toBe(false);
+    await clock.advance(1);
+    expect(reply.value).toMatchObject({ status: 408 });
   });
 
   test("and gives no more room to a way to read that goes on counting after its time", async () => {
@@ -124,6 +164,25 @@ describe("receiver.receive takes the body", () => {
     expect((await reply).status).toBe(408);
     expect(() => count(1_000)).toThrow(expect.objectContaining({ code: "body-late" }));
     expect((await deliver("x".repeat(1_000))).status).toBe(200);
+  });
+});
+
+test("a mount's errors about a body say what was, and what to do", () => {
+  const cause = new Error("socket hang up");
+  expect(bodyTooLarge(50)).toMatchObject({
+    code: "body-too-large",
+    message: expect.stringContaining("over 50 bytes") as string,
+    fix: expect.stringContaining("`maxBodyBytes`") as string,
+  });
+  expect(bodyCutOff(cause)).toMatchObject({
+    code: "body-cut-off",
+    cause,
+    message: expect.stringContaining("before the whole body") as string,
+  });
+  expect(bodyConsumed("Mount it first.")).toMatchObject({
+    code: "body-consumed",
+    message: expect.stringContaining("read the body before Hookline") as string,
+    fix: "Mount it first.",
   });
 });
 
@@ -152,6 +211,15 @@ describe("receiver.receive takes the headers", () => {
     const headers = { ...signed(changes()), "CONTENT-ENCODING": ["gzip"] };
     expect((await receive(Buffer.from(changes()), { headers })).status).toBe(415);
   });
+
+  test.each(["", "identity", "Identity , identity", "identity,"])(
+    "and takes an encoding that changes no byte: '%s'",
+    async (encoding) => {
+      const { receive, signed } = await asked();
+      const headers = { ...signed(changes()), "content-encoding": encoding };
+      expect((await receive(Buffer.from(changes()), { headers })).status).toBe(200);
+    },
+  );
 });
 
 describe("receiver.receive takes the URL", () => {
@@ -159,14 +227,32 @@ describe("receiver.receive takes the URL", () => {
     const paths: string[] = [];
     const { receive, signed } = await asked({
       secret: ({ path, query }) => {
-        paths.push(`${path} ${query.get("a")}`);
+        paths.push(`${path} ${query.toString()}`);
         return "short";
       },
     });
     const headers = signed(changes(), { secret: "short" });
     for (const url of ["/hooks/x?a=1", "https://hooks.example.com/hooks/x?a=1", "/hooks/x"])
       expect((await receive(Buffer.from(changes()), { url, headers })).status).toBe(200);
-    expect(paths).toEqual(["/hooks/x 1", "/hooks/x 1", "/hooks/x null"]);
+    expect(paths).toEqual(["/hooks/x a=1", "/hooks/x a=1", "/hooks/x "]);
+  });
+
+  test("and a look-up gets what the mount passes beside it, and nothing that it does not", async () => {
+    const requests: SecretRequest[] = [];
+    const { receive, signed } = await asked({
+      secret: (request) => {
+        requests.push(request);
+        return "short";
+      },
+    });
+    const headers = { ...signed(changes(), { secret: "short" }), "X-App": ["a", "b"] };
+    const platform = { region: "eu" };
+    await receive(Buffer.from(changes()), { headers });
+    await receive(Buffer.from(changes()), { headers, platform, source: "crm" });
+    expect(requests[0]?.header("x-app")).toBe("a, b");
+    expect(requests[0]).not.toHaveProperty("platform");
+    expect(requests[0]).not.toHaveProperty("source");
+    expect(requests[1]).toMatchObject({ source: "crm", platform });
   });
 
   test("and finds the token in it", async () => {
@@ -199,6 +285,18 @@ describe("receiver.receive never rejects:", () => {
     );
     expect([401, 503]).toContain(reply.status);
     expect(own.receiver.stats().stored).toBe(0);
+  });
+
+  test.each(["method", "url", "headers", "parsedBefore"])("a field that throws when it is read: %s", async (field) => {
+    const { receiver, signed, log } = await mounted();
+    const request = { method: "POST", url: "/", headers: signed(changes()), body: Buffer.from(changes()) };
+    const get = (): never => {
+      throw new Error("no such field");
+    };
+    const reply = await receiver.receive(Object.defineProperty(request, field, { get }));
+    expect(reply).toEqual({ status: 503, headers: { "Retry-After": "10" }, body: "" });
+    expect(receiver.stats()).toMatchObject({ stored: 0, refused: { internal: 1 } });
+    expect(log.of("internal")).toMatchObject([{ level: "error", facts: { err: { message: "no such field" } } }]);
   });
 });
 

@@ -56,8 +56,19 @@ describe("the log", () => {
         status: expect.any(Number),
         fix: expect.stringMatching(/\w\.$/),
       });
-      expect(message).toEqual(expect.any(String));
+      expect(message).toMatch(/\w.*\.$/);
     }
+    expect(log.of("method-not-allowed")[0]?.facts).not.toHaveProperty("err");
+  });
+
+  test("warns once of each parser that ran before the mount, with its fix", async () => {
+    const { receiver, log, signed } = await mounted();
+    const parsed = async (parsedBefore?: string): Promise<void> => {
+      const request = { method: "POST", url: "/", headers: signed(changes()), body: Buffer.from(changes()) };
+      expect(await receiver.receive({ ...request, parsedBefore })).toMatchObject({ status: 200 });
+    };
+    for (const fix of [undefined, "Mount it first.", "Mount it first.", "Skip its path."]) await parsed(fix);
+    expect(log.lines).toMatchObject([{ level: "warn", facts: { code: "parsed-before", fix: "Mount it first." } }]);
   });
 
   test("is not filled by an unauthenticated client through an observer that throws", async () => {

@@ -1,5 +1,5 @@
 import type { SecretRequest, SecretSource } from "hookline";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Refused } from "../../src/ingest/responses.ts";
 import { createSecretLookup } from "../../src/ingest/secret-lookup.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
@@ -58,6 +58,22 @@ describe("requests of one source", () => {
     calls[1]?.end(named("of b"));
     await turns();
     expect(answers).toMatchObject([{ ended: false }, { value: "of b" }]);
+  });
+
+  test("are refused when it throws a promise that rejects, and the process goes on", async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on("unhandledRejection", note);
+    onTestFinished(() => void process.off("unhandledRejection", note));
+    const lookup = createSecretLookup(
+      () => {
+        throw Promise.reject(new Error("no"));
+      },
+      { clock: fakeClock(), timeoutMs: DEADLINE_MS, isolateRequests: false },
+    );
+    expect(await lookup.keys("a", () => ({}) as SecretRequest)).toMatchObject({ code: "secret-lookup-failed" });
+    await turns();
+    expect(unhandled).toEqual([]);
   });
 
   test("share its failure, which is forgotten at once", async () => {
@@ -208,6 +224,9 @@ describe("a look-up that never returns", () => {
     calls[0]?.end(named("late"));
     await turns();
     expect(await ask("a")).toBe("late");
+    calls[1]?.end();
+    await turns();
+    expect(clock.waiting).toBe(0);
   });
 
   test("is one of 2,000 at most for sources that may be made up, until it returns or a minute is over", async () => {

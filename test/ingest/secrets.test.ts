@@ -33,8 +33,22 @@ describe("without a secret", () => {
     const error: unknown = await receiver.start().catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "secret-missing", name: "UsageError", fix: expect.any(String) });
     expect(error).toHaveProperty("message", expect.stringContaining(got));
+    const { message, fix } = error as { message: string; fix: string };
+    expect(message.split(fix)).toEqual([expect.stringMatching(/^createReceiver .+\. $/), ""]);
     expect(String(error)).not.toContain(SECRET);
     expect(receiver.stats().role).toBe("receiving");
+  });
+
+  test("start() rejects with the error of a secret that cannot be read", async () => {
+    const error = new Error("the vault is sealed");
+    const secret = {
+      name: "sealed",
+      get value(): never {
+        throw error;
+      },
+    };
+    const receiver = createReceiver({ secret, inbox: memoryInbox(), log: false });
+    await expect(receiver.start()).rejects.toBe(error);
   });
 
   // A look-up may find nothing, and may be waited for.

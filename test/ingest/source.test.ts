@@ -36,7 +36,12 @@ describe("a source that is no text", () => {
     const { receiver, log } = await mounted();
     expect(await receiver.receive(request({ source: source() as string }))).toMatchObject({ status: 503 });
     expect(log.of("internal")).toMatchObject([
-      { facts: { fix: expect.stringContaining("`source`"), err: { message: expect.stringContaining(got) } } },
+      {
+        facts: {
+          fix: expect.stringContaining("`source`"),
+          err: { name: "UsageError", code: "option-invalid", message: expect.stringContaining(got) },
+        },
+      },
     ]);
   });
 
@@ -55,7 +60,8 @@ describe("a source that is no text", () => {
       });
       expect(await receiver.receive(raw)).toMatchObject({ status: 503 });
       expect(receiver.stats().refused).toEqual({ internal: 1 });
-      expect(log.of("internal")).toMatchObject([{ facts: { err: { message: expect.stringContaining("`source`") } } }]);
+      const err: object = { code: "option-invalid", message: expect.stringContaining("`source` threw"), cause: error };
+      expect(log.of("internal")).toMatchObject([{ facts: { fix: expect.stringContaining("return undefined"), err } }]);
     }
   });
 

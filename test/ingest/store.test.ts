@@ -1,11 +1,18 @@
 import { memoryInbox, StorageError } from "hookline";
 import { describe, expect, test, vi } from "vitest";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
-import { deferred } from "../support/event-loop.ts";
+import type { WritingInbox } from "../../src/inbox/port/inbox.ts";
+import { createInFlightBytes } from "../../src/ingest/read-body.ts";
+import { createDeliveryStore } from "../../src/ingest/store.ts";
+import type { Admitted } from "../../src/ingest/types.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
+import { makeDelivery } from "../support/make-delivery.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
 import { failingInbox, stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
+
+const MIB = 1024 * 1024;
 
 /** Several deliveries in one turn of the loop, hence in one commit. */
 function together({ receiver, signed }: Mounted, bodies: readonly string[]): Promise<readonly number[]> {
@@ -53,6 +60,21 @@ describe("what could not be stored is 503 and comes again:", () => {
     const { deliver, receiver } = await mounted({ inbox: stubInbox(() => ({ store: async () => results as never })) });
     expectBare(await deliver(), 503, "retry-after");
     expect(receiver.stats()).toMatchObject({ stored: 0, refused: { "storage-failed": 1 } });
+  });
+
+  test.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["null", null],
+    ["a truth value", true],
+    ["an error that has an id, as another copy of this package could make it", Object.assign(new Error(), { id: "d" })],
+    ["something without an id", { expanded: false, duplicates: [], conflicts: [] }],
+  ])("one delivery of a commit for which the inbox gives %s; the other one is stored", async (_, result) => {
+    const inbox = stubInbox((own) => ({
+      store: async (all) => [...(await own.store(all.slice(0, 1))), result as never],
+    }));
+    const own = await mounted({ inbox });
+    expect(await together(own, ["{}", "[]"])).toEqual([200, 503]);
+    expect(own.receiver.stats()).toMatchObject({ stored: 1, refused: { "storage-failed": 1 } });
   });
 
   test("more than `maxInFlightBytes` waiting for a slow disk, until it has caught up", async () => {
@@ -204,6 +226,98 @@ describe("storage that is slower than `storeTimeoutMs`", () => {
     await eventually(() => expect(own.commits).toHaveLength(2));
     own.commits[1]?.end();
     expect(await second).toEqual([200]);
+  });
+});
+
+test("deliveries that come at once share commits of 4 MiB at most: a giant one does not delay the others", async () => {
+  const sizes: number[] = [];
+  const inbox = stubInbox((own) => ({
+    store: (all) => {
+      sizes.push(all.length);
+      return own.store(all);
+    },
+  }));
+  const own = await mounted({ inbox, maxBodyBytes: 3 * MIB, maxInFlightBytes: 12 * MIB });
+  expect(await together(own, ["x".repeat(3 * MIB), "x".repeat(2 * MIB), "{}"])).toEqual([200, 200, 200]);
+  expect(sizes).toEqual([1, 2]);
+});
+
+describe("where requests must not wait for each other's storage", () => {
+  const LIMIT_MS = 1_000;
+
+  /** Each commit waits until the test ends it. */
+  function isolated({ maxInFlightBytes = MIB } = {}) {
+    const clock = fakeClock();
+    const commits: { readonly size: number; end(): void; fail(error: unknown): void }[] = [];
+    const inbox = stubInbox(() => ({
+      store: async (all) => {
+        const { promise, resolve, reject } = deferred();
+        commits.push({ size: all.length, end: resolve, fail: reject });
+        await promise;
+        return all.map(() => ({ id: "d-1", expanded: false, duplicates: [], conflicts: [] }));
+      },
+    })) as WritingInbox;
+    const store = createDeliveryStore({
+      inbox,
+      inFlightBytes: createInFlightBytes(maxInFlightBytes),
+      timeoutMs: LIMIT_MS,
+      clock,
+      expand: (batch) => batch.map(() => undefined),
+      stored: () => {},
+      committed: () => {},
+      isolateRequests: true,
+    });
+    const put = (body = "{}") => watch(store.store({ delivery: makeDelivery(body) } as Admitted));
+    return { store, clock, commits, put };
+  }
+
+  test("each delivery has a commit of its own, and one that hangs holds up no other", async () => {
+    const { commits, put } = isolated();
+    const [hung, good] = [put(), put()];
+    await turns();
+    expect(commits.map(({ size }) => size)).toEqual([1, 1]);
+    commits[1]?.end();
+    await turns();
+    expect(hung.ended).toBe(false);
+    expect(good.value).toMatchObject({ id: "d-1" });
+  });
+
+  test("one that failed is refused with its error", async () => {
+    const { commits, put } = isolated();
+    const failed = put();
+    const error = new StorageError("inbox-full", "Full.");
+    commits[0]?.fail(error);
+    await turns();
+    expect(failed.value).toMatchObject({ code: "inbox-full", cause: error });
+  });
+
+  test("one that is late is refused, and its bytes are released", async () => {
+    const { clock, commits, put } = isolated({ maxInFlightBytes: 2 });
+    const late = put();
+    const tooMuch = put("x");
+    await turns();
+    expect(tooMuch.value).toMatchObject({ code: "intake-full" });
+    expect(commits).toHaveLength(1);
+    await clock.advance(LIMIT_MS - 1);
+    expect(late.ended).toBe(false);
+    await clock.advance(1);
+    expect(late.value).toMatchObject({ code: "storage-late" });
+    put();
+    expect(commits).toHaveLength(2);
+  });
+
+  test("a close waits for all commits that run, late ones too, and for none that ended", async () => {
+    const { clock, commits, put, store } = isolated();
+    for (const _ of [1, 2, 3]) put();
+    commits[0]?.end();
+    await clock.advance(LIMIT_MS);
+    const drained = watch(store.drained());
+    commits[1]?.end();
+    await turns();
+    expect(drained.ended).toBe(false);
+    commits[2]?.fail(new Error("no"));
+    await turns();
+    expect(drained.ended).toBe(true);
   });
 });
 

@@ -1,11 +1,15 @@
 import type { Gate, UnsubscribeDecision } from "hookline";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { turns } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, expectBare, mounted, type Mounted, type Setup } from "../support/mounted.ts";
 
 /** What a user's program may answer against the types. */
 type AnyGate = (...args: Parameters<Gate>) => unknown;
+
+/** What the gate did, and what became of the delivery. */
+const STORED_ALL_THE_SAME: unknown = expect.stringMatching(/^the gate.* \w.*: the delivery is stored$/);
 
 function gated(gate: AnyGate, setup: Setup = {}): Promise<Mounted> {
   return mounted({ ...setup, prepare: (own) => void own.unsubscribeWhen(gate as Gate) });
@@ -94,7 +98,7 @@ describe("whatever else the gate does, the delivery is stored and answered 200:"
     });
     expectBare(await deliver(), 200);
     expectBare(await deliver(), 200);
-    expect(log.of("gate-answer")).toMatchObject([{ level: "error" }]);
+    expect(log.of("gate-answer")).toMatchObject([{ level: "error", message: STORED_ALL_THE_SAME }]);
   });
 
   test("a decision of an earlier call for the same number of another source", async () => {
@@ -128,7 +132,9 @@ describe("whatever else the gate does, the delivery is stored and answered 200:"
     await clock.advance(1);
     expectBare(await answer, 200);
     decide();
-    expect(log.of("gate-late")).toMatchObject([{ level: "error", facts: { subscription: 1001, timeoutMs: 250 } }]);
+    expect(log.of("gate-late")).toMatchObject([
+      { level: "error", facts: { subscription: 1001, timeoutMs: 250 }, message: STORED_ALL_THE_SAME },
+    ]);
   });
 
   test("a late answer that rejects", async () => {
@@ -151,13 +157,33 @@ describe("whatever else the gate does, the delivery is stored and answered 200:"
     expect(receiver.stats().stored).toBe(2);
   });
 
+  test("nothing at all, by promise: that is no mistake, and nothing is logged", async () => {
+    const { deliver, log } = await gated(async () => {});
+    expectBare(await deliver(), 200);
+    expect(log.lines).toEqual([]);
+  });
+
+  test("a promise that is thrown and rejects", async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on("unhandledRejection", note);
+    onTestFinished(() => void process.off("unhandledRejection", note));
+    const { deliver, log } = await gated(() => {
+      throw Promise.reject(new Error("no"));
+    });
+    expectBare(await deliver(), 200);
+    await turns();
+    expect(unhandled).toEqual([]);
+    expect(log.of("gate-failed")).toHaveLength(1);
+  });
+
   test("a throw, which is logged as an error with its cause", async () => {
     const { deliver, log } = await gated(() => {
       throw new Error("the database is away");
     });
     expectBare(await deliver(), 200);
     expect(log.of("gate-failed")).toMatchObject([
-      { level: "error", facts: { err: { message: "the database is away" } } },
+      { level: "error", facts: { err: { message: "the database is away" } }, message: STORED_ALL_THE_SAME },
     ]);
   });
 });

@@ -43,6 +43,13 @@ describe("the gate's decision", () => {
     ]);
   });
 
+  test("has no source where the mount has none", async () => {
+    const gate = vi.fn<AnyGate>(() => undefined);
+    const { deliver } = await gated(gate);
+    expectBare(await deliver(), 200);
+    expect(gate.mock.calls[0]?.[0]).not.toHaveProperty("source");
+  });
+
   test("is asked for before the delivery is stored, once for all of its entries", async () => {
     const gate = vi.fn<AnyGate>(() => undefined);
     const { deliver, receiver } = await gated((...asked) => {
@@ -68,11 +75,24 @@ describe("the gate's decision", () => {
     expect(log.of("unwanted")).toMatchObject([{ facts: { reason: `${"x".repeat(999)}\u2026` } }]);
   });
 
+  test("has a reason without half of a letter at its end, and with all others", async () => {
+    const { deliver, log } = await gated((_, unsubscribe) => unsubscribe(`\u{1f600}${"x".repeat(996)}\u{1f600}xyz`));
+    expectBare(await deliver(), 422);
+    expect(log.of("unwanted")).toMatchObject([{ facts: { reason: `\u{1f600}${"x".repeat(996)}\u2026` } }]);
+  });
+
   test.each([undefined, null, 5, {}, new Error("gone")])("is none for a reason that is no text: %#", async (reason) => {
     const { deliver, log } = await gated((_, unsubscribe) => unsubscribe(reason as string));
     expectBare(await deliver(), 200);
     expect(log.of("gate-failed")).toMatchObject([
-      { facts: { err: { message: expect.stringContaining("reason, expected a text") } } },
+      {
+        facts: {
+          err: {
+            message: expect.stringContaining("reason, expected a text"),
+            fix: expect.stringContaining("Say in a few words why"),
+          },
+        },
+      },
     ]);
   });
 
@@ -110,4 +130,11 @@ describe("the gate is not asked", () => {
     expectBare(await send(url, { body: changes() }), 401);
     expectBare(await deliver(changes(), { secret: "another secret" }), 401);
   });
+});
+
+test("a receiver without a gate stores what no tombstone is for, and logs no failure", async () => {
+  const { deliver, receiver, log } = await mounted();
+  await receiver.unsubscribe(1002, "gone");
+  expectBare(await deliver(changes({ subscription: 1001 })), 200);
+  expect(log.of("gate-failed")).toEqual([]);
 });

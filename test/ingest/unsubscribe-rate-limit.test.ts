@@ -1,5 +1,6 @@
 import type { Receiver } from "hookline";
 import { describe, expect, test } from "vitest";
+import { createUnsubscribeRateLimit } from "../../src/ingest/unsubscribe-rate-limit.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
 
@@ -22,7 +23,11 @@ describe("the rate limit on unsubscribing", () => {
     expect(await statusOf(11)).toBe(200);
     expect(receiver.stats()).toMatchObject({ stored: 1, answered: { 200: 1, 422: 10 } });
     expect(log.of("unsubscribe-limit-reached")).toMatchObject([
-      { level: "error", facts: { subscription: 11, reason: "a bug in the gate" } },
+      {
+        level: "error",
+        facts: { subscription: 11, reason: "a bug in the gate" },
+        message: expect.stringMatching(/^the gate .*`maxUnsubscribesPerHour`: the delivery is stored$/),
+      },
     ]);
   });
 
@@ -131,5 +136,31 @@ describe("the rate limit on unsubscribing", () => {
     const { receiver, statusOf } = await rateLimited({ gate: { maxUnsubscribesPerHour: 0 } });
     for (let subscription = 1; subscription <= 30; subscription += 1) await receiver.unsubscribe(subscription, "gone");
     expect([await statusOf(1), await statusOf(30), await statusOf(31)]).toEqual([422, 422, 200]);
+  });
+});
+
+describe("the rate limit says that it was reached", () => {
+  function limited() {
+    const clock = fakeClock();
+    return { clock, limit: createUnsubscribeRateLimit(1, clock) };
+  }
+
+  test("for an hour after it last refused a subscription, and not before", async () => {
+    const { clock, limit } = limited();
+    expect(limit.reachedLately).toBe(false);
+    expect([limit.allows(1, undefined), limit.reachedLately]).toEqual([true, false]);
+    expect([limit.allows(2, undefined), limit.reachedLately]).toEqual([false, true]);
+    await clock.advance(HOUR_MS - 1);
+    expect(limit.reachedLately).toBe(true);
+    await clock.advance(1);
+    expect(limit.reachedLately).toBe(false);
+  });
+
+  test("no longer where the wall clock went back, because nothing says how long ago that is", () => {
+    const { clock, limit } = limited();
+    limit.allows(1, undefined);
+    limit.allows(2, undefined);
+    clock.jump(-1);
+    expect(limit.reachedLately).toBe(false);
   });
 });

@@ -1,0 +1,179 @@
+import { explain, sign, type SignatureScheme } from "hookline/signature";
+import { describe, expect, test } from "vitest";
+
+const secret = "test-signing-secret";
+const body =
+  '{"subscription":1001,"resource":"/contacts","accountId":2002,"payloads":[{"id":"c-1","changeType":"updated"}]}';
+const headers = {
+  "x-aurinko-signature": "b6ab27c8bf67b1bb49a07e53153a4a0837b5ceb1cb5d1061e43bafb754750872",
+  "x-aurinko-request-timestamp": "1700000000",
+};
+
+const github: SignatureScheme = {
+  algorithm: "sha256",
+  signed: ["body"],
+  signature: { header: "X-Hub-Signature-256", encoding: "hex", prefix: "sha256=" },
+};
+
+describe("explain", () => {
+  const at = new Date();
+  const pretty = JSON.stringify(JSON.parse(body), null, 2);
+  const umlaut = '{"name":"B\u{fc}ro","path":"a/b"}';
+
+  /** The mistakes found when this was signed, and that arrived or was configured. */
+  function found(
+    signed: { body?: string; secret?: string; scheme?: SignatureScheme },
+    got: { body?: string; secret?: string; headers?: (made: Record<string, string>) => Record<string, string> } = {},
+  ) {
+    const text = signed.body ?? body;
+    const made = sign(text, { secret: signed.secret ?? secret, scheme: signed.scheme, at });
+    const request = { headers: got.headers?.(made) ?? made, body: got.body ?? text };
+    const { matches, mistakes } = explain(request, got.secret ?? secret);
+    expect(matches).toBe(mistakes.length === 0);
+    return mistakes.map(({ code }) => code);
+  }
+
+  const service: SignatureScheme = {
+    algorithm: "sha256",
+    signed: [{ text: "v0:" }, "timestamp", { text: ":" }, "body"],
+    signature: { header: "X-Aurinko-Signature", encoding: "hex" },
+    timestamp: { header: "X-Aurinko-Request-Timestamp", unit: "seconds" },
+  };
+  const written = (signature: Partial<SignatureScheme["signature"]>): SignatureScheme => ({
+    ...service,
+    signature: { ...service.signature, ...signature },
+  });
+  const over = (...signed: SignatureScheme["signed"]): SignatureScheme => ({ ...service, signed });
+
+  test("finds nothing wrong with a good request", () => {
+    expect(explain({ headers: sign(body, { secret, at }), body }, secret)).toEqual({ matches: true, mistakes: [] });
+  });
+
+  test("finds nothing but its age wrong with an old one: the signature matches", () => {
+    const explained = explain({ headers, body }, secret);
+    expect(explained).toMatchObject({ matches: true, mistakes: [{ code: "timestamp-stale" }] });
+  });
+
+  test.each([
+    ["parsed and written again", body, pretty],
+    ["written again by JSON.stringify", pretty, body],
+    ["indented by four", JSON.stringify(JSON.parse(body), null, 4), body],
+    ["indented by tabs, with a newline", `${JSON.stringify(JSON.parse(body), null, "\t")}\n`, body],
+    [
+      "written again from a language that puts spaces in",
+      '{"a": 1, "b": [1, 2, {"c": null}]}',
+      '{"a":1,"b":[1,2,{"c":null}]}',
+    ],
+    ["written again from a language that escapes letters", String.raw`{"name":"B\u00fcro","path":"a/b"}`, umlaut],
+    ["written again from a language that escapes slashes", String.raw`{"name":"Büro","path":"a\/b"}`, umlaut],
+  ])("names a body that was %s", (_, signed, got) => {
+    expect(found({ body: signed }, { body: got })).toEqual(["body-reserialised"]);
+  });
+
+  test.each([
+    ["a newline was added", body, `${body}\n`],
+    ["a newline was cut off", `${body}\n`, body],
+    ["a newline of Windows was cut off", `${body}\r\n`, body],
+    ["white space was added", body, `  ${body} `],
+    ["line ends were changed", "a\r\nb", "a\nb"],
+    ["line ends were changed back", "a\nb", "a\r\nb"],
+  ])("names white space where %s", (_, signed, got) => {
+    expect(found({ body: signed }, { body: got })).toEqual(["body-whitespace"]);
+  });
+
+  test("names a handshake whose empty body became an object", () => {
+    expect(found({ body: "" }, { body: "{}" })).toEqual(["body-expected-empty"]);
+  });
+
+  test.each([
+    ["secret-whitespace", secret, `${secret}\n`],
+    ["secret-whitespace", secret, ` ${secret}`],
+    ["secret-whitespace", `${secret}\n`, secret],
+    ["secret-quoted", secret, `"${secret}"`],
+    ["secret-quoted", secret, ` '${secret}'\n`],
+    ["secret-decoded", secret, Buffer.from(secret).toString("hex")],
+    ["secret-decoded", secret, Buffer.from(secret).toString("base64")],
+    ["secret-wrong", secret, "another-secret"],
+    ["secret-wrong", secret, '" "'],
+    ["secret-missing", secret, ""],
+  ])("names %s", (code, used, configured) => {
+    expect(found({ secret: used }, { secret: configured })).toEqual([code]);
+  });
+
+  test.each([
+    ["signed-body-only", over("body", { text: "" })],
+    ["signed-without-version", over("timestamp", { text: "." }, "body")],
+    ["signed-without-version", over("timestamp", { text: ":" }, "body")],
+    ["signed-without-version", over("timestamp", "body")],
+    ["signature-encoding", written({ encoding: "base64" })],
+    ["signature-prefix", written({ prefix: "sha256=" })],
+    ["signature-prefix", written({ prefix: "v0=" })],
+  ])("names %s", (code, scheme) => {
+    // A body alone is no scheme with a timestamp, so its time is added by hand.
+    const bare = code === "signed-body-only" ? { ...scheme, timestamp: undefined } : scheme;
+    const time = { "X-Aurinko-Request-Timestamp": String(Math.floor(at.getTime() / 1000)) };
+    expect(found({ scheme: bare }, { headers: (made) => ({ ...time, ...made }) })).toEqual([code]);
+  });
+
+  test("names several mistakes made at once", () => {
+    const scheme = {
+      ...written({ encoding: "base64", prefix: "sha256=" }),
+      signed: ["body"],
+      timestamp: undefined,
+    } as const;
+    expect(found({ scheme }, { body: pretty })).toEqual([
+      "signature-prefix",
+      "signature-encoding",
+      "body-reserialised",
+      "signed-body-only",
+      "timestamp-missing",
+    ]);
+  });
+
+  test.each(["milliseconds", "seconds"] as const)("names a time in milliseconds that was signed as %s", (unit) => {
+    const scheme: SignatureScheme = { ...service, timestamp: { header: "X-Aurinko-Request-Timestamp", unit } };
+    const milliseconds = { "X-Aurinko-Request-Timestamp": String(at.getTime()) };
+    expect(found({ scheme }, { headers: (made) => ({ ...made, ...milliseconds }) })).toEqual([
+      "timestamp-milliseconds",
+    ]);
+  });
+
+  test.each<[string, (made: Record<string, string>) => Record<string, string>]>([
+    ["signature-missing", (made) => ({ ...made, "X-Aurinko-Signature": "" })],
+    ["signature-doubled", (made) => ({ ...made, "x-aurinko-signature": made["X-Aurinko-Signature"] ?? "" })],
+    ["signature-malformed", (made) => ({ ...made, "X-Aurinko-Signature": "not a signature" })],
+    [
+      "signature-malformed",
+      (made) => ({ ...made, "X-Aurinko-Signature": made["X-Aurinko-Signature"]?.slice(0, 32) ?? "" }),
+    ],
+    ["signature-malformed", (made) => ({ ...made, "X-Aurinko-Signature": ` ${made["X-Aurinko-Signature"]}` })],
+    ["timestamp-doubled", (made) => ({ ...made, "X-Aurinko-Request-Timestamp": "1, 2" })],
+    ["timestamp-malformed", (made) => ({ ...made, "X-Aurinko-Request-Timestamp": "yesterday" })],
+    ["timestamp-future", (made) => ({ ...made, "X-Aurinko-Request-Timestamp": "99999999999" })],
+  ])("names %s", (code, changed) => {
+    expect(found({}, { headers: changed })).toContain(code);
+  });
+
+  test("reads the mistakes of another scheme as well", () => {
+    const made = sign(body, { secret, scheme: { ...github, signature: { ...github.signature, prefix: "" } } });
+    expect(explain({ headers: made, body }, secret, github)).toMatchObject({
+      matches: false,
+      mistakes: [{ code: "signature-prefix" }],
+    });
+  });
+
+  test("looks at bodies that are no text and no JSON, and at very deep ones", () => {
+    for (const bytes of [Uint8Array.of(0xff, 0x00), Buffer.from("[".repeat(100_000) + "]".repeat(100_000))]) {
+      const request = { headers: sign(bytes, { secret, at }), body: bytes };
+      expect(explain(request, secret).matches).toBe(true);
+      expect(explain(request, "another-secret").mistakes).toMatchObject([{ code: "secret-wrong" }]);
+    }
+  });
+
+  test("never shows the secret, the body or the expected signature", () => {
+    const expected = sign(body, { secret, at })["X-Aurinko-Signature"] ?? "";
+    const request = { headers: { ...sign(body, { secret: "other", at }) }, body };
+    const explained = JSON.stringify([explain(request, secret), explain({ headers: {}, body }, secret)]);
+    for (const hidden of [secret, expected, "c-1"]) expect(explained).not.toContain(hidden);
+  });
+});
