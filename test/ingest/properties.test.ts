@@ -105,7 +105,7 @@ async function choosy() {
   };
 }
 
-describe("whatever comes over the wire", () => {
+describe("whatever comes over the wire", { timeout: 60_000 }, () => {
   test("gets a status of the table; 422 only by a decision; 200 only when signed, and stored or a handshake", async () => {
     const { url, receiver, deciding } = await choosy();
     const method = fc.oneof(
@@ -161,7 +161,7 @@ describe("whatever comes over the wire", () => {
   });
 });
 
-describe("a signed delivery", () => {
+describe("a signed delivery", { timeout: 60_000 }, () => {
   test("that is stored is answered exactly 200, and its bytes are stored as they came", async () => {
     const bytes: string[] = [];
     const { deliver, receiver } = await mounted({
