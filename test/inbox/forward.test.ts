@@ -1,6 +1,6 @@
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
-import type { StoreResult } from "../../src/inbox/port/delivery.ts";
+import { fromStored, toStored, type StoredDelivery, type StoreResult } from "../../src/inbox/port/delivery.ts";
 import { asWorking, asWriting } from "../../src/inbox/port/inbox.ts";
 import { mail } from "../suites/inbox/deliveries.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
@@ -67,5 +67,44 @@ describe("forwardInbox", () => {
       "network",
       "disk",
     ]);
+  });
+});
+
+describe("a stored delivery", () => {
+  const HEADER = "x-aurinko-signature";
+
+  test.each([undefined, "tenant-a"])("as JSON is the same delivery again, of the source %s", (source) => {
+    const body = Buffer.from([0, 0xff, 0x7b, 0x0d]);
+    // In the middle of a buffer, as a body in a pool is.
+    const delivery = makeDelivery("", { source, body: Buffer.concat([Buffer.from("--"), body]).subarray(2) });
+    const stored = JSON.parse(JSON.stringify(toStored("d-1", delivery))) as StoredDelivery;
+    expect("source" in stored).toBe(source !== undefined);
+    expect(fromStored(stored, HEADER)).toEqual({ ...delivery, id: "d-1", body });
+  });
+
+  test("shares no headers with the delivery", () => {
+    const delivery = makeDelivery();
+    expect(toStored("d-1", delivery).headers).toEqual(delivery.headers);
+    expect(toStored("d-1", delivery).headers).not.toBe(delivery.headers);
+  });
+
+  test.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["null", null],
+    ["an empty object", {}],
+    ["one without an id", { ...toStored("d-1", makeDelivery()), id: undefined }],
+    ["one without its body", { ...toStored("d-1", makeDelivery()), bodyBase64: undefined }],
+    ["one without headers", { ...toStored("d-1", makeDelivery()), headers: undefined }],
+    ["one without its signature", { ...toStored("d-1", makeDelivery()), headers: {} }],
+    ["one without a time", { ...toStored("d-1", makeDelivery()), receivedAt: undefined }],
+    ["one with a time that is none", { ...toStored("d-1", makeDelivery()), sentAt: "soon" }],
+  ])("is refused, with what to pass, where it is %s", (_, stored) => {
+    expect(() => fromStored(stored as StoredDelivery, HEADER)).toThrow(
+      expect.objectContaining({
+        name: "UsageError",
+        code: "delivery-invalid",
+        fix: expect.stringContaining("forwardInbox") as string,
+      }),
+    );
   });
 });

@@ -132,6 +132,21 @@ describe("a full memory inbox", () => {
     expect(log.of("memory-dropped")).toMatchObject([{ level: "error", facts: { count: 1 } }]);
   });
 
+  test("says in the log how many jobs and deliveries it lost with its close, and nothing where it lost none", async () => {
+    const inbox = memoryInbox() as WorkingInbox<"memory">;
+    const { host, clock } = await openBench({ make: () => inbox });
+    await inbox.close();
+    const log = logRecorder();
+    await inbox.open({ ...host, clock, log: log.logger });
+    await inbox.close();
+    expect(log.lines).toEqual([]);
+    await inbox.open({ ...host, clock, log: log.logger });
+    await storeAll(inbox, mail(["running"]), mail(["waiting"]), raw(mail(["unexpanded"])));
+    await claimAll(inbox, { max: 1 });
+    await inbox.close();
+    expect(log.lines).toMatchObject([{ level: "warn", facts: { code: "memory-lost", count: 3 } }]);
+  });
+
   test("drops nothing for a delivery that would not fit even then", async () => {
     const bench = await make({ maxJobs: 3, maxBytes: 4 * BYTES });
     const { inbox } = bench;

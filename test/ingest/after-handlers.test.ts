@@ -109,9 +109,9 @@ describe("an answer after the handlers", () => {
     calls[0]?.end();
     await turns();
     expect(answer.value).toEqual(OK);
+    expect(clock.waiting).toBe(0);
     await clock.advance(20_000);
     expect(calls[0]?.ctx.signal.aborted).toBe(false);
-    expect(clock.waiting).toBe(0);
   });
 
   test("obeys the lanes of this process: it waits for one that is still running", async () => {
