@@ -93,7 +93,10 @@ describe("an answer after the handlers", () => {
     expect([answer.ended, calls[0]?.ctx.signal.aborted]).toEqual([false, false]);
     await clock.advance(1);
     expect(answer.value).toEqual(AGAIN);
-    expect(calls[0]?.ctx.signal.reason).toMatchObject({ code: "handlers-late" });
+    expect(calls[0]?.ctx.signal.reason).toMatchObject({
+      code: "handlers-late",
+      message: expect.stringContaining("20000 ms"),
+    });
     calls[0]?.end();
     await turns();
     expect(calls).toHaveLength(1);

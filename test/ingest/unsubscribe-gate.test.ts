@@ -21,7 +21,10 @@ describe("the gate's decision", () => {
     expectBare(await deliver(), 422);
     expect(notified).toEqual([{ subscription: 1001, reason: "account deleted" }]);
     expect(log.of("unwanted")).toMatchObject([
-      { facts: { status: 422, subscription: 1001, reason: "account deleted" } },
+      {
+        facts: { status: 422, subscription: 1001, reason: "account deleted" },
+        message: expect.stringContaining("422 deletes it"),
+      },
     ]);
     expect(receiver.stats()).toMatchObject({ answered: { 422: 1 }, stored: 0, refused: {} });
   });
