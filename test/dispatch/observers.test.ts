@@ -1,6 +1,6 @@
 import type { Job, JobMoment, Observer } from "hookline";
 import { describe, expect, test } from "vitest";
-import { bookingBody } from "../support/make-delivery.ts";
+import { bookingBody, lifecycleBody, tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, failingHandler, recordingHandler, rig } from "../support/rig.ts";
 
 const MOMENTS = ["started", "succeeded", "failed", "retried", "dead", "duplicate"] as const;
@@ -131,6 +131,40 @@ describe("a failed handler is logged", () => {
       { level: "warn", facts: { jobId: job?.id, event: "email.updated", attempt: 1, merged: 1, outcome: "dead" } },
     ]);
     expect(log.text()).not.toContain("a-private-id");
+  });
+});
+
+describe("what was expanded is logged", () => {
+  const trouble = lifecycleBody("error", { resource: "/calendars/ann@example.com/events", error: "no grant" });
+
+  test.each([
+    [false, 0],
+    [true, 1],
+  ])("with its content only where that is asked for: %s", async (logContent, lines) => {
+    const { receiver, send, log } = rig({ logContent });
+    receiver.on("*", () => {});
+    await receiver.start();
+    await send(trouble);
+    await receiver.idle();
+    expect(log.lines.filter(({ level }) => level === "debug")).toHaveLength(lines);
+    const [line] = log.of("subscription-errored");
+    expect(line).toMatchObject({ level: "error", facts: { subscription: 1001, accountId: 2002, error: "no grant" } });
+    expect("resource" in (line?.facts ?? {})).toBe(logContent);
+  });
+
+  test("as a warning where an event came again with other content: it is handled all the same", async () => {
+    const { receiver, send, log } = rig();
+    const { seen, handler } = recordingHandler();
+    const stored: string[] = [];
+    receiver.on("tracking", handler).observe({ stored: ({ delivery }) => stored.push(delivery.id) });
+    await receiver.start();
+    await send(trackingBody(tracked(1)));
+    await send(trackingBody(tracked(1, { trackingId: 89 })));
+    await receiver.idle();
+    expect(seen).toHaveLength(2);
+    expect(log.of("conflict")).toMatchObject([
+      { level: "warn", facts: { event: "tracking.open", deliveryId: stored[1] } },
+    ]);
   });
 });
 
