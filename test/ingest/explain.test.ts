@@ -1,6 +1,7 @@
 import { explain, sign, type SignatureScheme } from "hookline/signature";
 import { describe, expect, test } from "vitest";
 
+const SIGNATURE = "X-Aurinko-Signature";
 const secret = "test-signing-secret";
 const body =
   '{"subscription":1001,"resource":"/contacts","accountId":2002,"payloads":[{"id":"c-1","changeType":"updated"}]}';
@@ -54,6 +55,12 @@ describe("explain", () => {
     expect(explained).toMatchObject({ matches: true, mistakes: [{ code: "timestamp-stale" }] });
   });
 
+  test("finds nothing but its age wrong with one from the future either", () => {
+    const signed = sign(body, { secret, at: new Date(Date.now() + 86_400_000) });
+    const explained = explain({ headers: signed, body }, secret);
+    expect(explained).toMatchObject({ matches: true, mistakes: [{ code: "timestamp-future" }] });
+  });
+
   test.each([
     ["parsed and written again", body, pretty],
     ["written again by JSON.stringify", pretty, body],
@@ -95,6 +102,12 @@ describe("explain", () => {
     ["secret-decoded", secret, Buffer.from(secret).toString("base64")],
     ["secret-wrong", secret, "another-secret"],
     ["secret-wrong", secret, '" "'],
+    ["secret-wrong", secret, `x"${secret}"`],
+    ["secret-wrong", secret, `"${secret}"x`],
+    ["secret-wrong", secret, `${Buffer.from(secret).toString("hex")}zz`],
+    ["secret-wrong", secret, `${Buffer.from(secret).toString("hex")}7`],
+    ["secret-wrong", secret, `${Buffer.from(secret).toString("base64")}*`],
+    ["secret-wrong", secret, `*${Buffer.from(secret).toString("base64")}`],
     ["secret-missing", secret, ""],
   ])("names %s", (code, used, configured) => {
     expect(found({ secret: used }, { secret: configured })).toEqual([code]);
@@ -138,6 +151,21 @@ describe("explain", () => {
     ]);
   });
 
+  test("does not guess at three mistakes at once: they are as likely another secret", () => {
+    const bare = { ...over("body", { text: "" }), timestamp: undefined };
+    const time = { "X-Aurinko-Request-Timestamp": String(Math.floor(at.getTime() / 1000)) };
+    const sent = { secret: `"${secret}"`, headers: (made: Record<string, string>) => ({ ...time, ...made }) };
+    expect(found({ scheme: bare }, sent)).toEqual(["secret-quoted", "signed-body-only"]);
+    expect(found({ scheme: bare }, { ...sent, body: pretty })).toEqual(["secret-wrong"]);
+  });
+
+  test("names a malformed signature beside what else is wrong, and of two signatures only that they are two", () => {
+    const spaced = (made: Record<string, string>) => ({ ...made, [SIGNATURE]: ` ${made[SIGNATURE]}` });
+    const doubled = (made: Record<string, string>) => ({ ...made, "x-aurinko-signature": made[SIGNATURE] ?? "" });
+    expect(found({}, { body: `${body}\n`, headers: spaced })).toEqual(["signature-malformed", "body-whitespace"]);
+    expect(found({}, { body: `${body}\n`, headers: doubled })).toEqual(["signature-doubled"]);
+  });
+
   test.each<[string, (made: Record<string, string>) => Record<string, string>]>([
     ["signature-missing", (made) => ({ ...made, "X-Aurinko-Signature": "" })],
     ["signature-doubled", (made) => ({ ...made, "x-aurinko-signature": made["X-Aurinko-Signature"] ?? "" })],
@@ -147,11 +175,18 @@ describe("explain", () => {
       (made) => ({ ...made, "X-Aurinko-Signature": made["X-Aurinko-Signature"]?.slice(0, 32) ?? "" }),
     ],
     ["signature-malformed", (made) => ({ ...made, "X-Aurinko-Signature": ` ${made["X-Aurinko-Signature"]}` })],
-    ["timestamp-doubled", (made) => ({ ...made, "X-Aurinko-Request-Timestamp": "1, 2" })],
-    ["timestamp-malformed", (made) => ({ ...made, "X-Aurinko-Request-Timestamp": "yesterday" })],
-    ["timestamp-future", (made) => ({ ...made, "X-Aurinko-Request-Timestamp": "99999999999" })],
-  ])("names %s", (code, changed) => {
-    expect(found({}, { headers: changed })).toContain(code);
+  ])("names %s alone", (code, changed) => {
+    expect(found({}, { headers: changed })).toEqual([code]);
+  });
+
+  test.each([
+    ["timestamp-doubled", "1, 2"],
+    ["timestamp-malformed", "yesterday"],
+    ["timestamp-malformed", `1${at.getTime()}`],
+    ["timestamp-future", "99999999999"],
+  ])("names %s, and that another time was signed", (code, time) => {
+    const changed = (made: Record<string, string>) => ({ ...made, "X-Aurinko-Request-Timestamp": time });
+    expect(found({}, { headers: changed })).toEqual(["secret-wrong", code]);
   });
 
   test("reads the mistakes of another scheme as well", () => {
@@ -160,6 +195,8 @@ describe("explain", () => {
       matches: false,
       mistakes: [{ code: "signature-prefix" }],
     });
+    const longer = explain({ headers: sign(body, { secret, scheme: github }), body: `${body}\n` }, secret, github);
+    expect(longer.mistakes).toMatchObject([{ code: "body-whitespace" }]);
   });
 
   test("looks at bodies that are no text and no JSON, and at very deep ones", () => {

@@ -83,8 +83,8 @@ export function bodyVariants(body: Uint8Array): readonly Variant<Uint8Array>[] {
 const ENCODINGS: readonly Encoding[] = ["hex", "base64"];
 
 function isEncoded(text: string, encoding: Encoding): boolean {
-  if (encoding === "hex") return text.length > 0 && text.length % 2 === 0 && /^[0-9a-f]+$/i.test(text);
-  return text.length > 0 && /^[\w+/-]+={0,2}$/.test(text);
+  if (encoding === "hex") return text.length % 2 === 0 && /^[0-9a-f]+$/i.test(text);
+  return /^[\w+/-]+={0,2}$/.test(text);
 }
 
 function textOf(value: ReturnType<HeaderLookup>): string {
