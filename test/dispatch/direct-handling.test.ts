@@ -1,5 +1,5 @@
 import { GiveUp, isHooklineError, RetryLater, type StoredDelivery } from "hookline";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { turns, watch } from "../support/event-loop.ts";
 import { bodyOf, change, lifecycleBody, makeDelivery } from "../support/make-delivery.ts";
@@ -140,6 +140,18 @@ describe("receiver.handle", () => {
     calls[0]?.end();
     await turns();
     expect(calls).toHaveLength(3);
+  });
+
+  test("shares neither lanes nor `concurrency` on a platform that isolates requests", async () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const { receiver } = rig({ concurrency: 1 });
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    for (let index = 0; index < 3; index += 1) void receiver.handle(stored(emails("a"), String(index)));
+    await turns();
+    expect(calls).toHaveLength(3);
+    for (const call of calls) call.end();
   });
 
   test("says once an event without a handler, and logs a subscription in trouble", async () => {

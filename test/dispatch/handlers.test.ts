@@ -104,6 +104,10 @@ describe("one handler per event and consumer, the most specific:", () => {
     expect(made.find("search", "email.created")?.key).toBe("email.created");
   });
 
+  test("says whether there is any handler", () => {
+    expect([handlers().some(), handlers("email").some()]).toEqual([false, true]);
+  });
+
   test("says which families have a handler", () => {
     const made = handlers("email.created", ["contact", { consumer: "search" }], "*");
     expect(["email", "contact", "task"].map((family) => made.knowsFamily(family))).toEqual([true, true, false]);

@@ -175,6 +175,19 @@ describe("RetryLater", () => {
     ]);
   });
 
+  test("by a date beyond that is moved in the same way", () => {
+    const error = new RetryLater({ at: new Date(now + DAY_MS + 1) });
+    expect(afterThrowing(error).map((outcome) => isBroughtForward(error, outcome))).toEqual([true]);
+  });
+
+  test("moves nothing where it was not what was thrown, nor where the job is dead", () => {
+    const [waiting, dead] = [...afterThrowing(new Error("no")), ...afterThrowing(new GiveUp("no"))];
+    const later = new RetryLater({ afterMs: DAY_MS });
+    if (waiting === undefined || dead === undefined) throw new Error("expected two outcomes");
+    const moved = [new Error("no"), "no", later].map((error) => isBroughtForward(error, waiting));
+    expect([...moved, isBroughtForward(later, dead)]).toEqual([false, false, true, false]);
+  });
+
   test("within it, or lengthened, was not moved", () => {
     for (const when of [{ afterMs: DAY_MS }, { afterMs: 0 }, { afterMs: 1 }, { at: new Date(now - 1) }]) {
       const error = new RetryLater(when);
