@@ -2,6 +2,7 @@ import { explain, sign, type SignatureScheme } from "hookline/signature";
 import { describe, expect, test } from "vitest";
 
 const SIGNATURE = "X-Aurinko-Signature";
+const TIMESTAMP = "X-Aurinko-Request-Timestamp";
 const secret = "test-signing-secret";
 const body =
   '{"subscription":1001,"resource":"/contacts","accountId":2002,"payloads":[{"id":"c-1","changeType":"updated"}]}';
@@ -175,6 +176,10 @@ describe("explain", () => {
       (made) => ({ ...made, "X-Aurinko-Signature": made["X-Aurinko-Signature"]?.slice(0, 32) ?? "" }),
     ],
     ["signature-malformed", (made) => ({ ...made, "X-Aurinko-Signature": ` ${made["X-Aurinko-Signature"]}` })],
+    [
+      "timestamp-doubled",
+      (made) => ({ ...made, [TIMESTAMP]: String(at.getTime()), [TIMESTAMP.toLowerCase()]: String(at.getTime()) }),
+    ],
   ])("names %s alone", (code, changed) => {
     expect(found({}, { headers: changed })).toEqual([code]);
   });
@@ -197,6 +202,24 @@ describe("explain", () => {
     });
     const longer = explain({ headers: sign(body, { secret, scheme: github }), body: `${body}\n` }, secret, github);
     expect(longer.mistakes).toMatchObject([{ code: "body-whitespace" }]);
+  });
+
+  test("reads no seconds where a scheme has milliseconds", () => {
+    const scheme: SignatureScheme = { ...service, timestamp: { header: TIMESTAMP, unit: "milliseconds" } };
+    const made = { ...sign(body, { secret, at }), [TIMESTAMP]: String(at.getTime()) };
+    expect(explain({ headers: made, body }, secret, scheme).mistakes).toMatchObject([{ code: "secret-wrong" }]);
+  });
+
+  test("reads Headers as well as a record", () => {
+    const signed = new Headers(sign(body, { secret, at }));
+    expect(explain({ headers: signed, body: `${body}\n` }, secret).mistakes).toMatchObject([
+      { code: "body-whitespace" },
+    ]);
+    signed.delete("X-Aurinko-Request-Timestamp");
+    expect(explain({ headers: signed, body }, secret).mistakes).toMatchObject([
+      { code: "secret-wrong" },
+      { code: "timestamp-missing" },
+    ]);
   });
 
   test("looks at bodies that are no text and no JSON, and at very deep ones", () => {
