@@ -59,6 +59,7 @@ describe("the idempotency key", () => {
     const event = trackingOpen();
     const elsewhere = makeDelivery(bodyOf(), { source: "shop" });
     const nowhere = makeDelivery(bodyOf());
+    expect(key({ event, delivery: nowhere })).not.toContain("undefined");
     const keys = [
       key({ event }),
       key({ event, delivery: elsewhere }),

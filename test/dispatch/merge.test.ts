@@ -41,6 +41,7 @@ describe("merged changes of one record", () => {
     const old = emailEvent("created", "m-1", { subscription: 1, attributes: { threadId: "t-1" } });
     const newest = emailEvent("updated", "m-1", { subscription: 2, extra: true });
     expect(merged(old, newest)).toEqual({ ...newest, type: "email.created", changeType: "created" });
+    expect(merged(old, emailEvent("updated"), newest)).toMatchObject({ subscription: 2, extra: true });
     expect(newest).toMatchObject({ changeType: "updated" });
   });
 
@@ -81,6 +82,7 @@ describe("what a `.changes` handler gets", () => {
     expect(got).toMatchObject({ type: "calendarEvent.changes", calendarId: "team", signalled: true });
     expect(got).toMatchObject({ changes: [{ id: "a", changeType: "created" }] });
     expect(changesOf(got)[0]).not.toHaveProperty("calendarId");
+    for (const name of ["calendarId", "taskListId"]) expect(batch(emailEvent("updated"))).not.toHaveProperty(name);
   });
 
   test("says the task list once for all", () => {

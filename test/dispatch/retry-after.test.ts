@@ -33,6 +33,7 @@ describe("what a server asks for with Retry-After", () => {
 
   test.each([
     ["Saturday, 06-Nov-94 08:49:37 GMT", "2094-11-06T08:49:37Z"],
+    ["Wednesday, 01-Jan-10 08:49:37 GMT", "2110-01-01T08:49:37Z"],
     ["Sunday, 22-Nov-26 12:00:00 GMT", "2026-11-22T12:00:00Z"],
     ["Tuesday, 29-Feb-00 00:00:00 GMT", "2000-02-29T00:00:00Z"],
   ])("is of the century whose weekday it has: %s", (header, date) => {

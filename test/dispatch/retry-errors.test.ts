@@ -49,6 +49,15 @@ describe("RetryLater", () => {
     const make = () => new RetryLater(when as never);
     expect(make).toThrow(UsageError);
     expect(make).toThrow(/RetryLater got .+new RetryLater\(\{ afterSeconds: 30 \}\)/);
+    expect(make).toThrow(expect.objectContaining({ code: "retry-later-invalid" }));
+  });
+
+  test.each([
+    ["soon", "got soon."],
+    [null, "got null."],
+    [{ after: 5, unit: "s" }, "got { after: 5, unit: s }."],
+  ])("misused says what it got in plain words: %o", (when, got) => {
+    expect(() => new RetryLater(when as never)).toThrow(got);
   });
 });
 
