@@ -1,5 +1,6 @@
 import { GiveUp, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
+import { createHungHandlers } from "../../src/dispatch/run-handler.ts";
 import { turns } from "../support/event-loop.ts";
 import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
 
@@ -83,5 +84,42 @@ describe("a handler that ends after its claim was lost", () => {
     calls[0]?.end();
     await turns();
     expect(calls.map(({ event }) => idOf(event))).toEqual(["a", "b"]);
+  });
+});
+
+describe("of handlers past their grace", () => {
+  /** Each handler by its place; `freed` has those whose slots were given to others, in order. */
+  function hung(max: number, count: number) {
+    const freed: number[] = [];
+    const handlers = createHungHandlers(max);
+    const ends = Array.from({ length: count }, (_, index) => handlers.add(() => freed.push(index)));
+    return { handlers, freed, end: (index: number) => ends[index]?.() };
+  }
+
+  test("as many as may give up their slots at once, and all others keep theirs", () => {
+    const { handlers, freed } = hung(2, 4);
+    expect(freed).toEqual([0, 1]);
+    expect([handlers.size, handlers.jammed]).toEqual([4, true]);
+  });
+
+  test("one that keeps its slot gives it up when another that gave up its own ends, the oldest first", () => {
+    const { handlers, freed, end } = hung(1, 3);
+    end(0);
+    expect(freed).toEqual([0, 1]);
+    expect([handlers.size, handlers.jammed]).toEqual([2, true]);
+    end(1);
+    expect(freed).toEqual([0, 1, 2]);
+    expect([handlers.size, handlers.jammed]).toEqual([1, false]);
+  });
+
+  test("one that kept its slot to its end frees that alone: the others still keep theirs", () => {
+    const { handlers, freed, end } = hung(1, 3);
+    end(2);
+    expect(freed).toEqual([0, 2]);
+    expect([handlers.size, handlers.jammed]).toEqual([2, true]);
+    end(0);
+    expect(freed).toEqual([0, 2, 1]);
+    end(1);
+    expect([handlers.size, handlers.jammed]).toEqual([0, false]);
   });
 });

@@ -2,7 +2,7 @@ import type { AnyEvent, Context } from "hookline";
 import { describe, expect, test } from "vitest";
 import type { Middleware } from "../../src/dispatch/handlers.ts";
 import { compose } from "../../src/dispatch/run-handler.ts";
-import { turns } from "../support/event-loop.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 import { emailEvent } from "../support/events.ts";
 import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";
 
@@ -42,11 +42,11 @@ describe("middleware", () => {
 
   test("waits for the handler in next(), and sees it fail", async () => {
     const seen: unknown[] = [];
-    const watch: Middleware = async (_event, _ctx, next) => {
+    const observing: Middleware = async (_event, _ctx, next) => {
       await next().catch((error: unknown) => seen.push(error));
     };
-    await compose([watch], async () => Promise.reject(new Error("no")))(...given);
-    await compose([watch], () => {
+    await compose([observing], async () => Promise.reject(new Error("no")))(...given);
+    await compose([observing], () => {
       throw new Error("at once");
     })(...given);
     expect(seen).toMatchObject([{ message: "no" }, { message: "at once" }]);
@@ -77,6 +77,22 @@ describe("middleware", () => {
     void late(); // ends no process where nobody hears it
     await expect(late()).rejects.toMatchObject({ code: "next-misused", fix: expect.stringContaining("await it") });
     expect(runs).toBe(0);
+  });
+
+  test("that stops waiting for the rest before its end ends with it, and fails with it, all the same", async () => {
+    for (const error of [undefined, new Error("no")]) {
+      const { promise, resolve, reject } = deferred();
+      const impatient: Middleware = async (_event, _ctx, next) => {
+        await Promise.race([next(), Promise.resolve()]);
+      };
+      const call = watch(Promise.resolve(compose([impatient], () => promise)(...given)));
+      await turns();
+      expect(call.ended).toBe(false);
+      if (error === undefined) resolve();
+      else reject(error);
+      await turns();
+      expect(call).toMatchObject(error === undefined ? { ended: true } : { ended: true, error });
+    }
   });
 
   test("that calls next() only after it threw is rejected, too", async () => {
