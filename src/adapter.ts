@@ -25,6 +25,8 @@ export type { StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
 export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/tombstones.ts";
 export type { ErroredSubscription, Subscriptions } from "./inbox/port/subscriptions.ts";
 export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";
+export { completionOf, type CompletedCall, type Completion } from "./inbox/port/transactional.ts";
+export type { SqlTransaction, Transactional } from "./inbox/port/transactional.ts";
 export type { Clock, Timer } from "./clock.ts";
 export type { Logger } from "./logger.ts";
 export type { SingleEvent } from "./protocol/event-types.ts";

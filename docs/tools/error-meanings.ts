@@ -25,6 +25,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "process-died": ["HooklineError", "a dead job's last error: the process died each of three times that it ran"],
   "claim-lost": ["ClosedError", "`ctx.signal.reason`: the job was taken away"],
   closed: ["ClosedError", "`ctx.signal.reason` while closing; `start()`, `handle()` and `jobs` after it"],
+  "transaction-rolled-back": [
+    "HooklineError",
+    "a dead job's last error: the handler returned, but the transaction that completed its jobs was rolled back",
+  ],
   "next-misused": ["HooklineError", "a middleware called `next()` twice, or after it had returned: return or await it"],
   "handle-failed": ["HooklineError", "`receiver.handle`: a handler failed; the queue is to give the delivery again"],
   "delivery-invalid": ["UsageError", "`receiver.handle` got something that `forwardInbox` did not make"],

@@ -2,6 +2,7 @@ import { ClosedError } from "../errors.ts";
 import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
+import { createCompletions } from "./completions.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { createBacklog, nextTurn, type BacklogOptions } from "./expand.ts";
 import { createPrefetcher } from "./prefetch.ts";
@@ -58,8 +59,10 @@ export function createDispatcher(
     },
     settled: (claim) => claims.settled(claim),
   });
+  const { transactional } = inbox;
   const runner = createJobRunner(deps, {
     settle,
+    completions: transactional && createCompletions(transactional, { clock, log: faultLog, tryAgainMs: TRY_AGAIN_MS }),
     ended: idleWaiters.check,
     overdue: (claim) => claims.overdue(claim),
   });

@@ -3,6 +3,7 @@ import { createCompactingMap } from "../inbox/collections/compacting-map.ts";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../inbox/job-state.ts";
 import type { Claim, ClaimedJob, JobOutcome } from "../inbox/port/claims.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
+import type { Completions } from "./completions.ts";
 import { createContext, type CallFacts } from "./context.ts";
 import { callDeadLetterListeners } from "./dead-letter-listeners.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
@@ -12,7 +13,7 @@ import { eventAt } from "./job-view.ts";
 import { mergeKeyOf } from "./merge-key.ts";
 import { mergeEvents } from "./merged-event.ts";
 import { SUSPECT_MS } from "./poison-isolation.ts";
-import { isLastAttempt, isRetryError, outcomesOf, toJobError } from "./retry-policy.ts";
+import { isLastAttempt, isRetryError, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
 import { compose, createHungHandlers, startCall, type RunningCall } from "./run-handler.ts";
 import type { Settle } from "./settle-queue.ts";
 
@@ -43,6 +44,8 @@ export interface JobRunner {
 
 export interface JobRunnerOptions {
   readonly settle: Settle;
+  /** Where the inbox can settle in transactions of the application. */
+  readonly completions: Completions | undefined;
   /** A handler runs on past its grace; its slot is free, unless too many are stuck. */
   readonly overdue: (claim: Claim) => void;
   /** Nothing runs and nothing is being settled. */
@@ -57,7 +60,10 @@ interface MergedCall {
   readonly registration: Registration | undefined;
 }
 
-export function createJobRunner(deps: DispatchDeps, { settle, overdue, ended }: JobRunnerOptions): JobRunner {
+export function createJobRunner(
+  deps: DispatchDeps,
+  { settle, completions, overdue, ended }: JobRunnerOptions,
+): JobRunner {
   const { handlers, middleware, services, log, clock, random, graceMs } = deps;
   const calls = createCompactingMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
   const composed = new WeakMap<Registration, Handler>();
@@ -82,6 +88,7 @@ export function createJobRunner(deps: DispatchDeps, { settle, overdue, ended }: 
     const controller = new AbortController();
     const startedAt = clock.now();
     const ctx = createContext(toFacts(call, registration, { signal: controller.signal, now: startedAt }), services);
+    const isCompleted = completions?.offer(ctx, call);
     const handler = handlerOf(registration);
     const event = mergeEvents(events, registration);
     let freeSlot = free;
@@ -95,7 +102,10 @@ export function createJobRunner(deps: DispatchDeps, { settle, overdue, ended }: 
       ended: (result) => {
         over = true;
         calls.delete(claim);
-        finish(call, registration.limits, { result, durationMs: clock.now() - startedAt });
+        const end = (known: CallResult): void =>
+          finish(call, registration.limits, { result: known, durationMs: clock.now() - startedAt });
+        if (isCompleted?.() === true) endCompleted(call, result, end);
+        else end(result);
         freeSlot();
       },
       overdue: () => {
@@ -115,6 +125,17 @@ export function createJobRunner(deps: DispatchDeps, { settle, overdue, ended }: 
     let handler = composed.get(registration);
     if (handler === undefined) composed.set(registration, (handler = compose(middleware, registration.handler)));
     return handler;
+  }
+
+  /** The transaction may still be open. */
+  function endCompleted(call: MergedCall, result: CallResult, end: (known: CallResult) => void): void {
+    settling += call.jobs.length;
+    void completions
+      ?.resultOf(call, result, () => lost.has(call.claim))
+      .then((known) => {
+        settling -= call.jobs.length;
+        end(known);
+      });
   }
 
   function finish(call: MergedCall, limits: RunLimits, ending: Omit<EndedCall, "outcomes">): void {

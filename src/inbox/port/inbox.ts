@@ -6,6 +6,7 @@ import type { Expanded, Expansion, NewDelivery, StoreResult, Unexpanded } from "
 import type { InboxJobs } from "./jobs.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 import type { Tombstones } from "./tombstones.ts";
+import type { Transactional } from "./transactional.ts";
 
 /** Where stored deliveries live, hence what they outlive. */
 export type StorageKind = "memory" | "disk" | "network";
@@ -66,6 +67,8 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
   readonly jobs: InboxJobs;
   /** Written atomically with the jobs of a lifecycle notice. */
   readonly subscriptions: Subscriptions;
+  /** Where transactions of the application can settle jobs. */
+  readonly transactional?: Transactional | undefined;
   /** Cheap: every health check calls it. */
   stats(): InboxStats;
   readonly capabilities: Capabilities;
