@@ -5,13 +5,27 @@ const conditions = ["hookline-source", "module", "node"];
 /** Imports by path and by name (`hookline/node`) become one module, and nothing needs a build first. */
 export const fromSource = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 
+/** The inbox in PostgreSQL, which is not in the package yet. */
+const onPostgres = ["test/adapters/inbox/postgres.*.test.ts", "test/support/postgres.test.ts"];
+
+const postgres: TestProjectInlineConfiguration = {
+  ...fromSource,
+  test: {
+    name: "postgres",
+    include: onPostgres,
+    globalSetup: ["test/support/postgres/shared-server.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+};
+
 /** What `npm test` runs. */
 const unit: TestProjectInlineConfiguration = {
   ...fromSource,
   test: {
     name: "unit",
     include: ["test/**/*.test.ts"],
-    exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**", "test/mounts/**"],
+    exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**", "test/mounts/**", ...onPostgres],
     // Long enough for a busy machine: it only ends tests that hang.
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -58,12 +72,13 @@ const packed: TestProjectInlineConfiguration = {
 
 export default defineConfig({
   test: {
-    projects: [unit, faults, mounts, packed],
+    projects: [unit, postgres, faults, mounts, packed],
     // By default vitest leaves a core idle.
     maxWorkers: "100%",
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts", "adapters/**/*.ts"],
+      exclude: ["adapters/inbox/postgres.ts", "adapters/inbox/postgres/**"],
       reporter: ["text", "json-summary"],
       thresholds: { lines: 95, branches: 95 },
     },

@@ -97,6 +97,11 @@ export const boundaries: readonly Boundary[] = [
     why: "The commit thread loads what it runs and no more: of src/ only the rules of job-state.ts, and types of src/adapter.ts.",
   },
   {
+    module: "adapters/inbox/postgres/connection/",
+    may: ["adapters/inbox/postgres/", "src/index.ts", "src/adapter.ts", "npm:pg", "node:"],
+    why: "Only what connects knows the driver, which is an optional peer: give the rest a Pool. Of src/ the two public entry points.",
+  },
+  {
     module: "adapters/inbox/",
     may: ["adapters/inbox/", "src/index.ts", "src/adapter.ts", "node:"],
     why: "An inbox imports only the two public entry points, like one outside this repository: export it from src/index.ts or src/adapter.ts. Node includes SQLite.",

@@ -1,0 +1,128 @@
+import { completionOf, type Claim, type CompletedCall, type Transactional } from "../../../src/adapter.ts";
+import { HooklineError, type Context } from "../../../src/index.ts";
+import type { Queries } from "./connection/pool.ts";
+import type { TransactionLike } from "./transaction-like.ts";
+
+/**
+ * Settles this call's jobs in your transaction, on the same database as the inbox: what the transaction does happens exactly once. Call it
+ * in the transaction's last place, and let every error leave the handler.
+ * @param ctx the handler's own
+ * @param tx a client of `pg` with an open transaction, or what `fromKysely` and the others make of another library's
+ * @throws HooklineError `claim-lost` when the jobs were taken away: the transaction must roll back
+ * @throws HooklineError `not-transactional` for a context of another inbox, of `receiver.handle` or of a test
+ * @example
+ * receiver.on("email", async (event, ctx) => {
+ *   const client = await pool.connect();
+ *   try {
+ *     await client.query("begin");
+ *     await client.query("insert into mail (id) values ($1)", [event.id]);
+ *     await complete(ctx, client);
+ *     await client.query("commit");
+ *   } catch (error) {
+ *     await client.query("rollback");
+ *     throw error;
+ *   } finally {
+ *     client.release();
+ *   }
+ * });
+ */
+export async function complete(ctx: Context, tx: TransactionLike): Promise<void> {
+  const completion = completionOf(ctx);
+  if (completion === undefined)
+    throw new HooklineError("not-transactional", "The jobs of this context cannot be completed in a transaction.", {
+      fix: "Pass the handler's own `ctx`, not a copy, of a receiver with a `postgresInbox`; in a test of the handler replace the call.",
+    });
+  await completion.complete(tx);
+}
+
+/** A job's row. */
+interface JobPlace {
+  readonly shard: number;
+  readonly id: number;
+}
+
+export interface TransactionsDeps {
+  readonly ident: () => string;
+  readonly queries: Queries;
+  /** The rows of a claim's jobs, and the worker that has claimed them; undefined once the claim has ended. */
+  readonly claimed: (claim: Claim) => { readonly worker: number; readonly rows: readonly JobPlace[] } | undefined;
+  /** Its rows are to go, perhaps: that they are gone does not mean that the claim was lost. */
+  readonly completed: (claim: Claim) => void;
+  /** Between two looks at a transaction that is open. */
+  readonly pause: () => Promise<void>;
+}
+
+/**
+ * The transaction locks the row of the shard, not that of the worker, whose heartbeats go on; who takes the shard over waits for the
+ * transaction, or has been first: then its owner is another one, and nothing is deleted.
+ */
+export function createTransactions({ ident, queries, claimed, completed, pause }: TransactionsDeps): Transactional {
+  return {
+    async complete(call, transaction) {
+      const places = placesOf(call);
+      const worker = claimed(call.claim)?.worker;
+      if (worker === undefined || places === undefined) throw claimLost();
+      completed(call.claim);
+      const { rows } = await transaction.query(completeSql(ident()), [JSON.stringify({ worker, jobs: places })]);
+      const [row] = rows as readonly { readonly gone: number }[];
+      if (Number(row?.gone) !== places.length) throw claimLost();
+    },
+    async isCompleted(call) {
+      for (;;) {
+        const places = placesOf(call);
+        if (places === undefined) return false;
+        const [row] = await queries.query<{ there: number; free: number }>(lookSql(ident()), [
+          JSON.stringify({ jobs: places }),
+        ]);
+        const { there = 0, free = 0 } = row ?? {};
+        if (there === 0) return true;
+        if (free === there) return false;
+        await pause();
+      }
+    },
+  };
+
+  /** `[shard, id]` of each job; undefined once the claim has ended. */
+  function placesOf({ claim, jobs }: CompletedCall): readonly (readonly [number, number])[] | undefined {
+    const ids = new Set(jobs.map(({ id }) => Number(id)));
+    const own = claimed(claim)?.rows.filter(({ id }) => ids.has(id));
+    return own?.map(({ shard, id }) => [shard, id] as const);
+  }
+}
+
+/** One text as its value: every library takes that. Rows are found by the index, whatever the statistics of a queue say. */
+const GIVEN = `given as materialized (
+  select (j->>0)::smallint as shard, (j->>1)::bigint as id from jsonb_array_elements($1::text::jsonb->'jobs') as j
+)`;
+
+const completeSql = (ident: string): string => `
+with ${GIVEN},
+mine as materialized (
+  select id from ${ident}.shard
+  where id in (select shard from given) and owner = ($1::text::jsonb->>'worker')::bigint for share
+),
+found as (
+  select job.at from given join mine on mine.id = given.shard cross join lateral (
+    select ctid as at from ${ident}.job where job.shard = given.shard and job.id = given.id for update offset 0) as job
+),
+gone as (delete from ${ident}.job using found where job.ctid = found.at returning 1)
+select count(*)::int as gone from gone`;
+
+const lookSql = (ident: string): string => `
+with ${GIVEN},
+free as (
+  select 1 from given cross join lateral (
+    select 1 from ${ident}.job where job.shard = given.shard and job.id = given.id for key share skip locked offset 0) as job
+)
+select (select count(*)::int from free) as free, (
+  select count(*)::int from given where exists (select from ${ident}.job where job.shard = given.shard and job.id = given.id)) as there`;
+
+function claimLost(): HooklineError {
+  return new HooklineError(
+    "claim-lost",
+    "The jobs of this call were taken away: another process has them, or they were erased.",
+    {
+      fix: "Let the error leave the handler, so that the transaction rolls back; where the jobs remain they run again.",
+    },
+  );
+}

@@ -1,0 +1,181 @@
+import { StorageError, type ErrorOptions } from "../../../../src/adapter.ts";
+
+/** A statement failed. `cause` is the driver's error, with the SQLSTATE as its `code` where the server sent one. */
+export class StatementError extends StorageError {
+  /** False: it changed nothing, and never will. True: it may hold, or be committed later. */
+  readonly mayHold: boolean;
+
+  constructor(code: string, message: string, { mayHold, ...options }: ErrorOptions & { readonly mayHold: boolean }) {
+    super(code, message, options);
+    this.mayHold = mayHold;
+  }
+}
+
+/** What was being done when the error came: without a connection no statement reached the server. */
+export type Step = "connect" | "statement" | "commit";
+
+/** An error of the driver or of the server, with what to do about it. */
+export function toStorageError(error: unknown, step: Step): StatementError {
+  if (error instanceof StatementError) return error;
+  const { sqlState, detail } = describe(error);
+  const options = { cause: error, mayHold: step !== "connect" && isInDoubt(sqlState) };
+  for (const [codes, make] of KINDS) if (codes.test(sqlState ?? networkCode(error))) return make(detail, options);
+  if (sqlState === undefined && NO_PASSWORD.test(detail)) return loginRefused(detail, options);
+  if (sqlState === undefined && !(error instanceof TypeError)) return unreachable(detail, options);
+  return new StatementError("storage-failed", detail, options);
+}
+
+/** Whether the connection that a statement failed on is of no more use, or in a state that is not known. */
+export function isBroken(error: unknown): boolean {
+  const { sqlState } = describe((error as { readonly cause?: unknown }).cause);
+  return sqlState === undefined || CONNECTION_ENDS.test(sqlState);
+}
+
+/** For a statement without an answer: whether it holds, or will, is for the server to know. */
+export function noAnswer(ms: number): StatementError {
+  return new StatementError(
+    "storage-failed",
+    `PostgreSQL gave no answer for ${ms / 1_000} s; the connection was closed.`,
+    {
+      fix: "Look at `pg_stat_activity` for what the server waits for, such as a lock or a synchronous standby, and at the network.",
+      mayHold: true,
+    },
+  );
+}
+
+/** A warning came with the answer: the commit is on the server's disk, and perhaps on no standby. */
+export function notReplicated(detail: string): StatementError {
+  return new StatementError(
+    "storage-failed",
+    `A synchronous standby did not confirm a commit. PostgreSQL: ${detail}.`,
+    {
+      fix: "Look at `pg_stat_replication`, and for what cancels statements that wait, such as `statement_timeout`.",
+      mayHold: true,
+    },
+  );
+}
+
+/** A transaction was rolled back where it should have been committed. */
+export function notCommitted(command: string): StatementError {
+  return new StatementError("storage-failed", `PostgreSQL answered "commit" with "${command}": nothing was changed.`, {
+    mayHold: false,
+  });
+}
+
+type Make = (detail: string, options: { readonly cause: unknown; readonly mayHold: boolean }) => StatementError;
+
+/** The server, or a pooler in front of it, ends the connection with these. */
+const CONNECTION_ENDS = /^(08|57P)/;
+
+/** 40003: completion unknown. With an ordinary error the server has rolled the statement back. */
+const IN_DOUBT = /^(08|40003|57P|58|XX)/;
+
+/** By SQLSTATE, or by the code of the network's error. The first that fits. @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
+  [
+    /^53100$/,
+    (detail, options) =>
+      new StatementError("disk-full", `The disk of the server has no room left. ${detail}`, {
+        ...options,
+        fix: "Make room there: what is stored is not lost, what was refused is redelivered, and the inbox goes on by itself.",
+      }),
+  ],
+  [
+    /^53300$/,
+    (detail, options) =>
+      new StatementError("too-many-connections", `The server has no connection to spare. ${detail}`, {
+        ...options,
+        fix: "Raise `max_connections` of the server or of the role, or put a pooler such as PgBouncer before it: each process needs up to five.",
+      }),
+  ],
+  [
+    /^25006$/,
+    (detail, options) =>
+      new StatementError("server-read-only", `The server takes no writes. ${detail}`, { ...options, fix: WRITABLE }),
+  ],
+  [/^28/, loginRefused],
+  [
+    /^3D000$/,
+    (detail, options) =>
+      new StatementError("database-missing", `The database is not there. ${detail}`, {
+        ...options,
+        fix: "Create it (`createdb`), or correct its name in the connection. Hookline makes its schema, never a database.",
+      }),
+  ],
+  [
+    /^42501$/,
+    (detail, options) =>
+      new StatementError("permission-missing", `The role may not do that. ${detail}`, {
+        ...options,
+        fix: "Run the SQL of `npx hookline inbox migrate --print` as the role of the application, or `grant create on database` to it.",
+      }),
+  ],
+  [
+    /^(3F000|42P01|42883)$/,
+    (detail, options) =>
+      new StatementError("schema-missing", `A part of the inbox's schema is not there. ${detail}`, {
+        ...options,
+        fix: "Restart with `migrate: true`, which is the default, or run the SQL of `npx hookline inbox migrate --print`. Look for what dropped it.",
+      }),
+  ],
+  [
+    /^(40001|40P01)$/,
+    (detail, options) =>
+      new StatementError("storage-failed", `Another transaction was in the way; it is tried again. ${detail}`, options),
+  ],
+  [
+    /^(57014|55P03)$/,
+    (detail, options) =>
+      new StatementError("storage-failed", `A statement was cancelled. ${detail}`, {
+        ...options,
+        fix: "Look for a `statement_timeout` or `lock_timeout` of the role or the database that is too short, and for who holds a lock.",
+      }),
+  ],
+  [
+    /^57P03$/,
+    (detail, options) =>
+      new StatementError("server-unreachable", `The server is starting, stopping or recovering. ${detail}`, options),
+  ],
+  [/^(08|57P|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EADDR|ENOTFOUND|EAI_|ENOENT)/, unreachable],
+];
+
+/** What is to be done about a server that takes no writes. */
+export const WRITABLE = "Connect to the primary, by a name that follows it after a fail-over.";
+
+function unreachable(detail: string, options: { readonly cause: unknown; readonly mayHold: boolean }): StatementError {
+  return new StatementError("server-unreachable", `The server cannot be reached, or ended the connection. ${detail}`, {
+    ...options,
+    fix: "Look whether it runs, and at host, port and TLS of the connection. The inbox goes on by itself; what was refused is redelivered.",
+  });
+}
+
+function loginRefused(detail: string, options: { readonly cause: unknown; readonly mayHold: boolean }): StatementError {
+  return new StatementError("login-refused", `The server refused the user or the password. ${detail}`, {
+    ...options,
+    fix: "Correct user and password of the connection, or the line for them in the server's pg_hba.conf.",
+  });
+}
+
+/** The driver has none where the server asks for one. */
+const NO_PASSWORD = /password must be a/;
+
+function isInDoubt(sqlState: string | undefined): boolean {
+  return sqlState === undefined || IN_DOUBT.test(sqlState);
+}
+
+/** SQLSTATEs have five characters, which codes of Node have not, but for EPIPE. */
+const SQL_STATE = /^(?!EPIPE$)[0-9A-Z]{5}$/;
+
+function describe(error: unknown): { readonly sqlState: string | undefined; readonly detail: string } {
+  // Of several addresses of a name, each has failed.
+  const [one = error] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
+  const { code, message } = (one ?? {}) as { readonly code?: unknown; readonly message?: string };
+  const sqlState = typeof code === "string" && SQL_STATE.test(code) ? code : undefined;
+  const said = message === undefined || message === "" ? String(code ?? one) : message;
+  return { sqlState, detail: `PostgreSQL: ${said}${sqlState === undefined ? "" : ` (${sqlState})`}.` };
+}
+
+function networkCode(error: unknown): string {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return typeof code === "string" ? code : "";
+}

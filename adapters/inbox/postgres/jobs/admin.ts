@@ -1,0 +1,208 @@
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  toStored,
+  type InboxJobs,
+  type JobSelection,
+  type JobState,
+  type StorageError,
+  type StoredJob,
+} from "../../../../src/adapter.ts";
+import type { Pool, Queries } from "../connection/pool.ts";
+import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
+import { eraseAccount } from "./erase-account.ts";
+import { findByIds, findPage, type FoundJob, type FoundPage } from "./find-jobs.ts";
+import { findUnhandled, toDelivery, type DeliveryRow } from "./find-unhandled.ts";
+import { reopenedAs, replaceJobs, replayOf, type Make } from "./replace-jobs.ts";
+
+export interface PostgresJobsDeps {
+  readonly ident: () => string;
+  readonly pool: Pool;
+  readonly writer: {
+    /** One after the other. */
+    transaction<T>(run: (queries: Queries, make: Make) => Promise<T>): Promise<T>;
+  };
+  /** Something was made or removed: memory is to follow. */
+  readonly changed: () => Promise<void>;
+}
+
+/** Jobs of one transaction. */
+const PAGE = 200;
+/** Between two tries of what another transaction holds up. */
+const AGAIN_MS = 50;
+/** A page that gets no locks is tried so often. Each try waits for a second at most. */
+const MOST_TRIES = 30;
+/** SQLSTATE: a row moved to another partition, deadlock, lock timeout. */
+const HELD_UP = new Set(["40001", "40P01", "55P03"]);
+
+/** Queries and admin commands, from any process: the owners of the shards need not answer. */
+export function createPostgresJobs({ ident, pool, writer, changed }: PostgresJobsDeps): InboxJobs {
+  /** Reads of one snapshot: a job that ends meanwhile is found once. */
+  const snapshot = <T>(run: (queries: Queries) => Promise<T>): Promise<T> =>
+    pool.transaction(async (queries) => {
+      await queries.query("set transaction isolation level repeatable read, read only");
+      // Plans go by the indexes: statistics of a queue table are never right.
+      await queries.query("select set_config(name, 'off', true) from unnest($1::text[]) as name", [
+        ["enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"],
+      ]);
+      return run(queries);
+    });
+
+  async function find(query: Parameters<InboxJobs["find"]>[0]): Promise<FoundPage> {
+    const { after, limit, ...rest } = query;
+    const jobs: FoundJob[] = [];
+    let next: number | undefined = toId(after) ?? 0;
+    while (next !== undefined && jobs.length < limit) {
+      const input = { ...rest, after: next, limit: limit - jobs.length };
+      const page: FoundPage = await snapshot((queries) => findPage(queries, ident(), input));
+      jobs.push(...page.jobs);
+      ({ next } = page);
+    }
+    return { jobs, next };
+  }
+
+  /** All that is there now has a lower id than what is made from now on. */
+  async function lastId(): Promise<number> {
+    const [row] = await pool.query<{ last: number }>(`select last_value as last from ${ident()}.block`);
+    return ((row?.last ?? 0) + 1) * BLOCK - 1;
+  }
+
+  /** Runs for pages of what is selected, and adds up. */
+  async function forPages(
+    selection: JobSelection,
+    states: readonly JobState[],
+    run: (ids: readonly number[]) => Promise<number>,
+  ): Promise<number> {
+    let count = 0;
+    if ("ids" in selection) {
+      const ids = [...new Set(selection.ids)].flatMap((id) => toId(id) ?? []);
+      for (let place = 0; place < ids.length; place += PAGE)
+        count += await again(() => run(ids.slice(place, place + PAGE)));
+    } else {
+      const until = await lastId();
+      const wanted = { ...selection, states: selection.states.filter((state) => states.includes(state)) };
+      for (let after: number | undefined = 0; after !== undefined && wanted.states.length > 0 && after < until;) {
+        const { jobs, next }: FoundPage = await find({ ...wanted, after: String(after), limit: PAGE });
+        after = next;
+        const ids = jobs.map(({ id }) => id).filter((id) => id <= until);
+        if (ids.length > 0) count += await again(() => run(ids));
+      }
+    }
+    if (count > 0) await changed();
+    return count;
+  }
+
+  const replace = (ids: readonly number[], replacementsOf: Parameters<typeof replaceJobs>[2]): Promise<number> =>
+    writer.transaction((queries, make) => replaceJobs({ queries, make, ident: ident() }, ids, replacementsOf));
+
+  async function eraseDeliveries(given: readonly number[]): Promise<number> {
+    let count = 0;
+    // What a transaction of the application has in hand is not waited for while workers stand still.
+    for (let ids = given; ; await pause(AGAIN_MS)) {
+      const [row] = await again(() =>
+        pool.query<{ erased: { count: number; held: readonly number[] } }>(
+          `select ${ident()}.erase_deliveries($1) as erased`,
+          [ids],
+        ),
+      );
+      count += row?.erased.count ?? 0;
+      ids = row?.erased.held ?? [];
+      if (ids.length === 0) return count;
+    }
+  }
+
+  return {
+    async find(query) {
+      // One job more says whether there is another page.
+      const { jobs } = await find({ ...query, limit: query.limit + 1 });
+      const found = jobs.slice(0, query.limit).map(toStoredJob);
+      return jobs.length > query.limit ? { jobs: found, next: String(found.at(-1)?.id) } : { jobs: found };
+    },
+    async get(id) {
+      const number = toId(id);
+      if (number === undefined) return undefined;
+      return snapshot(async (queries) => {
+        const [job] = await findByIds(queries, ident(), [number]);
+        if (job === undefined) return undefined;
+        const [row] = await queries.query<DeliveryRow>(
+          `select id, received_at, sent_at, source, signed_by, signature, headers, body from ${ident()}.delivery where id = $1 and day in ($2, ${KEPT_DAY}) limit 1`,
+          [job.delivery, job.day],
+        );
+        return row && { job: toStoredJob(job), delivery: toStored(String(row.id), toDelivery(row)) };
+      });
+    },
+    replay: (selection) =>
+      forPages(selection, ["done", "skipped", "dead", "unhandled"], (ids) => replace(ids, replayOf)),
+    drop(selection) {
+      const has = (state: JobState): boolean => !("states" in selection) || selection.states.includes(state);
+      return forPages(selection, ["waiting", "dead", "unhandled"], async (ids) => {
+        // What has left the states that are selected meanwhile stays.
+        const [row] = await pool.query<{ dropped: number }>(`select ${ident()}.drop_jobs($1, $2, $3, $4) as dropped`, [
+          ids,
+          has("waiting"),
+          has("dead"),
+          has("unhandled"),
+        ]);
+        return row?.dropped ?? 0;
+      });
+    },
+    async erase(accountId) {
+      const until = await lastId();
+      const count = await eraseAccount(pool, ident(), { accountId, until, erasePage: eraseDeliveries });
+      await changed();
+      return count;
+    },
+    async unhandled({ handled, after, limit }) {
+      const rows = await findUnhandled(pool, ident(), { handled, after: toId(after) ?? 0, limit });
+      return rows.map(({ job, entry, consumer, ...row }) => ({
+        id: String(job),
+        event: undefined,
+        entry,
+        consumer: consumer ?? undefined,
+        delivery: toDelivery(row),
+      }));
+    },
+    async reopen(replacements) {
+      const jobsFor = new Map(replacements.flatMap(({ id, jobs }) => [[toId(id) ?? 0, jobs] as const]));
+      const count = await again(() =>
+        replace([...jobsFor.keys()], (old) => reopenedAs(old, jobsFor.get(old.id) ?? [])),
+      );
+      if (count > 0) await changed();
+    },
+  };
+}
+
+/** A page is one transaction: where others held it up, nothing of it holds. */
+async function again<T>(run: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      const { code } = ((error as StorageError).cause ?? {}) as { readonly code?: string };
+      if (tries === MOST_TRIES || !HELD_UP.has(String(code))) throw error;
+      await pause(AGAIN_MS);
+    }
+  }
+}
+
+function toId(id: string | undefined): number | undefined {
+  const number = Number(id);
+  return Number.isSafeInteger(number) && number >= 1 ? number : undefined;
+}
+
+function toStoredJob(job: FoundJob): StoredJob {
+  return {
+    id: String(job.id),
+    deliveryId: String(job.delivery),
+    entry: job.entry,
+    state: job.state,
+    event: undefined,
+    consumer: job.consumer ?? undefined,
+    lane: job.lane ?? undefined,
+    attempts: job.attempts,
+    error: job.error ?? undefined,
+    receivedAt: job.receivedAt,
+    runAt: job.runAt ?? undefined,
+    settledAt: job.settledAt ?? undefined,
+    replayOf: job.replayOf === null ? undefined : String(job.replayOf),
+  };
+}

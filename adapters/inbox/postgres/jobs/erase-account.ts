@@ -1,0 +1,96 @@
+import type { Queries } from "../connection/pool.ts";
+
+/** What a page erases. A delivery that alone is more goes all the same. */
+const PAGE = { deliveries: 200, jobs: 5_000, bytes: 4 * 1024 * 1024 };
+
+/** One page, tried again as long as others hold what it needs. */
+export type ErasePage = (deliveries: readonly number[]) => Promise<number>;
+
+/**
+ * Erases all of an account with ids up to `until`. A delivery that waits to be expanded belongs to the account that its body names; once it was
+ * expanded, its lists have the account: so the unexpanded ones come first.
+ * @returns how many unsettled jobs and unexpanded deliveries there were
+ */
+export async function eraseAccount(
+  queries: Queries,
+  ident: string,
+  {
+    accountId,
+    until,
+    erasePage,
+  }: { readonly accountId: number; readonly until: number; readonly erasePage: ErasePage },
+): Promise<number> {
+  await queries.query(
+    `delete from ${ident}.subscription where key in (select key from ${ident}.subscription where account = $1 order by key for update)`,
+    [accountId],
+  );
+  let count = 0;
+  for await (const page of unexpandedOf(queries, ident, { accountId, until })) count += await erasePage(page);
+  for await (const page of deliveriesOf(queries, ident, { accountId, until })) count += await erasePage(page);
+  return count;
+}
+
+interface Range {
+  readonly accountId: number;
+  readonly until: number;
+}
+
+async function* unexpandedOf(
+  queries: Queries,
+  ident: string,
+  { accountId, until }: Range,
+): AsyncGenerator<readonly number[]> {
+  for (let after = 0; ;) {
+    const rows = await queries.query<{ id: number; body: Uint8Array }>(
+      `select id, (select body from ${ident}.delivery as one where one.id = sized.id limit 1) as body from (
+         select u.delivery as id, sum(octet_length(d.body)) over (order by u.delivery) as bytes, row_number() over (order by u.delivery) as nth
+         from (select delivery from ${ident}.unexpanded where delivery > $1 and delivery <= $2 order by delivery limit ${PAGE.deliveries}) as u
+         cross join lateral (select body from ${ident}.delivery as one where one.id = u.delivery limit 1) as d) as sized
+       where nth = 1 or bytes <= ${PAGE.bytes} order by id`,
+      [after, until],
+    );
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    after = last.id;
+    const page = rows.filter(({ body }) => accountOf(body) === accountId).map(({ id }) => id);
+    if (page.length > 0) yield page;
+  }
+}
+
+/** By the account that they have, then by that of lists that were made later. */
+async function* deliveriesOf(
+  queries: Queries,
+  ident: string,
+  { accountId, until }: Range,
+): AsyncGenerator<readonly number[]> {
+  const sources = [
+    `select id as place, id, jobs from ${ident}.delivery where account = $1 and id > $2 and id <= $3 order by id`,
+    `select first_job as place, delivery as id, jobs from ${ident}.job_list where account = $1 and first_job > $2 and first_job <= $3 order by first_job`,
+  ];
+  for (const source of sources)
+    for (let after = 0; ;) {
+      const rows = await queries.query<{ place: number; id: number }>(
+        `select place, id from (
+           select place, id, row_number() over (order by place) as nth, sum(bytes) over (order by place) as bytes,
+             sum(count) over (order by place) as jobs
+           from (${source} limit ${PAGE.deliveries}) as page cross join lateral (
+             select octet_length(one.body) as bytes, coalesce(jsonb_array_length(page.jobs::jsonb), 0) as count from ${ident}.delivery as one
+             where one.id = page.id limit 1) as size) as sized
+         where nth = 1 or (bytes <= ${PAGE.bytes} and jobs <= ${PAGE.jobs}) order by place`,
+        [accountId, after, until],
+      );
+      const last = rows.at(-1);
+      if (last === undefined) break;
+      after = last.place;
+      yield [...new Set(rows.map(({ id }) => id))];
+    }
+}
+
+function accountOf(body: Uint8Array): unknown {
+  try {
+    const { accountId } = JSON.parse(Buffer.from(body).toString()) as { readonly accountId?: unknown };
+    return typeof accountId === "string" ? Number(accountId) : accountId;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,116 @@
+import type { NewJob } from "../../../../src/adapter.ts";
+import type { Queries } from "../connection/pool.ts";
+import { findByIds, type FoundJob } from "./find-jobs.ts";
+import { listedJobs } from "./job-lists.ts";
+
+/** Makes waiting jobs of stored deliveries. @returns their ids */
+export type Make = (
+  jobs: readonly {
+    readonly delivery: number;
+    readonly day: number;
+    readonly entry: number;
+    readonly type: string;
+    readonly consumer: string;
+    readonly lane: string | undefined;
+    readonly mergeKey: string | undefined;
+    readonly account: number | null;
+    readonly subscription: number | null;
+    readonly receivedAt: number;
+    readonly replayOf: number | undefined;
+  }[],
+) => Promise<readonly number[]>;
+
+/** A job that takes the place of another one. */
+export type Replacement = Pick<NewJob, "consumer" | "lane" | "mergeKey"> & { readonly replayOf: number | null };
+
+/** Ids of one call are of one block. */
+const MOST_MADE = 4_000;
+
+/** A new job for each, at the tail of its lane. Takes settled and unhandled ones that have a consumer. */
+export function replayOf({ id, consumer, lane, mergeKey, replayOf: first }: FoundJob): readonly Replacement[] {
+  if (consumer === null) return [];
+  const again = { consumer, lane: lane ?? undefined, mergeKey: toReplayKey(mergeKey ?? undefined) };
+  return [{ ...again, replayOf: first ?? id }];
+}
+
+/** Unhandled jobs become jobs of their current consumers. */
+export function reopenedAs({ state, replayOf: first }: FoundJob, jobs: readonly NewJob[]): readonly Replacement[] {
+  if (state !== "unhandled") return [];
+  const toKey = (key: string | undefined): string | undefined => (first === null ? key : toReplayKey(key));
+  return jobs.map(({ consumer, lane, mergeKey }) => ({ consumer, lane, mergeKey: toKey(mergeKey), replayOf: first }));
+}
+
+/**
+ * Settled and unhandled jobs with others that replace them, in one transaction. Those that another transaction has meanwhile are skipped.
+ * The order of locks is in `schema/removal-functions.ts`. @returns how many were made
+ */
+export async function replaceJobs(
+  { queries, make, ident }: { readonly queries: Queries; readonly make: Make; readonly ident: string },
+  ids: readonly number[],
+  replacementsOf: (old: FoundJob) => readonly Replacement[],
+): Promise<number> {
+  const days = await lockDeliveries(queries, ident, ids);
+  const found = await findByIds(queries, ident, ids);
+  const planned = found.flatMap((old) => {
+    const day = days.get(old.delivery);
+    if (day === undefined || old.state === "waiting" || old.state === "running") return [];
+    const made = replacementsOf(old);
+    return made.length === 0 ? [] : { old: { ...old, day }, made };
+  });
+  const rows = planned.filter(({ old: { state } }) => state === "dead" || state === "unhandled");
+  const removed = await removeRows(
+    queries,
+    ident,
+    rows.map(({ old }) => old),
+  );
+  const jobs = planned.flatMap(({ old, made }) =>
+    (old.state === "dead" || old.state === "unhandled") && !removed.has(old.id)
+      ? []
+      : made.map(({ consumer = "", lane, mergeKey, replayOf: first }) => {
+          const { delivery, day, entry, type, account, subscription, receivedAt } = old;
+          const origin = { delivery, day, entry, type, account, subscription, receivedAt };
+          return { ...origin, consumer, lane, mergeKey, replayOf: first ?? undefined };
+        }),
+  );
+  for (let place = 0; place < jobs.length; place += MOST_MADE) await make(jobs.slice(place, place + MOST_MADE));
+  return jobs.length;
+}
+
+/** Nothing else changes lists of these deliveries, or erases them, until the transaction ends. @returns their days */
+async function lockDeliveries(
+  queries: Queries,
+  ident: string,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await queries.query<{ delivery: number }>(
+    `select delivery from ${ident}.dead where id = any ($1) union select delivery from ${ident}.unhandled where id = any ($1)`,
+    [ids],
+  );
+  const listed = await listedJobs(queries, ident, ids);
+  const deliveries = [...new Set([...rows, ...listed].map(({ delivery }) => delivery))];
+  const locked = await queries.query<{ id: number; day: number }>(
+    `select id, day from ${ident}.delivery where id = any ($1) order by id for no key update`,
+    [deliveries],
+  );
+  return new Map(locked.map(({ id, day }) => [id, day]));
+}
+
+/** @returns those that were there */
+async function removeRows(queries: Queries, ident: string, jobs: readonly FoundJob[]): Promise<ReadonlySet<number>> {
+  if (jobs.length === 0) return new Set();
+  const rows = await queries.query<{ id: number }>(
+    `with dead_now as (delete from ${ident}.dead where id in (select id from ${ident}.dead where id = any ($1) for update skip locked) returning id),
+     unhandled_now as (delete from ${ident}.unhandled where id in (select id from ${ident}.unhandled where id = any ($1) for update skip locked) returning id)
+     select id from dead_now union all select id from unhandled_now`,
+    [jobs.map(({ id }) => id)],
+  );
+  const removed = new Set(rows.map(({ id }) => id));
+  const gone = jobs.filter(({ id }) => removed.has(id)).map(({ id, delivery, day }) => [id, delivery, day]);
+  await queries.query(`select ${ident}.mark_absent($1)`, [JSON.stringify(gone)]);
+  return removed;
+}
+
+/** Replays merge with replays only. */
+function toReplayKey(mergeKey: string | undefined): string | undefined {
+  return mergeKey === undefined || mergeKey.startsWith("replay:") ? mergeKey : `replay:${mergeKey}`;
+}

@@ -1,0 +1,226 @@
+import { StorageError, type InboxHost, type Timer, type WorkingInbox } from "../../../src/adapter.ts";
+import { UsageError } from "../../../src/index.ts";
+import { createPool, type Pool } from "./connection/pool.ts";
+import { assertServer } from "./connection/server-checks.ts";
+import { createPresence } from "./connection/presence.ts";
+import { createPostgresJobs } from "./jobs/admin.ts";
+import { prepareSchema } from "./schema/migrate.ts";
+import { createIncoming } from "./store/incoming.ts";
+import { createWriter } from "./store/writer.ts";
+import { ensureDays } from "./upkeep/day-partitions.ts";
+import { readStats } from "./upkeep/read-stats.ts";
+import { createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
+import { createUpkeep } from "./upkeep/retention.ts";
+import { createPostgresTombstones } from "./upkeep/tombstones.ts";
+import { createPostgresWorker } from "./work/postgres-worker.ts";
+
+/** Options of an inbox in PostgreSQL without the defaults of `postgresInbox`. */
+export interface PostgresOptions {
+  /** What `new pg.Pool()` takes. */
+  readonly connection: Readonly<Record<string, unknown>>;
+  /** Past a pooler of transactions. @default the connection */
+  readonly directConnection?: Readonly<Record<string, unknown>> | undefined;
+  readonly schema: string;
+  readonly migrate: boolean;
+  readonly leaseMs: number;
+  /** How long the heart of a process whose connection is gone must stand still. @default 1000 */
+  readonly goneMs?: number | undefined;
+  readonly keepDoneMs: number;
+  readonly keepUnhandledMs: number;
+  readonly keepDeadMs: number;
+  readonly maxJobs: number;
+}
+
+/** Of the whole, as far as this process knows. */
+interface Counts {
+  unexpanded: number;
+  dead: number;
+  unhandled: number;
+  expired: number;
+  open: number;
+  oldestUnexpandedAt: number | undefined;
+}
+
+/** Between two looks at what other processes changed: tombstones are to be no older. */
+const WATCH_MS = 1_000;
+
+interface Pools {
+  readonly store: Pool;
+  readonly steps: Pool;
+  readonly other: Pool;
+}
+
+/** The port on a PostgreSQL server: tables are the truth, the lanes of a shard are in the memory of the process that owns it. */
+export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"network"> {
+  const { connection, directConnection = connection, schema, migrate, leaseMs, goneMs = 1_000, maxJobs } = options;
+  let host: InboxHost | undefined;
+  let user: InboxHost | undefined;
+  let pools: Pools | undefined;
+  let schemaIdent = "";
+  let failure: StorageError | undefined;
+  let counts: Counts = { unexpanded: 0, dead: 0, unhandled: 0, expired: 0, open: 0, oldestUnexpandedAt: undefined };
+  let watching: Timer | undefined;
+  const notOpen = new StorageError("storage-failed", "The inbox is not open.");
+
+  const now = (): number => openHost().clock.now();
+  const ident = (): string => schemaIdent;
+
+  function openHost(): InboxHost {
+    if (host === undefined) throw notOpen;
+    return host;
+  }
+
+  /** One that stands for what it is when it is used. */
+  function poolOf(name: keyof Pools): Pool {
+    const open = (): Pool => {
+      if (pools === undefined) throw notOpen;
+      return pools[name];
+    };
+    return {
+      query: async (text, values) => open().query(text, values),
+      transaction: async (run) => open().transaction(run),
+      close: async () => pools?.[name].close(),
+      unref: () => pools?.[name].unref(),
+    };
+  }
+
+  const [store, steps, other] = [poolOf("store"), poolOf("steps"), poolOf("other")];
+  const writer = createWriter({ pool: store, ident, now, ensureDays: (queries) => ensureDays(queries, ident()) });
+  const worker = createPostgresWorker({
+    ident,
+    host: openHost,
+    steps,
+    pool: other,
+    leaseMs,
+    goneMs,
+    presence: createPresence(directConnection, ident),
+    ended(states) {
+      for (const state of states) counts[state] += 1;
+    },
+  });
+  const tombstones = createPostgresTombstones({ ident, pool: other, now });
+  const subscriptions = createPostgresSubscriptions({ ident, pool: other });
+
+  async function closePools(): Promise<void> {
+    const open = pools;
+    pools = undefined;
+    await Promise.all(Object.values(open ?? {}).map((one: Pool) => one.close()));
+  }
+
+  const upkeep = createUpkeep({
+    ident,
+    pool: other,
+    host: openHost,
+    options,
+    isLeader: () => worker.expander() !== undefined,
+    expired: (jobs) => void (counts = { ...counts, expired: counts.expired + jobs }),
+  });
+
+  async function count(): Promise<void> {
+    const [stats, [row]] = await Promise.all([
+      readStats(other, ident()),
+      other.query<{ at: number }>(`select received_at as at from ${ident()}.unexpanded order by delivery limit 1`),
+    ]);
+    const { unexpanded, dead, unhandled, expired, waiting, running } = stats;
+    counts = { unexpanded, dead, unhandled, expired, open: waiting + running, oldestUnexpandedAt: row?.at };
+  }
+
+  /** What other processes changed. */
+  function watch(): void {
+    const mine = pools;
+    watching = openHost().clock.setTimer(() => {
+      Promise.all([tombstones.refresh(), count()])
+        .catch(() => {})
+        .finally(() => void (pools === mine && watch()));
+    }, WATCH_MS);
+    watching.unref?.();
+  }
+
+  const inbox: WorkingInbox<"network"> = {
+    storage: "network",
+    async open(given) {
+      if (user !== undefined && user !== given)
+        throw new UsageError("inbox-shared", "This PostgreSQL inbox is in use by another receiver.", {
+          fix: "Give each receiver a `postgresInbox(connection)` of its own, or close the other one first.",
+        });
+      if (user === given && pools !== undefined) return;
+      [host, user] = [given, given];
+      pools = openPools(connection);
+      try {
+        await assertServer(other);
+        schemaIdent = await prepareSchema(other, { schema, name: given.name, migrate });
+        await ensureDays(other, ident());
+        await Promise.all([tombstones.refresh(), subscriptions.refresh(), count()]);
+      } catch (error) {
+        await closePools();
+        user = undefined;
+        throw error;
+      }
+      watch();
+      upkeep.begin();
+    },
+    tombstones,
+    subscriptions,
+    ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure }),
+    async close() {
+      user = undefined;
+      watching?.clear();
+      upkeep.end();
+      await writer.drained();
+      await worker.leave();
+      await closePools();
+    },
+    unref() {
+      for (const one of Object.values(pools ?? {}) as Pool[]) one.unref();
+    },
+
+    work: worker.work,
+    ...createIncoming({
+      pool: other,
+      ident,
+      writer,
+      worker,
+      maxJobs,
+      now,
+      dedupeWindowMs: () => openHost().dedupeWindowMs,
+      noted({ unexpanded = 0, oldestUnexpandedAt, unhandled = 0, hasNotices = false }) {
+        counts.unexpanded += unexpanded;
+        counts.oldestUnexpandedAt = oldestUnexpandedAt;
+        counts.unhandled += unhandled;
+        if (hasNotices) void subscriptions.refresh().catch(() => {});
+      },
+      stored: (error) => (failure = error),
+    }),
+    claim: worker.claim,
+    settle: worker.settle,
+    transactional: worker.transactional,
+    jobs: createPostgresJobs({
+      ident,
+      pool: other,
+      writer,
+      async changed() {
+        await Promise.all([worker.changed(), count(), subscriptions.refresh()]);
+      },
+    }),
+    stats() {
+      const here = worker.stats();
+      const { open, oldestUnexpandedAt, ...rest } = counts;
+      const known = here ?? { waiting: open, running: 0, blockedLanes: 0, oldestWaitingAt: undefined };
+      const oldest = Math.min(oldestUnexpandedAt ?? Infinity, known.oldestWaitingAt ?? Infinity);
+      return {
+        ...rest,
+        ...known,
+        unexpanded: Math.max(rest.unexpanded, worker.hasUnexpanded() ? 1 : 0),
+        oldestWaitingAt: oldest === Infinity ? undefined : oldest,
+      };
+    },
+    capabilities: { durability: "fsync", order: "valid-claims", shared: true },
+  };
+  return inbox;
+}
+
+function openPools(connection: PostgresOptions["connection"]): Pools {
+  const pool = (name: string, max: number): Pool =>
+    createPool({ connection, max, applicationName: `hookline ${name}` });
+  return { store: pool("store", 1), steps: pool("work", 1), other: pool("other", 2) };
+}

@@ -1,0 +1,107 @@
+import { assertOptions, kindOf, wholeNumber } from "../../../src/adapter.ts";
+import { UsageError } from "../../../src/index.ts";
+import type { PostgresOptions } from "./postgres-inbox.ts";
+
+/** Limits of a PostgreSQL inbox. */
+export interface PostgresInboxOptions {
+  /**
+   * A connection string past a transaction pooler, such as PgBouncer: a worker that died is then noticed within 2 s instead of `leaseMs`.
+   * Never needed for safety. @default the connection itself
+   */
+  directConnection?: string | undefined;
+  /** Each receiver's tables are in a schema of this name; of `<schema>_<name>` where the receiver has a `name`. @default "hookline" */
+  schema?: string | undefined;
+  /** Makes and upgrades the schema. With false run the SQL of `hookline inbox migrate --print` before a deploy. @default true */
+  migrate?: boolean | undefined;
+  /** A worker that did not commit for so long is taken over. @default 5_000 */
+  leaseMs?: number | undefined;
+  /** Done and skipped jobs, and their deliveries. @default 7 */
+  keepDoneDays?: number | undefined;
+  /** Unhandled jobs. @default 7 */
+  keepUnhandledDays?: number | undefined;
+  /** Dead letters, since they were settled. @default no limit */
+  keepDeadDays?: number | undefined;
+  /** Waiting in memory, in each worker; more wait on the server. @default 500_000 */
+  maxJobs?: number | undefined;
+}
+
+/** A connection string, or what `new pg.Pool()` takes. */
+export type PostgresConnection = string | { readonly [option: string]: unknown };
+
+/**
+ * The options of `postgresInbox`, checked and with their defaults.
+ * @throws UsageError `option-invalid`
+ */
+export function resolvePostgresOptions(connection: PostgresConnection, options: PostgresInboxOptions): PostgresOptions {
+  assertOptions("postgresInbox", options, ALLOWED);
+  const { directConnection, schema = "hookline", migrate = true, leaseMs = 5_000, maxJobs = 500_000 } = options;
+  const { keepDoneDays = 7, keepUnhandledDays = 7, keepDeadDays = Infinity } = options;
+  return {
+    connection: toConnection("connection", connection),
+    directConnection: directConnection === undefined ? undefined : toConnection("directConnection", directConnection),
+    schema: toSchema(schema),
+    migrate: toBoolean(migrate),
+    leaseMs: whole("leaseMs", leaseMs, SHORTEST_LEASE_MS),
+    keepDoneMs: positive("keepDoneDays", keepDoneDays) * DAY_MS,
+    keepUnhandledMs: positive("keepUnhandledDays", keepUnhandledDays) * DAY_MS,
+    keepDeadMs: options.keepDeadDays === undefined ? keepDeadDays : positive("keepDeadDays", keepDeadDays) * DAY_MS,
+    maxJobs: whole("maxJobs", maxJobs, 1),
+  };
+}
+
+const ALLOWED: Readonly<Record<keyof PostgresInboxOptions, true>> = {
+  directConnection: true,
+  schema: true,
+  migrate: true,
+  leaseMs: true,
+  keepDoneDays: true,
+  keepUnhandledDays: true,
+  keepDeadDays: true,
+  maxJobs: true,
+};
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** A worker shows twice a second that it is alive. */
+const SHORTEST_LEASE_MS = 2_000;
+
+/** As libpq takes it, or the folder of a Unix socket. Anything else the driver would take for a name of a database. */
+const STRING = /^(?:postgres(?:ql)?:\/\/|socket:|\/)/;
+
+function toConnection(name: string, given: unknown): Readonly<Record<string, unknown>> {
+  if (typeof given === "string" && STRING.test(given)) return { connectionString: given };
+  // A pool of the application's would make what is stored wait behind its handlers.
+  const isPool = typeof (given as { readonly connect?: unknown } | null | undefined)?.connect === "function";
+  const isObject = typeof given === "object" && given !== null && !Array.isArray(given) && !(given instanceof URL);
+  if (isObject && !isPool) return { ...given };
+  const got = isPool ? "a pool or a client" : kindOf(given);
+  throw new UsageError(
+    "option-invalid",
+    `postgresInbox got ${name} ${got}, expected a text "postgres://..." or the options of \`new pg.Pool()\`.`,
+    { fix: 'Write postgresInbox(process.env.DATABASE_URL ?? "postgres://localhost/app"); it makes pools of its own.' },
+  );
+}
+
+function toSchema(schema: unknown): string {
+  if (typeof schema === "string" && schema !== "" && !/^(?:pg_|information_schema$)/.test(schema)) return schema;
+  const got = typeof schema === "string" && schema !== "" ? `"${schema}"` : kindOf(schema);
+  throw new UsageError("option-invalid", `postgresInbox got schema ${got}, expected the name of a schema of its own.`, {
+    fix: 'Leave `schema` out for "hookline".',
+  });
+}
+
+/** "false" of an environment variable is true. */
+function toBoolean(migrate: unknown): boolean {
+  if (typeof migrate === "boolean") return migrate;
+  throw new UsageError("option-invalid", `postgresInbox got migrate ${kindOf(migrate)}, expected true or false.`);
+}
+
+function whole(name: string, value: unknown, least: number): number {
+  return wholeNumber({ where: "postgresInbox", name, value, least });
+}
+
+/** Days may be parts of one. */
+function positive(name: string, value: unknown): number {
+  if (typeof value === "number" && Number.isFinite(value) && value > 0) return value;
+  throw new UsageError("option-invalid", `postgresInbox got ${name} ${kindOf(value)}, expected a positive number.`);
+}

@@ -1,0 +1,294 @@
+import { removalFunctionsOf } from "./removal-functions.ts";
+import { BLOCK, EXPANDER, inLiteral, KEPT_DAY, TODAY } from "./tables.ts";
+import { upkeepFunctionsOf } from "./upkeep-functions.ts";
+
+/**
+ * What runs on the server. A function is one statement for its caller, so that it needs one round trip and fits behind a pooler of
+ * transactions; inside it each statement sees what was committed before it.
+ * @param ident the quoted name of the schema
+ */
+export function functionsOf(ident: string): string {
+  return [make, store, append, work, follow, upkeepFunctionsOf, removalFunctionsOf]
+    .map((body) => body(ident))
+    .join("\n");
+}
+
+/** A queue table has statistics that are never right: plans go by its index, whatever they say. */
+const PLANS = "set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off";
+
+/**
+ * Jobs of the events of some deliveries, with their natural keys and lifecycle notices. Each has the place of its delivery in \`origins\`,
+ * and \`at\`: its id in the block.
+ */
+function make(ident: string): string {
+  return `
+create or replace function ${ident}.make(writer_id bigint, base bigint, origins jsonb, batch jsonb, now_ms bigint, dedupe_after bigint)
+returns jsonb language plpgsql ${PLANS} as $$
+declare
+  duplicates int[] := '{}';
+  conflicts int[] := '{}';
+begin
+  if batch ? 'unique' then
+    -- In one order in all processes, or two of them could wait for each other: first all with their content, then all keys.
+    with given as (select u.i, decode(u.w, 'hex') as w from jsonb_to_recordset(batch->'unique') as u (i int, w text, o int) where origins ? u.o::text),
+    fresh as (
+      insert into ${ident}.dedupe as d (key, seen_at) select w, now_ms from (select distinct w from given order by w) as one
+      on conflict (key) do update set seen_at = excluded.seen_at where d.seen_at <= dedupe_after returning d.key
+    ),
+    kept as (select given.i, row_number() over (partition by given.w order by given.i) as nth, fresh.key is not null as is_new from given left join fresh on fresh.key = given.w)
+    select coalesce(array_agg(i), '{}') into duplicates from kept where not is_new or nth > 1;
+
+    with given as (
+      select u.i, decode(u.k, 'hex') as k from jsonb_to_recordset(batch->'unique') as u (i int, k text, o int)
+      where origins ? u.o::text and not u.i = any (duplicates)
+    ),
+    known as (select d.key from ${ident}.dedupe as d where d.key in (select k from given) and d.seen_at > dedupe_after),
+    nths as (select i, k, row_number() over (partition by k order by i) as nth from given)
+    select coalesce(array_agg(i), '{}') into conflicts from nths where nth > 1 or k in (select key from known);
+
+    insert into ${ident}.dedupe as d (key, seen_at)
+    select decode(u.k, 'hex'), now_ms from jsonb_to_recordset(batch->'unique') as u (i int, k text, o int)
+    where origins ? u.o::text and not u.i = any (duplicates) group by 1, 2 order by 1
+    on conflict (key) do update set seen_at = greatest(d.seen_at, excluded.seen_at);
+  end if;
+
+  insert into ${ident}.job (shard, id, writer, day, delivery, entry, type, consumer, lane, merge_key, account, subscription, received_at, replay_of)
+  select j.s, base + j.at, writer_id, (origin.json->>'day')::int, (origin.json->>'id')::bigint, j.e, j.t, j.c, j.l, j.m, (origin.json->>'account')::bigint, (origin.json->>'subscription')::bigint,
+    (origin.json->>'received')::bigint, j.r
+  from jsonb_to_recordset(batch->'jobs') as j (s smallint, at int, o int, e int, t text, c text, l text, m text, i int, r bigint)
+  cross join lateral (select origins->j.o::text as json) as origin
+  where origin.json is not null and (j.i is null or not j.i = any (duplicates))
+  order by j.at;
+
+  if batch ? 'unhandled' then
+    insert into ${ident}.unhandled (id, day, delivery, entry, type, consumer, account, subscription, received_at, replay_of, attempts, settled_at)
+    select base + j.at, (origin.json->>'day')::int, (origin.json->>'id')::bigint, j.e, j.t, j.c, (origin.json->>'account')::bigint, (origin.json->>'subscription')::bigint, (origin.json->>'received')::bigint,
+      j.r, 0, now_ms
+    from jsonb_to_recordset(batch->'unhandled') as j (at int, o int, e int, t text, c text, i int, r bigint)
+    cross join lateral (select origins->j.o::text as json) as origin
+    where origin.json is not null and (j.i is null or not j.i = any (duplicates));
+  end if;
+
+  if batch ? 'notices' then
+    -- One after the other: of two in a batch the later one counts. An older notice than the last changes nothing.
+    declare
+      notice record;
+      origin jsonb;
+      name text;
+    begin
+      for notice in select * from jsonb_to_recordset(batch->'notices') as n (o int, subscription bigint, account bigint, resource text, error text) loop
+        origin := origins->notice.o::text;
+        continue when origin is null;
+        name := md5(jsonb_build_array(origin->>'source', notice.subscription, notice.resource)::text);
+        delete from ${ident}.subscription where key = name and sent_at <= (origin->>'sent')::bigint;
+        insert into ${ident}.subscription (key, subscription, account, resource, source, error, sent_at)
+        values (name, notice.subscription, notice.account, notice.resource, origin->>'source', notice.error, (origin->>'sent')::bigint) on conflict (key) do nothing;
+      end loop;
+    end;
+  end if;
+  return jsonb_build_object('duplicates', to_jsonb(duplicates), 'conflicts', to_jsonb(conflicts));
+end $$;`;
+}
+
+/**
+ * Stores deliveries with their jobs; expands others. Gives null where the writer's row is gone: nothing is stored. \`fence\`: the worker
+ * that expands, where \`batch.expansions\` is given.
+ */
+function store(ident: string): string {
+  return `
+create or replace function ${ident}.store(writer_id bigint, fence bigint, batch jsonb, bodies bytea) returns jsonb language plpgsql ${PLANS} as $$
+declare
+  base bigint;
+  today int := ${TODAY};
+  now_ms bigint := (batch->>'now')::bigint;
+  expanded int := (batch->>'expanded')::int;
+  origins jsonb;
+  seen jsonb;
+begin
+  -- Whatever the role or the database say: what is acknowledged is on the disk.
+  if current_setting('synchronous_commit') = 'off' then perform set_config('synchronous_commit', 'on', true); end if;
+  perform 1 from ${ident}.writer where id = writer_id for no key update;
+  if not found then return null; end if;
+  base := nextval('${inLiteral(ident)}.block') * ${BLOCK};
+
+  if batch ? 'expansions' then
+    perform 1 from ${ident}.shard where id = ${EXPANDER} and owner = fence for share;
+    if not found then return jsonb_build_object('fenced', true); end if;
+    -- One that was erased meanwhile, or expanded by a commit whose outcome was not known, makes no jobs.
+    with given as (select * from jsonb_to_recordset(batch->'expansions') as e (o int, delivery bigint, at int, cursor int, upto int, jobs text, account bigint, subscription bigint)),
+    locked as (select u.delivery, u.day, u.received_at from ${ident}.unexpanded as u join given on given.delivery = u.delivery and coalesce(given.cursor, u.cursor) = u.cursor order by u.delivery for update of u),
+    advanced as (update ${ident}.unexpanded as u set cursor = given.upto from given, locked where u.delivery = given.delivery and locked.delivery = u.delivery and given.upto is not null),
+    ended as (delete from ${ident}.unexpanded as u using given, locked where u.delivery = given.delivery and locked.delivery = u.delivery and given.upto is null)
+    select jsonb_object_agg(given.o::text, jsonb_build_object('id', given.delivery, 'day', locked.day, 'received', locked.received_at, 'account', given.account,
+      'subscription', given.subscription, 'first', base + given.at, 'jobs', given.jobs,
+      'source', d.source, 'sent', d.sent_at))
+    into origins from given join locked on locked.delivery = given.delivery
+    cross join lateral (select source, sent_at from ${ident}.delivery as one where one.day in (locked.day, ${KEPT_DAY}) and one.id = given.delivery limit 1) as d;
+  else
+    -- Expansion follows ids: what comes behind one that waits for it waits as well.
+    if exists (select from ${ident}.unexpanded) then expanded := 0; end if;
+    insert into ${ident}.delivery (day, id, received_at, sent_at, source, signed_by, signature, headers, account, subscription, jobs, body)
+    select today, base + d.at, d.r, d.t, d.s, d.b, d.g, d.h, case when d.o < expanded then d.a end, case when d.o < expanded then d.u end,
+      case when d.o < expanded then d.j end, substring(bodies from d.f + 1 for d.n)
+    from jsonb_to_recordset(batch->'deliveries') as d (o int, at int, r bigint, t bigint, s text, b text, g text, h jsonb, a bigint, u bigint, j text, f int, n int);
+    insert into ${ident}.unexpanded (delivery, day, cursor, received_at)
+    select base + d.at, today, 0, d.r from jsonb_to_recordset(batch->'deliveries') as d (o int, at int, r bigint) where d.o >= expanded;
+    select jsonb_object_agg(d.o::text, jsonb_build_object('id', base + d.at, 'day', today, 'received', d.r, 'account', d.a, 'subscription', d.u, 'source', d.s, 'sent', d.t))
+    into origins from jsonb_to_recordset(batch->'deliveries') as d (o int, at int, r bigint, t bigint, s text, a bigint, u bigint) where d.o < expanded;
+  end if;
+
+  if origins is not null then
+    seen := ${ident}.make(writer_id, base, origins, batch, now_ms, (batch->>'dedupeAfter')::bigint);
+    if batch ? 'expansions' then
+      insert into ${ident}.job_list (day, first_job, delivery, account, subscription, jobs)
+      select (o.value->>'day')::int, (o.value->>'first')::bigint, (o.value->>'id')::bigint, (o.value->>'account')::bigint, (o.value->>'subscription')::bigint, o.value->>'jobs'
+      from jsonb_each(origins) as o where o.value->>'jobs' is not null;
+    end if;
+    if jsonb_array_length(seen->'duplicates') > 0 then
+      -- The places of their jobs, which were not made, in the lists that have them.
+      update ${ident}.delivery as d set absent = absent || gone.places from (
+        select u.o, array_agg(place) as places from jsonb_to_recordset(batch->'unique') as u (i int, o int, p int, n int)
+        cross join lateral generate_series(u.p, u.p + u.n - 1) as place
+        where u.n > 0 and seen->'duplicates' @> to_jsonb(u.i) group by u.o) as gone
+      where not batch ? 'expansions' and d.id = (origins->gone.o::text->>'id')::bigint and d.day = today;
+      update ${ident}.job_list as l set absent = absent || gone.places from (
+        select u.o, array_agg(place) as places from jsonb_to_recordset(batch->'unique') as u (i int, o int, p int, n int)
+        cross join lateral generate_series(u.p, u.p + u.n - 1) as place
+        where u.n > 0 and seen->'duplicates' @> to_jsonb(u.i) group by u.o) as gone
+      where batch ? 'expansions' and l.first_job = (origins->gone.o::text->>'first')::bigint and l.day = (origins->gone.o::text->>'day')::int;
+    end if;
+  end if;
+  update ${ident}.writer set seq = seq + 1, first_id = base, last_id = base + (batch->>'size')::int, used_at = clock_timestamp() where id = writer_id;
+  return jsonb_build_object('base', base, 'expanded', expanded, 'oldest', (select u.received_at from ${ident}.unexpanded as u order by u.delivery limit 1), 'made', case when origins is null then '[]'::jsonb else (select jsonb_agg(key::int) from jsonb_object_keys(origins) as key) end)
+    || coalesce(seen, '{"duplicates": [], "conflicts": []}'::jsonb);
+end $$;`;
+}
+
+/**
+ * One step of a worker: heartbeat, poison mark, and how its claims end. A first row with what is to be known, then the deliveries that were
+ * asked for. A dead worker's changes nothing. A row that a transaction of the application holds is not waited for: \`held\`.
+ */
+function work(ident: string): string {
+  return `
+create or replace function ${ident}.work(me bigint, running_now bigint[], since_then bigint[], settle jsonb, marks jsonb, wanted jsonb)
+returns table (head jsonb, id bigint, received_at bigint, sent_at bigint, source text, signed_by text, signature text, headers jsonb, body bytea)
+language plpgsql ${PLANS} as $$
+declare
+  held bigint[] := '{}';
+  left_over bigint[] := '{}';
+  there bigint[];
+begin
+  update ${ident}.worker as w set beat = w.beat + 1, running = running_now, since = since_then where w.id = me and w.alive;
+  if not found then
+    return query select '{"alive": false}'::jsonb, null::bigint, null::bigint, null::bigint, null::text, null::text, null::text, null::jsonb, null::bytea;
+    return;
+  end if;
+
+  if settle ? 'done' then
+    with given as (select (d->>0)::smallint as s, (d->>1)::bigint as i from jsonb_array_elements(settle->'done') as d),
+    mine as (select j.at from given cross join lateral (
+      select ctid as at from ${ident}.job where job.shard = given.s and job.id = given.i for update skip locked offset 0) as j),
+    gone as (delete from ${ident}.job using mine where job.ctid = mine.at returning job.id)
+    select coalesce(array_agg(given.i), '{}') into left_over from given where given.i not in (select gone.id from gone);
+  end if;
+
+  if settle ? 'others' then
+    with given as (select * from jsonb_to_recordset(settle->'others') as o
+      (s smallint, i bigint, w text, a int, d int, g int, f bigint, r bigint, y bigint, e jsonb, z bigint)),
+    mine as (select j.at, given.* from given cross join lateral (
+      select ctid as at from ${ident}.job where job.shard = given.s and job.id = given.i for update skip locked offset 0) as j),
+    again as (update ${ident}.job set attempts = mine.a, deaths = mine.d, group_max = mine.g, first_attempt_at = mine.f, run_at = mine.r, delay_ms = mine.y, error = mine.e
+      from mine where job.ctid = mine.at and mine.w = 'waiting' returning job.id),
+    gone as (delete from ${ident}.job using mine where job.ctid = mine.at and mine.w <> 'waiting'
+      returning job.*, mine.w, mine.a as ended_attempts, mine.e as ended_error, mine.z as ended_at),
+    died as (insert into ${ident}.dead select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, ended_at
+      from gone where gone.w = 'dead'),
+    unhandled_now as (insert into ${ident}.unhandled select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, ended_at
+      from gone where gone.w = 'unhandled')
+    select left_over || coalesce(array_agg(given.i), '{}') into left_over from given
+    where given.i not in (select again.id from again) and given.i not in (select gone.id from gone);
+  end if;
+
+  if cardinality(left_over) > 0 then
+    held := array(select g.i from (
+      select (d->>0)::smallint as s, (d->>1)::bigint as i from jsonb_array_elements(settle->'done') as d
+      union all select o.s, o.i from jsonb_to_recordset(settle->'others') as o (s smallint, i bigint)) as g
+      where g.i = any (left_over) and exists (select from ${ident}.job where job.shard = g.s and job.id = g.i));
+  end if;
+
+  if settle ? 'windows' then
+    insert into ${ident}.lane_window as l (shard, lane, since, up_to) select w.s, w.l, w.f, w.u from jsonb_to_recordset(settle->'windows') as w (s smallint, l text, f bigint, u bigint)
+    where w.f is not null on conflict (shard, lane) do update set since = excluded.since, up_to = excluded.up_to;
+    delete from ${ident}.lane_window as l using jsonb_to_recordset(settle->'windows') as w (s smallint, l text, f bigint) where l.shard = w.s and l.lane = w.l and w.f is null;
+  end if;
+
+  if settle ? 'leave' then
+    update ${ident}.shard as s set owner = null where s.owner = me and s.id in (
+      select mine.id from ${ident}.shard as mine where mine.owner = me and settle->'leave' @> to_jsonb(mine.id) for update skip locked);
+  end if;
+
+  there := array(select (m->>1)::bigint from jsonb_array_elements(marks) as m
+    where exists (select from ${ident}.job where job.shard = (m->>0)::smallint and job.id = (m->>1)::bigint));
+  return query select jsonb_build_object('alive', true, 'there', to_jsonb(there), 'left', to_jsonb(left_over), 'held', to_jsonb(held),
+    'vector', (select coalesce(jsonb_agg(jsonb_build_array(w.id, w.seq, w.first_id, w.last_id)), '[]') from ${ident}.writer as w),
+    'shards', (select coalesce(jsonb_agg(s.id), '[]') from ${ident}.shard as s where s.owner = me),
+    'removal', (select max(r.id) from ${ident}.removal as r), 'unexpanded', exists (select from ${ident}.unexpanded)),
+    null::bigint, null::bigint, null::bigint, null::text, null::text, null::text, null::jsonb, null::bytea;
+  return query select null::jsonb, d.id, d.received_at, d.sent_at, d.source, d.signed_by, d.signature, d.headers, d.body
+    from jsonb_array_elements(wanted) as w cross join lateral (
+      select * from ${ident}.delivery as one where one.day in ((w->>0)::int, ${KEPT_DAY}) and one.id = (w->>1)::bigint limit 1) as d;
+end $$;`;
+}
+
+/** More jobs of deliveries that were expanded before, each with a list of its own. Null where the writer's row is gone. @returns the block */
+function append(ident: string): string {
+  return `
+create or replace function ${ident}.append(writer_id bigint, origins jsonb, batch jsonb) returns bigint language plpgsql ${PLANS} as $$
+declare
+  base bigint;
+  found_now int;
+begin
+  perform 1 from ${ident}.writer where id = writer_id for no key update;
+  if not found then return null; end if;
+  -- The day where each is now: retention may have moved it since it was read. While its row is locked, retention does not remove it.
+  select jsonb_object_agg(o.key, o.value || jsonb_build_object('day', d.day)), count(*) into origins, found_now from jsonb_each(origins) as o
+  cross join lateral (select one.day from ${ident}.delivery as one
+    where one.day in ((o.value->>'day')::int, ${KEPT_DAY}) and one.id = (o.value->>'id')::bigint limit 1 for key share) as d;
+  if found_now < (batch->>'size')::int then raise serialization_failure using message = 'a delivery was removed meanwhile'; end if;
+  base := nextval('${inLiteral(ident)}.block') * ${BLOCK};
+  perform ${ident}.make(writer_id, base, origins, batch, (batch->>'now')::bigint, 0);
+  insert into ${ident}.job_list (day, first_job, delivery, account, subscription, jobs)
+  select (o.value->>'day')::int, base + (o.value->>'at')::int, (o.value->>'id')::bigint, (o.value->>'account')::bigint, (o.value->>'subscription')::bigint, o.value->>'jobs'
+  from jsonb_each(origins) as o;
+  update ${ident}.writer set seq = seq + 1, first_id = base, last_id = base + (batch->>'size')::int, used_at = clock_timestamp() where id = writer_id;
+  return base;
+end $$;`;
+}
+
+/**
+ * What was committed since a cut, of some shards. A first row with the new cut, then jobs. \`known\`: [writer, seq, last id] of each writer.
+ * A commit of a writer that was not missed before is looked for from its own first id on, so that an idle hour is not read again.
+ */
+function follow(ident: string): string {
+  return `
+create or replace function ${ident}.follow(shards smallint[], known jsonb)
+returns table (head jsonb, shard smallint, id bigint, day int, delivery bigint, entry int, consumer text, lane text, merge_key text, received_at bigint, replay_of bigint, progress jsonb)
+language plpgsql ${PLANS} as $$
+declare
+  cut jsonb;
+begin
+  select coalesce(jsonb_agg(jsonb_build_array(w.id, w.seq, w.first_id, w.last_id)), '[]') into cut from ${ident}.writer as w;
+  return query select jsonb_build_object('vector', cut, 'removal', (select max(r.id) from ${ident}.removal as r), 'unexpanded', exists (select from ${ident}.unexpanded)), null::smallint, null::bigint, null::int, null::bigint, null::int, null::text, null::text, null::text, null::bigint, null::bigint, null::jsonb;
+  return query
+    with moved as (
+      select (w->>0)::bigint as writer, case when (w->>1)::bigint = (k->>1)::bigint + 1 then (w->>2)::bigint else coalesce((k->>2)::bigint, 0) end as lo, (w->>3)::bigint as hi
+      from jsonb_array_elements(cut) as w left join jsonb_array_elements(known) as k on k->0 = w->0
+      where (w->>3)::bigint > coalesce((k->>2)::bigint, 0))
+    select null::jsonb, j.shard, j.id, j.day, j.delivery, j.entry, j.consumer, j.lane, j.merge_key, j.received_at, j.replay_of,
+      case when j.attempts + j.deaths + j.run_at > 0 or j.error is not null then
+        jsonb_build_object('attempts', j.attempts, 'deaths', j.deaths, 'groupMax', j.group_max, 'firstAttemptAt', j.first_attempt_at, 'runAt', j.run_at, 'delayMs', j.delay_ms, 'error', j.error) end
+    from moved cross join unnest(shards) as s (shard)
+    cross join lateral (select * from ${ident}.job where job.shard = s.shard and job.id > moved.lo and job.id <= moved.hi and job.writer = moved.writer offset 0) as j
+    order by j.id;
+end $$;`;
+}

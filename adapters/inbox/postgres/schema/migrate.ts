@@ -1,0 +1,188 @@
+import { StorageError } from "../../../../src/adapter.ts";
+import { UsageError } from "../../../../src/index.ts";
+import type { Pool, Queries } from "../connection/pool.ts";
+import { functionsOf } from "./functions.ts";
+import { SCHEMA_VERSION, tablesOf } from "./tables.ts";
+
+/** What a version of Hookline makes. Its SQL takes the quoted name of the schema. */
+export interface SchemaPlan {
+  readonly version: number;
+  /** The oldest version whose code works on it. */
+  readonly worksWith: number;
+  /** The newest tables, for a schema that has none. They say that they are of version 1. */
+  readonly tables: (ident: string) => string;
+  /** From each version to the next; the first one makes version 2. */
+  readonly upgrades: readonly ((ident: string) => string)[];
+  readonly functions: (ident: string) => string;
+}
+
+/**
+ * In a rolling deploy the old and the new code run at the same time, on the schema of the newer one; the functions are the newer one's.
+ * So an upgrade only adds: a column with a default, a table, an index. A function is replaced under its name only where the old code
+ * cannot tell the difference: else the new code calls one of a new name, and the old one stays. What no code from \`worksWith\` on uses
+ * any more is dropped by the upgrade that raises \`worksWith\`, a release after the code stopped using it.
+ */
+const CURRENT: SchemaPlan = {
+  version: SCHEMA_VERSION,
+  worksWith: 1,
+  tables: tablesOf,
+  upgrades: [],
+  functions: functionsOf,
+};
+
+export interface SchemaName {
+  /** The option `schema`. */
+  readonly schema: string;
+  /** The receiver's. */
+  readonly name: string;
+}
+
+/**
+ * Makes the schema of a receiver or upgrades it, as the role of the connection. Others that do so at the same time wait for each other.
+ * @returns its quoted name
+ * @throws StorageError `schema-newer`, `schema-older`, `schema-missing`, `name-differs`, `not-an-inbox`
+ * @throws UsageError `option-invalid` for a name that is too long, or has quotes, backslashes or dollars
+ */
+export async function prepareSchema(
+  pool: Pool,
+  { migrate, ...given }: SchemaName & { readonly migrate: boolean },
+  plan: SchemaPlan = CURRENT,
+): Promise<string> {
+  const schema = schemaOf(given);
+  const before = await stateOf(pool, schema);
+  const isBehind = before.version === undefined || before.version < plan.version;
+  if (before.isForeign) throw foreign(schema);
+  if (isBehind && !migrate) throw notMade(before.version, schema, given);
+  // A statement is a transaction of its own: all of it or nothing.
+  if (isBehind) await pool.query(migrationOf(given, plan));
+  const { version, worksWith, name } = isBehind ? await stateOf(pool, schema) : before;
+  if (name !== undefined && name !== given.name) throw otherName(schema, name, given.name);
+  if (version !== undefined && version > plan.version && worksWith > plan.version)
+    throw new StorageError(
+      "schema-newer",
+      `The schema ${quoted(schema)} has version ${version}, expected ${plan.version} at most.`,
+      {
+        fix: "A newer Hookline has upgraded it: install that version here too, or restore a backup of before.",
+      },
+    );
+  return quoted(schema);
+}
+
+/** What `prepareSchema` runs, for the command line. Running it again changes nothing. */
+export function schemaSql(given: SchemaName): string {
+  const role = `-- Run it as the role of the application, which has to own the tables: it makes and drops partitions of them.`;
+  return `${role}\n${migrationOf(given, CURRENT)};\n`;
+}
+
+function schemaOf({ schema, name }: SchemaName): string {
+  const whole = name === "default" ? schema : `${schema}_${name}`;
+  if (PLAIN.test(whole) && Buffer.byteLength(whole) <= MOST_NAME_BYTES) return whole;
+  throw new UsageError(
+    "option-invalid",
+    `The receiver's schema would be named ${JSON.stringify(whole)}, expected letters, digits, spaces and any of _.:- in at most ${MOST_NAME_BYTES} bytes.`,
+    { fix: "Change `name` of the receiver, or the option `schema` of the inbox: the name is made of both." },
+  );
+}
+
+/** Quotes, backslashes and dollars have a meaning inside the bodies of functions. */
+const PLAIN = /^[\p{L}\p{N} _.:-]+$/u;
+
+/** A longer one would be cut off, and be another receiver's. */
+const MOST_NAME_BYTES = 63;
+
+/** In one block: an error in it undoes all of it, and it needs no session. */
+function migrationOf(given: SchemaName, { version, worksWith, tables, upgrades, functions }: SchemaPlan): string {
+  const schema = schemaOf(given);
+  const ident = quoted(schema);
+  const steps = upgrades.map((upgrade, index) => `if made < ${index + 2} then\n${upgrade(ident)}\nend if;`);
+  return `do ${TAG}
+declare
+  made int;
+begin
+perform pg_advisory_xact_lock(hashtextextended(${text(`hookline schema ${schema}`)}, 0));
+if not exists (select from pg_catalog.pg_namespace where nspname = ${text(schema)}) then
+create schema ${ident};
+end if;
+if to_regclass(${text(`${ident}.meta`)}) is null then
+${tables(ident)}
+insert into ${ident}.meta values ('name', ${text(given.name)});
+else
+made := (select value::int from ${ident}.meta where key = 'version');
+${steps.join("\n")}
+end if;
+if made is null or made < ${version} then
+${functions(ident)}
+insert into ${ident}.meta values ('version', '${version}'), ('works_with', '${worksWith}')
+on conflict (key) do update set value = excluded.value;
+end if;
+end ${TAG}`;
+}
+
+/** No part of the SQL contains it. */
+const TAG = "$hookline_migration$";
+
+interface SchemaState {
+  /** Undefined: it has no tables of Hookline. */
+  readonly version: number | undefined;
+  readonly worksWith: number;
+  readonly name: string | undefined;
+  /** It has tables, and not of Hookline. */
+  readonly isForeign: boolean;
+}
+
+async function stateOf(queries: Queries, schema: string): Promise<SchemaState> {
+  const [found] = await queries.query<{ tables: number; ours: number }>(
+    `select count(*)::int as tables, (count(*) filter (where c.relname in ('meta', 'writer', 'shard', 'delivery')))::int as ours
+     from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace where n.nspname = $1`,
+    [schema],
+  );
+  const { tables = 0, ours = 0 } = found ?? {};
+  if (ours < OUR_TABLES) return { version: undefined, worksWith: 0, name: undefined, isForeign: tables > 0 };
+  const rows = await queries.query<{ key: string; value: string }>(`select key, value from ${quoted(schema)}.meta`);
+  const meta = new Map(rows.map(({ key, value }) => [key, value]));
+  const version = Number(meta.get("version"));
+  return { version, worksWith: Number(meta.get("works_with") ?? version), name: meta.get("name"), isForeign: false };
+}
+
+/** Those that `stateOf` asks for. */
+const OUR_TABLES = 4;
+
+function notMade(version: number | undefined, schema: string, { name, schema: option }: SchemaName): StorageError {
+  const fix = `Run the SQL of \`npx hookline inbox migrate --print --schema ${option} --name ${name}\` as the role of the application, or leave \`migrate\` out.`;
+  return version === undefined
+    ? new StorageError("schema-missing", `The schema ${quoted(schema)} is not there, and \`migrate\` is false.`, {
+        fix,
+      })
+    : new StorageError(
+        "schema-older",
+        `The schema ${quoted(schema)} is of version ${version}, and \`migrate\` is false.`,
+        { fix },
+      );
+}
+
+function foreign(schema: string): StorageError {
+  return new StorageError(
+    "not-an-inbox",
+    `The schema ${quoted(schema)} has tables that are not Hookline's; it is left as it is.`,
+    {
+      fix: "Name a schema that is empty or not there yet: `postgresInbox(connection, { schema })`.",
+    },
+  );
+}
+
+function otherName(schema: string, has: string, given: string): StorageError {
+  return new StorageError(
+    "name-differs",
+    `The schema ${quoted(schema)} belongs to a receiver with the name "${has}", expected "${given}".`,
+    { fix: "Choose `schema` and `name` so that no two receivers come to the same `<schema>_<name>`." },
+  );
+}
+
+function quoted(schema: string): string {
+  return `"${schema}"`;
+}
+
+/** Of a name that `schemaOf` has accepted. */
+function text(value: string): string {
+  return `'${value}'`;
+}

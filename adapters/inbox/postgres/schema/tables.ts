@@ -1,0 +1,114 @@
+/** What a schema has that this Hookline made. */
+export const SCHEMA_VERSION = 1;
+
+/** A lane's jobs are in one shard, and a shard is worked by one process. The last one is not of lanes: its owner expands deliveries. */
+export const SHARDS = 64;
+export const EXPANDER = 64;
+
+/** Ids of one commit are of one block of the sequence: those of a delivery's jobs follow its own. */
+export const BLOCK = 4_096;
+
+/** The partition of deliveries that outlived their day, because a job refers to them. */
+export const KEPT_DAY = 0;
+
+/** The day by the server's clock. Without `floor`, a cast would round: the afternoon would be the next day. */
+export const TODAY = "floor(extract(epoch from clock_timestamp()) / 86400)::int";
+
+/** The quoted name of the schema inside a literal of SQL: it may have an apostrophe. */
+export function inLiteral(ident: string): string {
+  return ident.replaceAll("'", "''");
+}
+
+/** @param ident the quoted name of the schema */
+export function tablesOf(ident: string): string {
+  const ended = (name: "dead" | "unhandled"): string => `
+  create table ${ident}.${name} (
+    id bigint primary key, day int not null, delivery bigint not null, entry int not null, type text not null, consumer text,
+    account bigint, subscription bigint, received_at bigint not null, replay_of bigint, attempts int not null, error jsonb,
+    settled_at bigint not null
+  );
+  create index on ${ident}.${name} (type, id);
+  create index on ${ident}.${name} (account, id);
+  create index on ${ident}.${name} (settled_at);
+  create index on ${ident}.${name} (day, delivery);`;
+  return `
+  create table ${ident}.meta (key text primary key, value text not null);
+
+  -- Of deliveries and jobs. Cache 1: ids that a process has in stock would break the order between processes.
+  create sequence ${ident}.block cache 1;
+
+  -- A process that stores. Its commits are serial, so that (id, last_id) of all rows is an exact cut. seq counts them.
+  create table ${ident}.writer (
+    id bigint generated always as identity primary key, seq bigint not null default 0, first_id bigint not null default 0,
+    last_id bigint not null default 0, used_at timestamptz not null default clock_timestamp()
+  ) with (fillfactor = 20);
+
+  -- A process that works: beat is its heartbeat, alive its fence. running: the jobs whose handlers may run; since: their first attempts.
+  create table ${ident}.worker (
+    id bigint generated always as identity primary key, beat bigint not null default 0, alive boolean not null default true,
+    running bigint[] not null default '{}', since bigint[] not null default '{}', handled jsonb
+  ) with (fillfactor = 20);
+  alter table ${ident}.worker alter column running set storage plain, alter column since set storage plain;
+
+  create table ${ident}.shard (id smallint primary key, owner bigint) with (fillfactor = 20);
+  insert into ${ident}.shard select generate_series(0, ${SHARDS});
+
+  -- What was received, byte for byte. jobs: the list of the jobs that were made with it, with ids from its own + 1 on; absent: places of that list
+  -- whose job does not exist (any more). A job that is listed, not absent, and in none of job, dead and unhandled, is done (skipped without a
+  -- consumer). day: of the server's clock, or ${KEPT_DAY}.
+  create table ${ident}.delivery (
+    day int not null, id bigint not null, received_at bigint not null, sent_at bigint not null, source text, signed_by text not null,
+    signature text not null, headers jsonb not null, account bigint, subscription bigint, jobs text, absent int[] not null default '{}',
+    body bytea not null, primary key (id, day)
+  ) partition by list (day);
+  create index on ${ident}.delivery (account, id);
+
+  -- Lists of jobs that were made later than their delivery: when it was expanded, or replayed.
+  create table ${ident}.job_list (
+    day int not null, first_job bigint not null, delivery bigint not null, account bigint, subscription bigint, jobs text not null,
+    absent int[] not null default '{}', primary key (first_job, day)
+  ) partition by list (day);
+  create index on ${ident}.job_list (delivery, first_job);
+  create index on ${ident}.job_list (account, first_job);
+
+  create table ${ident}.delivery_kept partition of ${ident}.delivery for values in (${KEPT_DAY});
+  create table ${ident}.job_list_kept partition of ${ident}.job_list for values in (${KEPT_DAY});
+
+  -- Deliveries with entries that are not jobs yet. cursor: the entry to go on with.
+  create table ${ident}.unexpanded (delivery bigint primary key, day int not null, cursor int not null, received_at bigint not null);
+
+  -- Open jobs. One index: lanes are in the memory of the process that owns the shard.
+  create table ${ident}.job (
+    shard smallint not null, id bigint not null, writer bigint not null, day int not null, delivery bigint not null, entry int not null,
+    type text not null, consumer text not null, lane text, merge_key text, account bigint, subscription bigint, received_at bigint not null,
+    replay_of bigint, attempts int not null default 0, deaths int not null default 0, group_max int, first_attempt_at bigint,
+    run_at bigint not null default 0, delay_ms bigint not null default 0, error jsonb, primary key (shard, id)
+  ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+
+  -- What a lane has inherited: when the first attempt was of a job that died of its window, for those up to an id that waited behind it.
+  create table ${ident}.lane_window (shard smallint not null, lane text not null, since bigint not null, up_to bigint not null, primary key (shard, lane));
+  ${ended("dead")}
+  ${ended("unhandled")}
+
+  -- Natural keys of tracking and booking, hashed to 16 bytes.
+  create table ${ident}.dedupe (key bytea primary key, seen_at bigint not null);
+  create index on ${ident}.dedupe (seen_at);
+
+  -- source '' with any_source: for every source.
+  create table ${ident}.tombstone (
+    subscription bigint not null, source text not null, any_source boolean not null, reason text not null, since bigint not null,
+    last_hit bigint not null, primary key (subscription, any_source, source)
+  );
+
+  -- What the newest lifecycle notice said of each resource of a subscription; error: null where it works.
+  create table ${ident}.subscription (
+    seq bigint generated always as identity, key text primary key, subscription bigint not null, account bigint not null,
+    resource text not null, source text, error text, sent_at bigint not null
+  );
+
+  -- Jobs that were removed by hand: the owners of their shards take them out of their memory. Kept for an hour.
+  create table ${ident}.removal (id bigint generated always as identity primary key, jobs bigint[] not null, at timestamptz not null default clock_timestamp());
+
+  insert into ${ident}.meta values ('version', '${SCHEMA_VERSION}');
+`;
+}

@@ -1,0 +1,205 @@
+import {
+  StorageError,
+  type Delivery,
+  type Expanded,
+  type Expansion,
+  type NewDelivery,
+  type StoreResult,
+  type Unexpanded,
+  type WorkingInbox,
+} from "../../../../src/adapter.ts";
+import type { Pool } from "../connection/pool.ts";
+import { KEPT_DAY } from "../schema/tables.ts";
+import type { PostgresWorker } from "../work/postgres-worker.ts";
+import { toDelivery, type DeliveryRow } from "../work/work-steps.ts";
+import { encodeDeliveries, encodeExpansions, jobsIn, MOST_JOBS, type EncodedBatch } from "./encode-batch.ts";
+import type { StoredBatch, Writer } from "./writer.ts";
+
+export interface IncomingDeps {
+  readonly pool: Pool;
+  readonly ident: () => string;
+  readonly writer: Writer;
+  readonly worker: Pick<PostgresWorker, "isLoaded" | "size" | "expander" | "remember" | "changed">;
+  /** Waiting in memory; beyond it deliveries wait unexpanded. */
+  readonly maxJobs: number;
+  readonly now: () => number;
+  readonly dedupeWindowMs: () => number;
+  /** Some wait to be expanded, some have no handler, or there was a lifecycle notice. */
+  readonly noted: (what: {
+    readonly unexpanded?: number;
+    readonly oldestUnexpandedAt?: number | undefined;
+    readonly unhandled?: number;
+    readonly hasNotices?: boolean;
+  }) => void;
+  /** How the last store ended. */
+  readonly stored: (error: StorageError | undefined) => void;
+}
+
+/** In one commit. */
+const MOST = { deliveries: 1_000, bytes: 4 * 1024 * 1024 };
+/** Of bodies read in one go. */
+const PAGE_BYTES = 16 * 1024 * 1024;
+
+const NOTHING: Expanded = { duplicates: [], conflicts: [] };
+
+interface Waiting {
+  readonly given: readonly NewDelivery[];
+  resolve(results: readonly (StoreResult | StorageError)[]): void;
+}
+
+/** The verbs of the port that take deliveries in, and make jobs of them. */
+export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" | "unexpanded" | "expand"> {
+  const { pool, ident, writer, worker, maxJobs, now, dedupeWindowMs, noted, stored } = deps;
+  let queue: Waiting[] = [];
+  let isRunning = false;
+  /** Those that were read last. */
+  let read = new Map<string, Delivery>();
+
+  const times = () => ({ now: now(), dedupeAfter: now() - dedupeWindowMs() });
+
+  /** While one commit is under way, the next one fills. */
+  async function run(): Promise<void> {
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+    while (queue.length > 0) {
+      const batch = nextBatch();
+      const results = await storeTogether(batch.flatMap(({ given }) => given));
+      let place = 0;
+      for (const { given, resolve } of batch) resolve(results.slice(place, (place += given.length)));
+    }
+    isRunning = false;
+  }
+
+  function nextBatch(): readonly Waiting[] {
+    let [count, deliveries, bytes, jobs] = [0, 0, 0, 0];
+    for (const { given } of queue) {
+      deliveries += given.length;
+      for (const one of given) {
+        bytes += one.delivery.body.byteLength;
+        jobs += 1 + Math.min(MOST_JOBS, jobsIn(one.events ?? []));
+      }
+      if (count > 0 && (deliveries > MOST.deliveries || bytes > MOST.bytes || jobs > MOST_JOBS)) break;
+      count += 1;
+    }
+    return queue.splice(0, count);
+  }
+
+  /** Where they do not fit the tables together, one by one: none is to hold up the others. */
+  async function storeTogether(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
+    const mayExpand = worker.isLoaded() && worker.size < maxJobs;
+    const batch = encodeDeliveries(given, mayExpand, times());
+    try {
+      const output = await writer.store(batch);
+      stored(undefined);
+      noted({
+        unexpanded: given.length - output.expanded,
+        oldestUnexpandedAt: output.oldest ?? undefined,
+        unhandled: output.expanded > 0 ? batch.unhandled : 0,
+        hasNotices: "notices" in batch.batch,
+      });
+      return toResults(given, batch, output);
+    } catch (error) {
+      if (given.length > 1 && isOfData(error)) {
+        const results: (StoreResult | StorageError)[] = [];
+        for (const one of given) results.push(...(await storeTogether([one])));
+        return results;
+      }
+      if (!(error instanceof StorageError)) throw error;
+      stored(error);
+      return given.map(() => error);
+    }
+  }
+
+  function toResults(given: readonly NewDelivery[], batch: EncodedBatch, output: StoredBatch): StoreResult[] {
+    const seen = seenIn(batch, output);
+    return given.map(({ delivery, events }, place) => {
+      const id = output.base + (batch.at[place] ?? 0);
+      const expanded = place < output.expanded;
+      if (expanded) worker.remember(id, delivery, events ?? []);
+      return { id: String(id), expanded, ...(expanded ? seen(place) : NOTHING) };
+    });
+  }
+
+  return {
+    store: (given) =>
+      new Promise((resolve) => {
+        queue.push({ given, resolve });
+        if (isRunning) return;
+        isRunning = true;
+        void run();
+      }),
+    async unexpanded(max) {
+      read = new Map();
+      if (worker.expander() === undefined || worker.size >= maxJobs) return [];
+      const rows = await pool.query<DeliveryRow & { readonly cursor: number }>(
+        `select * from (
+           select u.cursor, d.*, sum(octet_length(d.body)) over (order by d.id) - octet_length(d.body) as before
+           from (select * from ${ident()}.unexpanded order by delivery limit $1) as u
+           cross join lateral (select * from ${ident()}.delivery as one where one.day in (u.day, ${KEPT_DAY}) and one.id = u.delivery limit 1) as d
+         ) as page where before < ${PAGE_BYTES} order by id`,
+        [max],
+      );
+      return rows.map((row): Unexpanded => {
+        const [id, delivery, { cursor }] = [String(row.id), toDelivery(row), row];
+        read.set(id, delivery);
+        return { id, delivery, cursor };
+      });
+    },
+    async expand(expansions) {
+      const results: Expanded[] = [];
+      while (results.length < expansions.length) {
+        const part = nextPart(expansions.slice(results.length));
+        results.push(...(await expandTogether(part)));
+      }
+      return results;
+    },
+  };
+
+  async function expandTogether(part: readonly Expansion[]): Promise<readonly Expanded[]> {
+    const fence = worker.expander();
+    if (fence === undefined) return part.map(() => NOTHING);
+    const batch = encodeExpansions(part, times());
+    const output = await writer.store(batch, fence);
+    if (output.fenced === true) return part.map(() => NOTHING);
+    const seen = seenIn(batch, output);
+    const results = part.map(({ id, events }, place) => {
+      if (!output.made.includes(place)) return NOTHING;
+      const delivery = read.get(id);
+      if (delivery !== undefined) worker.remember(Number(id), delivery, events);
+      return seen(place);
+    });
+    const ended = part.filter(({ cursor }, place) => cursor === undefined && output.made.includes(place)).length;
+    noted({
+      unexpanded: -ended,
+      oldestUnexpandedAt: output.oldest ?? undefined,
+      unhandled: batch.unhandled,
+      hasNotices: "notices" in batch.batch,
+    });
+    await worker.changed();
+    return results;
+  }
+}
+
+/** What was seen before, of one delivery. */
+function seenIn({ unique }: EncodedBatch, { duplicates, conflicts }: StoredBatch): (place: number) => Expanded {
+  const of = (places: readonly number[], delivery: number): number[] =>
+    places.flatMap((place) => (unique[place]?.[0] === delivery ? [unique[place][1]] : [])).toSorted((a, b) => a - b);
+  return (delivery) =>
+    unique.length === 0 ? NOTHING : { duplicates: of(duplicates, delivery), conflicts: of(conflicts, delivery) };
+}
+
+/** SQLSTATE class 22: a value that the tables cannot hold. */
+function isOfData(error: unknown): boolean {
+  const { code } = ((error as { cause?: unknown }).cause ?? {}) as { readonly code?: unknown };
+  return typeof code === "string" && code.startsWith("22");
+}
+
+/** As many as fit one block of ids. */
+function nextPart(expansions: readonly Expansion[]): readonly Expansion[] {
+  let [count, jobs] = [0, 0];
+  for (const { events } of expansions) {
+    jobs += jobsIn(events);
+    if (count > 0 && jobs > MOST_JOBS) break;
+    count += 1;
+  }
+  return expansions.slice(0, count);
+}

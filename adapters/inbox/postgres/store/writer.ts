@@ -1,0 +1,153 @@
+import { StorageError } from "../../../../src/adapter.ts";
+import type { Pool, Queries } from "../connection/pool.ts";
+import { SHARDS } from "../schema/tables.ts";
+import { shardOf, toText, type EncodedBatch } from "./encode-batch.ts";
+
+/** What stores, one transaction after the other: then its last id says exactly what of it is there. */
+export interface Writer {
+  /** @param fence the worker that expands. @throws StorageError */
+  store(batch: EncodedBatch, fence?: number): Promise<StoredBatch>;
+  /** In one transaction, with the lock on this process's row taken as soon as `make` is called. */
+  transaction<T>(run: (queries: Queries, make: Make) => Promise<T>): Promise<T>;
+  /** Resolves when nothing is under way. */
+  drained(): Promise<void>;
+}
+
+export interface StoredBatch {
+  /** Ids are behind it: at the places that the batch gave them. */
+  readonly base: number;
+  /** So many deliveries, the first ones, became jobs. */
+  readonly expanded: number;
+  /** Places of deliveries or expansions of which jobs were made. */
+  readonly made: readonly number[];
+  /** Of the natural keys. */
+  readonly duplicates: readonly number[];
+  readonly conflicts: readonly number[];
+  /** When the oldest delivery was received that waits to be expanded. */
+  readonly oldest: number | null;
+  /** Another process expands. */
+  readonly fenced?: true;
+}
+
+/** Makes waiting jobs of deliveries that were expanded before. @returns their ids */
+type Make = (jobs: readonly JobToMake[]) => Promise<readonly number[]>;
+
+interface JobToMake {
+  readonly delivery: number;
+  readonly day: number;
+  readonly entry: number;
+  readonly type: string;
+  readonly consumer: string;
+  readonly lane: string | undefined;
+  readonly mergeKey: string | undefined;
+  readonly account: number | null;
+  readonly subscription: number | null;
+  readonly receivedAt: number;
+  readonly replayOf: number | undefined;
+}
+
+export interface WriterDeps {
+  /** One connection. */
+  readonly pool: Pool;
+  readonly ident: () => string;
+  readonly now: () => number;
+  /** Makes the partitions of the next days. */
+  readonly ensureDays: (queries: Queries) => Promise<void>;
+}
+
+interface Caller {
+  readonly id: number;
+  /** The worker that expands. */
+  readonly fence: number | undefined;
+}
+
+/** Of a row that belongs in no partition. */
+const NO_PARTITION = "23514";
+
+export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writer {
+  /** What an earlier one still commits is found under its own row. */
+  let writer: Promise<number> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function register(queries: Queries = pool): Promise<number> {
+    const [row] = await queries.query<{ id: number }>(`insert into ${ident()}.writer default values returning id`);
+    return row?.id ?? 0;
+  }
+
+  /** Runs after what was given before it. After an error it is not known what holds: the next one is another writer's. */
+  function serially<T>(run: (id: number) => Promise<T>): Promise<T> {
+    const mine = last.then(async () => {
+      try {
+        writer ??= register();
+        return await run(await writer);
+      } catch (error) {
+        writer = undefined;
+        throw error;
+      }
+    });
+    last = mine.catch(() => {});
+    return mine;
+  }
+
+  /** @throws StorageError */
+  async function call(batch: EncodedBatch, { id, fence }: Caller, attempt = 1): Promise<StoredBatch> {
+    try {
+      const [row] = await pool.query<{ stored: StoredBatch | null }>(
+        `select ${ident()}.store($1, $2, $3, $4) as stored`,
+        [id, fence ?? null, JSON.stringify(batch.batch), batch.bodies],
+      );
+      if (row?.stored != null) return row.stored;
+    } catch (error) {
+      if (attempt > 1 || (error as { cause?: { code?: string } }).cause?.code !== NO_PARTITION) throw error;
+      await ensureDays(pool);
+      return call(batch, { id, fence }, attempt + 1);
+    }
+    // It was idle for so long that its row was removed.
+    if (attempt > 1) throw new StorageError("storage-failed", "The row of this process was removed twice.");
+    writer = register();
+    return call(batch, { id: await writer, fence }, attempt + 1);
+  }
+
+  async function append(queries: Queries, jobs: readonly JobToMake[], id: number): Promise<number[]> {
+    const { origins, batch } = encodeJobs(jobs, now());
+    const base = (await appendAs(queries, id)) ?? (await appendAs(queries, await (writer = register(queries))));
+    if (base === undefined) throw new StorageError("storage-failed", "The row of this process was removed twice.");
+    return jobs.map((_, place) => base + 1 + place);
+
+    async function appendAs(on: Queries, as: number): Promise<number | undefined> {
+      const [row] = await on.query<{ base: number | null }>(`select ${ident()}.append($1, $2, $3) as base`, [
+        as,
+        JSON.stringify(origins),
+        JSON.stringify(batch),
+      ]);
+      return row?.base ?? undefined;
+    }
+  }
+
+  return {
+    store: (batch, fence) => serially((id) => call(batch, { id, fence })),
+    transaction: (run) =>
+      serially((id) =>
+        pool.transaction((queries) =>
+          run(queries, async (jobs) => (jobs.length === 0 ? [] : append(queries, jobs, id))),
+        ),
+      ),
+    async drained() {
+      await last;
+    },
+  };
+}
+
+/** Each has a list of its own. */
+function encodeJobs(given: readonly JobToMake[], now: number) {
+  const origins = given.map(({ delivery: id, day, receivedAt: received, account, subscription, ...job }, place) => {
+    const { entry, type, consumer, lane = null, mergeKey = null } = job;
+    const jobs = JSON.stringify([[entry, type, consumer, lane, mergeKey]]);
+    return { id, day, received, account, subscription, at: 1 + place, jobs };
+  });
+  const jobs = given.map(({ entry: e, type: t, consumer, lane, mergeKey, replayOf: r }, place) => {
+    const [c, l, m] = [toText(consumer), lane && toText(lane), mergeKey && toText(mergeKey)];
+    return { s: shardOf(c, l, place % SHARDS), at: 1 + place, o: place, e, t, c, l, m, r };
+  });
+  return { origins: Object.fromEntries(origins.entries()), batch: { now, size: given.length, jobs } };
+}

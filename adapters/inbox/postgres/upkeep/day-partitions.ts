@@ -1,0 +1,130 @@
+import type { Queries } from "../connection/pool.ts";
+import { KEPT_DAY } from "../schema/tables.ts";
+import { DAY_MS } from "./retention-times.ts";
+
+/** Partitions of the tables that have one for each day. */
+export interface DayPartitions {
+  /** Those that there are, the oldest first, without the one of what outlived its day. */
+  days(): Promise<readonly number[]>;
+  /** The newest day of which there is something. */
+  newest(): Promise<number | undefined>;
+  /**
+   * Moves what is still referred to out of a day, and drops it. `busy`: a reader or another process is in the way. `over`: the pause said so.
+   */
+  drop(day: number): Promise<"dropped" | "busy" | "over">;
+}
+
+export interface DayPartitionsDeps {
+  readonly queries: Queries;
+  readonly ident: () => string;
+  /** Between two steps. @returns whether to go on */
+  readonly pause: () => Promise<boolean>;
+}
+
+interface Place {
+  readonly shard: number;
+  readonly id: number;
+}
+
+/** Makes those of today and the next two days by the server's clock. Whoever stores meanwhile does not wait. */
+export async function ensureDays(queries: Queries, ident: string): Promise<void> {
+  await queries.query(`select ${ident}.ensure_days()`);
+}
+
+/** In this order: what refers to a delivery moves from one table to a later one, or gets a new id. */
+const SOURCES = ["unexpanded", "job", "dead", "unhandled"] as const;
+
+/** So much may come while one page after the other is moved; then the next pass goes on. */
+const ATTEMPTS = 3;
+
+export function createDayPartitions({ queries, ident, pause }: DayPartitionsDeps): DayPartitions {
+  /** Days of which all was moved that has a lower id. */
+  const moved = new Map<number, number>();
+
+  async function days(): Promise<number[]> {
+    const rows = await queries.query<{ day: number }>(
+      `select substring(c.relname from '^delivery_([0-9]+)$')::int as day from pg_inherits as i join pg_class as c on c.oid = i.inhrelid
+       where i.inhparent = $1::regclass and c.relname ~ '^delivery_[0-9]+$' order by 1`,
+      [`${ident()}.delivery`],
+    );
+    return rows.map(({ day }) => day).filter((day) => day !== KEPT_DAY);
+  }
+
+  async function barrier(): Promise<number | undefined> {
+    const [row] = await queries.query<{ since: number | null }>(`select ${ident()}.barrier() as since`);
+    return row?.since ?? undefined;
+  }
+
+  /** @returns an id below which nothing refers to the day */
+  async function move(day: number): Promise<number | "busy" | "over"> {
+    const since = await barrier();
+    if (since === undefined) return "busy";
+    for (const source of SOURCES) {
+      let place: Partial<Place> | null | undefined = { shard: 0, id: 0 };
+      while (place?.id !== undefined) {
+        if (!(await pause())) return "over";
+        const [step]: readonly { next: Partial<Place> | null }[] = await queries.query(
+          `select ${ident()}.keep_page($1, $2, $3, $4) as next`,
+          [day, source, place.shard ?? 0, place.id],
+        );
+        place = step?.next;
+      }
+      if (place == null) return "busy";
+    }
+    return since;
+  }
+
+  /** While nothing is locked: what came meanwhile. */
+  async function moveLate(day: number, since: number): Promise<"moved" | "busy" | "over"> {
+    for (;;) {
+      if (!(await pause())) return "over";
+      const [row] = await queries.query<{ more: boolean | null }>(`select ${ident()}.keep_late($1, $2) as more`, [
+        day,
+        since,
+      ]);
+      if (row?.more == null) return "busy";
+      if (!row.more) return "moved";
+    }
+  }
+
+  return {
+    days,
+    async newest() {
+      for (const day of (await days()).toReversed()) {
+        const [row] = await queries.query<{ there: boolean }>(
+          `select exists (select from ${ident()}.delivery where day = $1) as there`,
+          [day],
+        );
+        if (row?.there === true) return day;
+      }
+      return undefined;
+    },
+    async drop(day) {
+      const first = moved.get(day) ?? (await move(day));
+      if (typeof first === "string") return first;
+      moved.set(day, first);
+      for (let [attempt, since] = [1, first]; attempt <= ATTEMPTS; attempt += 1) {
+        const next = await barrier();
+        if (next === undefined) return "busy";
+        const outcome = await moveLate(day, since);
+        if (outcome !== "moved") return outcome;
+        moved.set(day, (since = next));
+        const [row] = await queries.query<{ outcome: "dropped" | "busy" | "again" }>(
+          `select ${ident()}.drop_day($1, $2) as outcome`,
+          [day, since],
+        );
+        if (row?.outcome === "busy") return "busy";
+        if (row?.outcome === "dropped") {
+          moved.delete(day);
+          return "dropped";
+        }
+      }
+      return "busy";
+    },
+  };
+}
+
+/** The last day of which all was stored at a time or before it. */
+export function lastDayBefore(ms: number): number {
+  return Math.floor(ms / DAY_MS) - 1;
+}

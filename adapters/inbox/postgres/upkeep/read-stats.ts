@@ -1,0 +1,62 @@
+import type { Queries } from "../connection/pool.ts";
+import { inLiteral, SHARDS } from "../schema/tables.ts";
+
+/** Counts of all processes together. */
+export interface SharedStats {
+  readonly unexpanded: number;
+  readonly waiting: number;
+  readonly running: number;
+  readonly dead: number;
+  readonly unhandled: number;
+  /** Dead jobs that were removed because of their age. */
+  readonly expired: number;
+  /** When the oldest delivery was received that is unexpanded or has a waiting job, milliseconds since the epoch. */
+  readonly oldestWaitingAt: number | undefined;
+  /** Processes that work. */
+  readonly workersAlive: number;
+}
+
+/** Up to here a count is exact. Beyond it is an estimate: the rows on an average page, of the last vacuum, times the pages there are now. */
+const EXACT = 50_000;
+
+/**
+ * In one round trip, for a look every few seconds: a full count of a million rows is 0.1 s of the server's time. With more than 50,000 open
+ * jobs, `oldestWaitingAt` is that of the lowest ids: the delivery of a replayed job may be older.
+ */
+export async function readStats(queries: Queries, ident: string): Promise<SharedStats> {
+  const [row] = await queries.query<Record<keyof SharedStats | "open" | "oldestJobAt", number | null>>(
+    `with marked as materialized (select job as id from ${ident}.worker as w cross join unnest(w.running) as job where w.alive),
+     few as materialized (select id, received_at from ${ident}.job limit ${EXACT} + 1),
+     jobs as (select count(*) as n, min(received_at) filter (where id not in (select id from marked)) as oldest from few)
+     select (${countOf(ident, "unexpanded", "delivery")}) as unexpanded, (${countOf(ident, "dead", "id")}) as dead, (${countOf(ident, "unhandled", "id")}) as unhandled,
+       case when n <= ${EXACT} then n else (${estimateOf(ident, "job")}) end as open,
+       (select count(*) from marked) as running,
+       case when n <= ${EXACT} then oldest else (
+         select min(head.received_at) from generate_series(0, ${SHARDS - 1}) as s (shard) cross join lateral (
+           select received_at from ${ident}.job as j where j.shard = s.shard::smallint and j.id not in (select id from marked) order by j.id limit 1) as head) end as "oldestJobAt",
+       (select received_at from ${ident}.unexpanded order by delivery limit 1) as "oldestWaitingAt",
+       (select count(*) from ${ident}.worker where alive) as "workersAlive",
+       coalesce((select value::bigint from ${ident}.meta where key = 'expired'), 0) as expired
+     from jobs`,
+  );
+  const at = (name: keyof NonNullable<typeof row>): number => row?.[name] ?? 0;
+  const oldest = [row?.oldestJobAt, row?.oldestWaitingAt].filter((one) => one !== null && one !== undefined);
+  return {
+    unexpanded: at("unexpanded"),
+    // A mark outlives its job by a moment.
+    waiting: Math.max(0, at("open") - at("running")),
+    running: Math.min(at("running"), at("open")),
+    dead: at("dead"),
+    unhandled: at("unhandled"),
+    expired: at("expired"),
+    oldestWaitingAt: oldest.length === 0 ? undefined : Math.min(...oldest),
+    workersAlive: at("workersAlive"),
+  };
+}
+
+const countOf = (ident: string, table: string, key: string): string =>
+  `select case when n <= ${EXACT} then n else (${estimateOf(ident, table)}) end from (select count(*) as n from (select ${key} from ${ident}.${table} limit ${EXACT} + 1) as few) as counted`;
+
+/** As the planner does it. Without a vacuum yet, 50 rows a page. */
+const estimateOf = (ident: string, table: string): string =>
+  `select greatest(${EXACT} + 1, (case when c.relpages > 0 and c.reltuples > 0 then c.reltuples / c.relpages else 50 end * (pg_relation_size(c.oid) / current_setting('block_size')::int))::bigint) from pg_class as c where c.oid = '${inLiteral(ident)}.${table}'::regclass`;

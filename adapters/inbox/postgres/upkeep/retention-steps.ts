@@ -1,0 +1,92 @@
+import type { Pool } from "../connection/pool.ts";
+import { trimSubscriptions } from "./subscriptions.ts";
+
+/** Removing what has had its time, so little in a transaction that no other waits long. Times: milliseconds since the epoch. */
+export interface RetentionSteps {
+  serverNow(): Promise<number>;
+  /** Jobs that were settled at a time or before it. */
+  expire(source: "dead" | "unhandled", until: number): Promise<{ readonly count: number; readonly isMore: boolean }>;
+  /** Natural keys that were seen last at a time or before it. @returns whether there may be more */
+  removeKeys(until: number): Promise<boolean>;
+  /** Of the deliveries that outlived their day, a page behind an id: those that nothing refers to any more. */
+  removeKept(after: number): Promise<{ readonly after: number | null; readonly removed: number }>;
+  /** Tombstones that were hit last at a time or before it, and what else is few. */
+  removeSmall(hitUntil: number): Promise<void>;
+  removeWriters(): Promise<void>;
+}
+
+const KEYS = 1_000;
+/** As in the function `expire`. */
+const ENDED = 500;
+
+/** A scan over the open jobs: not in each pass. */
+const WRITERS_EVERY_MS = 10 * 60_000;
+
+export function createRetentionSteps(pool: Pool, ident: () => string): RetentionSteps {
+  let writersAt = -Infinity;
+
+  return {
+    async serverNow() {
+      const [row] = await pool.query<{ now: number }>(
+        "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now",
+      );
+      return row?.now ?? 0;
+    },
+    async expire(source, until) {
+      const [row] = await pool.query<{ count: number | null }>(`select ${ident()}.expire($1, $2) as count`, [
+        source,
+        until,
+      ]);
+      const count = row?.count ?? 0;
+      return { count, isMore: count === ENDED };
+    },
+    async removeKeys(until) {
+      // Skips what a store has locked, in another order: neither waits for the other.
+      const rows = await pool.query(
+        `delete from ${ident()}.dedupe where key = any (array(
+           select key from ${ident()}.dedupe where seen_at <= $1 order by seen_at limit ${KEYS} for update skip locked)) returning 1`,
+        [until],
+      );
+      return rows.length === KEYS;
+    },
+    async removeKept(after) {
+      const [row] = await pool.query<{ page: { after: number | null; removed: number } | null }>(
+        `select ${ident()}.remove_kept($1) as page`,
+        [after],
+      );
+      return row?.page ?? { after: null, removed: 0 };
+    },
+    async removeSmall(hitUntil) {
+      await pool.query(
+        `with gone as (delete from ${ident()}.tombstone where last_hit <= $1 returning 1)
+         insert into ${ident()}.meta as m select 'tombstones', '1' where exists (select from gone)
+         on conflict (key) do update set value = (m.value::bigint + 1)::text`,
+        [hitUntil],
+      );
+      await trimSubscriptions(pool, ident());
+      // One that is missed nevertheless does no harm: the mark before a handler starts finds no row of a removed job.
+      await pool.query(
+        `delete from ${ident()}.removal where id = any (array(
+           select id from ${ident()}.removal where at < clock_timestamp() - interval '1 hour' order by id limit 1000))`,
+      );
+      await pool.query(
+        `delete from ${ident()}.worker as w where not w.alive and not exists (select from ${ident()}.shard as s where s.owner = w.id)`,
+      );
+    },
+    /** With its row locked nothing more of it is committed; then none of its jobs is left that a worker could have to follow. */
+    async removeWriters() {
+      if (performance.now() - writersAt < WRITERS_EVERY_MS) return;
+      writersAt = performance.now();
+      await pool.transaction(async (queries) => {
+        const rows = await queries.query<{ id: number }>(
+          `select id from ${ident()}.writer where used_at < clock_timestamp() - interval '1 hour' order by id limit 1000 for update skip locked`,
+        );
+        if (rows.length === 0) return;
+        await queries.query(
+          `delete from ${ident()}.writer where id = any ($1) and id not in (select distinct writer from ${ident()}.job where writer = any ($1))`,
+          [rows.map(({ id }) => id)],
+        );
+      });
+    },
+  };
+}

@@ -1,0 +1,186 @@
+import { TOMBSTONE_LIFE_MS, type InboxHost, type Timer } from "../../../../src/adapter.ts";
+import type { Pool } from "../connection/pool.ts";
+import { createDayPartitions, ensureDays, lastDayBefore } from "./day-partitions.ts";
+import { DAY_MS, openRetentionTimes, type RetentionTimes } from "./retention-times.ts";
+import { createRetentionSteps } from "./retention-steps.ts";
+import { HIT_EVERY_MS } from "./tombstones.ts";
+
+/** Takes away what has had its time, as long as this process is the one that does so. */
+export interface Upkeep {
+  /** A pass at once, and again after each minute. */
+  begin(): void;
+  end(): void;
+}
+
+export interface UpkeepParts {
+  readonly ident: () => string;
+  readonly pool: Pool;
+  readonly host: () => InboxHost;
+  readonly options: KeepOptions;
+  /** Two at once are slower, not wrong. */
+  readonly isLeader: () => boolean;
+  /** So many more dead letters were removed. */
+  readonly expired: (count: number) => void;
+}
+
+export interface KeepOptions {
+  /** Deliveries whose jobs are done or skipped, from the end of the day on which they were stored, milliseconds. */
+  readonly keepDoneMs: number;
+  /** From when they were marked unhandled, milliseconds. */
+  readonly keepUnhandledMs: number;
+  /** Dead jobs, from when they were settled, milliseconds. */
+  readonly keepDeadMs: number;
+}
+
+/** Between two passes. */
+const EVERY_MS = 60_000;
+/** Between two steps of one: what else waits for a connection is not held up. */
+const PAUSE_MS = 10;
+/** Of pages in which all stays: with many that stay, a look at each of them takes some passes. */
+const KEPT_PAGES = 10;
+/** Between two tries to drop a day that a reader uses: each may hold up stores for half a second. At first a minute, then twice as long each time. */
+const LONGEST_WAIT_MS = 30 * 60_000;
+
+export function createUpkeep({ ident, pool, host, options, isLeader, expired }: UpkeepParts): Upkeep {
+  let life: object | undefined;
+  let timer: Timer | undefined;
+
+  /** @returns whether this is still its life; at once where it is not */
+  const wait = (ms: number, mine: object): Promise<boolean> =>
+    new Promise((resolve) => {
+      if (life !== mine) return resolve(false);
+      timer = host().clock.setTimer(() => resolve(life === mine), ms);
+      // What is to be removed keeps no process from ending.
+      timer.unref?.();
+    });
+
+  async function live(mine: object): Promise<void> {
+    const pause = async (): Promise<boolean> => (await wait(PAUSE_MS, mine)) && isLeader();
+    const steps = createRetentionSteps(pool, ident);
+    const days = createDayPartitions({ queries: pool, ident, pause });
+    const letters = createExpiredLog(host());
+    const blocked = createBlockedLog(host());
+    const { clock } = host();
+    let times: RetentionTimes | undefined;
+    let after = 0;
+
+    async function drop(now: number): Promise<void> {
+      const last = lastDayBefore(now - options.keepDoneMs);
+      if (!blocked.isDue()) return;
+      for (const day of (await days.days()).filter((one) => one <= last)) {
+        const outcome = await days.drop(day);
+        if (outcome === "over") return;
+        blocked.note(day, outcome === "busy");
+        if (outcome === "busy") return;
+      }
+    }
+
+    async function removeEnded(now: number): Promise<void> {
+      for (const [source, keepMs] of [
+        ["unhandled", options.keepUnhandledMs],
+        ["dead", options.keepDeadMs],
+      ] as const)
+        while (await pause()) {
+          const { count, isMore } = await steps.expire(source, now - keepMs);
+          if (source === "dead" && count > 0) {
+            letters.add(count);
+            expired(count);
+          }
+          if (!isMore) break;
+        }
+      while ((await pause()) && (await steps.removeKeys(now - host().dedupeWindowMs)));
+    }
+
+    async function removeKept(): Promise<void> {
+      for (let full = 0; full < KEPT_PAGES && (await pause());) {
+        const page = await steps.removeKept(after);
+        after = page.after ?? 0;
+        if (page.after === null) return;
+        if (page.removed === 0) full += 1;
+      }
+    }
+
+    do {
+      if (!isLeader()) continue;
+      await ensureDays(pool, ident());
+      const serverNow = await steps.serverNow();
+      times ??= await openRetentionTimes(pool, ident(), {
+        newestDay: await days.newest(),
+        stampNow: clock.now(),
+        serverNow,
+      });
+      await drop(times.days(serverNow));
+      await removeEnded(times.stamps(clock.now()));
+      await removeKept();
+      // The last hit may not have been written down.
+      if (await pause()) await steps.removeSmall(times.stamps(clock.now()) - TOMBSTONE_LIFE_MS - HIT_EVERY_MS);
+      if (await pause()) await steps.removeWriters();
+      letters.tell();
+      times.pass(EVERY_MS);
+      if (isLeader()) await times.save();
+    } while (await wait(EVERY_MS, mine));
+  }
+
+  async function liveOn(mine: object): Promise<void> {
+    do
+      try {
+        await live(mine);
+      } catch (error) {
+        if (life !== mine) return;
+        const { log } = host();
+        log.warn({ err: error, code: "retention-failed" }, "what has had its time could not be removed: tried again");
+      }
+    while (await wait(EVERY_MS, mine));
+  }
+
+  return {
+    begin() {
+      timer?.clear();
+      const mine = {};
+      life = mine;
+      void liveOn(mine);
+    },
+    end() {
+      timer?.clear();
+      life = undefined;
+    },
+  };
+}
+
+/** When days are tried again that could not be dropped. */
+function createBlockedLog({ clock, log }: Pick<InboxHost, "clock" | "log">) {
+  let waitMs = 0;
+  let since = 0;
+  return {
+    isDue: (): boolean => Math.abs(clock.now() - since) >= waitMs,
+    note(day: number, isBusy: boolean): void {
+      const before = waitMs;
+      waitMs = isBusy ? Math.min(Math.max(EVERY_MS, before * 2), LONGEST_WAIT_MS) : 0;
+      since = clock.now();
+      if (waitMs < LONGEST_WAIT_MS || before === LONGEST_WAIT_MS) return;
+      const fix =
+        "End transactions that use Hookline's tables for hours: `pg_stat_activity` shows them, see `xact_start`.";
+      log.warn(
+        { code: "retention-blocked", day: new Date(day * DAY_MS).toISOString().slice(0, 10), fix },
+        "deliveries of a day that is over cannot be removed: a transaction uses their table",
+      );
+    },
+  };
+}
+
+/** Tells how many dead letters expired, once a day. */
+function createExpiredLog({ clock, log }: Pick<InboxHost, "clock" | "log">) {
+  let count = 0;
+  let toldAt: number | undefined;
+  return {
+    add(expired: number): void {
+      count += expired;
+    },
+    tell(): void {
+      const now = clock.now();
+      if (count === 0 || (toldAt !== undefined && Math.abs(now - toldAt) < DAY_MS)) return;
+      log.warn({ code: "dead-expired", jobs: count }, "dead letters were removed: they are older than `keepDeadDays`");
+      [count, toldAt] = [0, now];
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../../../../src/adapter.ts";
+import type { Pool, Queries } from "../connection/pool.ts";
+import { toText } from "../store/encode-batch.ts";
+import { forgetSubscription } from "./subscriptions.ts";
+
+/** How often at most the last hit is written. */
+export const HIT_EVERY_MS: number = 60 * 60 * 1_000;
+
+/** Tombstones in the tables, cached in memory for requests. */
+export interface PostgresTombstones extends Tombstones {
+  /** Reads changes of other processes: at least once a second, to be no older. */
+  refresh(): Promise<void>;
+}
+
+interface Cached {
+  readonly tombstone: Tombstone;
+  /** The last hit that was written, or is being written. Milliseconds since the epoch. */
+  readonly writtenHit: number;
+}
+
+interface Read {
+  readonly version: string;
+  /** Null: nothing changed. */
+  readonly all: readonly (Omit<Tombstone, "source"> & { readonly source: string | null })[] | null;
+}
+
+export function createPostgresTombstones({
+  ident,
+  pool,
+  now,
+}: {
+  readonly ident: () => string;
+  readonly pool: Pool;
+  readonly now: () => number;
+}): PostgresTombstones {
+  let tombstones = new Map<string, Cached>();
+  /** Which tombstones of which tables these are. */
+  let seen: { readonly of: string; readonly version: string } | undefined;
+  let begun = 0;
+  let read = 0;
+
+  async function refresh(): Promise<void> {
+    const mine = (begun += 1);
+    const of = ident();
+    const known = seen?.of === of ? seen.version : null;
+    const [row] = await pool.query<Read>(
+      `select v.version, case when v.version is distinct from $1 then (
+         select coalesce(jsonb_agg(jsonb_build_object('subscription', subscription, 'source', case when any_source then null else source end,
+           'reason', reason, 'since', since, 'lastHit', last_hit)), '[]') from ${of}.tombstone) end as all
+       from (select coalesce((select value from ${of}.meta where key = 'tombstones'), '0') as version) as v`,
+      [known],
+    );
+    // A later look, or a change by this process, may have come before.
+    if (row === undefined || mine < read) return;
+    read = mine;
+    if (row.all === null) return;
+    const before = known === null && seen !== undefined ? new Map<string, Cached>() : tombstones;
+    seen = { of, version: row.version };
+    tombstones = new Map(
+      row.all.map((one) => {
+        const tombstone = { ...one, source: one.source ?? undefined };
+        const key = keyOf(tombstone.subscription, tombstone.source);
+        // The last hits are here alone: most are never written, and one may be on its way.
+        const lastHit = Math.max(tombstone.lastHit, before.get(key)?.tombstone.lastHit ?? 0);
+        return [key, { tombstone: { ...tombstone, lastHit }, writtenHit: tombstone.lastHit }];
+      }),
+    );
+  }
+
+  /** Others read all again when the version is another one. */
+  async function change(run: (queries: Queries, of: string) => Promise<void>): Promise<void> {
+    const of = ident();
+    await pool.transaction(async (queries) => {
+      await queries.query(
+        `insert into ${of}.meta as m values ('tombstones', '1') on conflict (key) do update set value = (m.value::bigint + 1)::text`,
+      );
+      await run(queries, of);
+    });
+  }
+
+  function alive(key: string): Cached | undefined {
+    const cached = tombstones.get(key);
+    return cached !== undefined && now() - cached.tombstone.lastHit < TOMBSTONE_LIFE_MS ? cached : undefined;
+  }
+
+  async function writeHit({ subscription, source, lastHit }: Tombstone): Promise<void> {
+    await change(async (queries, of) => {
+      await queries.query(
+        `update ${of}.tombstone set last_hit = greatest(last_hit, $1) where subscription = $2 and any_source = $3 and source = $4`,
+        [lastHit, subscription, source === undefined, source ?? ""],
+      );
+    });
+  }
+
+  return {
+    refresh,
+    get isEmpty() {
+      return tombstones.size === 0;
+    },
+    find(subscription, source) {
+      const own = source === undefined ? undefined : alive(keyOf(subscription, source));
+      const cached = own ?? alive(keyOf(subscription, undefined));
+      if (cached === undefined) return undefined;
+      const hit = { ...cached.tombstone, lastHit: now() };
+      const isDue = hit.lastHit - cached.writtenHit >= HIT_EVERY_MS;
+      const writtenHit = isDue ? hit.lastHit : cached.writtenHit;
+      tombstones.set(keyOf(hit.subscription, hit.source), { tombstone: hit, writtenHit });
+      // Best effort: where it fails, an hour's later hit is written.
+      if (isDue) writeHit(hit).catch(() => {});
+      return hit;
+    },
+    async put({ subscription, source: given, reason }) {
+      const source = given && toText(given);
+      const time = now();
+      await change(async (queries, of) => {
+        await queries.query(
+          `insert into ${of}.tombstone values ($1, $2, $3, $4, $5, $5) on conflict (subscription, any_source, source)
+           do update set reason = excluded.reason, since = excluded.since, last_hit = excluded.last_hit`,
+          [subscription, source ?? "", source === undefined, toText(reason), time],
+        );
+        await forgetSubscription(queries, of, { subscription, source });
+      });
+      await refresh();
+    },
+    async lift(subscription, source) {
+      await change(async (queries, of) => {
+        await queries.query(
+          `delete from ${of}.tombstone where subscription = $1 and ($2::text is null or (not any_source and source = $2))`,
+          [subscription, source === undefined ? null : toText(source)],
+        );
+      });
+      await refresh();
+    },
+    async list() {
+      await refresh();
+      return [...tombstones.keys()].flatMap((key) => alive(key)?.tombstone ?? []);
+    },
+  };
+}
+
+function keyOf(subscription: number, source: string | undefined): string {
+  return source === undefined ? String(subscription) : `${subscription} ${toText(source)}`;
+}

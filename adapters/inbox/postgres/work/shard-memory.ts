@@ -1,0 +1,179 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { FRESH, type Claim, type JobError, type Progress } from "../../../../src/adapter.ts";
+import type { Pool } from "../connection/pool.ts";
+import type { Lanes, Row } from "./lanes.ts";
+import type { Mark, StepReply } from "./work-steps.ts";
+
+/** Makes the lanes in memory follow the tables: what is in them of the shards that are loaded, up to an exact cut. */
+export interface ShardMemory {
+  /** Brings in what was committed since the last cut, and takes out what was removed by hand. */
+  follow(): Promise<void>;
+  /** Brings in a shard that is this worker's now. */
+  load(shard: number): Promise<void>;
+  /** Nothing of it is to be followed any more. */
+  unload(shard: number): void;
+  isLoaded(shard: number): boolean;
+  /** Whether there is something to follow. */
+  isBehind(seen: Pick<StepReply, "vector" | "removal">): boolean;
+  readonly shards: readonly number[];
+}
+
+export interface ShardMemoryDeps {
+  readonly pool: Pool;
+  readonly ident: () => string;
+  readonly lanes: Lanes;
+  readonly now: () => number;
+  /** This worker is over: what was read is not to be used. */
+  readonly isOver: () => boolean;
+  /** Jobs came, or went. */
+  readonly changed: () => void;
+  /** Whether deliveries wait to be expanded. */
+  readonly unexpanded: (are: boolean) => void;
+  /** Claims ended with their jobs. */
+  readonly lost: (claims: readonly Claim[]) => void;
+}
+
+interface JobRow {
+  readonly head: Omit<StepReply, "shards"> | null;
+  readonly shard: number;
+  readonly id: number;
+  readonly writer: number;
+  readonly day: number;
+  readonly delivery: number;
+  readonly entry: number;
+  readonly consumer: string;
+  readonly lane: string | null;
+  readonly merge_key: string | null;
+  readonly received_at: number;
+  readonly replay_of: number | null;
+  readonly progress: ProgressRecord | null;
+}
+
+interface ProgressRecord {
+  readonly attempts: number;
+  readonly deaths: number;
+  readonly groupMax: number | null;
+  readonly firstAttemptAt: number | null;
+  readonly runAt: number;
+  readonly delayMs: number;
+  readonly error: JobError | null;
+}
+
+/** Jobs read at once: the loop must not stop for a million. */
+const PAGE = 2_000;
+
+export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: ShardMemoryDeps): ShardMemory {
+  const loaded = new Set<number>();
+  /** What is in the lanes: all up to the last id of each writer. */
+  let cut = new Map<number, { readonly seq: number; readonly lastId: number }>();
+  let removed: number | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One after the other: each begins at the cut that the one before ended at. */
+  function serially<T>(run: () => Promise<T>): Promise<T> {
+    const mine = last.then(run);
+    last = mine.catch(() => {});
+    return mine;
+  }
+
+  async function follow(): Promise<void> {
+    const known = JSON.stringify([...cut].map(([writer, { seq, lastId }]) => [writer, seq, lastId]));
+    const rows = await pool.query<JobRow>(`select * from ${ident()}.follow($1, $2)`, [[...loaded], known]);
+    if (isOver()) return;
+    const at = now();
+    // A shard may have been given up meanwhile.
+    for (const row of rows.slice(1)) if (loaded.has(row.shard)) lanes.append(toRow(row), at);
+    const head = rows[0]?.head;
+    setCut(head?.vector ?? []);
+    tell.unexpanded(head?.unexpanded === true);
+    await removeUpTo(head?.removal ?? 0);
+    if (rows.length > 1) tell.changed();
+  }
+
+  async function removeUpTo(removal: number): Promise<void> {
+    // What is loaded later was read after it.
+    const after = removed ?? removal;
+    removed = Math.max(removal, after);
+    if (removal <= after) return;
+    const rows = await pool.query<{ jobs: readonly number[] }>(
+      `select to_jsonb(jobs) as jobs from ${ident()}.removal where id > $1 and id <= $2`,
+      [after, removal],
+    );
+    if (isOver()) return;
+    const ended = lanes.remove(new Set(rows.flatMap(({ jobs }) => jobs)), now());
+    if (ended.length > 0) tell.lost(ended);
+    tell.changed();
+  }
+
+  function setCut(vector: readonly Mark[]): void {
+    cut = new Map(vector.map(([writer, seq, , lastId]) => [writer, { seq, lastId }]));
+  }
+
+  async function load(shard: number): Promise<void> {
+    await follow();
+    const windows = await pool.query<{ lane: string; since: number; up_to: number }>(
+      `select lane, since, up_to from ${ident()}.lane_window where shard = $1`,
+      [shard],
+    );
+    let after = 0;
+    for (;;) {
+      const page = await pool.query<JobRow>(
+        `select null as head, shard, id, writer, day, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
+           case when attempts + deaths + run_at > 0 or error is not null then
+             jsonb_build_object('attempts', attempts, 'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) end as progress
+         from ${ident()}.job where shard = $1 and id > $2 order by id limit ${PAGE}`,
+        [shard, after],
+      );
+      if (isOver()) return;
+      const at = now();
+      // What is newer comes when this cut is followed.
+      for (const row of page) if (row.id <= (cut.get(row.writer)?.lastId ?? 0)) lanes.append(toRow(row), at);
+      after = page.at(-1)?.id ?? after;
+      if (page.length < PAGE) break;
+      await nextTurn();
+    }
+    for (const { lane, since, up_to: upTo } of windows) lanes.setWindow(lane, { since, upTo });
+    loaded.add(shard);
+  }
+
+  return {
+    follow: () => serially(async () => (isOver() ? undefined : follow())),
+    load: (shard) => serially(async () => (isOver() || loaded.has(shard) ? undefined : load(shard))),
+    unload: (shard) => void loaded.delete(shard),
+    isLoaded: (shard) => loaded.has(shard),
+    isBehind: ({ vector, removal }) =>
+      (removal ?? 0) > (removed ?? 0) || vector.some(([writer, , , lastId]) => lastId > (cut.get(writer)?.lastId ?? 0)),
+    get shards() {
+      return [...loaded];
+    },
+  };
+}
+
+function toRow(row: JobRow): Row {
+  return {
+    id: row.id,
+    shard: row.shard,
+    day: row.day,
+    delivery: row.delivery,
+    entry: row.entry,
+    consumer: row.consumer,
+    lane: row.lane ?? undefined,
+    mergeKey: row.merge_key ?? undefined,
+    receivedAt: row.received_at,
+    replayOf: row.replay_of ?? undefined,
+    // Most were never tried, and share one.
+    progress: row.progress === null ? FRESH : toProgress(row.progress),
+    next: undefined,
+    queuedIn: undefined,
+  };
+}
+
+function toProgress({ groupMax, firstAttemptAt, error, ...rest }: ProgressRecord): Progress {
+  return {
+    ...FRESH,
+    ...rest,
+    groupMax: groupMax ?? undefined,
+    firstAttemptAt: firstAttemptAt ?? undefined,
+    error: error ?? undefined,
+  };
+}

@@ -1,0 +1,252 @@
+import { StorageError, type Delivery, type Progress } from "../../../../src/adapter.ts";
+import type { Pool } from "../connection/pool.ts";
+import type { Lanes, Plan, Row } from "./lanes.ts";
+
+/** One row of `writer`: who, how many commits, first and last id of the last one. */
+export type Mark = readonly [writer: number, seq: number, firstId: number, lastId: number];
+
+/** What a worker hears at each step. */
+export interface StepReply {
+  readonly vector: readonly Mark[];
+  /** That are this worker's. */
+  readonly shards: readonly number[];
+  /** The last removal by hand. */
+  readonly removal: number | null;
+  /** Whether deliveries wait to be expanded. */
+  readonly unexpanded: boolean;
+}
+
+/** A delivery as the server gives it. */
+export interface DeliveryRow {
+  readonly id: number;
+  readonly received_at: number;
+  readonly sent_at: number;
+  readonly source: string | null;
+  readonly signed_by: string;
+  readonly signature: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+type StepRow = DeliveryRow & {
+  readonly head:
+    | { readonly alive: false }
+    | (StepReply & {
+        readonly alive: true;
+        readonly there: readonly number[];
+        readonly left: readonly number[];
+        readonly held: readonly number[];
+      })
+    | null;
+};
+
+/** The steps of one worker: one in flight, in which all goes that came while the last one was. */
+export interface WorkSteps {
+  /** Marks runs as running. Gives the deliveries that were asked for, and the jobs that are there. @throws StorageError when fenced or failed */
+  mark(runs: readonly (readonly Row[])[], wanted: readonly Row[]): Promise<Marked>;
+  /** Resolves when it holds; false where the jobs were gone. Tried again while the server is away, as long as this worker lives. */
+  settle(
+    plan: Plan,
+    options?: { /** Rows may be gone: a transaction of the application has ended them. */ readonly isUnsure: boolean },
+  ): Promise<boolean>;
+  /** Gives up a shard of which nothing runs. */
+  leave(shard: number): void;
+  /** A heartbeat, if nothing else is under way. */
+  beat(): Promise<void>;
+  /** This worker is over: what waits is refused. */
+  end(): void;
+}
+
+interface Marked {
+  readonly there: ReadonlySet<number>;
+  readonly deliveries: ReadonlyMap<number, Delivery>;
+}
+
+export interface WorkStepsDeps {
+  readonly ident: () => string;
+  /** One connection. */
+  readonly pool: Pool;
+  readonly worker: number;
+  readonly lanes: Lanes;
+  /** A step holds; it was sent at that time of the monotonic clock. */
+  readonly confirmed: (reply: StepReply, sentAt: number) => void;
+  /** Another process has taken over. */
+  readonly fenced: () => void;
+  readonly failed: (error: StorageError) => void;
+  /** Waits a while before the next try. */
+  readonly pause: () => Promise<void>;
+}
+
+interface Settling {
+  readonly plan: Plan;
+  /** Rows of which it is not known that it holds. */
+  left: readonly Row[];
+  /** It was sent, and no answer came: a row that is gone may be its doing. */
+  isUnsure: boolean;
+  resolve(held: boolean): void;
+  reject(error: StorageError): void;
+}
+
+interface Marking {
+  readonly rows: readonly Row[];
+  readonly wanted: readonly Row[];
+  resolve(marked: Marked): void;
+  reject(error: StorageError): void;
+}
+
+export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
+  const { ident, pool, worker, lanes, confirmed, fenced, failed, pause } = deps;
+  let settling: Settling[] = [];
+  let marking: Marking[] = [];
+  let leaving = new Set<number>();
+  let beats: (() => void)[] = [];
+  let isRunning = false;
+  let isOver = false;
+
+  async function run(): Promise<void> {
+    // What comes in this turn goes together.
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+    while (!isOver && settling.length + marking.length + leaving.size + beats.length > 0) await step();
+    isRunning = false;
+  }
+
+  function wake(): void {
+    if (isRunning || isOver) return;
+    isRunning = true;
+    void run();
+  }
+
+  async function step(): Promise<void> {
+    const [settles, marks, leaves, waiting] = [settling, marking, [...leaving], beats];
+    [settling, marking, leaving, beats] = [[], [], new Set(), []];
+    const ending = new Set(settles.flatMap(({ plan }) => plan.run.map(({ id }) => id)));
+    const running = lanes.running().filter(({ id }) => !ending.has(id));
+    const sentAt = performance.now();
+    try {
+      const rows = await pool.query<StepRow>(`select * from ${ident()}.work($1, $2, $3, $4, $5, $6)`, [
+        worker,
+        running.map(({ id }) => id),
+        running.map(({ progress }) => progress.firstAttemptAt ?? null),
+        JSON.stringify(toSettle(settles, leaves)),
+        JSON.stringify(marks.flatMap((one) => one.rows.map(({ shard, id }) => [shard, id]))),
+        JSON.stringify(marks.flatMap((one) => one.wanted.map(({ day, delivery }) => [day, delivery]))),
+      ]);
+      const head = rows[0]?.head;
+      for (const beat of waiting) beat();
+      if (isOver || !head?.alive) {
+        refuse(settles, marks);
+        if (!isOver) fenced();
+        return;
+      }
+      confirmed(head, sentAt);
+      finish(settles, head);
+      const deliveries = new Map(rows.slice(1).map((row) => [row.id, toDelivery(row)]));
+      const there = new Set(head.there);
+      for (const one of marks) one.resolve({ there, deliveries });
+    } catch (error) {
+      for (const beat of waiting) beat();
+      if (isOver) return refuse(settles, marks);
+      for (const one of settles) one.isUnsure = true;
+      settling.unshift(...settles);
+      for (const shard of leaves) leaving.add(shard);
+      for (const one of marks) one.reject(error as StorageError);
+      failed(error as StorageError);
+      await pause();
+    }
+  }
+
+  function finish(
+    settles: readonly Settling[],
+    head: { readonly left: readonly number[]; readonly held: readonly number[] },
+  ): void {
+    const [left, held] = [new Set(head.left), new Set(head.held)];
+    let isHeld = false;
+    for (const one of settles) {
+      const isGone = one.left.some(({ id }) => left.has(id) && !held.has(id)) && !one.isUnsure;
+      one.left = one.left.filter(({ id }) => held.has(id));
+      if (one.left.length === 0) one.resolve(!isGone);
+      else {
+        isHeld = true;
+        settling.push(one);
+      }
+    }
+    // A transaction of the application holds a row: it may for a while.
+    if (isHeld) void pause().then(wake);
+  }
+
+  function refuse(settles: readonly Settling[], marks: readonly Marking[]): void {
+    const error = new StorageError("epoch-stale", "Another process has taken over the jobs of this one.");
+    for (const one of [...settles, ...marks]) one.reject(error);
+  }
+
+  return {
+    mark: (runs, wanted) =>
+      new Promise((resolve, reject) => {
+        marking.push({ rows: runs.flat(), wanted, resolve, reject });
+        if (isOver) refuse([], marking.splice(0));
+        wake();
+      }),
+    settle: (plan, { isUnsure } = { isUnsure: false }) =>
+      new Promise((resolve, reject) => {
+        settling.push({ plan, left: plan.run, isUnsure, resolve, reject });
+        if (isOver) refuse(settling.splice(0), []);
+        wake();
+      }),
+    leave(shard) {
+      leaving.add(shard);
+      wake();
+    },
+    beat: () =>
+      new Promise((resolve) => {
+        if (isOver) return resolve();
+        beats.push(resolve);
+        wake();
+      }),
+    end() {
+      isOver = true;
+      refuse(settling.splice(0), marking.splice(0));
+      for (const beat of beats.splice(0)) beat();
+    },
+  };
+}
+
+function toSettle(settles: readonly Settling[], leave: readonly number[]) {
+  const done: unknown[] = [];
+  const others: unknown[] = [];
+  const windows: unknown[] = [];
+  for (const { plan, left } of settles) {
+    const lane = plan.run[0]?.lane;
+    if (plan.window !== undefined && lane !== undefined)
+      windows.push({ s: plan.run[0]?.shard, l: lane, f: plan.window?.since ?? null, u: plan.window?.upTo ?? null });
+    for (const row of left) {
+      const progress = plan.progress[plan.run.indexOf(row)];
+      if (progress === undefined || progress.state === "done") done.push([row.shard, row.id]);
+      else others.push(toOther(row, progress));
+    }
+  }
+  return {
+    ...(done.length > 0 ? { done } : {}),
+    ...(others.length > 0 ? { others } : {}),
+    ...(windows.length > 0 ? { windows } : {}),
+    ...(leave.length > 0 ? { leave } : {}),
+  };
+}
+
+function toOther({ shard: s, id: i }: Row, progress: Progress) {
+  const {
+    state: w,
+    attempts: a,
+    deaths: d,
+    groupMax: g = null,
+    firstAttemptAt: f = null,
+    runAt: r,
+    delayMs: y,
+  } = progress;
+  const e = progress.error ?? null;
+  return { s, i, w, a, d, g, f, r, y, e, z: progress.settledAt ?? null };
+}
+
+export function toDelivery(row: DeliveryRow): Delivery {
+  const { received_at: receivedAt, sent_at: sentAt, source, signed_by: signedBy, signature, headers, body } = row;
+  return { receivedAt, sentAt, source: source ?? undefined, signedBy, signature, headers, body };
+}

@@ -1,0 +1,220 @@
+import { fakeContext } from "hookline/testing";
+import type { Claim, ClaimedJob } from "hookline/adapter";
+import pg from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { complete, createTransactions } from "../../../adapters/inbox/postgres/complete.ts";
+import { createPool, type Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { prepareSchema } from "../../../adapters/inbox/postgres/schema/migrate.ts";
+import { eventually } from "../../support/eventually.ts";
+import { newDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { emails, rig } from "../../support/rig.ts";
+import { stubInbox } from "../../support/stub-inboxes.ts";
+
+const ME = 7;
+const SHARD = 3;
+const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+let database: TestDatabase;
+let pool: Pool;
+let ident: string;
+
+beforeAll(async () => {
+  database = await newDatabase();
+  pool = createPool({ connection: { ...database }, max: 3, applicationName: "hookline test" });
+  ident = await prepareSchema(pool, { schema: "hookline", name: "default", migrate: true });
+  await pool.query("create table effect (job bigint)");
+});
+afterAll(async () => {
+  await pool.close();
+  await database.drop();
+});
+beforeEach(async () => {
+  await pool.query(`truncate effect, ${ident}.job`);
+  await pool.query(`update ${ident}.shard set owner = $1`, [ME]);
+  for (const id of [11, 12, 13])
+    await pool.query(
+      `insert into ${ident}.job (shard, id, writer, day, delivery, entry, type, consumer, received_at) values ($1, $2, 1, 1, 1, 0, 'email.created', 'default', 0)`,
+      [SHARD, id],
+    );
+});
+
+describe("a transaction of the application", () => {
+  test("that commits has its effect, and ends all jobs of the call, and no other", async () => {
+    const { transactions, call } = claiming([11, 12]);
+    const client = await transaction("insert into effect values (11)");
+    await transactions.complete(call, client);
+    await client.query("commit");
+    expect(await transactions.isCompleted(call)).toBe(true);
+    expect([await effects(), await jobs()]).toEqual([[11], [13]]);
+  });
+
+  test("ends the jobs of the call only, where the claim has more", async () => {
+    const { transactions, call } = claiming([11, 12], [11]);
+    const client = await transaction("insert into effect values (11)");
+    await transactions.complete(call, client);
+    await client.query("commit");
+    expect(await transactions.isCompleted(call)).toBe(true);
+    expect(await jobs()).toEqual([12, 13]);
+  });
+
+  test("that rolls back leaves both as they were", async () => {
+    const { transactions, call } = claiming([11]);
+    const client = await transaction("insert into effect values (11)");
+    await transactions.complete(call, client);
+    await client.query("rollback");
+    expect(await transactions.isCompleted(call)).toBe(false);
+    expect([await effects(), await jobs()]).toEqual([[], [11, 12, 13]]);
+  });
+
+  test.each(["commit", "rollback"])("that is open is waited for, until its %s", async (end) => {
+    const { transactions, call, looks } = claiming([11]);
+    const client = await transaction("insert into effect values (11)");
+    await transactions.complete(call, client);
+    const known = transactions.isCompleted(call);
+    await eventually(() => expect(looks()).toBeGreaterThan(2));
+    await client.query(end);
+    expect(await known).toBe(end === "commit");
+  });
+
+  test("does not hold up the heartbeat of its worker, and keeps its shard until it ends", async () => {
+    const { transactions, call } = claiming([11]);
+    const client = await transaction("insert into effect values (11)");
+    await transactions.complete(call, client);
+    await pool.query(`insert into ${ident}.worker default values`);
+    await pool.query(`update ${ident}.worker set beat = beat + 1`);
+    const free = `select id from ${ident}.shard where owner = $1 for update skip locked`;
+    expect(await pool.query(free, [ME])).toHaveLength(64);
+    await client.query("commit");
+    expect(await pool.query(free, [ME])).toHaveLength(65);
+  });
+});
+
+describe("a claim that was lost refuses the transaction, and nothing happened once that rolls back:", () => {
+  test("another worker owns the shard", async () => {
+    const { transactions, call } = claiming([11]);
+    await pool.query(`update ${ident}.shard set owner = 8 where id = $1`, [SHARD]);
+    await refuses(transactions.complete(call, await transaction("insert into effect values (11)")));
+  });
+
+  test("another worker takes the shard at that moment", async () => {
+    const { transactions, call } = claiming([11]);
+    const taking = await transaction(`update ${ident}.shard set owner = 8 where id = ${SHARD}`);
+    const client = await transaction("insert into effect values (11)");
+    const refused = refuses(transactions.complete(call, client));
+    await eventually(async () => expect(await pool.query("select 1 from pg_locks where not granted")).not.toEqual([]));
+    await taking.query("commit");
+    await refused;
+  });
+
+  test("one of the jobs was erased", async () => {
+    const { transactions, call } = claiming([11, 12]);
+    await pool.query(`delete from ${ident}.job where id = 12`);
+    await refuses(transactions.complete(call, await transaction("insert into effect values (11)")));
+    expect(await jobs()).toEqual([11, 13]);
+  });
+
+  test("this process knows that the claim has ended", async () => {
+    const { transactions, call, end } = claiming([11]);
+    end();
+    await refuses(transactions.complete(call, await transaction("insert into effect values (11)")));
+    expect(await transactions.isCompleted(call)).toBe(false);
+  });
+
+  async function refuses(completing: Promise<void>): Promise<void> {
+    await expect(completing).rejects.toMatchObject({ name: "HooklineError", code: "claim-lost" });
+    for (const client of open) await client.query("rollback");
+    expect(await effects()).toEqual([]);
+  }
+});
+
+describe("complete", () => {
+  const tx = { query: async () => ({ rows: [] }) };
+
+  test.each([
+    ["a context of a test", fakeContext()],
+    ["anything else", {}],
+  ])("refuses %s", async (_, ctx) => {
+    await expect(complete(ctx as never, tx)).rejects.toMatchObject({
+      name: "HooklineError",
+      code: "not-transactional",
+    });
+  });
+
+  test("refuses a context of another inbox, and the job is tried again", async () => {
+    const { receiver, send } = rig();
+    receiver.on("email", (_, ctx) => complete(ctx, tx));
+    await receiver.start();
+    await send(emails("a"));
+    await receiver.idle();
+    const { jobs: waiting } = await receiver.jobs.list();
+    expect(waiting).toMatchObject([
+      { state: "waiting", lastError: { message: expect.stringContaining("postgresInbox") } },
+    ]);
+  });
+
+  test("settles the job of a receiver in the transaction", async () => {
+    await pool.query(
+      `insert into ${ident}.job (shard, id, writer, day, delivery, entry, type, consumer, received_at)
+      values ($1, 2, 1, 1, 1, 0, 'email.created', 'default', 0)`,
+      [SHARD],
+    );
+    const { transactions } = claiming([2]);
+    const { receiver, send } = rig({ inbox: stubInbox(() => ({ transactional: transactions })) });
+    receiver.on("email", async (_, ctx) => {
+      const client = await transaction("insert into effect values (2)");
+      await complete(ctx, client);
+      await client.query("commit");
+    });
+    await receiver.start();
+    await send(emails("a"));
+    await receiver.idle();
+    expect([receiver.stats().succeeded, await effects(), await jobs()]).toEqual([1, [2], [11, 12, 13]]);
+  });
+});
+
+let open: pg.Client[] = [];
+
+async function transaction(statement: string): Promise<pg.Client> {
+  const client = new pg.Client(database);
+  open.push(client);
+  onTestFinished(async () => {
+    open = open.filter((one) => one !== client);
+    await client.end();
+  });
+  await client.connect();
+  await client.query("begin");
+  await client.query(statement);
+  return client;
+}
+
+/** A claim of jobs of this worker. */
+function claiming(ids: readonly number[], ofCall = ids) {
+  const claim = { jobs: ids.map(toJob) } as unknown as Claim;
+  const rows = ids.map((id) => ({ shard: SHARD, id }));
+  let hasEnded = false;
+  let looks = 0;
+  const transactions = createTransactions({
+    ident: () => ident,
+    queries: pool,
+    claimed: () => (hasEnded ? undefined : { worker: ME, rows }),
+    completed: () => {},
+    pause() {
+      looks += 1;
+      return pause();
+    },
+  });
+  const end = (): void => void (hasEnded = true);
+  return { transactions, call: { claim, jobs: ofCall.map(toJob) }, looks: () => looks, end };
+}
+
+function toJob(id: number): ClaimedJob {
+  return { id: String(id) } as unknown as ClaimedJob;
+}
+
+async function effects(): Promise<readonly number[]> {
+  return (await pool.query<{ job: number }>("select job from effect order by 1")).map(({ job }) => job);
+}
+
+async function jobs(): Promise<readonly number[]> {
+  return (await pool.query<{ id: number }>(`select id from ${ident}.job order by 1`)).map(({ id }) => id);
+}
