@@ -14,8 +14,13 @@ import { folderFor, onDisk } from "./on-disk.ts";
 const SECRET = "a signing secret";
 const MOST = 40_000;
 
+interface StreamOptions {
+  readonly atOnce: number;
+  readonly isEnough: (handled: number) => boolean;
+}
+
 /** Sends one each turn of the loop, whatever has become of those before, until enough were handled. */
-async function stream(receiver: Receiver, { enough, atOnce }: { readonly enough: number; readonly atOnce: number }) {
+async function stream(receiver: Receiver, { atOnce, isEnough }: StreamOptions) {
   onTestFinished(async () => void (await receiver.close({ drainMs: 1_000 })));
   let sent = 0;
   let handled = 0;
@@ -33,7 +38,7 @@ async function stream(receiver: Receiver, { enough, atOnce }: { readonly enough:
 
   const sending: Promise<void>[] = [];
   const starting = turns(50).then(() => receiver.start());
-  while (sent < MOST && handled < enough) {
+  while (sent < MOST && !isEnough(handled)) {
     if (onTheirWay < atOnce) sending.push(send());
     await turns(1);
   }
@@ -48,13 +53,13 @@ test("a stream without a pause is handled while it comes, however much more it i
     storeTimeoutMs: 60_000,
     log: false,
   });
-  const sent = await stream(receiver, { enough: 200, atOnce: MOST });
+  const sent = await stream(receiver, { atOnce: MOST, isEnough: (handled) => handled >= 200 });
   expect(sent).toBeLessThan(MOST);
   await receiver.idle();
   expect(receiver.stats()).toMatchObject({ stored: sent, succeeded: sent });
 });
 
-test.each([20, 400])(
+test.each([20, 100])(
   "what waited unexpanded at the start is caught up with, though %d at once go on: from then on a delivery is stored expanded",
   async (atOnce) => {
     let expansions = 0;
@@ -65,10 +70,9 @@ test.each([20, 400])(
       }),
     });
     const receiver = createReceiver({ secret: SECRET, inbox, storeTimeoutMs: 60_000, log: false });
-    const sent = await stream(receiver, { enough: 50 * atOnce, atOnce });
+    // What was handled without an expansion was stored expanded. Where it never catches up, that is next to nothing.
+    const sent = await stream(receiver, { atOnce, isEnough: (handled) => handled - expansions >= 1_000 });
     expect(sent).toBeLessThan(MOST);
-    // Where it never catches up, nearly all are expanded later.
-    expect(expansions).toBeLessThan(sent * 0.9);
   },
 );
 
