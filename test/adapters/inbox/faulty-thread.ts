@@ -9,13 +9,17 @@ import type { TaskResult } from "../../../adapters/inbox/sqlite/thread/transacti
 
 /**
  * What happens to one batch: its thread dies before or after its commit, or hangs before it and goes on when it is let go; or SQLite gives an
- * error and nothing changes, for its tasks or for each of so many deliveries that were stored one by one.
+ * error and nothing changes. One by one: the first error says that something does not fit the tables, and what is then stored by itself
+ * gets the error.
  */
 export type Fault =
   | "dies before"
   | "dies after"
   | "hangs"
-  | { readonly errcode: number; readonly oneByOne?: number | undefined };
+  | { readonly errcode: number; readonly oneByOne?: boolean | undefined };
+
+/** SQLite's SQLITE_CONSTRAINT_NOTNULL. */
+const NOT_NULL = 1_299;
 
 /** Real commit threads, unless others are given, of which one batch can go wrong. */
 export function faultyChannels(openReal: typeof openThread = openThread) {
@@ -40,9 +44,10 @@ export function faultyChannels(openReal: typeof openThread = openThread) {
         fault = undefined;
         if (now === undefined) return channel.run(batch);
         if (typeof now === "object") {
-          const error = { code: "ERR_SQLITE_ERROR", message: "no", fix: undefined, errcode: now.errcode };
-          if (now.oneByOne === undefined) return batch.tasks.map(() => ({ error }));
-          return [{ value: { each: Array.from({ length: now.oneByOne }, () => ({ error })) } }];
+          const { errcode, oneByOne = false } = now;
+          if (oneByOne) fault = { errcode };
+          const error = { code: "ERR_SQLITE_ERROR", message: "no", fix: undefined };
+          return batch.tasks.map(() => ({ error: { ...error, errcode: oneByOne ? NOT_NULL : errcode } }));
         }
         if (now === "hangs") {
           hangs = true;

@@ -99,7 +99,7 @@ test("a settle of an owner that was relieved ends no job", () => {
   const { run } = opened();
   const memory = createBatchMemory().begin();
   memory.add(mail([]).delivery, { lines: '[[0,"email.created","default"]]', states: STATE.waiting, ...NOBODYS });
-  const input = { offset: 0, skip: 0, count: 1, at: 1 };
+  const input = { offset: 0, count: 1, at: 1 };
   run([TAKE_OVER, { verb: "store", input }], undefined, memory.bytes());
   const jobs = (): unknown => run([{ verb: "openJobs", input: { after: 0, limit: 10 } }]);
   const before = jobs();

@@ -147,8 +147,8 @@ test("a full disk changes nothing in memory: 503, lanes closed until a settle ho
 });
 
 test.each([
-  { when: "of a commit", oneByOne: undefined },
-  { when: "while deliveries of a commit that failed were stored one by one", oneByOne: 2 },
+  { when: "of a commit", oneByOne: false },
+  { when: "while deliveries of a commit that failed were stored one by one", oneByOne: true },
 ])("after a failed fsync $when the file is opened anew before anything else is stored", async ({ oneByOne }) => {
   const { inbox, clock, isReady, channels } = await bench();
   channels.next({ ...IO_ERROR_IN_FSYNC, oneByOne });

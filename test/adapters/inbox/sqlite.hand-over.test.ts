@@ -181,7 +181,7 @@ describe("after the file was replaced by another", () => {
 
 describe("a delivery in one commit with what another process has taken over", () => {
   const NOTHING: SettleRecord = { done: [], released: [], others: [], windows: [] };
-  const NONE = { offset: 0, skip: 0, count: 0, at: 0 };
+  const NONE = { offset: 0, count: 0, at: 0 };
   const STALE: TaskResult = { error: { code: "epoch-stale", message: "", fix: undefined, errcode: undefined } };
 
   /** @param answers of one commit after the other, by the task */

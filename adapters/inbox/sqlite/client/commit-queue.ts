@@ -4,7 +4,6 @@ import { READS, type Operations } from "../thread/operations.ts";
 import type { Task, TaskError, TaskResult } from "../thread/transaction.ts";
 import { createBatchMemory, type BatchWriter } from "./delivery-record.ts";
 import type { ThreadClient } from "./thread-client.ts";
-import type { StoredOneByOne } from "./thread-protocol.ts";
 import { isDoubtful, toStorageError } from "./to-storage-error.ts";
 
 type Verb = keyof Operations;
@@ -141,8 +140,8 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   }
 
   function look(results: readonly TaskResult[]): void {
-    const doubtful = results.flatMap(errorsIn).find(isDoubtful);
-    if (doubtful !== undefined) distrust(toStorageError(doubtful));
+    for (const result of results)
+      if ("error" in result && isDoubtful(result.error)) return distrust(toStorageError(result.error));
   }
 
   function nextBatch(): readonly Waiting[] {
@@ -195,13 +194,6 @@ function refuse({ reject }: Waiting): void {
 function toError(result: { readonly error: TaskError | StorageError } | undefined): StorageError {
   if (result === undefined) return new StorageError("storage-failed", "The commit thread gave no result.");
   return result.error instanceof StorageError ? result.error : toStorageError(result.error);
-}
-
-/** A task's, or those of the deliveries that it stored one by one. */
-function errorsIn(result: TaskResult): readonly TaskError[] {
-  if ("error" in result) return [result.error];
-  const { each = [] } = (result.value ?? {}) as Partial<StoredOneByOne>;
-  return each.flatMap(errorsIn);
 }
 
 function isStaleEpoch(result: Result | undefined): boolean {

@@ -9,8 +9,7 @@ export interface DeliveryRecord extends Omit<DeliveryRow, "id"> {
 }
 
 // What every delivery brings crosses between the threads as bytes in shared memory: as objects it would cost both of them three times as much.
-// Numbers are 64-bit floats, NaN for none; strings and bodies stand behind their length, which is -1 for none. A record stands behind its own
-// length, so that one can be read without those before it.
+// Numbers are 64-bit floats, NaN for none; strings and bodies stand behind their length, which is -1 for none.
 
 /** The bytes of one commit, in memory that both threads see. */
 export interface BatchWriter {
@@ -78,8 +77,6 @@ function createBatchWriter(slab: Buffer): BatchWriter {
         length(lines) +
         length(extras);
       reserve(FIXED_BYTES + 3 * characters + states.length + body.byteLength);
-      const start = at;
-      at += 4;
       number(receivedAt);
       number(sentAt);
       text(source);
@@ -96,7 +93,6 @@ function createBatchWriter(slab: Buffer): BatchWriter {
       memory.writeInt32LE(body.byteLength, at);
       memory.set(body, at + 4);
       at += 4 + body.byteLength;
-      memory.writeInt32LE(at - start, start);
     },
     get size() {
       return at;
@@ -109,10 +105,10 @@ function length(text: string | null | undefined): number {
   return text?.length ?? 0;
 }
 
-/** Reads records from an offset on. @param skip so many are passed over first */
+/** Reads records from an offset on. */
 export function* readDeliveries(
   bytes: Uint8Array,
-  { offset, skip, count }: { readonly offset: number; readonly skip: number; readonly count: number },
+  { offset, count }: { readonly offset: number; readonly count: number },
 ): Generator<DeliveryRecord> {
   const memory = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = offset;
@@ -131,27 +127,15 @@ export function* readDeliveries(
     return { lines, account: orNull(number()), subscription: orNull(number()), states: text() ?? "", extras: text() };
   }
 
-  for (let record = 0; record < skip + count; record += 1) {
-    const start = at;
-    at += 4;
-    if (record >= skip) {
-      const [receivedAt, sentAt, source] = [number(), number(), text()];
-      // Null where a mount of its own gave none: the table refuses it.
-      const [signedBy, signature, headers] = [text(), text(), text()] as [string, string, string];
-      const made = jobs();
-      const size = memory.readInt32LE(at);
-      yield {
-        receivedAt,
-        sentAt,
-        source,
-        signedBy,
-        signature,
-        headers,
-        jobs: made,
-        body: memory.subarray(at + 4, at + 4 + size),
-      };
-    }
-    at = start + memory.readInt32LE(start);
+  for (let record = 0; record < count; record += 1) {
+    const [receivedAt, sentAt, source] = [number(), number(), text()];
+    // Null where a mount of its own gave none: the table refuses it.
+    const [signedBy, signature, headers] = [text(), text(), text()] as [string, string, string];
+    const made = jobs();
+    const start = at + 4;
+    at = start + memory.readInt32LE(at);
+    const body = memory.subarray(start, at);
+    yield { receivedAt, sentAt, source, signedBy, signature, headers, jobs: made, body };
   }
 }
 

@@ -61,8 +61,6 @@ export type NoticeRecord = readonly [account: number, subscription: number, reso
 export interface StoreInput {
   /** Where the first one begins. */
   readonly offset: number;
-  /** So many are passed over. */
-  readonly skip: number;
   readonly count: number;
   /** Now. */
   readonly at: number;
@@ -75,11 +73,6 @@ export interface StoreOutput {
   readonly expanded: number;
   /** By the delivery's place. */
   readonly seen: readonly (readonly [place: number, seen: Seen])[];
-}
-
-/** What became of deliveries that were stored each by itself, because one of them does not fit the tables: a {@link StoreOutput} of each. */
-export interface StoredOneByOne {
-  readonly each: readonly TaskResult[];
 }
 
 /** Events that were seen before, by their index. */

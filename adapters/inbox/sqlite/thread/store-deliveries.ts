@@ -10,7 +10,6 @@ import {
   type NewJobs,
   type Seen,
   type StoreInput,
-  type StoredOneByOne,
   type StoreOutput,
 } from "../client/thread-protocol.ts";
 import type { FileState } from "./file-state.ts";
@@ -21,8 +20,7 @@ import type { SubscriptionTable } from "./subscription-table.ts";
 /** What comes in, and the jobs that are made of it. */
 export interface DeliveryOperations {
   /** @param bytes of the batch */
-  /** The batch runner stores them one by one where together they failed. */
-  store(input: StoreInput, bytes: Uint8Array): StoreOutput | StoredOneByOne;
+  store(input: StoreInput, bytes: Uint8Array): StoreOutput;
   /** Undefined where there is nothing to expand any more. */
   expand(input: ExpandInput): ExpandOutput | undefined;
   deliveries(ids: readonly number[]): DeliveryRow[];

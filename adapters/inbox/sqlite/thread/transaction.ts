@@ -1,6 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CODE, outOfFiles, primaryCode } from "../disk/file-errors.ts";
-import type { StoredOneByOne, StoreInput } from "../client/thread-protocol.ts";
 import type { FileState } from "./file-state.ts";
 import { READS, type createOperations, type Operations } from "./operations.ts";
 
@@ -71,13 +70,6 @@ export function createBatchRunner(
 
   /** One of them does not fit the tables: the others are not to fail with it. */
   function alone(task: Task, batch: Batch): TaskResult {
-    const input = task.input as StoreInput;
-    if (task.verb === "store" && input.count > 1) {
-      const each = Array.from({ length: input.count }, (_, skip) =>
-        alone({ ...task, input: { ...input, skip, count: 1 } }, batch),
-      );
-      return { value: { each } satisfies StoredOneByOne };
-    }
     try {
       return transaction({ ...batch, tasks: [task] })[0] as TaskResult;
     } catch (error) {
@@ -90,9 +82,7 @@ export function createBatchRunner(
     try {
       return transaction(batch);
     } catch (error) {
-      const [first] = tasks;
-      const isOne = tasks.length === 1 && (first?.verb !== "store" || (first.input as StoreInput).count === 1);
-      if (isOne || isOfTheFile(error)) return tasks.map(() => ({ error: toTaskError(error) }));
+      if (tasks.length === 1 || isOfTheFile(error)) return tasks.map(() => ({ error: toTaskError(error) }));
       return tasks.map((task) => alone(task, batch));
     }
   };

@@ -9,7 +9,6 @@ import {
 import type { BatchWriter } from "../client/delivery-record.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { NewJobs, StoreInput, StoreOutput } from "../client/thread-protocol.ts";
-import { toStorageError } from "../client/to-storage-error.ts";
 import { toDelivery, toNewJobs } from "./row-encoding.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -47,7 +46,7 @@ export function createIncoming({
       made.push(jobs);
       batch.add(delivery, jobs);
     }
-    return { offset, skip: 0, count: deliveries.length, at: now() };
+    return { offset, count: deliveries.length, at: now() };
   }
 
   /** Puts the jobs that were made into their lanes. */
@@ -69,24 +68,26 @@ export function createIncoming({
     });
   }
 
-  return {
-    async store(deliveries) {
-      const error = shortage();
-      if (error !== undefined) return deliveries.map(() => error);
-      const made: (NewJobs | undefined)[] = [];
-      const bytes = deliveries.reduce((sum, { delivery }) => sum + delivery.body.byteLength, 0);
-      const output = await storing(
-        commits.add("store", (batch) => write(batch, deliveries, made), { items: deliveries.length, bytes }),
-      );
+  async function store(deliveries: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
+    const none = shortage();
+    if (none !== undefined) return deliveries.map(() => none);
+    const made: (NewJobs | undefined)[] = [];
+    const bytes = deliveries.reduce((sum, { delivery }) => sum + delivery.body.byteLength, 0);
+    const size = { items: deliveries.length, bytes };
+    try {
+      const output = await commits.add("store", (batch) => write(batch, deliveries, made), size);
       if (made.some((jobs) => (jobs?.extras ?? null) !== null)) noted();
-      if (output instanceof StorageError) return deliveries.map(() => output);
-      if (!("each" in output)) return toResults(deliveries, made, output);
-      return output.each.flatMap((result, place): (StoreResult | StorageError)[] =>
-        "error" in result
-          ? [toStorageError(result.error)]
-          : toResults(deliveries.slice(place, place + 1), made.slice(place, place + 1), result.value as StoreOutput),
-      );
-    },
+      return toResults(deliveries, made, output);
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      if (deliveries.length === 1 || error.code !== "storage-failed") return deliveries.map(() => error);
+      // One of them may not fit the tables: the others are not to fail with it.
+      return (await Promise.all(deliveries.map((one) => store([one])))).flat();
+    }
+  }
+
+  return {
+    store,
     async unexpanded(max) {
       given = new Map();
       if (workerState.lanes.size >= maxJobs) return [];
@@ -127,13 +128,3 @@ export function createIncoming({
 }
 
 const NOTHING: Expanded = { duplicates: [], conflicts: [] };
-
-/** Its error is that of each delivery. */
-async function storing<T>(output: Promise<T>): Promise<T | StorageError> {
-  try {
-    return await output;
-  } catch (error) {
-    if (error instanceof StorageError) return error;
-    throw error;
-  }
-}
