@@ -3,7 +3,6 @@ import type { HandledType, JobQuery, JobState } from "../../../../src/adapter.ts
 import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
 import type { FileState } from "./file-state.ts";
 import type { JobLists, ListedJob } from "./job-lists.ts";
-import type { Ended } from "./job-table.ts";
 
 /** A job as it stands in the file. */
 export interface FoundJob {
@@ -66,212 +65,162 @@ interface Part {
   readonly end: number;
 }
 
-type OpenRow = Omit<FoundJob, "state" | "settledAt"> & { readonly deaths: number };
-type EndedRow = Omit<FoundJob, "lane" | "mergeKey" | "state" | "runAt">;
+/** An id that is looked at, and the job that it may be. */
+type Candidate = readonly [id: number, job: FoundJob | undefined];
+
+type Row = FoundJob & { readonly deaths: number };
+
+const TABLES = ["job", "dead", "unhandled"] as const;
+type Table = (typeof TABLES)[number];
 
 export function createJobFinder(
   db: DatabaseSync,
   { state, lists }: { readonly state: FileState; readonly lists: JobLists },
 ): JobFinder {
-  const identity = `id, delivery, entry, type, consumer, account, subscription, attempts, error,
+  const columns = `id, delivery, entry, type, consumer, account, subscription, attempts, error,
     received_at AS receivedAt, replay_of AS replayOf`;
-  const columns = {
-    job: `${identity}, lane, merge_key AS mergeKey, deaths, nullif(run_at, 0) AS runAt`,
-    dead: `${identity}, settled_at AS settledAt`,
-    unhandled: `${identity}, settled_at AS settledAt`,
+  const ended = `${columns}, NULL AS lane, NULL AS mergeKey, NULL AS runAt, settled_at AS settledAt, 0 AS deaths`;
+  const select = {
+    job: `SELECT ${columns}, 'waiting' AS state, lane, merge_key AS mergeKey, nullif(run_at, 0) AS runAt, NULL AS settledAt, deaths FROM job`,
+    dead: `SELECT ${ended}, 'dead' AS state FROM dead`,
+    unhandled: `SELECT ${ended}, 'unhandled' AS state FROM unhandled`,
   };
-  type Table = keyof typeof columns;
-  const byId = {
-    job: db.prepare(`SELECT ${columns.job} FROM job WHERE id = ?`),
-    dead: db.prepare(`SELECT ${columns.dead} FROM dead WHERE id = ?`),
-    unhandled: db.prepare(`SELECT ${columns.unhandled} FROM unhandled WHERE id = ?`),
-  };
+  const byId = TABLES.map((table) => db.prepare(`${select[table]} WHERE id = ?`));
   const anyRow = db.prepare(
     "SELECT 1 FROM job WHERE id = ? UNION ALL SELECT 1 FROM dead WHERE id = ? UNION ALL SELECT 1 FROM unhandled WHERE id = ?",
   );
   const bodyBytes = db.prepare("SELECT length(body) AS bytes FROM delivery WHERE id = ?");
 
-  /** Rows in the order of ids: the first ones that meet all conditions. */
-  function rowsOf(table: Table, conditions: readonly Condition[], limit: number): unknown[] {
-    const where = conditions.map(([text]) => text).join(" AND ");
-    const values = conditions.flatMap(([, ...given]) => given);
-    return db
-      .prepare(`SELECT ${columns[table]} FROM ${table} WHERE ${where} ORDER BY id LIMIT ?`)
-      .all(...values, limit);
+  function* rowsOf(table: Table, rest: string, ...values: readonly SQLInputValue[]): Generator<Candidate> {
+    const rows = db.prepare(`${select[table]} WHERE ${rest}`).iterate(...values) as unknown as Iterable<Row>;
+    for (const row of rows) yield [row.id, fromRow(row)];
   }
 
-  /** The last id of so many rows; Infinity where there are fewer. */
-  function bound(table: Table, after: number): number {
-    const row = db.prepare(`SELECT id FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`).get(after, LOOKS - 1);
-    return row === undefined ? Infinity : Number(row["id"]);
+  function fromRow({ deaths, ...job }: Row): FoundJob {
+    if (!state.mark.has(job.id)) return job;
+    return { ...job, attempts: attemptsOnceClaimed({ attempts: job.attempts, deaths }), state: "running" };
   }
 
-  function rowOf(id: number): FoundJob | undefined {
-    const open = byId.job.get(id) as OpenRow | undefined;
-    if (open !== undefined) return fromOpen(open);
-    for (const table of ["dead", "unhandled"] as const) {
-      const row = byId[table].get(id) as EndedRow | undefined;
-      if (row !== undefined) return fromEnded(row, table);
-    }
-    return undefined;
-  }
-
-  function fromOpen({ deaths, attempts, ...job }: OpenRow): FoundJob {
-    const isRunning = state.mark.has(job.id);
-    const begun = isRunning ? attemptsOnceClaimed({ attempts, deaths }) : attempts;
-    return { ...job, attempts: begun, state: isRunning ? "running" : "waiting", settledAt: null };
-  }
-
-  /** What its row leaves out is in its list. */
-  function fromEnded(row: EndedRow, table: Ended): FoundJob {
-    const [, , , lane = null, mergeKey = null] = lists.find(row.id)?.line ?? [];
-    return { ...row, lane, mergeKey, state: table, runAt: null };
+  /** What the row of a job that ended leaves out is in its list. */
+  function whole(job: FoundJob): FoundJob {
+    if (job.state !== "dead" && job.state !== "unhandled") return job;
+    const [, , , lane = null, mergeKey = null] = lists.find(job.id)?.line ?? [];
+    return { ...job, lane, mergeKey };
   }
 
   /** One without a row. */
   function fromLine({ line, ...job }: ListedJob): FoundJob {
     const [entry, type, consumer = null, lane = null, mergeKey = null] = line;
     const isRunning = state.mark.has(job.id);
-    const ended = consumer === null ? "skipped" : "done";
+    const of = consumer === null ? "skipped" : "done";
     const rest = { attempts: isRunning ? 1 : 0, error: null, runAt: null, settledAt: null, replayOf: null };
-    return { ...job, ...rest, entry, type, consumer, lane, mergeKey, state: isRunning ? "running" : ended };
+    return { ...job, ...rest, entry, type, consumer, lane, mergeKey, state: isRunning ? "running" : of };
   }
 
   /** The first ones, whose deliveries are read together: one at least. */
-  function fewBytes(rows: readonly EndedRow[]): readonly EndedRow[] {
+  function fewBytes(jobs: readonly FoundJob[]): readonly FoundJob[] {
     const deliveries = new Set<number>();
     let bytes = 0;
-    const cut = rows.findIndex(({ delivery }) => {
+    const cut = jobs.findIndex(({ delivery }) => {
       if (!deliveries.has(delivery)) bytes += Number(bodyBytes.get(delivery)?.["bytes"]);
       deliveries.add(delivery);
       return deliveries.size > 1 && bytes > PAGE_BYTES;
     });
-    return cut === -1 ? rows : rows.slice(0, cut);
+    return cut === -1 ? jobs : jobs.slice(0, cut);
   }
 
-  function endedPart(table: Ended, { after, limit, types, accountId, ...query }: FindInput): Part {
-    const rest = { ...query, after };
-    // An index leads to an account, or to a type, in the order of ids: then nothing is passed over.
-    const end = accountId === undefined && types === undefined ? bound(table, after) : Infinity;
-    const ways: Condition[][] =
-      accountId !== undefined
-        ? [[["account = ?", accountId], ...inTypes(types)]]
-        : types !== undefined
-          ? [...new Set(types)].map((type) => [["type = ?", type]])
-          : [[["id <= ?", toSql(end)]]];
-    const pages = ways.map((way) => rowsOf(table, [...way, ...conditionsOf(rest)], limit) as EndedRow[]);
-    const ends = pages.map((rows) => (rows.length === limit ? (rows.at(-1)?.id ?? after) : Infinity));
-    return { jobs: pages.flat().map((row) => fromEnded(row, table)), end: Math.min(...ends, end) };
-  }
-
-  function openPart({ after, limit, types, accountId, states, ...query }: FindInput): Part {
-    const end = bound("job", after);
-    const account: Condition[] = accountId === undefined ? [] : [["account = ?", accountId]];
-    const conditions = [
-      ["id <= ?", toSql(end)] as const,
-      ...account,
-      ...inTypes(types),
-      ...conditionsOf({ ...query, after }),
-    ];
-    const jobs = (rowsOf("job", conditions, LOOKS) as OpenRow[]).map(fromOpen);
-    return { jobs: jobs.filter((job) => states === undefined || states.includes(job.state)).slice(0, limit), end };
+  /** The candidates of a table, each list of them in the order of ids. An index leads to an account, or to a type. */
+  function tableParts(table: Table, query: FindInput): Part[] {
+    const { after, before = Number.MAX_SAFE_INTEGER, accountId, types } = query;
+    const range = "id > ? AND id < ? ORDER BY id";
+    const isIndexed = table !== "job";
+    const candidates =
+      isIndexed && accountId !== undefined
+        ? [rowsOf(table, `account = ? AND ${range}`, accountId, after, before)]
+        : isIndexed && types !== undefined
+          ? [...new Set(types)].map((type) => rowsOf(table, `type = ? AND ${range}`, type, after, before))
+          : [rowsOf(table, range, after, before)];
+    return candidates.map((some) => pick(some, query));
   }
 
   /** Done and skipped ones, and fresh ones that run: nothing but their lists knows them. */
-  function listedPart(input: FindInput): Part {
-    const { after, before = Infinity } = input;
-    const jobs: FoundJob[] = [];
-    let looks = 0;
+  function* listed({ after, before = Infinity }: FindInput): Generator<Candidate> {
     for (const { first, lines, ...list } of lists.after(after)) {
-      if (first >= before) break;
+      if (first >= before) return;
       // An empty one costs as much as a line: a backlog leaves a million of them in a row.
-      if (lines.length === 0) looks += 1;
-      if (looks >= LOOKS) return { jobs, end: first - 1 };
+      if (lines.length === 0) yield [first - 1, undefined];
       for (const [place, line] of lines.entries()) {
         const id = first + place;
-        if (id >= before) return { jobs, end: Infinity };
-        if (id <= after) continue;
-        looks += 1;
-        const job = line === 0 ? undefined : fromLine({ ...list, id, line });
-        if (job !== undefined && matches(job, input) && anyRow.get(id, id, id) === undefined) jobs.push(job);
-        if (looks === LOOKS) return { jobs, end: id };
+        if (id >= before) return;
+        if (id > after) yield [id, line === 0 ? undefined : fromLine({ ...list, id, line })];
       }
     }
-    return { jobs, end: Infinity };
   }
 
   /** Fresh ones that run, where nothing else is asked for that has no row. */
-  function freshPart(input: FindInput): Part {
-    const jobs = [...state.mark.entries()].flatMap(({ id, isFresh }) => {
-      const job = isFresh && id > input.after && id < (input.before ?? Infinity) ? lists.find(id) : undefined;
-      return job === undefined ? [] : fromLine(job);
-    });
-    return { jobs: jobs.filter((job) => matches(job, input)), end: Infinity };
+  function fresh({ after, before = Infinity }: FindInput): Candidate[] {
+    const ids = [...state.mark.entries()].flatMap(({ id, isFresh }) =>
+      isFresh && id > after && id < before ? id : [],
+    );
+    return ids
+      .toSorted((a, b) => a - b)
+      .map((id): Candidate => {
+        const job = lists.find(id);
+        return [id, job && fromLine(job)];
+      });
   }
 
   return {
-    find(input) {
+    find(query) {
       const wants = (...states: JobState[]): boolean =>
-        input.states === undefined || states.some((one) => input.states?.includes(one));
+        query.states === undefined || states.some((one) => query.states?.includes(one));
       const parts: Part[] = [];
-      if (wants("waiting", "running")) parts.push(openPart(input));
-      for (const table of ["dead", "unhandled"] as const) if (wants(table)) parts.push(endedPart(table, input));
-      if (wants("done", "skipped")) parts.push(listedPart(input));
-      else if (wants("running")) parts.push(freshPart(input));
+      if (wants("waiting", "running")) parts.push(...tableParts("job", query));
+      for (const table of ["dead", "unhandled"] as const) if (wants(table)) parts.push(...tableParts(table, query));
+      if (wants("done", "skipped"))
+        parts.push(pick(listed(query), query, ({ id }) => anyRow.get(id, id, id) === undefined));
+      else if (wants("running")) parts.push(pick(fresh(query), query));
       const end = Math.min(...parts.map((part) => part.end));
       const jobs = parts.flatMap((part) => part.jobs).filter(({ id }) => id <= end);
-      const page = jobs.toSorted((a, b) => a.id - b.id).slice(0, input.limit);
-      const reached = page.length < jobs.length || page.length === input.limit ? (page.at(-1)?.id ?? end) : end;
+      const page = jobs.toSorted((a, b) => a.id - b.id).slice(0, query.limit);
+      const reached = page.length < jobs.length || page.length === query.limit ? (page.at(-1)?.id ?? end) : end;
       return {
-        jobs: page,
-        next: reached === Infinity || reached + 1 >= (input.before ?? Infinity) ? undefined : reached,
+        jobs: page.map(whole),
+        next: reached === Infinity || reached + 1 >= (query.before ?? Infinity) ? undefined : reached,
       };
     },
     get(id) {
-      const job = rowOf(id);
-      if (job !== undefined) return job;
-      const listed = lists.find(id);
-      return listed && fromLine(listed);
+      for (const one of byId) {
+        const row = one.get(id) as unknown as Row | undefined;
+        if (row !== undefined) return whole(fromRow(row));
+      }
+      const job = lists.find(id);
+      return job && fromLine(job);
     },
     findUnhandled({ handled, after, limit }) {
       const consumers = Map.groupBy(handled, ({ type }) => type);
-      const pages = [...consumers].map(([type, of]) => {
+      const isHandled = "(consumer IS NULL OR consumer IN (SELECT value FROM json_each(?)))";
+      const found = [...consumers].flatMap(([type, of]) => {
         const names = JSON.stringify(of.map(({ consumer }) => consumer));
-        const isHandled: Condition = ["(consumer IS NULL OR consumer IN (SELECT value FROM json_each(?)))", names];
-        return rowsOf("unhandled", [["type = ?", type], isHandled, ["id > ?", after]], limit) as EndedRow[];
+        const rest = `type = ? AND ${isHandled} AND id > ? ORDER BY id LIMIT ?`;
+        return Array.from(rowsOf("unhandled", rest, type, names, after, limit));
       });
-      const rows = pages
-        .flat()
-        .toSorted((a, b) => a.id - b.id)
-        .slice(0, limit);
-      return fewBytes(rows).map((row) => fromEnded(row, "unhandled"));
+      const jobs = found.flatMap(([, job]) => job ?? []).toSorted((a, b) => a.id - b.id);
+      return fewBytes(jobs.slice(0, limit)).map(whole);
     },
   };
 }
 
-type Condition = readonly [text: string, ...values: SQLInputValue[]];
-
-/** What no index leads to. */
-function conditionsOf(query: Omit<FindInput, "types" | "accountId" | "limit">): Condition[] {
-  const { after, before, subscription, consumer, receivedAfter, receivedBefore } = query;
-  const all: readonly (readonly [string, SQLInputValue | undefined])[] = [
-    ["id > ?", after],
-    ["id < ?", before],
-    ["subscription = ?", subscription],
-    ["consumer = ?", consumer],
-    ["received_at > ?", receivedAfter],
-    ["received_at < ?", receivedBefore],
-  ];
-  return all.flatMap(([text, value]): Condition[] => (value === undefined ? [] : [[text, value]]));
-}
-
-/** The unary plus keeps SQLite from taking the index on types, which is not in the order of ids. */
-function inTypes(types: readonly string[] | undefined): Condition[] {
-  return types === undefined ? [] : [["+type IN (SELECT value FROM json_each(?))", JSON.stringify(types)]];
-}
-
-function toSql(id: number): number {
-  return Math.min(id, Number.MAX_SAFE_INTEGER);
+/** The first jobs that meet the query, of candidates in the order of ids. */
+function pick(candidates: Iterable<Candidate>, query: FindInput, isIt: (job: FoundJob) => boolean = () => true): Part {
+  const jobs: FoundJob[] = [];
+  let looks = 0;
+  for (const [id, job] of candidates) {
+    if (job !== undefined && matches(job, query) && isIt(job)) jobs.push(job);
+    looks += 1;
+    if (looks === LOOKS || jobs.length === query.limit) return { jobs, end: id };
+  }
+  return { jobs, end: Infinity };
 }
 
 /** Whether all that the query asks for holds. */
