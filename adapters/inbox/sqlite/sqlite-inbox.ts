@@ -1,6 +1,7 @@
 import { StorageError, type InboxHost, type WorkingInbox } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
-import { createSqliteAdmin } from "./admin/admin.ts";
+import { createFileJobs } from "./admin/file-jobs.ts";
+import { createAdminRequestRunner } from "./admin/run-requests.ts";
 import { createCommitQueue } from "./client/commit-queue.ts";
 import { createFileSubscriptions } from "./client/subscription-cache.ts";
 import { openThread } from "./client/thread-client.ts";
@@ -77,7 +78,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         hasMoved = false;
         takeOver.worker?.begin();
       }
-      admin.changed();
+      requests.changed();
       const isRead = thread.counts().tombstones === tombstones.version ? Promise.resolve() : tombstones.refresh();
       void isRead.catch(() => {}).then(() => takeOver.worker?.wake());
     },
@@ -94,7 +95,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   const subscriptions = createFileSubscriptions(commits);
   const tombstones = createTombstones(commits, now);
   const disk = createFreeDisk({ file: thread.file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
-  const admin = createSqliteAdmin({
+  const requests = createAdminRequestRunner({
     file: thread.file,
     commits,
     host: openHost,
@@ -117,7 +118,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     async takeOver() {
       await workerState.takeOver(thread.channel());
       // What was asked for before holds for all that is to run.
-      await admin.serve();
+      await requests.serve();
     },
     began: retention.begin,
     lose() {
@@ -165,7 +166,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       retention.end();
       await commits.drained();
       await takeOver.release();
-      admin.stop();
+      requests.stop();
       await thread.close();
     },
     unref: thread.unref,
@@ -180,7 +181,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       noted: () => void subscriptions.errored(), // refreshes the cache
     }),
     ...createClaims({ commits, workerState, now }),
-    jobs: admin.jobs,
+    jobs: createFileJobs({ commits, requests }),
     stats() {
       const { oldestUnexpandedAt, oldestOpenAt, tombstones: _, ...counts } = thread.counts();
       const here = workerState.isLoaded

@@ -1,5 +1,4 @@
 import type { DatabaseSync } from "node:sqlite";
-import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
 import type { ThreadClient, ThreadEvents } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
@@ -22,8 +21,7 @@ export async function openInline(
   const db = openOrTell(() => openFile(file, name, { isSuspect, ...how }));
   opened?.(db);
   const state = createFileState(db);
-  const secureErase = createSecureErase(db);
-  const operations = createOperations(db, { state, dedupeWindowMs, secureErase });
+  const operations = createOperations(db, { state, dedupeWindowMs });
   const run = createBatchRunner(db, operations, state);
   events.counted(operations.counts(false));
   const close = (): void => {
@@ -33,7 +31,7 @@ export async function openInline(
     fileId: file,
     async run(batch) {
       const results = run(structuredClone(batch));
-      secureErase.afterCommit();
+      operations.afterCommit();
       events.counted(operations.counts(batch.epoch !== undefined));
       return results;
     },

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { MessageChannel } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
-import { createSecureErase } from "../../../adapters/inbox/sqlite/admin/secure-erase.ts";
 import { createBatchMemory } from "../../../adapters/inbox/sqlite/client/delivery-record.ts";
 import {
   STATE,
@@ -39,7 +38,6 @@ function opened() {
   const state = createFileState(db);
   const operations = createOperations(db, {
     state,
-    secureErase: createSecureErase(db),
     dedupeWindowMs: OPTIONS.dedupeWindowMs,
   });
   const run = createBatchRunner(db, operations, state);

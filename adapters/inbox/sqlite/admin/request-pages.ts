@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { JobSelection } from "../../../../src/adapter.ts";
 import type { LoadedJob } from "../client/thread-protocol.ts";
+import { cutWal } from "../disk/wal.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { JobFinder } from "../thread/find-jobs.ts";
 import type { WindowTable } from "../thread/lane-window-table.ts";
 import type { JobChanges } from "./change-jobs.ts";
-import type { SecureErase } from "./secure-erase.ts";
 
 /**
  * Admin requests (replay, drop, erase). The caller stores a request; the process that works carries it out, or, when no process works, whoever has its lock.
@@ -40,23 +40,60 @@ interface RequestPage {
   readonly isHeldUp: boolean;
 }
 
+/** Overwrites what was erased. */
+export interface SecureErase {
+  /**
+   * Outside of any transaction. SQLite overwrites what is erased in the file (`secure_delete`), but the log beside it keeps older pages until
+   * all of it is in the file and it is cut off.
+   */
+  afterCommit(): void;
+}
+
 export interface AdminRequestsDeps {
   readonly state: FileState;
   readonly finder: JobFinder;
   readonly changes: JobChanges;
   readonly windows: Pick<WindowTable, "sweepWindows">;
-  readonly secureErase: SecureErase;
 }
 
 /** Jobs of one commit. */
 const JOBS = 200;
+/** For so long an answer can be looked at. */
+const KEEP_MS = 24 * 60 * 60 * 1_000;
+/** How long an erasure waits for others who read the log, milliseconds: deliveries wait meanwhile. */
+const PATIENCE_MS = 100;
 
-export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): AdminRequests {
-  const { state, finder, changes, windows, secureErase } = deps;
-  const table = createRequestTable(db);
+export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): AdminRequests & SecureErase {
+  const { state, finder, changes, windows } = deps;
+  const sql = {
+    add: db.prepare("INSERT INTO request (id, verb, selection, cursor, asked_at) VALUES (?, ?, ?, 0, ?)"),
+    // Those that only wait for their bytes to be overwritten come last.
+    next: db.prepare(
+      "SELECT id, verb, selection, cursor FROM request WHERE answered_at IS NULL ORDER BY cursor IS NULL, id LIMIT 1",
+    ),
+    advance: db.prepare("UPDATE request SET count = count + ?, cursor = ? WHERE id = ?"),
+    // What it named is not stored: it may say whose account was erased.
+    answer: db.prepare("UPDATE request SET selection = NULL, answered_at = ?, error = ? WHERE id = ?"),
+    forget: db.prepare("DELETE FROM request WHERE answered_at < ?"),
+    answered: db.prepare("SELECT count, error FROM request WHERE id = ? AND answered_at IS NOT NULL"),
+  };
+  /** The request whose bytes are to be overwritten behind this commit, and the last one whose bytes were. */
+  let [wanted, overwritten]: (number | undefined)[] = [];
 
-  /** What a page takes, and where the next begins. */
-  function pick({ id, cursor, selection }: Chosen): { ids: readonly number[]; next: number | undefined } {
+  /** The oldest open one. */
+  function nextRequest(): OpenRequest | undefined {
+    const row = sql.next.get();
+    if (row === undefined) return undefined;
+    return { ...row, selection: JSON.parse(String(row["selection"])) } as unknown as OpenRequest;
+  }
+
+  function answer(id: number, at: number, error: string | null): void {
+    sql.answer.run(at, error, id);
+    sql.forget.run(at - KEEP_MS);
+  }
+
+  /** What a page takes of a selection, and where the next begins. */
+  function pick(selection: JobSelection, { id, cursor }: Cursor): { ids: readonly number[]; next: number | undefined } {
     if ("ids" in selection) {
       const end = cursor + JOBS;
       const ids = selection.ids.slice(cursor, end).map(Number).filter(Number.isSafeInteger);
@@ -66,53 +103,71 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
     return { ids: jobs.map((job) => job.id), next };
   }
 
-  function take(request: OpenRequest & { readonly cursor: number }, nobodyWorks: boolean): Taken {
+  function take(request: OpenRequest & Cursor, nobodyWorks: boolean): Taken {
     const { id, verb, selection, cursor } = request;
     if (verb === "erase") {
       const { jobs, unexpanded, next } = changes.erase({ accountId: selection, after: cursor, until: id });
       return { added: [], removed: jobs, count: jobs.length + unexpanded, next: next ?? null };
     }
-    const { ids, next } = pick({ id, cursor, selection });
+    const { ids, next } = pick(selection, request);
     const added = verb === "replay" ? changes.replay(ids) : [];
     const removed = verb === "drop" ? changes.drop(ids, { nobodyWorks }) : [];
     return { added, removed, count: added.length + removed.length, next };
   }
 
   return {
-    addRequest({ at, ...request }) {
+    addRequest({ at, verb, selection }) {
       const id = state.nextId();
-      table.add(id, request, at);
+      sql.add.run(id, verb, JSON.stringify(selection), at);
       return id;
     },
-    requestState: (id) => ({ ...table.state(id), epoch: state.epoch }),
+    requestState(id) {
+      const { id: open, cursor } = sql.next.get() ?? {};
+      const row = sql.answered.get(id) as { readonly count: number; readonly error: string | null } | undefined;
+      const given = row && { count: row.count, error: row.error ?? undefined };
+      return { answer: given, progress: `${String(open)} ${String(cursor)}`, epoch: state.epoch };
+    },
     runRequest({ at, idleEpoch }) {
       if (idleEpoch !== undefined) state.assertEpoch(idleEpoch);
-      const request = table.next();
+      const request = nextRequest();
       if (request === undefined) return undefined;
       const { id, cursor } = request;
       if (cursor === null) {
-        const isErased = secureErase.want(id);
-        if (isErased) table.answer(id, at);
-        return { added: [], removed: [], isHeldUp: !isErased };
+        const isHeldUp = overwritten !== id;
+        if (isHeldUp) wanted = id;
+        else answer(id, at, null);
+        return { added: [], removed: [], isHeldUp };
       }
       const { added, removed, count, next } = take({ ...request, cursor }, idleEpoch !== undefined);
-      table.advance(id, count, next ?? null);
+      sql.advance.run(count, next ?? null, id);
       // What is gone may have been all that had inherited.
       if (typeof next !== "number" && request.verb !== "replay") windows.sweepWindows();
-      if (next === null) secureErase.want(id);
-      if (next === undefined) table.answer(id, at);
+      // Also where it was overwritten behind a commit of this page that did not hold.
+      if (next === null) [wanted, overwritten] = [id, undefined];
+      if (next === undefined) answer(id, at, null);
       return { added, removed, isHeldUp: false };
     },
     failRequest({ at, error }) {
-      const request = table.next();
-      if (request !== undefined) table.answer(request.id, at, error);
+      const request = nextRequest();
+      if (request !== undefined) answer(request.id, at, error);
+    },
+    afterCommit() {
+      if (wanted === undefined) return;
+      try {
+        if (cutWal(db, PATIENCE_MS)) overwritten = wanted;
+      } catch {
+        // What is wrong with the disk shows at the next commit; the request stays open.
+      } finally {
+        wanted = undefined;
+      }
     },
   };
 }
 
-interface Chosen extends Pick<OpenRequest, "id"> {
+interface Cursor {
+  /** All that was there when the request was made has a lower one. */
+  readonly id: number;
   readonly cursor: number;
-  readonly selection: Extract<AdminRequest, { readonly verb: "drop" | "replay" }>["selection"];
 }
 
 interface Taken {
@@ -130,7 +185,6 @@ export type AdminRequest =
 
 /** One that is not answered. */
 type OpenRequest = AdminRequest & {
-  /** All that was there when it was made has a lower one. */
   readonly id: number;
   /** Null: it is done, but the bytes of what was erased are still to be overwritten. */
   readonly cursor: number | null;
@@ -142,57 +196,4 @@ export interface RequestState {
   readonly answer: { readonly count: number; readonly error: string | undefined } | undefined;
   /** Changes whenever something was done for any of them. */
   readonly progress: string;
-}
-
-/** Requests in the file. Times in milliseconds since the epoch. */
-interface RequestTable {
-  add(id: number, request: AdminRequest, at: number): void;
-  /** The oldest open one; those that only wait for their bytes to be overwritten come last. */
-  next(): OpenRequest | undefined;
-  /** So many more were taken, and this is where to go on. */
-  advance(id: number, by: number, cursor: number | null): void;
-  /** Forgets what was answered long ago. */
-  answer(id: number, at: number, error?: string): void;
-  state(id: number): RequestState;
-}
-
-/** For so long an answer can be looked at. */
-const KEEP_MS = 24 * 60 * 60 * 1_000;
-
-function createRequestTable(db: DatabaseSync): RequestTable {
-  const sql = {
-    add: db.prepare("INSERT INTO request (id, verb, selection, cursor, asked_at) VALUES (?, ?, ?, 0, ?)"),
-    next: db.prepare(
-      "SELECT id, verb, selection, cursor FROM request WHERE answered_at IS NULL ORDER BY cursor IS NULL, id LIMIT 1",
-    ),
-    advance: db.prepare("UPDATE request SET count = count + ?, cursor = ? WHERE id = ?"),
-    // What it named is not stored: it may say whose account was erased.
-    answer: db.prepare("UPDATE request SET selection = NULL, answered_at = ?, error = ? WHERE id = ?"),
-    forget: db.prepare("DELETE FROM request WHERE answered_at < ?"),
-    answered: db.prepare("SELECT count, error FROM request WHERE id = ? AND answered_at IS NOT NULL"),
-  };
-
-  return {
-    add(id, { verb, selection }, at) {
-      sql.add.run(id, verb, JSON.stringify(selection), at);
-    },
-    next() {
-      const row = sql.next.get();
-      if (row === undefined) return undefined;
-      return { ...row, selection: JSON.parse(String(row["selection"])) } as unknown as OpenRequest;
-    },
-    advance(id, by, cursor) {
-      sql.advance.run(by, cursor, id);
-    },
-    answer(id, at, error) {
-      sql.answer.run(at, error ?? null, id);
-      sql.forget.run(at - KEEP_MS);
-    },
-    state(id) {
-      const { id: open, cursor } = sql.next.get() ?? {};
-      const row = sql.answered.get(id) as { readonly count: number; readonly error: string | null } | undefined;
-      const answer = row && { count: row.count, error: row.error ?? undefined };
-      return { answer, progress: `${String(open)} ${String(cursor)}` };
-    },
-  };
 }

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { createJobChanges, type JobChanges } from "../admin/change-jobs.ts";
-import { createAdminRequests, type AdminRequests } from "../admin/request-pages.ts";
-import { createSecureErase, type SecureErase } from "../admin/secure-erase.ts";
+import { createAdminRequests, type AdminRequests, type SecureErase } from "../admin/request-pages.ts";
 import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../retention/retention-steps.ts";
 import { createClaimOperations, type ClaimOperations } from "./claim-operations.ts";
 import type { FileCounts, FileState } from "./file-state.ts";
@@ -45,22 +44,17 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
 export interface OperationsOptions {
   readonly state: FileState;
   readonly dedupeWindowMs: number;
-  /** @default for a file that is only read */
-  readonly secureErase?: SecureErase;
 }
 
 /** Operations, and what stands beside their transactions. */
-export interface FileOperations extends Operations {
+export interface FileOperations extends Operations, SecureErase {
   /** A transaction begins. */
   begin(epoch: number | undefined): void;
   /** Outside of any. @param works whether this process has its open jobs in memory */
   counts(works: boolean): FileCounts;
 }
 
-export function createOperations(
-  db: DatabaseSync,
-  { state, dedupeWindowMs, secureErase = createSecureErase(db) }: OperationsOptions,
-): FileOperations {
+export function createOperations(db: DatabaseSync, { state, dedupeWindowMs }: OperationsOptions): FileOperations {
   const lists = createJobLists(db);
   const jobs = createJobTable(db, { state, lists });
   const subscriptions = createSubscriptionTable(db);
@@ -91,7 +85,7 @@ export function createOperations(
     ...createClaimOperations(db, { state, jobs, windows, deliveries: deliveries.deliveries }),
     ...finder,
     reopen: changes.reopen,
-    ...createAdminRequests(db, { state, finder, changes, windows, secureErase }),
+    ...createAdminRequests(db, { state, finder, changes, windows }),
     ...createRetentionSteps(db, { state, lists, jobs }),
     ...createVacuum(db),
     ...createTombstoneTable(db, { state, subscriptions }),

@@ -1,5 +1,4 @@
 import type { MessagePort } from "node:worker_threads";
-import { createSecureErase } from "../admin/secure-erase.ts";
 import type { FromThread, ThreadOptions, ToThread } from "../client/thread-protocol.ts";
 import { CODE, FileError, primaryCode } from "../disk/file-errors.ts";
 import { openInPlace } from "../disk/replaced-file-check.ts";
@@ -19,8 +18,7 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
     const opened = openInPlace(file, name, { isSuspect });
     const { db } = opened;
     const state = createFileState(db);
-    const secureErase = createSecureErase(db);
-    const operations = createOperations(db, { state, dedupeWindowMs, secureErase });
+    const operations = createOperations(db, { state, dedupeWindowMs });
     const run = createBatchRunner(db, operations, state);
     const counts = (): FileCounts => {
       state.begin(undefined);
@@ -65,7 +63,7 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
       // Behind the sync, before any answer: what was taken away meanwhile took this commit with it.
       if (!opened.isInPlace()) return leave();
       say({ type: "results", results, counts: operations.counts(message.batch.epoch !== undefined) });
-      secureErase.afterCommit();
+      operations.afterCommit();
       const now = performance.now();
       if (results.some(isFull)) wal.full(now);
       else wal.committed(now);
