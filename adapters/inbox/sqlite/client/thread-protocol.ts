@@ -145,6 +145,14 @@ export type LoadedJob = readonly [
   progress: ProgressRecord | null,
 ];
 
+/** A page of rows as text: a million of them as objects would keep both threads busy for ten times as long. */
+export interface TextPage {
+  /** Where to go on; null: there are no more. */
+  readonly last: number | null;
+  /** JSON of a list of them. */
+  readonly rows: string;
+}
+
 /** To the commit thread. */
 export type ToThread = { readonly type: "batch"; readonly batch: Batch } | { readonly type: "close" };
 

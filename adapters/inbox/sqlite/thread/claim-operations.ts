@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../../../../src/inbox/job-state.ts";
-import type { DeliveryRow, SettleRecord } from "../client/thread-protocol.ts";
+import type { DeliveryRow, SettleRecord, TextPage } from "../client/thread-protocol.ts";
 import type { FileState } from "./file-state.ts";
 import type { JobTable } from "./job-table.ts";
 import type { WindowTable } from "./lane-window-table.ts";
@@ -21,22 +21,14 @@ export interface ClaimOperations {
   takeOver(): number;
   /** The same owner with another commit thread: nothing of the former one counts any more. @param running what it has claimed, or is about to */
   resume(input: { readonly epoch: number; readonly running: readonly number[] }): Resumed;
-  /** Open jobs with a row, in the order of ids. */
-  openJobs(page: { readonly after: number; readonly limit: number }): JobPage;
+  /** Open jobs with a row, in the order of ids, as `LoadedJob`. */
+  openJobs(page: { readonly after: number; readonly limit: number }): TextPage;
 }
 
 interface Resumed {
   readonly epoch: number;
   /** Ids of what is marked: a fresh job among them has no row. */
   readonly marked: readonly number[];
-}
-
-/** A page of them, as text: a million of them as objects would keep both threads busy for ten times as long. */
-export interface JobPage {
-  /** Null: there are no more. */
-  readonly last: number | null;
-  /** JSON of a list of `LoadedJob`. */
-  readonly jobs: string;
 }
 
 export interface ClaimOperationsDeps {
@@ -50,7 +42,6 @@ export function createClaimOperations(
   db: DatabaseSync,
   { state, jobs, windows, deliveries }: ClaimOperationsDeps,
 ): ClaimOperations {
-  const { mark } = state;
   const sql = {
     isOpen: db.prepare("SELECT 1 FROM job WHERE id = ?"),
     isSuspect: db.prepare(`SELECT 1 FROM job WHERE id = ? AND deaths >= ${SUSPECT_DEATHS}`),
@@ -65,17 +56,17 @@ export function createClaimOperations(
          id, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
          CASE WHEN attempts > 0 OR deaths > 0 OR run_at > 0 OR error IS NOT NULL THEN json_object('attempts', attempts,
            'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) END
-       )) AS jobs FROM (SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
+       )) AS rows FROM (SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
     ),
   };
 
   /** It runs no more, and is open as before. A fresh one gets a row: without its mark it would be done. */
   function unmark(id: number): void {
-    if (mark.remove(id) === "fresh") jobs.giveRow(id);
+    if (state.mark.remove(id) === "fresh") jobs.giveRow(id);
   }
 
   function end(id: number): void {
-    if (mark.remove(id) === "fresh") state.add("open", -1);
+    if (state.mark.remove(id) === "fresh") state.add("open", -1);
     else jobs.remove(id, "open");
   }
 
@@ -83,7 +74,7 @@ export function createClaimOperations(
     claim({ ids, at, deliveries: wanted }) {
       // One that is still fresh in the file stays so: the commit that was to give it a row did not hold. One that was dropped or erased since
       // it was chosen does not run: nothing would ever take its mark back.
-      for (const id of ids) if (!mark.has(id) && sql.isOpen.get(id) !== undefined) mark.add(id, at, false);
+      for (const id of ids) if (!state.mark.has(id) && sql.isOpen.get(id) !== undefined) state.mark.add(id, at, false);
       return deliveries(wanted);
     },
     unclaim: (ids) => ids.forEach(unmark),
@@ -98,21 +89,21 @@ export function createClaimOperations(
       }
     },
     takeOver() {
-      const marked = [...mark.entries()];
+      const marked = [...state.mark.entries()];
       for (const { id } of marked) unmark(id);
       const size = marked.filter(({ id }) => sql.isSuspect.get(id) !== undefined).length;
       const half = Math.ceil(size / 2);
       for (const { id, claimedAt } of marked) sql.orphan.run({ size, half, claimedAt, id });
-      mark.clear();
+      state.mark.clear();
       windows.sweepWindows();
       return state.raiseEpoch();
     },
     resume({ epoch, running }) {
       state.assertEpoch(epoch);
       const claimed = new Set(running);
-      for (const { id } of mark.entries()) if (!claimed.has(id)) unmark(id);
-      return { epoch: state.raiseEpoch(), marked: [...mark.entries()].map(({ id }) => id) };
+      for (const { id } of state.mark.entries()) if (!claimed.has(id)) unmark(id);
+      return { epoch: state.raiseEpoch(), marked: [...state.mark.entries()].map(({ id }) => id) };
     },
-    openJobs: ({ after, limit }) => sql.page.get(after, limit) as unknown as JobPage,
+    openJobs: ({ after, limit }) => sql.page.get(after, limit) as unknown as TextPage,
   };
 }

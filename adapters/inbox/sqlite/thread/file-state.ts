@@ -68,38 +68,15 @@ export function createFileState(db: DatabaseSync): FileState {
   let row = read();
   let before = row;
   let isChanged = false;
-  let isMarkChanged = false;
   /** As it is in the file at a version of it, or as this transaction has changed it. */
   let known: { readonly version: number; readonly mark: RunningMark } | undefined;
 
   /** Read only where it is needed, and not again while nobody else writes it. */
-  function stored(): RunningMark {
+  function currentMark(): RunningMark {
     if (known?.version !== row.markVersion)
       known = { version: row.markVersion, mark: decodeMark(sql.mark.get()?.["mark"] as Uint8Array) };
     return known.mark;
   }
-
-  const mark: RunningMark = {
-    add(...given) {
-      isMarkChanged = true;
-      stored().add(...given);
-    },
-    remove(id) {
-      const removed = stored().remove(id);
-      isMarkChanged ||= removed !== undefined;
-      return removed;
-    },
-    has: (id) => stored().has(id),
-    entries: () => stored().entries(),
-    clear() {
-      isMarkChanged = true;
-      stored().clear();
-    },
-    get size() {
-      return stored().size;
-    },
-    encode: () => stored().encode(),
-  };
 
   function assertEpoch(epoch: number): void {
     if (row.epoch === epoch) return;
@@ -110,7 +87,7 @@ export function createFileState(db: DatabaseSync): FileState {
     begin(epoch) {
       row = read();
       before = { ...row };
-      [isChanged, isMarkChanged] = [false, false];
+      isChanged = false;
       if (epoch !== undefined) assertEpoch(epoch);
     },
     assertEpoch,
@@ -136,14 +113,16 @@ export function createFileState(db: DatabaseSync): FileState {
       row[what] += by;
     },
     has: (what) => row[what] > 0,
-    mark,
+    get mark() {
+      return currentMark();
+    },
     end() {
       const { epoch, lastId, unexpanded, open, dead, unhandled, expired, tombstones } = row;
-      if (isMarkChanged) {
-        const [marked, version] = [stored(), row.markVersion + 1];
-        [row.running, row.markVersion, known] = [marked.size, version, { version, mark: marked }];
+      if (known?.mark.isChanged === true) {
+        const [{ mark }, version] = [known, row.markVersion + 1];
+        [row.running, row.markVersion, known] = [mark.size, version, { version, mark }];
         sql.writeMark.run(
-          epoch, lastId, unexpanded, open, dead, unhandled, expired, tombstones, marked.size, version, marked.encode(),
+          epoch, lastId, unexpanded, open, dead, unhandled, expired, tombstones, mark.size, version, mark.encode(),
         ); // prettier-ignore
       } else if (isChanged) sql.write.run(epoch, lastId, unexpanded, open, dead, unhandled, expired, tombstones);
     },

@@ -1,20 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { WindowRecord } from "../client/thread-protocol.ts";
+import type { TextPage, WindowRecord } from "../client/thread-protocol.ts";
 
 /** What lanes have inherited, in the file. */
 export interface WindowTable {
-  windows(page: { readonly after: number; readonly limit: number }): WindowPage;
+  /** As `LoadedWindow`: a lane may be any. */
+  windows(page: { readonly after: number; readonly limit: number }): TextPage;
   writeWindow(record: WindowRecord): void;
   /** Deletes windows that no waiting job can inherit any more. */
   sweepWindows(): void;
-}
-
-/** A page of them, as text: a lane may be any. */
-interface WindowPage {
-  /** Null: there are no more. */
-  readonly last: number | null;
-  /** JSON of a list of `LoadedWindow`. */
-  readonly windows: string;
 }
 
 /** A window as it is loaded. */
@@ -23,7 +16,7 @@ export type LoadedWindow = readonly [lane: string, since: number, upTo: number];
 export function createWindowTable(db: DatabaseSync): WindowTable {
   const sql = {
     page: db.prepare(
-      `SELECT max(rowid) AS last, json_group_array(json_array(lane, since, up_to)) AS windows
+      `SELECT max(rowid) AS last, json_group_array(json_array(lane, since, up_to)) AS rows
        FROM (SELECT rowid, * FROM lane_window WHERE rowid > ? ORDER BY rowid LIMIT ?)`,
     ),
     put: db.prepare("INSERT OR REPLACE INTO lane_window VALUES (?, ?, ?)"),
@@ -35,7 +28,7 @@ export function createWindowTable(db: DatabaseSync): WindowTable {
     ),
   };
   return {
-    windows: ({ after, limit }) => sql.page.get(after, limit) as unknown as WindowPage,
+    windows: ({ after, limit }) => sql.page.get(after, limit) as unknown as TextPage,
     writeWindow([lane, window]) {
       if (window === null) sql.remove.run(lane);
       else sql.put.run(lane, window.since, window.upTo);

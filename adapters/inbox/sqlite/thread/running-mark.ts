@@ -12,7 +12,9 @@ export interface RunningMark {
   entries(): Iterable<Marked>;
   clear(): void;
   readonly size: number;
-  /** As it is stored. */
+  /** Since it was decoded, or encoded last. */
+  readonly isChanged: boolean;
+  /** As it is to be stored. */
   encode(): Uint8Array;
 }
 
@@ -31,21 +33,33 @@ export function decodeMark(stored: Uint8Array): RunningMark {
     const [id = 0, claimedAt = 0] = [numbers[index], numbers[index + 1]];
     marked.set(Math.abs(id), { id: Math.abs(id), claimedAt, isFresh: id < 0 });
   }
+  let isChanged = false;
   return {
-    add: (id, claimedAt, isFresh) => void marked.set(id, { id, claimedAt, isFresh }),
+    add(id, claimedAt, isFresh) {
+      isChanged = true;
+      marked.set(id, { id, claimedAt, isFresh });
+    },
     remove(id) {
       const found = marked.get(id);
       if (found === undefined) return undefined;
+      isChanged = true;
       marked.delete(id);
       return found.isFresh ? "fresh" : "row";
     },
     has: (id) => marked.has(id),
     entries: () => marked.values(),
-    clear: () => marked.clear(),
+    clear() {
+      isChanged = true;
+      marked.clear();
+    },
     get size() {
       return marked.size;
     },
+    get isChanged() {
+      return isChanged;
+    },
     encode() {
+      isChanged = false;
       const pairs = new Float64Array(marked.size * 2);
       let index = 0;
       for (const { id, claimedAt, isFresh } of marked.values()) {

@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError, type Claim, type Delivery, type NewEvent } from "../../../../src/adapter.ts";
 import type { ThreadClient } from "../client/thread-client.ts";
-import { STATE, type LoadedJob } from "../client/thread-protocol.ts";
+import { STATE, type LoadedJob, type TextPage } from "../client/thread-protocol.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
 import type { LoadedWindow } from "../thread/lane-window-table.ts";
-import type { JobPage } from "../thread/claim-operations.ts";
 import type { Operations } from "../thread/operations.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { fromLoaded, toRow } from "./row-encoding.ts";
@@ -79,19 +78,16 @@ export function createWorkerState(now: () => number): WorkerState {
 
   async function load(channel: ThreadClient, marked: ReadonlySet<number> = new Set()): Promise<void> {
     const mine = lanes;
-    const read = (after: number): Promise<JobPage> => run(channel, "openJobs", { after, limit: PAGE });
     let after = 0;
-    let page = await read(after);
-    while (page.last !== null && lanes === mine) {
-      // Read while this one is put into the lanes; and then the loop gets its turn, though the answer may be there.
-      const next = read(page.last);
-      follow(JSON.parse(page.jobs) as LoadedJob[], { after, to: page.last, marked });
-      after = page.last;
-      [page] = await Promise.all([next, nextTurn()]);
+    for await (const [jobs, last] of pages<LoadedJob>(channel, "openJobs")) {
+      if (lanes !== mine) return;
+      follow(jobs, { after, to: last, marked });
+      after = last;
     }
     if (lanes !== mine) return;
     follow([], { after, to: Infinity, marked });
-    await loadWindows(channel, mine);
+    for await (const [windows] of pages<LoadedWindow>(channel, "windows"))
+      for (const [lane, since, upTo] of windows) mine.setWindow(lane, { since, upTo });
     if (lanes === mine) isLoaded = true;
   }
 
@@ -176,14 +172,18 @@ async function run<V extends keyof Operations>(
   return result.value as ReturnType<Operations[V]>;
 }
 
-async function loadWindows(channel: ThreadClient, mine: Lanes): Promise<void> {
-  let after: number | null = 0;
-  while (after !== null) {
-    const { last, windows }: ReturnType<Operations["windows"]> = await run(channel, "windows", {
-      after,
-      limit: PAGE,
-    });
-    for (const [lane, since, upTo] of JSON.parse(windows) as LoadedWindow[]) mine.setWindow(lane, { since, upTo });
-    after = last;
+/** Rows in the order of their ids, a page at a time, with the id of the last one. */
+async function* pages<T>(
+  channel: ThreadClient,
+  verb: "openJobs" | "windows",
+): AsyncGenerator<[rows: T[], last: number]> {
+  const read = (after: number): Promise<TextPage> => run(channel, verb, { after, limit: PAGE });
+  let page = await read(0);
+  while (page.last !== null) {
+    // Read while this one is put into the lanes; and then the loop gets its turn, though the answer may be there.
+    const next = read(page.last);
+    next.catch(() => {}); // where nobody wants it any more
+    yield [JSON.parse(page.rows) as T[], page.last];
+    [page] = await Promise.all([next, nextTurn()]);
   }
 }
