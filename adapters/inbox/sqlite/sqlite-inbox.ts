@@ -85,10 +85,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   });
   const commits = createCommitQueue({
     channel: thread.channel,
-    epoch: () => workerState.epoch,
-    unclaimed: () => (workerState.epoch === undefined ? [] : workerState.lanes.unclaimed()),
-    isStale: () => workerState.epoch !== undefined && workerState.lanes.isMarkedUnclaimed,
-    unclaimFailed: () => workerState.lanes.unclaimFailed(),
+    workerState,
     fenced: () => takeOver.fenced(),
     distrust: thread.distrust,
   });

@@ -2,7 +2,6 @@ import type { DatabaseSync } from "node:sqlite";
 import type { ThreadClient, ThreadEvents } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
-import { createFileState } from "../../../adapters/inbox/sqlite/thread/file-state.ts";
 import { openFile, type OpenOptions } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { createBatchRunner, toTaskError } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
@@ -20,9 +19,8 @@ export async function openInline(
 ): Promise<ThreadClient> {
   const db = openOrTell(() => openFile(file, name, { isSuspect, ...how }));
   opened?.(db);
-  const state = createFileState(db);
-  const operations = createOperations(db, { state, dedupeWindowMs });
-  const run = createBatchRunner(db, operations, state);
+  const operations = createOperations(db, { dedupeWindowMs });
+  const run = createBatchRunner(db, operations);
   events.counted(operations.counts(false));
   const close = (): void => {
     if (db.isOpen) db.close();

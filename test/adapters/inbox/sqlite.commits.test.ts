@@ -10,7 +10,6 @@ import {
   type SettleRecord,
   type ToThread,
 } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
-import { createFileState } from "../../../adapters/inbox/sqlite/thread/file-state.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { serveCommits } from "../../../adapters/inbox/sqlite/thread/serve-commits.ts";
@@ -35,12 +34,10 @@ function fileIn(): string {
 function opened() {
   const db = openFile(fileIn(), OPTIONS.name);
   onTestFinished(() => db.close());
-  const state = createFileState(db);
   const operations = createOperations(db, {
-    state,
     dedupeWindowMs: OPTIONS.dedupeWindowMs,
   });
-  const run = createBatchRunner(db, operations, state);
+  const run = createBatchRunner(db, operations);
   return {
     run: (tasks: readonly Task[], epoch?: number, bytes = BYTES) => run({ epoch, tasks, bytes }),
     buried: () => operations.tombstones()[1].map(({ subscription }) => subscription),

@@ -10,6 +10,7 @@ import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/cl
 import type { SettleRecord } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import type { Task, TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
+import { createLanes } from "../../../adapters/inbox/sqlite/worker/lanes.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
@@ -201,10 +202,12 @@ describe("a delivery in one commit with what another process has taken over", ()
     };
     const commits = createCommitQueue({
       channel: () => channel,
-      epoch: () => current,
-      unclaimed: () => [],
-      isStale: () => false,
-      unclaimFailed() {},
+      workerState: {
+        get epoch() {
+          return current;
+        },
+        lanes: createLanes(),
+      },
       fenced: () => void (current = undefined),
       distrust() {},
     });

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { createFileState } from "../../../adapters/inbox/sqlite/thread/file-state.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { prepareSchema } from "../../../adapters/inbox/sqlite/thread/schema.ts";
 import { claimed, FRESH, orphaned, type Progress } from "../../../src/inbox/job-state.ts";
@@ -21,8 +20,7 @@ test("a take-over makes of what was marked what the rules make of it, and nothin
   const db = new DatabaseSync(":memory:");
   onTestFinished(() => db.close());
   prepareSchema(db, "default");
-  const state = createFileState(db);
-  const operations = createOperations(db, { state, dedupeWindowMs: 0 });
+  const operations = createOperations(db, { dedupeWindowMs: 0 });
   const insert = db.prepare(
     `INSERT INTO job (id, delivery, entry, type, consumer, received_at, attempts, deaths, group_max, first_attempt_at, run_at, delay_ms)
        VALUES (?, 1, 0, 'email.created', 'default', 1, ?, ?, ?, ?, ?, ?)`,
@@ -45,10 +43,10 @@ test("a take-over makes of what was marked what the rules make of it, and nothin
       const ran = before.filter((_, index) => jobs[index]?.ran);
       operations.begin(undefined);
       operations.claim({ ids: ran.map((each) => before.indexOf(each) + 1), at: CLAIMED_AT, deliveries: [] });
-      state.end();
+      operations.end();
       operations.begin(undefined);
       operations.takeOver();
-      state.end();
+      operations.end();
       const orphans = orphaned(ran.map((each) => claimed(each, CLAIMED_AT)));
       const expected = before.map((each) => (ran.includes(each) ? orphans[ran.indexOf(each)] : each));
       expect(read.all().map(toProgress)).toEqual(expected);

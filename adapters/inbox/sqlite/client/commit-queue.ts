@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError } from "../../../../src/adapter.ts";
 import { READS, type Operations } from "../thread/operations.ts";
 import type { Task, TaskError, TaskResult } from "../thread/transaction.ts";
+import type { WorkerState } from "../worker/worker-state.ts";
 import { createBatchMemory, type BatchWriter } from "./delivery-record.ts";
 import type { ThreadClient } from "./thread-client.ts";
 import { isDoubtful, toStorageError } from "./to-storage-error.ts";
@@ -31,13 +32,7 @@ interface Size {
 
 export interface CommitQueueOptions {
   readonly channel: () => ThreadClient;
-  readonly epoch: () => number | undefined;
-  /** A commit is put together: fresh jobs that nobody claimed in time, which are to wait like all others. */
-  readonly unclaimed: () => readonly number[];
-  /** There are such jobs, or will be: a commit is due even without tasks. */
-  readonly isStale: () => boolean;
-  /** It may not have put them back. */
-  readonly unclaimFailed: () => void;
+  readonly workerState: Pick<WorkerState, "epoch" | "lanes">;
   /** Another process took over: this one has no epoch any more. */
   readonly fenced: () => void;
   /** A commit's outcome is unknown: the file must be reopened. */
@@ -73,7 +68,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const ONE: Size = { items: 1, bytes: 0 };
 
 export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
-  const { channel, epoch, unclaimed, isStale, unclaimFailed, fenced, distrust } = options;
+  const { channel, workerState, fenced, distrust } = options;
   const memory = createBatchMemory();
   /** Queries wait beside the rest: they take no lock, and stand in no commit's way. */
   let [queue, queries]: [Waiting[], Waiting[]] = [[], []];
@@ -81,8 +76,11 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   let hasFailed = false;
   const idle: (() => void)[] = [];
 
-  /** Where a commit just failed to put them back, the next one that has a task takes them with it. */
-  const isDue = (): boolean => !hasFailed && isStale();
+  /**
+   * Fresh jobs that nobody claimed in time are to wait like all others: for them a commit is due even without tasks. Where one just failed
+   * to put them back, the next one that has a task takes them with it.
+   */
+  const isDue = (): boolean => !hasFailed && workerState.epoch !== undefined && workerState.lanes.isMarkedUnclaimed;
 
   async function run(): Promise<void> {
     while (queue.length > 0 || queries.length > 0 || isDue()) {
@@ -98,9 +96,9 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   }
 
   async function commit(batch: readonly Waiting[]): Promise<void> {
-    const mine = epoch();
+    const mine = workerState.epoch;
     const results = await resultsOf(batch);
-    if (mine !== undefined && results.some(isStaleEpoch) && epoch() === mine) fenced();
+    if (mine !== undefined && results.some(isStaleEpoch) && workerState.epoch === mine) fenced();
     const again: Waiting[] = [];
     for (const [index, waiting] of batch.entries()) {
       const result = results[index];
@@ -116,7 +114,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     let ids: readonly number[] = [];
     try {
       const writer = memory.begin();
-      if (!batch.some(isQuery)) ids = unclaimed();
+      if (!batch.some(isQuery) && workerState.epoch !== undefined) ids = workerState.lanes.unclaimed();
       const tasks = batch.map(({ verb, input }): Task => {
         return {
           verb,
@@ -125,16 +123,16 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
       });
       // It goes last: its result then shifts no other result.
       if (ids.length > 0) tasks.push({ verb: "unclaim", input: ids });
-      const results = await channel().run({ epoch: epoch(), tasks, bytes: writer.bytes() });
+      const results = await channel().run({ epoch: workerState.epoch, tasks, bytes: writer.bytes() });
       look(results);
       const unclaim = ids.length > 0 ? results[batch.length] : undefined;
       hasFailed = unclaim !== undefined && "error" in unclaim;
-      if (hasFailed) unclaimFailed();
+      if (hasFailed) workerState.lanes.unclaimFailed();
       return results;
     } catch (error) {
       memory.discard();
       hasFailed = true;
-      if (ids.length > 0) unclaimFailed();
+      if (ids.length > 0) workerState.lanes.unclaimFailed();
       return batch.map(() => ({ error: error as StorageError }));
     }
   }
@@ -161,7 +159,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     add: (verb, input, size = ONE) =>
       new Promise((resolve, reject) => {
         const waiting: Waiting = { verb, input, size, resolve, reject };
-        if (WORKER_ONLY.has(verb) && epoch() === undefined) return refuse(waiting);
+        if (WORKER_ONLY.has(verb) && workerState.epoch === undefined) return refuse(waiting);
         (isQuery(waiting) ? queries : queue).push(waiting);
         if (running) return;
         running = true;

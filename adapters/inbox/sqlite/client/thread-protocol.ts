@@ -21,7 +21,7 @@ export interface DeliveryRow {
   readonly source: string | null;
   readonly signedBy: string;
   readonly signature: string;
-  /** See stored-headers.ts. */
+  /** See `decodeHeaders` of delivery-record.ts. */
   readonly headers: string;
   readonly body: Uint8Array;
 }

@@ -9,7 +9,7 @@ import { CODE, FileError, primaryCode } from "../disk/file-errors.ts";
 import { kindOfFile, type FileKind } from "../disk/file-kind.ts";
 import { freeBytes } from "../disk/free-disk.ts";
 import { walBytes } from "../disk/wal.ts";
-import { createFileState, type FileCounts } from "../thread/file-state.ts";
+import type { FileCounts } from "../thread/file-state.ts";
 import { createOperations } from "../thread/operations.ts";
 import { assertVersion } from "../thread/schema.ts";
 import { toTaskError } from "../thread/transaction.ts";
@@ -75,7 +75,7 @@ export function statsOfFile(file: string, now: number): FileStats {
 }
 
 function countsIn(db: DatabaseSync): FileCounts {
-  const operations = createOperations(db, { state: createFileState(db), dedupeWindowMs: 0 });
+  const operations = createOperations(db, { dedupeWindowMs: 0 });
   operations.begin(undefined);
   return operations.counts(false);
 }
@@ -149,8 +149,7 @@ const NAME_IT = "Name the file that the receiver was given: sqliteInbox(file).";
  */
 export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events: ThreadEvents): Promise<ThreadClient> {
   const { db, assertUnchanged } = openToLook(file, 5_000);
-  const state = createFileState(db);
-  const operations = createOperations(db, { state, dedupeWindowMs });
+  const operations = createOperations(db, { dedupeWindowMs });
   events.counted(operations.counts(false));
   const close = (): void => db.close();
   return {

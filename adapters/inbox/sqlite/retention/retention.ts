@@ -52,9 +52,14 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
     const scan = createScan();
     const expired = createExpiredLog(host());
     // Anew for each step: the wall clock may have been set back since the last one.
-    const limits = (): RetainLimits => ({
+    const limits = (now = time.now()): RetainLimits => ({
       wallClock: host().clock.now(),
-      ...toLimits(time.now(), { ...keep, keepKeysMs: host().dedupeWindowMs }),
+      received: now - keep.keepDoneMs,
+      unhandled: now - keep.keepUnhandledMs,
+      dead: now - keep.keepDeadMs,
+      keys: now - host().dedupeWindowMs,
+      // The last hit may not have been written down.
+      tombstones: now - TOMBSTONE_LIFE_MS - HIT_EVERY_MS,
     });
     do {
       scan.begin(host().clock.now());
@@ -139,20 +144,6 @@ function createExpiredLog({ clock, log }: Pick<InboxHost, "clock" | "log">) {
       log.warn({ code: "dead-expired", jobs: count }, "dead letters were removed: they are older than `keepDeadDays`");
       [count, toldAt] = [0, now];
     },
-  };
-}
-
-function toLimits(
-  now: number,
-  keep: Pick<RetentionParts, "keepDoneMs" | "keepUnhandledMs" | "keepDeadMs"> & { readonly keepKeysMs: number },
-): Omit<RetainLimits, "wallClock"> {
-  return {
-    received: now - keep.keepDoneMs,
-    unhandled: now - keep.keepUnhandledMs,
-    dead: now - keep.keepDeadMs,
-    keys: now - keep.keepKeysMs,
-    // The last hit may not have been written down.
-    tombstones: now - TOMBSTONE_LIFE_MS - HIT_EVERY_MS,
   };
 }
 

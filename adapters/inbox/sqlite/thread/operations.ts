@@ -3,7 +3,7 @@ import { createJobChanges, type JobChanges } from "../admin/change-jobs.ts";
 import { createAdminRequests, type AdminRequests, type SecureErase } from "../admin/request-pages.ts";
 import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../retention/retention-steps.ts";
 import { createClaimOperations, type ClaimOperations } from "./claim-operations.ts";
-import type { FileCounts, FileState } from "./file-state.ts";
+import { createFileState, type FileCounts } from "./file-state.ts";
 import { createJobFinder, type JobFinder } from "./find-jobs.ts";
 import { createJobLists } from "./job-lists.ts";
 import { createJobTable } from "./job-table.ts";
@@ -41,20 +41,23 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "erroredSubscriptions",
 ]);
 
-export interface OperationsOptions {
-  readonly state: FileState;
-  readonly dedupeWindowMs: number;
-}
-
 /** Operations, and what stands beside their transactions. */
 export interface FileOperations extends Operations, SecureErase {
-  /** A transaction begins. */
+  /** A transaction begins. @param epoch of the process that works @throws FileError `epoch-stale` when another process took over */
   begin(epoch: number | undefined): void;
+  /** The transaction is about to be committed. */
+  end(): void;
+  /** It was rolled back. */
+  undo(): void;
   /** Outside of any. @param works whether this process has its open jobs in memory */
   counts(works: boolean): FileCounts;
 }
 
-export function createOperations(db: DatabaseSync, { state, dedupeWindowMs }: OperationsOptions): FileOperations {
+export function createOperations(
+  db: DatabaseSync,
+  { dedupeWindowMs }: { readonly dedupeWindowMs: number },
+): FileOperations {
+  const state = createFileState(db);
   const lists = createJobLists(db);
   const jobs = createJobTable(db, { state, lists });
   const subscriptions = createSubscriptionTable(db);
@@ -81,6 +84,8 @@ export function createOperations(db: DatabaseSync, { state, dedupeWindowMs }: Op
       state.begin(epoch);
       lists.begin();
     },
+    end: state.end,
+    undo: state.undo,
     ...deliveries,
     ...createClaimOperations(db, { state, jobs, windows, deliveries: deliveries.deliveries }),
     ...finder,

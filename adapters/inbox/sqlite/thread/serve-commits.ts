@@ -3,7 +3,7 @@ import type { FromThread, ThreadOptions, ToThread } from "../client/thread-proto
 import { CODE, FileError, primaryCode } from "../disk/file-errors.ts";
 import { openInPlace } from "../disk/replaced-file-check.ts";
 import { createWal } from "../disk/wal.ts";
-import { createFileState, type FileCounts } from "./file-state.ts";
+import type { FileCounts } from "./file-state.ts";
 import { createOperations } from "./operations.ts";
 import { createBatchRunner, toTaskError, type TaskResult } from "./transaction.ts";
 
@@ -17,11 +17,10 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
   try {
     const opened = openInPlace(file, name, { isSuspect });
     const { db } = opened;
-    const state = createFileState(db);
-    const operations = createOperations(db, { state, dedupeWindowMs });
-    const run = createBatchRunner(db, operations, state);
+    const operations = createOperations(db, { dedupeWindowMs });
+    const run = createBatchRunner(db, operations);
     const counts = (): FileCounts => {
-      state.begin(undefined);
+      operations.begin(undefined);
       return operations.counts(false);
     };
     const wal = createWal(db, file);

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CODE, outOfFiles, primaryCode } from "../disk/file-errors.ts";
-import type { FileState } from "./file-state.ts";
-import { READS, type createOperations, type Operations } from "./operations.ts";
+import { READS, type FileOperations, type Operations } from "./operations.ts";
 
 /** One thing to do in a commit, by the name of its operation. */
 export interface Task {
@@ -42,11 +41,7 @@ const OF_THE_FILE: ReadonlySet<number | undefined> = new Set([
 ]);
 
 /** Runs batches, each in one transaction. */
-export function createBatchRunner(
-  db: DatabaseSync,
-  operations: ReturnType<typeof createOperations>,
-  state: FileState,
-): (batch: Batch) => TaskResult[] {
+export function createBatchRunner(db: DatabaseSync, operations: FileOperations): (batch: Batch) => TaskResult[] {
   const sql = {
     read: db.prepare("BEGIN"),
     write: db.prepare("BEGIN IMMEDIATE"),
@@ -58,11 +53,11 @@ export function createBatchRunner(
     try {
       operations.begin(epoch);
       const results = tasks.map(({ verb, input }) => ({ value: (operations[verb] as Operation)(input, bytes) }));
-      state.end();
+      operations.end();
       sql.commit.run();
       return results;
     } catch (error) {
-      state.undo();
+      operations.undo();
       if (db.isTransaction) db.exec("ROLLBACK");
       throw error;
     }

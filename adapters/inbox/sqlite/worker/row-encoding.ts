@@ -11,6 +11,7 @@ import {
   type Progress,
   type SingleEvent,
 } from "../../../../src/adapter.ts";
+import { decodeHeaders } from "../client/delivery-record.ts";
 import {
   STATE,
   type DeliveryRow,
@@ -21,7 +22,6 @@ import {
   type ProgressRecord,
 } from "../client/thread-protocol.ts";
 import type { Line } from "../thread/job-lists.ts";
-import { decodeHeaders } from "../client/stored-headers.ts";
 
 /** An open job in the memory of the process that works. */
 export interface Row extends LaneRow {
