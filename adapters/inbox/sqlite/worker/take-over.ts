@@ -1,4 +1,4 @@
-import { StorageError, type Claim, type InboxHost, type Timer, type Worker } from "../../../../src/adapter.ts";
+import { StorageError, type Claim, type InboxHost, type Worker } from "../../../../src/adapter.ts";
 import { createWorkerLock, type WorkerLock } from "./worker-lock.ts";
 
 /** Makes this process the active worker: acquires the worker lock, takes over, and goes on standby when another process takes over. */
@@ -45,7 +45,6 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
   /** The present try, or what came of it: whoever has another one is late. */
   let term: object | undefined;
   let taking: Promise<unknown> = Promise.resolve();
-  let timer: Timer | undefined;
   let takenOver: TakeOver["takenOver"];
   /** How often in a row. */
   let streak = 0;
@@ -78,19 +77,10 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
   }
 
   function acquireIn(ms: number): void {
-    timer = host().clock.setTimer(() => {
-      try {
-        if (lock?.acquire(() => void beginLater()) === true) void beginLater();
-      } catch (error) {
-        host().log.error({ err: error, code: "lock-failed" }, "the worker lock cannot be acquired: retrying");
-        acquireIn(AGAIN_MS);
-      }
-    }, ms);
-    timer.unref?.();
+    lock?.acquireIn(ms, () => void beginLater());
   }
 
   function stepBack(): void {
-    timer?.clear();
     term = undefined;
     lock?.release();
     left();
@@ -119,7 +109,6 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
       return worker;
     },
     async work(given) {
-      timer?.clear();
       worker = given;
       try {
         lock ??= createWorkerLock(file(), host(), fenced);
@@ -137,7 +126,6 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
     },
     async release() {
       worker = undefined;
-      timer?.clear();
       term = undefined;
       left();
       const given = lock;

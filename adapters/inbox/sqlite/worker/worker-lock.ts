@@ -15,6 +15,8 @@ export interface WorkerLock {
    * @throws StorageError where the lock's file cannot be used
    */
   acquire(later: () => void): boolean;
+  /** Tries again after so long, and until it is acquired. */
+  acquireIn(ms: number, later: () => void): void;
   /**
    * Tries once.
    * @throws StorageError where the lock's file cannot be used
@@ -72,12 +74,13 @@ export function createWorkerLock(
     }
   }
 
-  function probe(later: () => void): void {
+  function probeIn(ms: number, later: () => void): void {
+    timer?.clear();
     timer = clock.setTimer(() => {
-      if (attemptAgain() !== true) return probe(later);
+      if (attemptAgain() !== true) return probeIn(PROBE_MS, later);
       watch();
       later();
-    }, PROBE_MS);
+    }, ms);
     timer.unref?.(); // the commit thread keeps the process while it is to stand by
   }
 
@@ -121,9 +124,10 @@ export function createWorkerLock(
       timer?.clear();
       const had = attempt();
       if (had) watch();
-      else probe(later);
+      else probeIn(PROBE_MS, later);
       return had;
     },
+    acquireIn: probeIn,
     tryAcquire: attempt,
     release() {
       timer?.clear();
