@@ -36,6 +36,17 @@ export const expanding: InboxPromises = {
       assert.deepEqual(await drain(inbox), ["a", "b", "c"]);
     },
 
+    "what is stored meanwhile runs behind it": async ({ inbox }) => {
+      const older = ["a", "b"].map((id) => mail([{ id, lane: "one" }]));
+      const stored = await storeAll(inbox, ...older.map(raw));
+      const newer = mail([{ id: "c", lane: "one" }]);
+      const expansions = older.map(({ events }, index) => ({ id: stored[index]?.id ?? "", events, cursor: undefined }));
+      await Promise.all([inbox.expand(expansions), storeAll(inbox, newer)]);
+      const waiting = await inbox.unexpanded(10);
+      await inbox.expand(waiting.map(({ id }) => ({ id, events: newer.events, cursor: undefined })));
+      assert.deepEqual(await drain(inbox), ["a", "b", "c"]);
+    },
+
     "what is expanded already, or not there, makes nothing": async ({ inbox }) => {
       const delivery = mail(["a"]);
       const [stored] = await storeAll(inbox, raw(delivery));

@@ -14,6 +14,7 @@ type Output<V extends Verb> = ReturnType<Operations[V]>;
 /** Gathers what comes in one turn of the loop into one transaction; while that runs, the next one fills. */
 export interface CommitQueue {
   /**
+   * Results come in the order of the commit, which is that of its ids: what appends to lanes does so in the first reaction to its result.
    * Rejects with a StorageError: by itself where only this failed, with all others where the file did.
    * @param input a function is asked when the commit is put together
    */

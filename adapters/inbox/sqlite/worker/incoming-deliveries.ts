@@ -2,6 +2,7 @@ import {
   StorageError,
   type Delivery,
   type Expanded,
+  type Expansion,
   type NewDelivery,
   type StoreResult,
   type WorkingInbox,
@@ -86,6 +87,20 @@ export function createIncoming({
     }
   }
 
+  async function expandOne({ id, events, cursor }: Expansion, at: number): Promise<Expanded> {
+    let made: NewJobs | undefined;
+    const output = await commits.add("expand", () => {
+      made = toNewJobs(events, workerState.lanes.speculate);
+      return { ...made, id: Number(id), cursor, at };
+    });
+    if (output === undefined || made === undefined) return NOTHING;
+    if (made.extras !== null) noted();
+    const { firstJob, receivedAt, duplicates, conflicts } = output;
+    const origin = { id: Number(id), receivedAt, delivery: given.get(id) };
+    workerState.appendNew(origin, { events, states: made.states, firstJob, duplicates });
+    return { duplicates, conflicts };
+  }
+
   return {
     store,
     async unexpanded(max) {
@@ -100,29 +115,12 @@ export function createIncoming({
     },
     async expand(expansions) {
       const at = now();
-      const written: NewJobs[] = [];
       // All in one commit, and each by itself: one that does not fit the tables is not to stop the others.
-      const outputs = expansions.map(({ id, events, cursor }, index) =>
-        commits.add("expand", () => {
-          const made = toNewJobs(events, workerState.lanes.speculate);
-          written[index] = made;
-          return { ...made, id: Number(id), cursor, at };
-        }),
-      );
-      const ended = await Promise.allSettled(outputs);
-      if (written.some(({ extras }) => extras !== null)) noted();
-      const expanded = expansions.map(({ id, events }, index): Expanded => {
-        const one = ended[index];
-        const output = one?.status === "fulfilled" ? one.value : undefined;
-        if (output === undefined) return NOTHING;
-        const origin = { id: Number(id), receivedAt: output.receivedAt, delivery: given.get(id) };
-        const states = written[index]?.states ?? "";
-        workerState.appendNew(origin, { events, states, firstJob: output.firstJob, duplicates: output.duplicates });
-        return { duplicates: output.duplicates, conflicts: output.conflicts };
+      const expanded = await Promise.allSettled(expansions.map((expansion) => expandOne(expansion, at)));
+      return expanded.map((one) => {
+        if (one.status === "rejected") throw one.reason;
+        return one.value;
       });
-      // What was made is in its lanes all the same.
-      for (const one of ended) if (one.status === "rejected") throw one.reason;
-      return expanded;
     },
   };
 }
