@@ -53,6 +53,22 @@ test("while somebody reads the old log an erase is not answered, and others are"
   expect(filesWith(MARKER, dirname(file))).toEqual([]);
 });
 
+test("what a commit that failed was to erase is overwritten behind the one that holds", async () => {
+  let failing: (() => void) | undefined;
+  const { inbox, file, clock } = await onDisk({
+    openThread: (options, events) =>
+      openInline(options, events, { opened: (db) => void (failing = failNextCommit(db)) }),
+  });
+  await storeAll(inbox, mail([nobodys("a")], { accountId: 7, filler: MARKER }));
+  failing?.();
+  const erasing = watch(inbox.jobs.erase(7));
+  await eventually(async () => {
+    await clock.advance(250);
+    expect(erasing).toMatchObject({ ended: true, value: 1 });
+  });
+  expect(filesWith(MARKER, dirname(file))).toEqual([]);
+});
+
 test.each([
   ["long bodies", 1, 1_500_000],
   ["many jobs", 2_000, 1],
@@ -71,3 +87,16 @@ test.each([
   expect(pages).toBeGreaterThanOrEqual(4);
   expect(inbox.stats()).toMatchObject({ unexpanded: 1, unhandled: 0 });
 });
+
+/** @returns makes the next commit of an erasure's last page fail */
+function failNextCommit(db: DatabaseSync): () => void {
+  let fails = false;
+  db.function("hookline_fails", () => {
+    if (!fails) return 0;
+    fails = false;
+    throw new Error("this commit does not hold");
+  });
+  db.exec(`CREATE TEMP TRIGGER fails AFTER UPDATE ON main.state WHEN EXISTS (SELECT 1 FROM main.request WHERE cursor IS NULL)
+    BEGIN SELECT hookline_fails(); END`);
+  return () => void (fails = true);
+}
