@@ -4,10 +4,11 @@ import { mail, type FullDelivery } from "../../suites/inbox/deliveries.ts";
 import { workOn } from "./work-on.ts";
 
 // Receives into a file without end, works on it when it may, and says a line for each step: `worker`, `stored <name>`, `handled <name>`.
-// A name is <process>:<lane>:<number>. Without a process it only works, until all is handled. Each line is out before the next step begins.
+// A name is <process>:<lane>:<sender>:<number>; a sender waits for each answer. Without a process it only works, until all is handled. Each line
+// is out before the next step begins.
 const [file = "", me] = process.argv.slice(2);
 const LANES = 7;
-const AT_ONCE = 20;
+const SENDERS = 20;
 
 /** The pipe is full while its reader is slow: then it is tried until it is out. */
 function say(line: string): void {
@@ -37,7 +38,7 @@ async function step(inbox: WorkingInbox): Promise<boolean> {
 }
 
 function again(name: string): FullDelivery {
-  const lane = name.slice(0, name.lastIndexOf(":"));
+  const lane = name.split(":", 2).join(":");
   return mail([{ id: lane, lane, mergeKey: lane }], { filler: name });
 }
 
@@ -45,9 +46,9 @@ function nameIn(body: Uint8Array): string {
   return String((JSON.parse(Buffer.from(body).toString()) as { readonly filler: unknown }).filler);
 }
 
-async function receive(lane: number): Promise<never> {
+async function receive(sender: number): Promise<never> {
   for (let number = 0; ; number += 1) {
-    const name = `${me}:${lane % LANES}:${number * AT_ONCE + lane}`;
+    const name = `${me}:${sender % LANES}:${sender}:${number}`;
     const { delivery, events } = again(name);
     const [stored] = await inbox.store([{ delivery, events: works() ? events : undefined }]);
     if (stored !== undefined && "id" in stored) say(`stored ${name}`);
@@ -57,4 +58,4 @@ async function receive(lane: number): Promise<never> {
 
 const { inbox, works, wake } = await workOn(file, say, { step });
 say("ready");
-if (me !== undefined) for (let lane = 0; lane < AT_ONCE; lane += 1) void receive(lane);
+if (me !== undefined) for (let sender = 0; sender < SENDERS; sender += 1) void receive(sender);

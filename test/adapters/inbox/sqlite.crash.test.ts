@@ -31,16 +31,16 @@ function integrityOf(file: string): unknown {
   }
 }
 
-/** First times that do not come in the order of their lane's numbers. */
+/** First times that do not come in the order of their sender's numbers. Two senders of a lane store at once, in either order. */
 function disorderIn(handled: readonly string[]): string[] {
   const [seen, last] = [new Set<string>(), new Map<string, number>()];
   return handled.filter((name) => {
     if (seen.has(name)) return false;
     seen.add(name);
     const at = name.lastIndexOf(":");
-    const [lane, number] = [name.slice(0, at), Number(name.slice(at + 1))];
-    const before = last.get(lane) ?? -1;
-    last.set(lane, number);
+    const [sender, number] = [name.slice(0, at), Number(name.slice(at + 1))];
+    const before = last.get(sender) ?? -1;
+    last.set(sender, number);
     return number < before;
   });
 }
