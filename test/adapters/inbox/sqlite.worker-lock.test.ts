@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import {
+  chownSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -10,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isMountPoint } from "../../../adapters/inbox/sqlite/disk/file-path.ts";
 import { lookAtFile } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
@@ -94,6 +95,38 @@ describe("a file that is reached through links", () => {
     symlinkSync("a.db", join(folder, "b.db"));
     const inbox = createSqliteInbox({ file: join(folder, "a.db") });
     await expect(inbox.open(HOST)).rejects.toMatchObject({ message: expect.stringContaining("ELOOP") });
+  });
+});
+
+describe.skipIf(process.getuid?.() !== 0)("where root looks after the file of another user", () => {
+  const NOBODY = 65_534;
+
+  /** A file of this user, in a folder where they may write. */
+  async function theirs(): Promise<string> {
+    const { inbox, file } = await onDisk();
+    await inbox.close();
+    rmSync(`${file}-lock`);
+    for (const path of [dirname(file), file]) chownSync(path, NOBODY, NOBODY);
+    return file;
+  }
+
+  test("the lock file that it makes is theirs", async () => {
+    const file = await theirs();
+    const lock = createWorkerLock(file, HOST);
+    onTestFinished(() => lock.release());
+    expect(lock.tryAcquire()).toBe(true);
+    expect(statSync(`${file}-lock`)).toMatchObject({ uid: NOBODY, gid: NOBODY });
+  });
+
+  test("a lock file that is root's is told", async () => {
+    const file = await theirs();
+    writeFileSync(`${file}-lock`, "", { mode: 0o600 });
+    const lock = createWorkerLock(file, HOST);
+    process.seteuid?.(NOBODY);
+    onTestFinished(() => process.seteuid?.(0));
+    expect(() => lock.tryAcquire()).toThrow(
+      expect.objectContaining({ code: "file-forbidden", fix: expect.stringContaining("Give the user") }),
+    );
   });
 });
 

@@ -50,7 +50,7 @@ export function createWorkerLock(
 
   function attempt(): boolean {
     try {
-      lock ??= open(path);
+      lock ??= open(path, file);
       // Nothing is ever written: no journal is to lie beside it.
       if (!lock.db.isTransaction) lock.db.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
       if (idOf(path) === lock.id) return true;
@@ -142,8 +142,8 @@ interface Lock {
   readonly id: string;
 }
 
-function open(path: string): Lock {
-  makePrivate(path);
+function open(path: string, file: string): Lock {
+  makePrivate(path, file);
   const id = idOf(path); // before it is opened: where it is replaced in between, the two differ
   return { id, db: new DatabaseSync(path, { timeout: 0 }) };
 }
