@@ -23,19 +23,23 @@ export interface Answered {
 interface AskOptions {
   /** Longest wait for an answer, milliseconds. @default 10,000 */
   readonly limitMs?: number | undefined;
+  /** How long a refusal by the headers alone may take, before more of a long body is sent, milliseconds. @default 200 */
+  readonly earlyMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 const MAX_BODY_BYTES = 65_536;
 const CHUNK_BYTES = 32_768;
-/** How long a refusal by the headers alone may take. */
-const EARLY_MS = 200;
 
 /**
  * Sends a request over a connection of its own, and follows no redirects. An answer counts even before the whole body is sent.
  * Rejects with Node's error, or with one of code `TIMEOUT`.
  */
-export async function ask(url: string, asked: Asked, { limitMs = 10_000, signal }: AskOptions = {}): Promise<Answered> {
+export async function ask(
+  url: string,
+  asked: Asked,
+  { limitMs = 10_000, earlyMs = 200, signal }: AskOptions = {},
+): Promise<Answered> {
   const { request } = url.startsWith("https:") ? https : http;
   const { method, headers, body } = asked;
   const length = body === undefined || "Transfer-Encoding" in headers ? {} : { "Content-Length": body.byteLength };
@@ -50,7 +54,7 @@ export async function ask(url: string, asked: Asked, { limitMs = 10_000, signal 
         .finally(() => req.destroy())
         .then(resolve, reject);
     });
-    void sendBody(req, body ?? new Uint8Array(0));
+    void sendBody(req, body ?? new Uint8Array(0), earlyMs);
   });
 }
 
@@ -70,7 +74,7 @@ export async function collect(res: IncomingMessage): Promise<Answered> {
  * Pauses after the first chunk of a long body, and stops at an answer: a server that refuses early closes the connection, and
  * further writes would then lose its answer.
  */
-async function sendBody(req: ClientRequest, body: Uint8Array): Promise<void> {
+async function sendBody(req: ClientRequest, body: Uint8Array, earlyMs: number): Promise<void> {
   const over = new AbortController();
   req.once("response", () => over.abort()).once("close", () => over.abort());
   const { signal } = over;
@@ -79,7 +83,7 @@ async function sendBody(req: ClientRequest, body: Uint8Array): Promise<void> {
     const canContinue = req.write(body.subarray(at, at + CHUNK_BYTES));
     if (!canContinue) await once(req, "drain", { signal }).catch(() => {});
     // Lets an answer arrive in between.
-    await (at === 0 ? sleep(EARLY_MS, undefined, { signal }).catch(() => {}) : nextLoopTurn());
+    await (at === 0 ? sleep(earlyMs, undefined, { signal }).catch(() => {}) : nextLoopTurn());
   }
   if (!signal.aborted) req.end(body.subarray(at));
 }

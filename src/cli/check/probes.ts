@@ -83,6 +83,9 @@ export type TriedProbe =
   | { readonly probe: Probe; readonly answer: Answered }
   | { readonly probe: Probe; readonly error: unknown };
 
+/** A server far away, or a busy one, takes its time for a 413; what is sent meanwhile may reset the connection under its answer. */
+const EARLY_MS = 1_000;
+
 /** Sends a probe. Never rejects. */
 export async function tryProbe(
   probe: Probe,
@@ -93,7 +96,7 @@ export async function tryProbe(
   const target = new URL(url);
   if (token !== undefined) target.searchParams.append("validationToken", token);
   try {
-    return { probe, answer: await ask(target.href, { method: probe.method, ...asked }, { signal }) };
+    return { probe, answer: await ask(target.href, { method: probe.method, ...asked }, { earlyMs: EARLY_MS, signal }) };
   } catch (error) {
     return { probe, error };
   }
