@@ -121,8 +121,8 @@ async function step(
   };
   const marks = places.filter(({ id }) => ended[String(id)] === undefined).map(({ shard, id }) => [shard, id]);
   const [row] = await pool.query<{ head: { alive: boolean; there: readonly number[] } }>(
-    `select head from ${ident}.work($1, $2, $3, $4, '[]')`,
-    [worker, running, JSON.stringify(settle), JSON.stringify(marks)],
+    `select head from ${ident}.work($1, $2, $3, $4, $5, '[]')`,
+    [worker, running, running.map(() => null), JSON.stringify(settle), JSON.stringify(marks)],
   );
   if (row?.head.alive !== true) throw new Error("The worker is fenced.");
   return row.head.there.map(String);

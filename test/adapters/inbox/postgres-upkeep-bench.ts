@@ -1,4 +1,5 @@
 import type { Clock } from "hookline/adapter";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { createPool, type Pool, type Queries } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { functionsOf } from "../../../adapters/inbox/postgres/schema/functions.ts";
 import { tablesOf } from "../../../adapters/inbox/postgres/schema/tables.ts";
@@ -13,6 +14,20 @@ import { newDatabase } from "../../support/postgres.ts";
 
 export const DAY_MS = 86_400_000;
 export const KEEP: KeepOptions = { keepDoneMs: 2 * DAY_MS, keepDeadMs: 3 * DAY_MS, keepUnhandledMs: 4 * DAY_MS };
+
+/** Opens worlds of one database, each until its test ends. */
+export function upkeepWorlds(): () => Promise<World> {
+  let database: Awaited<ReturnType<typeof upkeepDatabase>>;
+  beforeAll(async () => {
+    database = await upkeepDatabase();
+  });
+  afterAll(() => database.drop());
+  return async () => {
+    const world = await database.world();
+    onTestFinished(() => world.end());
+    return world;
+  };
+}
 
 /** A database whose schemas are each a world of its own. */
 export async function upkeepDatabase() {
@@ -112,7 +127,7 @@ async function openWorld(connectionString: string, ident: string) {
         as === "done"
           ? { done: [[job?.shard, id]] }
           : { others: [{ s: job?.shard, i: id, w: as, a: 1, d: 0, r: 0, y: 0, z: clock.now() }] };
-      await pool.query(`select * from ${ident}.work($1, '{}', $2, '[]', '[]')`, [me?.id, JSON.stringify(settle)]);
+      await pool.query(`select * from ${ident}.work($1, '{}', '{}', $2, '[]', '[]')`, [me?.id, JSON.stringify(settle)]);
     },
     /** Both clocks go on, or back; what was trusted of them goes with them. */
     async pass(ms: number): Promise<void> {

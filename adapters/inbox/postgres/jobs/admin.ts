@@ -8,19 +8,18 @@ import {
   type StoredJob,
 } from "../../../../src/adapter.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
+import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
+import type { Writer } from "../store/writer.ts";
 import { eraseAccount } from "./erase-account.ts";
 import { findByIds, findPage, type FoundJob, type FoundPage } from "./find-jobs.ts";
-import { findUnhandled, toDelivery, type DeliveryRow } from "./find-unhandled.ts";
-import { reopenedAs, replaceJobs, replayOf, type Make } from "./replace-jobs.ts";
+import { findUnhandled } from "./find-unhandled.ts";
+import { reopenedAs, replaceJobs, replayOf } from "./replace-jobs.ts";
 
 export interface PostgresJobsDeps {
   readonly ident: () => string;
   readonly pool: Pool;
-  readonly writer: {
-    /** One after the other. */
-    transaction<T>(run: (queries: Queries, make: Make) => Promise<T>): Promise<T>;
-  };
+  readonly writer: Pick<Writer, "transaction">;
   /** Something was made or removed: memory is to follow. */
   readonly changed: () => Promise<void>;
 }

@@ -1,5 +1,6 @@
-import type { Delivery, HandledType } from "../../../../src/adapter.ts";
+import type { HandledType } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
+import type { DeliveryRow } from "../delivery-row.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
 
 /** Of the bodies that a page brings with it. */
@@ -39,25 +40,8 @@ interface UnhandledInput {
   readonly limit: number;
 }
 
-/** A delivery as the server gives it. */
-export interface DeliveryRow {
-  readonly id: number;
-  readonly received_at: number;
-  readonly sent_at: number;
-  readonly source: string | null;
-  readonly signed_by: string;
-  readonly signature: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
-}
-
 type UnhandledRow = DeliveryRow & {
   readonly job: number;
   readonly entry: number;
   readonly consumer: string | null;
 };
-
-export function toDelivery(row: DeliveryRow): Delivery {
-  const { received_at: receivedAt, sent_at: sentAt, source, signed_by: signedBy, signature, headers, body } = row;
-  return { receivedAt, sentAt, source: source ?? undefined, signedBy, signature, headers, body };
-}

@@ -1,24 +1,8 @@
 import type { NewJob } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
+import type { Make } from "../store/writer.ts";
 import { findByIds, type FoundJob } from "./find-jobs.ts";
 import { listedJobs } from "./job-lists.ts";
-
-/** Makes waiting jobs of stored deliveries. @returns their ids */
-export type Make = (
-  jobs: readonly {
-    readonly delivery: number;
-    readonly day: number;
-    readonly entry: number;
-    readonly type: string;
-    readonly consumer: string;
-    readonly lane: string | undefined;
-    readonly mergeKey: string | undefined;
-    readonly account: number | null;
-    readonly subscription: number | null;
-    readonly receivedAt: number;
-    readonly replayOf: number | undefined;
-  }[],
-) => Promise<readonly number[]>;
 
 /** A job that takes the place of another one. */
 export type Replacement = Pick<NewJob, "consumer" | "lane" | "mergeKey"> & { readonly replayOf: number | null };

@@ -11,7 +11,7 @@ import {
 import type { Pool } from "../connection/pool.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
-import { toDelivery, type DeliveryRow } from "../work/work-steps.ts";
+import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { encodeDeliveries, encodeExpansions, jobsIn, MOST_JOBS, type EncodedBatch } from "./encode-batch.ts";
 import type { StoredBatch, Writer } from "./writer.ts";
 

@@ -30,7 +30,7 @@ export interface StoredBatch {
 }
 
 /** Makes waiting jobs of deliveries that were expanded before. @returns their ids */
-type Make = (jobs: readonly JobToMake[]) => Promise<readonly number[]>;
+export type Make = (jobs: readonly JobToMake[]) => Promise<readonly number[]>;
 
 interface JobToMake {
   readonly delivery: number;

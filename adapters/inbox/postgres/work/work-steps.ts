@@ -1,5 +1,6 @@
 import { StorageError, type Delivery, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
+import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import type { Lanes, Plan, Row } from "./lanes.ts";
 
 /** One row of `writer`: who, how many commits, first and last id of the last one. */
@@ -14,18 +15,6 @@ export interface StepReply {
   readonly removal: number | null;
   /** Whether deliveries wait to be expanded. */
   readonly unexpanded: boolean;
-}
-
-/** A delivery as the server gives it. */
-export interface DeliveryRow {
-  readonly id: number;
-  readonly received_at: number;
-  readonly sent_at: number;
-  readonly source: string | null;
-  readonly signed_by: string;
-  readonly signature: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
 }
 
 type StepRow = DeliveryRow & {
@@ -244,9 +233,4 @@ function toOther({ shard: s, id: i }: Row, progress: Progress) {
   } = progress;
   const e = progress.error ?? null;
   return { s, i, w, a, d, g, f, r, y, e, z: progress.settledAt ?? null };
-}
-
-export function toDelivery(row: DeliveryRow): Delivery {
-  const { received_at: receivedAt, sent_at: sentAt, source, signed_by: signedBy, signature, headers, body } = row;
-  return { receivedAt, sentAt, source: source ?? undefined, signedBy, signature, headers, body };
 }
