@@ -224,7 +224,45 @@ describe("expansion", () => {
   });
 });
 
+test.each([
+  { what: "done", to: async (inbox: WorkingInbox) => settleAll(inbox, await claimOne(inbox), done) },
+  { what: "dropped", to: async (inbox: WorkingInbox) => void (await inbox.jobs.drop({ states: ["waiting"] })) },
+  { what: "erased", to: async (inbox: WorkingInbox) => void (await inbox.jobs.erase(7)) },
+])("a dead letter stays while jobs and bodies that fit beside it are $what", async ({ to }) => {
+  const bench = await make({ maxJobs: 2, maxBytes: 2 * BYTES });
+  const { inbox } = bench;
+  await killAll(bench, "a");
+  for (let round = 0; round < 3; round += 1) {
+    await storeAll(inbox, mail(["b"], { accountId: 7 }));
+    await to(inbox);
+  }
+  expect(await left(inbox)).toEqual(["a"]);
+  expect(inbox.ready()).toEqual({ ready: true });
+});
+
+test("a job is found by its id alone, not by another way to write the number", async () => {
+  const { inbox } = await make({});
+  await storeAll(inbox, mail(["a"]));
+  const [{ id } = { id: "" }] = await findAll(inbox);
+  expect([await inbox.jobs.get(`0${id}`), await inbox.jobs.get(`${id}.0`), await inbox.jobs.get("99")]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(await inbox.jobs.get(id)).toBeDefined();
+});
+
 describe("the unique keys of a memory inbox", () => {
+  test("are forgotten after the window", async () => {
+    const { inbox, clock, host } = await make({});
+    const event = told({ key: "k", content: "c" });
+    await storeAll(inbox, event);
+    await clock.advance(host.dedupeWindowMs - 1);
+    expect((await storeAll(inbox, event))[0]?.duplicates).toEqual([0]);
+    await clock.advance(host.dedupeWindowMs);
+    expect((await storeAll(inbox, event))[0]?.duplicates).toEqual([]);
+  });
+
   test("are forgotten, oldest first, when there are more than it keeps jobs", async () => {
     const { inbox } = await make({ maxJobs: 10 });
     const event = (id: number) => told({ key: `tracking:1:${id}`, content: "open" });
