@@ -25,6 +25,8 @@ export interface Dispatcher {
   wake(): void;
   /** There may be an unexpanded delivery: it must be expanded before any newer one. */
   wakeToExpand(): void;
+  /** Unhandled jobs may have a handler now, and are this process's to look at. */
+  reopen(): void;
   /** These claims ended without this process settling them. */
   lost(claims: readonly Claim[]): void;
   /** Whether a new delivery may be expanded as it is stored: this process is the worker. */
@@ -92,7 +94,7 @@ export function createDispatcher(
    * Expand: deliveries that were stored without jobs (by another process, or before `start()`) become jobs: the oldest first, a page a
    *   round, so that handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
    * Sweep: when this process becomes the worker, unhandled jobs that have a handler by now become waiting jobs, at the tail of their
-   *   lanes. That goes on beside the loop, a page a commit: the next page follows when fewer jobs wait than a page has, at the latest
+   *   lanes. Where many work, one of them does so, when the inbox says so. That goes on beside the loop, a page a commit: the next page follows when fewer jobs wait than a page has, at the latest
    *   after a second. So neither the start nor a fresh job waits for the sweep, and no stuck lane ends it.
    * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
    * Prefetch: running and waiting to start are twice `concurrency` claims, or, where handlers are fast, as many as started within 50 ms;
@@ -181,7 +183,10 @@ export function createDispatcher(
       behind = true;
       claims.start();
       wake();
-      sweep.begin();
+      if (inbox.capabilities.workers === "one") sweep.begin();
+    },
+    reopen() {
+      if (working) sweep.begin();
     },
     end() {
       pause();

@@ -102,7 +102,7 @@ export function createBacklog({ handlers }: { readonly handlers: Handlers }, { i
   }
 
   return {
-    /** Expands the oldest deliveries, as many as fit into one commit. @returns whether there were any, and room for them */
+    /** Expands the oldest deliveries, as many as fit into one commit. @returns whether there were any that are this process's, and room */
     async expand(stopped: Stopped): Promise<boolean> {
       const page = await inbox.unexpanded(pageSize);
       if (page.length === 0) return false;
@@ -110,10 +110,12 @@ export function createBacklog({ handlers }: { readonly handlers: Handlers }, { i
       if (stopped()) return false;
       pageSize = part.length === pageSize ? Math.min(2 * pageSize, PAGE.most) : PAGE.least;
       const results = await inbox.expand(part);
-      for (const [index, { events }] of part.entries())
-        expanded(page[index] as Unexpanded, events, results[index] as Expanded);
+      for (const [index, { events }] of part.entries()) {
+        const result = results[index];
+        if (result !== undefined) expanded(page[index] as Unexpanded, events, result);
+      }
       await nextTurn();
-      return true;
+      return results.some((result) => result !== undefined);
     },
   };
 }

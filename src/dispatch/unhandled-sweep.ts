@@ -13,7 +13,7 @@ const PAGE_EVERY_MS = 1_000;
 
 /** Makes jobs of unhandled ones that have a handler now, page by page, beside all other work. */
 export interface UnhandledSweep {
-  /** This process became the worker: looks at all unhandled jobs once. */
+  /** Looks at all unhandled jobs once, from the first one on. */
   begin(): void;
   /** Another process is the worker, or the receiver closes: nothing more is reopened. */
   end(): void;
@@ -91,6 +91,7 @@ export function createUnhandledSweep(
 
   return {
     begin() {
+      current?.end();
       const pause = (current = createPause(clock));
       running += 1;
       void sweep(pause).finally(() => {

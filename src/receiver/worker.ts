@@ -54,6 +54,7 @@ export function createWork(
     },
     async start({ begun, ended }) {
       await inbox?.work({
+        handled: deps.handlers.handled(),
         begin() {
           const works = begun();
           if (works) dispatcher?.begin();
@@ -64,6 +65,7 @@ export function createWork(
         },
         wake: () => dispatcher?.wakeToExpand(),
         lost: (claims) => dispatcher?.lost(claims),
+        reopen: () => dispatcher?.reopen(),
       });
     },
     expand(batch) {

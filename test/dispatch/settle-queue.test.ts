@@ -17,7 +17,7 @@ function settling(answers: readonly Answer[] = [], durability: Capabilities["dur
   const steps: string[] = [];
   const settle = createSettleQueue(
     {
-      capabilities: { durability, order: "strict", shared: false },
+      capabilities: { durability, order: "strict", shared: false, workers: "one" },
       settle: async (settlements) => {
         const answer = answers[commits.length] ?? settlements.map(() => true);
         commits.push(settlements);

@@ -34,7 +34,7 @@ describe("the memory inbox", () => {
   test("keeps in memory, for one process, and says so", async () => {
     const { inbox } = await make({});
     expect(inbox.storage).toBe("memory");
-    expect(inbox.capabilities).toEqual({ durability: "none", order: "strict", shared: false });
+    expect(inbox.capabilities).toEqual({ durability: "none", order: "strict", shared: false, workers: "one" });
   });
 
   test("does nothing before it is open", async () => {

@@ -214,7 +214,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
       };
     },
-    capabilities: { durability: "fsync", order: "valid-claims", shared: true },
+    capabilities: { durability: "fsync", order: "valid-claims", shared: true, workers: "many" },
   };
   return inbox;
 }

@@ -203,7 +203,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         },
       };
     },
-    capabilities: { durability: "fsync", order: "strict", shared: true },
+    capabilities: { durability: "fsync", order: "strict", shared: true, workers: "one" },
   };
   return inbox;
 }

@@ -186,7 +186,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         blockedLanes: lanes.blockedLanes(),
       };
     },
-    capabilities: { durability: "none", order: "strict", shared: false },
+    capabilities: { durability: "none", order: "strict", shared: false, workers: "one" },
   };
   return inbox;
 }

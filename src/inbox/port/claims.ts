@@ -13,7 +13,8 @@ export interface ClaimLimits {
   readonly slots?: number | undefined;
   /**
    * Claims only suspects (jobs with two deaths), as many as may run together; otherwise none of them. When the process dies while
-   * several suspects run, none of them counts a death, and half as many may run together next time.
+   * several suspects run, none of them counts a death, and half as many may run together next time. A suspect is alone in its process,
+   * not beside other processes.
    */
   readonly suspects?: boolean | undefined;
   /**
@@ -53,7 +54,7 @@ export interface ClaimedJob {
    */
   readonly firstAttemptAt: number;
   /**
-   * How often the process died while the job was claimed, since the job last ended; each death also counted one attempt. From two deaths on
+   * How often a process died while the job was claimed, since the job last ended; each death also counted one attempt. From two deaths on
    * only a death while no other suspect ran counts. From three deaths on a claim is no attempt, because the job will not run.
    */
   readonly deaths: number;
@@ -91,7 +92,10 @@ export type JobOutcome =
     }
   /** As if the job had not been claimed. */
   | { readonly to: "release" }
-  /** No handler is registered for it any more: the job waits for one outside its lane. */
+  /**
+   * No handler is registered for it any more: the job waits for one outside its lane. Where many work and a live worker has a handler for
+   * it, it is as if the job had not been claimed, and its lane goes to that worker's share.
+   */
   | { readonly to: "unhandled" };
 
 /** The stored form of an error that a handler threw; `at` in milliseconds since the epoch. */

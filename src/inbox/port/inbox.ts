@@ -3,7 +3,7 @@ import { UsageError, type StorageError } from "../../errors.ts";
 import type { Logger } from "../../logger.ts";
 import type { Claim, Claimed, ClaimLimits, Settlement } from "./claims.ts";
 import type { Expanded, Expansion, NewDelivery, StoreResult, Unexpanded } from "./delivery.ts";
-import type { InboxJobs } from "./jobs.ts";
+import type { HandledType, InboxJobs } from "./jobs.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 import type { Tombstones } from "./tombstones.ts";
 import type { Transactional } from "./transactional.ts";
@@ -49,17 +49,21 @@ export interface WritingInbox<K extends StorageKind = StorageKind> extends Inbox
 /** The working half: what a process with handlers needs beyond the writing half. */
 export interface WorkingInbox<K extends StorageKind = StorageKind> extends WritingInbox<K> {
   /**
-   * Tries to become the active worker; resolves when active (`begin` was called) or on standby. After a rejection this process
-   * is neither: another process can become the worker, and the next call tries again.
+   * Joins the workers; resolves when it may claim (`begin` was called) or, where only one process works, on standby. After a rejection
+   * this process is no worker: others can become one, and the next call tries again.
    */
   work(worker: Worker): Promise<void>;
   /** The oldest deliveries that are not fully expanded, in order; none while there is no room for their jobs. */
   unexpanded(max: number): Promise<readonly Unexpanded[]>;
-  /** Writes jobs, unique keys and the cursor of each stored delivery atomically. Called in the order of `unexpanded`. */
-  expand(expansions: readonly Expansion[]): Promise<readonly Expanded[]>;
+  /**
+   * Writes jobs, unique keys and the cursor of each stored delivery atomically. Called in the order of `unexpanded`. One worker expands
+   * at a time: returns `undefined` for an expansion that was lost to another one, or is left to it; nothing changed.
+   */
+  expand(expansions: readonly Expansion[]): Promise<readonly (Expanded | undefined)[]>;
   /**
    * Claims the heads of free lanes that are due, each with the jobs directly behind it that have the same merge key. A lane never
-   * has two claims. A claim counts as an attempt. A job with two deaths is claimed only on request, and alone.
+   * has two claims. A claim counts as an attempt. A job with two deaths is claimed only on request, and alone: in this process. Each lane
+   * is of one worker's share at a time; `claim` gives those of this process's share, and its `nextDueAt` and `suspects` are of it.
    */
   claim(limits: ClaimLimits): Promise<Claimed>;
   /** Returns `false` for a claim that was lost: nothing changed. The next job of the lane can be claimed after the same write. */
@@ -69,21 +73,40 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
   readonly subscriptions: Subscriptions;
   /** Where transactions of the application can settle jobs. */
   readonly transactional?: Transactional | undefined;
-  /** Cheap: every health check calls it. */
+  /**
+   * Cheap: every health check calls it. Where many work, `waiting`, `running` and `blockedLanes` are of this process's share, and exact,
+   * while it works; all else is of the whole, from a query at most 5 s old.
+   */
   stats(): InboxStats;
   readonly capabilities: Capabilities;
 }
 
 /** Callbacks to the process that works. All but `begin` and `end` may be missed: the worker also polls. */
 export interface Worker {
-  /** This process is the active worker from now on. @returns false: it is closing; release the lock and do not try again */
+  /**
+   * What this process handles, where many work: jobs of these, and their expansion, are left to it by workers that have no handler.
+   * Undefined: nothing is.
+   */
+  readonly handled?: readonly HandledType[] | undefined;
+  /**
+   * This process may claim from now on, all lanes or those of its share, which may change. @returns false: it is closing; give everything
+   * back and do not try again
+   */
   begin(): boolean | void;
-  /** Another process took over. This process is on standby, and `begin` may be called again. */
+  /** Others took over all that was this process's. It may not claim any more, until `begin` is called again. */
   end(): void;
   /** There may be something to expand or to claim. */
   wake(): void;
-  /** These claims ended without being settled: abort their handlers; their outcome is ignored. */
+  /**
+   * These claims ended without being settled: abort their handlers; their outcome is ignored. Not called for lanes that leave this process's
+   * share: their claims end first. After all its claims were lost to others, `begin` may be called again.
+   */
   lost(claims: readonly Claim[]): void;
+  /**
+   * Where many work: this process is now the one that looks at unhandled jobs, all of them once, or workers came and went since it
+   * last did. Where one works, it does so at `begin`.
+   */
+  reopen?(): void;
 }
 
 /** Guarantees that differ between inboxes. */
@@ -94,6 +117,8 @@ export interface Capabilities {
   readonly order: "strict" | "valid-claims";
   /** Whether several processes can receive into it. */
   readonly shared: boolean;
+  /** `one` process works at a time, and others stand by; or `many`, each on its share of the lanes. */
+  readonly workers: "one" | "many";
 }
 
 /** Whether a delivery could be stored now. */

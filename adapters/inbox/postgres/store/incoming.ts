@@ -145,7 +145,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       });
     },
     async expand(expansions) {
-      const results: Expanded[] = [];
+      const results: (Expanded | undefined)[] = [];
       while (results.length < expansions.length) {
         const part = nextPart(expansions.slice(results.length));
         results.push(...(await expandTogether(part)));
@@ -154,12 +154,12 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     },
   };
 
-  async function expandTogether(part: readonly Expansion[]): Promise<readonly Expanded[]> {
+  async function expandTogether(part: readonly Expansion[]): Promise<readonly (Expanded | undefined)[]> {
     const fence = worker.expander();
-    if (fence === undefined) return part.map(() => NOTHING);
+    if (fence === undefined) return part.map(() => undefined);
     const batch = encodeExpansions(part, times());
     const output = await writer.store(batch, fence);
-    if (output.fenced === true) return part.map(() => NOTHING);
+    if (output.fenced === true) return part.map(() => undefined);
     const seen = seenIn(batch, output);
     const results = part.map(({ id, events }, place) => {
       if (!output.made.includes(place)) return NOTHING;
