@@ -72,18 +72,23 @@ export const opening: InboxPromises = {
     },
   },
 
-  "work: Tries to become the active worker; resolves when active (`begin` was called) or on standby.": {
-    "the only one that asks works: begin is called once, before work resolves": async ({ heard }) => {
-      assert.equal(heard.begun, 1);
+  "work: Joins the workers; resolves when it may claim (`begin` was called) or, where only one process works, on standby.":
+    {
+      "the only one that asks works: begin is called once, before work resolves": async ({ heard }) => {
+        assert.equal(heard.begun, 1);
+      },
     },
-  },
 
   "capabilities: Guarantees that differ between inboxes.": {
-    "it says how durable it is, how strict its order is, and whether processes share it": async ({ inbox }) => {
-      const { durability, order, shared } = inbox.capabilities;
+    "it says how durable it is, how strict its order is, whether processes share it, and how many work": async ({
+      inbox,
+    }) => {
+      const { durability, order, shared, workers } = inbox.capabilities;
       assert.ok(["none", "fsync", "quorum"].includes(durability), `durability is ${String(durability)}`);
       assert.ok(["strict", "valid-claims"].includes(order), `order is ${String(order)}`);
       assert.equal(typeof shared, "boolean");
+      assert.ok(["one", "many"].includes(workers), `workers is ${String(workers)}`);
+      assert.ok(shared || workers === "one", "many work on what one process has to itself");
     },
 
     "what is stored in memory alone is durable to none, and durable is what is not": async ({ inbox }) => {
