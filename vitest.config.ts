@@ -5,8 +5,8 @@ const conditions = ["hookline-source", "module", "node"];
 /** Imports by path and by name (`hookline/node`) become one module, and nothing needs a build first. */
 export const fromSource = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 
-/** The inbox in PostgreSQL, which is not in the package yet. */
-const onPostgres = ["test/adapters/inbox/postgres.*.test.ts", "test/support/postgres.test.ts"];
+/** These need a server, and start it once for all of them. A fault has a server of its own. */
+const onPostgres = ["test/!(faults)/**/*postgres*.test.ts"];
 
 const postgres: TestProjectInlineConfiguration = {
   ...fromSource,
@@ -78,7 +78,6 @@ export default defineConfig({
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts", "adapters/**/*.ts"],
-      exclude: ["adapters/inbox/postgres.ts", "adapters/inbox/postgres/**"],
       reporter: ["text", "json-summary"],
       thresholds: { lines: 95, branches: 95 },
     },

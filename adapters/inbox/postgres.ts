@@ -14,6 +14,11 @@ export {
   fromKysely,
   fromPostgresJs,
   fromPrisma,
+  type DrizzleLike,
+  type KnexLike,
+  type KyselyLike,
+  type PostgresJsLike,
+  type PrismaLike,
   type TransactionLike,
 } from "./postgres/transaction-like.ts";
 

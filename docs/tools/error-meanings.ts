@@ -23,11 +23,11 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "retry-later": ["RetryLater", "your own: try again then"],
   "handler-timeout": ["HooklineError", "`ctx.signal.reason`: the handler took longer than `timeoutMs`"],
   "process-died": ["HooklineError", "a dead job's last error: the process died each of three times that it ran"],
-  "claim-lost": ["ClosedError", "`ctx.signal.reason`: the job was taken away"],
+  "claim-lost": ["ClosedError, HooklineError", "`ctx.signal.reason`, `complete`: the job was taken away"],
   closed: ["ClosedError", "`ctx.signal.reason` while closing; `start()`, `handle()` and `jobs` after it"],
   "transaction-rolled-back": [
     "HooklineError",
-    "a dead job's last error: the handler returned, but the transaction that completed its jobs was rolled back",
+    "a job's last error: the handler returned, but the transaction of `complete` was rolled back",
   ],
   "next-misused": ["HooklineError", "a middleware called `next()` twice, or after it had returned: return or await it"],
   "handle-failed": ["HooklineError", "`receiver.handle`: a handler failed; the queue is to give the delivery again"],
@@ -38,16 +38,42 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "events-not-combinable": ["UsageError", "`hookline/testing`: these events cannot come in one delivery"],
   "file-busy": ["StorageError", "`sqliteInbox`: another process has the file for itself"],
   "inbox-missing": ["StorageError", "`hookline inbox`: there is no such file; looking makes none"],
-  "not-an-inbox": ["StorageError", "`sqliteInbox`, `hookline inbox`: the file is something else, and is left as it is"],
+  "not-an-inbox": [
+    "StorageError",
+    "`sqliteInbox`, `hookline inbox`, `postgresInbox`: the file or the schema is something else, and is left as it is",
+  ],
   "schema-older": [
     "StorageError",
-    "`sqliteInbox`, `hookline inbox`: a version of Hookline before the first release wrote the file",
+    "`sqliteInbox`, `hookline inbox`: a version of Hookline before the first release wrote the file; `postgresInbox`: the tables are of an older version, and `migrate` is false",
   ],
   "disk-low": [
     "StorageError",
     "`sqliteInbox`: less than `minFreeDiskBytes` are free: nothing more is stored until there is room",
   ],
-  "disk-full": ["StorageError", "`sqliteInbox`: the disk has no room left; nothing was changed"],
+  "disk-full": ["StorageError", "`sqliteInbox`, `postgresInbox`: the disk has no room left; nothing was changed"],
+  "peer-missing": ["UsageError", "`postgresInbox`: the package `pg` is not installed"],
+  "server-unreachable": [
+    "StorageError",
+    "`postgresInbox`: the server cannot be reached, or ended the connection; the inbox goes on by itself",
+  ],
+  "server-unsupported": [
+    "StorageError",
+    "`postgresInbox`: the server is older than 14 or not PostgreSQL, or its isolation or encoding is another",
+  ],
+  "server-unsafe": [
+    "StorageError",
+    "`postgresInbox`: `fsync` or `full_page_writes` is off, so a power cut loses deliveries",
+  ],
+  "server-read-only": ["StorageError", "`postgresInbox`: the server is a standby, or the role only reads"],
+  "login-refused": ["StorageError", "`postgresInbox`: the server refused the user or the password"],
+  "database-missing": ["StorageError", "`postgresInbox`: the server has no such database"],
+  "permission-missing": ["StorageError", "`postgresInbox`: the role may not make or change the tables"],
+  "schema-missing": [
+    "StorageError",
+    "`postgresInbox`: the tables are not there and `migrate` is false, or they were dropped",
+  ],
+  "too-many-connections": ["StorageError", "`postgresInbox`: the server has no connection to spare"],
+  "not-transactional": ["HooklineError", "`complete` got a context that is not of a handler on a `postgresInbox`"],
   "disk-failed": ["StorageError", "`sqliteInbox`: reading or writing failed; the file is reopened"],
   "file-corrupt": ["StorageError", "`sqliteInbox`: the file is damaged, and is left as it is"],
   "file-forbidden": [
@@ -69,7 +95,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   ],
   "thread-hung": ["StorageError", "`sqliteInbox`: the commit thread gave no answer for 30 s; another takes its place"],
   "lambda-event-unknown": ["UsageError", "A Lambda function was invoked with something that is no HTTP request"],
-  "name-differs": ["StorageError", "`sqliteInbox`: the file belongs to a receiver with another `name`"],
+  "name-differs": [
+    "StorageError",
+    "`sqliteInbox`, `postgresInbox`: the file or the schema belongs to a receiver with another `name`",
+  ],
   "hard-linked": [
     "StorageError",
     "`sqliteInbox`: the file has several names; a process by another name would not know of this one",
@@ -83,7 +112,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "`sqliteInbox`: the file is on no local disk (NFS, SMB, 9p, FUSE ...): SQLite can lose there what it confirmed",
   ],
   "pragma-refused": ["StorageError", "`sqliteInbox`: the file system cannot do what a durable file needs"],
-  "schema-newer": ["StorageError", "`sqliteInbox`, `hookline inbox`: a newer Hookline wrote the file"],
+  "schema-newer": [
+    "StorageError",
+    "`sqliteInbox`, `hookline inbox`, `postgresInbox`: a newer Hookline wrote the file, or upgraded the schema",
+  ],
   "epoch-stale": ["StorageError", "`sqliteInbox`: another process works on the file; nothing was changed"],
   "request-queued": [
     "StorageError",

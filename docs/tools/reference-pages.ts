@@ -52,6 +52,12 @@ The second argument, behind the file's path:
 
 ${table("adapters/inbox/sqlite/sqlite-options.ts", "SqliteInboxOptions")}
 
+## postgresInbox
+
+The second argument, behind the connection:
+
+${table("adapters/inbox/postgres/postgres-options.ts", "PostgresInboxOptions")}
+
 ## memoryInbox
 
 For tests and development. All options:
@@ -282,8 +288,7 @@ function errorCodes(): ReadonlySet<string> {
   const codes = new Set<string>();
   for (const folder of ["src", "adapters"]) {
     for (const file of readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })) {
-      // The inbox in PostgreSQL is not in the package yet.
-      if (!file.endsWith(".ts") || file.startsWith("cli/") || file.startsWith("inbox/postgres")) continue;
+      if (!file.endsWith(".ts") || file.startsWith("cli/")) continue;
       const source = readFileSync(join(root, folder, file), "utf8");
       for (const [, code = ""] of source.matchAll(/(?:new \w*Error|super)\(\s*"([a-z-]+)"/g)) codes.add(code);
     }
@@ -304,9 +309,8 @@ interface Code {
 function readCode(): Code {
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
-  const entries = ["src/index.ts", "adapters/inbox/sqlite.ts", "adapters/http/fetch.ts"].map((file) =>
-    join(root, file),
-  );
+  const files = ["src/index.ts", "adapters/inbox/sqlite.ts", "adapters/inbox/postgres.ts", "adapters/http/fetch.ts"];
+  const entries = files.map((file) => join(root, file));
   const program = ts.createProgram(entries, { ...options, noEmit: true });
   const checker = program.getTypeChecker();
 

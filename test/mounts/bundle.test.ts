@@ -39,6 +39,8 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./workers": { target: "workers", kib: 56 },
   "./sqlite": { target: "node", kib: 86 },
   "./sqlite-thread": { target: "node", kib: 20 },
+  // Without `pg`, which has 26 KiB.
+  "./postgres": { target: "node", kib: 110 },
 };
 
 describe("the size of an entry in a bundle", () => {

@@ -6,10 +6,11 @@ import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as adapter from "hookline/adapter";
-import { createReceiver, type EventOf, type Inbox, memoryInbox, type Receiver } from "hookline";
+import { createReceiver, type EventOf, type Inbox, isHooklineError, memoryInbox, type Receiver } from "hookline";
 import { expressReceiver } from "hookline/express";
 import { koaReceiver } from "hookline/koa";
 import { nodeReceiver } from "hookline/node";
+import { complete, postgresInbox } from "hookline/postgres";
 import { sign, verify } from "hookline/signature";
 import { sqliteInbox } from "hookline/sqlite";
 
@@ -24,6 +25,7 @@ const signed = {
 
 async function main(): Promise<void> {
   verifiesAlone();
+  await saysWhatToInstall();
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   let handled = 0;
   for (const inbox of [memoryInbox(), sqliteInbox(join(folder, "inbox.db"))]) handled += await handles(inbox);
@@ -55,6 +57,15 @@ function verifiesAlone(): void {
   strictEqual(verify({ headers: signed, body }, { secret, now: at }).sentAt?.getTime(), at.getTime());
   const made = Object.entries(sign(body, { secret, at })).map(([name, value]) => [name.toLowerCase(), value]);
   deepStrictEqual(Object.fromEntries(made), signed);
+}
+
+/** An inbox in PostgreSQL without the package that it needs, which is not installed here. */
+async function saysWhatToInstall(): Promise<void> {
+  strictEqual(typeof complete, "function");
+  const receiver = createReceiver({ secret, inbox: postgresInbox("postgres://localhost/app"), log: false });
+  const why: unknown = await receiver.start().catch((error: unknown) => error);
+  await receiver.close();
+  if (!isHooklineError(why, "peer-missing")) throw new Error(`Got ${String(why)}, expected peer-missing.`);
 }
 
 async function deliver(receiver: Receiver): Promise<{ status: number; text: string }> {

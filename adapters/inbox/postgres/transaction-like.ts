@@ -6,23 +6,33 @@ export interface TransactionLike extends SqlTransaction {
   query(text: string, values: unknown[]): Promise<{ readonly rows: any[]; readonly rowCount?: number | null }>;
 }
 
-interface PostgresJsLike {
+/** A `TransactionSql` of postgres.js. */
+export interface PostgresJsLike {
+  /** Runs a text with values. */
   unsafe(text: string, values: never[]): PromiseLike<readonly unknown[]>;
 }
 
-interface KyselyLike {
+/** A `Transaction` of Kysely. */
+export interface KyselyLike {
+  /** Runs a compiled query. */
   executeQuery(query: never): PromiseLike<{ readonly rows: readonly unknown[] }>;
 }
 
-interface DrizzleLike {
+/** A transaction of Drizzle. */
+export interface DrizzleLike {
+  /** Runs a text. */
   execute(statement: string): PromiseLike<unknown>;
 }
 
-interface PrismaLike {
+/** A client of an interactive transaction of Prisma. */
+export interface PrismaLike {
+  /** Runs a text with values, and gives its rows. */
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
 }
 
-interface KnexLike {
+/** A `Transaction` of Knex. */
+export interface KnexLike {
+  /** Runs a text with `?` for its values. */
   raw(text: string, values: never): PromiseLike<unknown>;
 }
 
