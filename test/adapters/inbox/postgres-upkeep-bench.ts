@@ -68,12 +68,9 @@ async function openWorld(connectionString: string, ident: string) {
   await ensureDays(pool, ident);
   const [me] = await pool.query<{ id: number }>(`insert into ${ident}.worker default values returning id`);
   await pool.query(`update ${ident}.shard set owner = $1`, [me?.id]);
-  const writer: Writer = createWriter({
-    pool,
-    ident: () => ident,
-    now: clock.now,
-    ensureDays: (queries) => ensureDays(queries, ident),
-  });
+  const newWriter = (): Writer =>
+    createWriter({ pool, ident: () => ident, now: clock.now, ensureDays: (queries) => ensureDays(queries, ident) });
+  const writer = newWriter();
   const host = {
     name: "default",
     clock,
@@ -114,6 +111,11 @@ async function openWorld(connectionString: string, ident: string) {
       );
       const { base } = await writer.store(batch);
       return batch.at.map((place) => base + place);
+    },
+    /** Another process. @returns its store */
+    another() {
+      const other = newWriter();
+      return (deliveries: readonly FullDelivery[]) => other.store(encodeDeliveries(deliveries, true, times()));
     },
     async expand(id: number, { events }: FullDelivery): Promise<number> {
       const batch = encodeExpansions([{ id: String(id), events, cursor: undefined }], times());

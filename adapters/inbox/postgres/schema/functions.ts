@@ -70,19 +70,19 @@ begin
   end if;
 
   if batch ? 'notices' then
-    -- One after the other: of two in a batch the later one counts. An older notice than the last changes nothing.
+    -- One after the other: of two in a batch the later one counts. An older notice than the last changes nothing. By keys, as above.
     declare
       notice record;
-      origin jsonb;
-      name text;
     begin
-      for notice in select * from jsonb_to_recordset(batch->'notices') as n (o int, subscription bigint, account bigint, resource text, error text) loop
-        origin := origins->notice.o::text;
-        continue when origin is null;
-        name := md5(jsonb_build_array(origin->>'source', notice.subscription, notice.resource)::text);
-        delete from ${ident}.subscription where key = name and sent_at <= (origin->>'sent')::bigint;
+      for notice in
+        select n.*, origin.json as origin, md5(jsonb_build_array(origin.json->>'source', n.subscription, n.resource)::text) as key
+        from rows from (jsonb_to_recordset(batch->'notices') as (o int, subscription bigint, account bigint, resource text, error text)) with ordinality as n
+        cross join lateral (select origins->n.o::text as json) as origin
+        where origin.json is not null order by key, n.ordinality
+      loop
+        delete from ${ident}.subscription as s where s.key = notice.key and s.sent_at <= (notice.origin->>'sent')::bigint;
         insert into ${ident}.subscription (key, subscription, account, resource, source, error, sent_at)
-        values (name, notice.subscription, notice.account, notice.resource, origin->>'source', notice.error, (origin->>'sent')::bigint) on conflict (key) do nothing;
+        values (notice.key, notice.subscription, notice.account, notice.resource, notice.origin->>'source', notice.error, (notice.origin->>'sent')::bigint) on conflict (key) do nothing;
       end loop;
     end;
   end if;
