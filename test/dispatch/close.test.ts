@@ -26,11 +26,41 @@ async function busy(ids: readonly string[], options: RigOptions = {}) {
   return { ...made, ...held };
 }
 
+test("idle() is told to all who wait for it, and again to who asks once more", async () => {
+  const { receiver, calls, send } = await busy(["a"]);
+  const first = [watch(receiver.idle()), watch(receiver.idle())];
+  await turns();
+  expect(first.map(({ ended }) => ended)).toEqual([false, false]);
+  calls[0]?.end();
+  await turns();
+  expect(first.map(({ ended }) => ended)).toEqual([true, true]);
+  await send(emails("b"));
+  await turns();
+  const second = watch(receiver.idle());
+  await turns();
+  expect(second.ended).toBe(false);
+  calls[1]?.end();
+  await turns();
+  expect(second.ended).toBe(true);
+});
+
 describe("close()", () => {
   test("of what never started resolves at once", async () => {
     const { receiver } = rig();
     expect(await receiver.close()).toEqual({ done: 0, released: 0, stuck: 0 });
     expect(receiver.stats().role).toBe("receiving");
+  });
+
+  test("counts what was done meanwhile, not what was done before", async () => {
+    const { receiver, calls, send } = await busy(["a"]);
+    calls[0]?.end();
+    await receiver.idle();
+    await send(emails("b"));
+    await turns();
+    const closed = watch(receiver.close());
+    calls[1]?.end();
+    await turns();
+    expect(closed.value).toMatchObject({ done: 1, stuck: 0 });
   });
 
   test("begins nothing new, waits for what runs, and gives the rest back", async () => {
