@@ -18,7 +18,15 @@ export type {
   StoreResult,
   Unexpanded,
 } from "./inbox/port/delivery.ts";
-export type { Capabilities, Inbox, InboxDisk, InboxHost, InboxStats, Readiness } from "./inbox/port/inbox.ts";
+export type {
+  Capabilities,
+  Inbox,
+  InboxDisk,
+  InboxHost,
+  InboxStats,
+  InboxWorkers,
+  Readiness,
+} from "./inbox/port/inbox.ts";
 export type { StorageKind, Worker, WorkingInbox, WritingInbox } from "./inbox/port/inbox.ts";
 export type { HandledType, InboxJobs, Job, JobQuery, JobSelection, JobState } from "./inbox/port/jobs.ts";
 export type { StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";

@@ -67,6 +67,20 @@ describe("stored deliveries that no process works on are a problem", () => {
   });
 });
 
+test("lag of an inbox on which many work says how many, and what this process has of it", async () => {
+  const inbox = stubInbox((own) => ({ stats: () => ({ ...own.stats(), workers: { alive: 3, share: 22 / 64 } }) }));
+  const { receiver, send, pass } = rig({ inbox, concurrency: 1 });
+  const { handler } = heldHandler();
+  receiver.on("email", handler, { timeoutMs: 0 });
+  await receiver.start();
+  await send(emails("a", "b", "c"));
+  await pass(6 * MINUTE_MS);
+  const { problems } = await receiver.health();
+  expect(problems.find(({ code }) => code === "lag")?.message).toMatch(
+    / It waits for 360 s\. It is the oldest of all workers: 3, of whose lanes this process has 34 %\.$/,
+  );
+});
+
 test("lag is a problem once the oldest waiting job is older than 5 minutes, and ends with it", async () => {
   const { receiver, send, pass } = rig({ concurrency: 1 });
   const { calls, handler, last } = heldHandler();

@@ -39,10 +39,26 @@ interface Counts {
   expired: number;
   open: number;
   oldestUnexpandedAt: number | undefined;
+  /** Unexpanded or waiting. */
+  oldestWaitingAt: number | undefined;
+  workersAlive: number;
 }
+
+const UNKNOWN: Counts = {
+  unexpanded: 0,
+  dead: 0,
+  unhandled: 0,
+  expired: 0,
+  open: 0,
+  oldestUnexpandedAt: undefined,
+  oldestWaitingAt: undefined,
+  workersAlive: 0,
+};
 
 /** Between two looks at what other processes changed: tombstones are to be no older. */
 const WATCH_MS = 1_000;
+/** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
+const FAILED_MS = 10_000;
 
 interface Pools {
   readonly store: Pool;
@@ -57,8 +73,8 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   let user: InboxHost | undefined;
   let pools: Pools | undefined;
   let schemaIdent = "";
-  let failure: StorageError | undefined;
-  let counts: Counts = { unexpanded: 0, dead: 0, unhandled: 0, expired: 0, open: 0, oldestUnexpandedAt: undefined };
+  let failure: { readonly error: StorageError; readonly at: number } | undefined;
+  let counts = UNKNOWN;
   let watching: Timer | undefined;
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
 
@@ -93,6 +109,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     pool: other,
     leaseMs,
     goneMs,
+    maxJobs,
     presence: createPresence(directConnection, ident),
     ended(states) {
       for (const state of states) counts[state] += 1;
@@ -121,8 +138,14 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       readStats(other, ident()),
       other.query<{ at: number }>(`select received_at as at from ${ident()}.unexpanded order by delivery limit 1`),
     ]);
-    const { unexpanded, dead, unhandled, expired, waiting, running } = stats;
-    counts = { unexpanded, dead, unhandled, expired, open: waiting + running, oldestUnexpandedAt: row?.at };
+    const { waiting, running, ...rest } = stats;
+    counts = { ...rest, open: waiting + running, oldestUnexpandedAt: row?.at };
+  }
+
+  /** The server is there, or not, by what was not a store. */
+  function answered(error?: unknown): void {
+    if (error instanceof StorageError) failure = { error, at: -Infinity };
+    else if (error === undefined && failure !== undefined && now() - failure.at >= FAILED_MS) failure = undefined;
   }
 
   /** What other processes changed. */
@@ -130,7 +153,10 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     const mine = pools;
     watching = openHost().clock.setTimer(() => {
       Promise.all([tombstones.refresh(), count()])
-        .catch(() => {})
+        .then(
+          () => answered(),
+          (error: unknown) => answered(error),
+        )
         .finally(() => void (pools === mine && watch()));
     }, WATCH_MS);
     watching.unref?.();
@@ -161,7 +187,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     },
     tombstones,
     subscriptions,
-    ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure }),
+    ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure.error }),
     async close() {
       user = undefined;
       watching?.clear();
@@ -189,7 +215,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         counts.unhandled += unhandled;
         if (hasNotices) void subscriptions.refresh().catch(() => {});
       },
-      stored: (error) => (failure = error),
+      stored: (error) => (failure = error && { error, at: now() }),
     }),
     claim: worker.claim,
     settle: worker.settle,
@@ -204,14 +230,20 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     }),
     stats() {
       const here = worker.stats();
-      const { open, oldestUnexpandedAt, ...rest } = counts;
+      const { open, oldestUnexpandedAt, oldestWaitingAt, workersAlive, ...rest } = counts;
       const known = here ?? { waiting: open, running: 0, blockedLanes: 0, oldestWaitingAt: undefined };
-      const oldest = Math.min(oldestUnexpandedAt ?? Infinity, known.oldestWaitingAt ?? Infinity);
+      const share = worker.share();
+      // Of the whole, unless the whole is this process's: then it is exact.
+      const others = share < 1 ? oldestWaitingAt : undefined;
+      const oldest = Math.min(...[oldestUnexpandedAt, known.oldestWaitingAt, others].map((at) => at ?? Infinity));
+      const alive = Math.max(workersAlive, here === undefined ? 0 : 1);
       return {
         ...rest,
         ...known,
         unexpanded: Math.max(rest.unexpanded, worker.hasUnexpanded() ? 1 : 0),
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
+        isWorkedOn: alive > 0,
+        workers: { alive, share },
       };
     },
     capabilities: { durability: "fsync", order: "valid-claims", shared: true, workers: "many" },

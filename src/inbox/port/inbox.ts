@@ -146,8 +146,18 @@ export interface InboxStats {
   readonly oldestWaitingAt: number | undefined;
   /** Whether any process works on it; undefined where that is unknown. */
   readonly isWorkedOn?: boolean | undefined;
+  /** Where many work. */
+  readonly workers?: InboxWorkers;
   /** For an inbox on a disk. */
   readonly disk?: InboxDisk;
+}
+
+/** Who works on an inbox on which many may. */
+export interface InboxWorkers {
+  /** Processes that work. */
+  readonly alive: number;
+  /** Of all lanes, those that are this process's: from 0 to 1. */
+  readonly share: number;
 }
 
 /** State of an inbox's disk and file. */

@@ -200,7 +200,14 @@ function checkWaiting({ inbox, stats, state, oldestWaitingMs }: WorkingState): r
     if (oldestWaitingMs > graceMs) return [toProblem("no-worker", { detail })];
   }
   if (oldestWaitingMs <= LAG_MS) return [];
-  return [toProblem("lag", { detail: `It waits for ${Math.floor(oldestWaitingMs / 1_000)} s.` })];
+  return [toProblem("lag", { detail: `It waits for ${Math.floor(oldestWaitingMs / 1_000)} s.${shareOf(stats)}` })];
+}
+
+/** Where many work, the job may be another one's. */
+function shareOf({ workers }: InboxStats): string {
+  if (workers === undefined) return "";
+  const share = Math.round(100 * workers.share);
+  return ` It is the oldest of all workers: ${workers.alive}, of whose lanes this process has ${share} %.`;
 }
 
 function checkUnhandled({ inbox, stats, unhandledNames }: WorkingState): readonly Problem[] {

@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import pg from "pg";
 import { createPostgresInbox, type PostgresOptions } from "../../../adapters/inbox/postgres/postgres-inbox.ts";
 import type { Inbox } from "../../../src/index.ts";
@@ -5,24 +6,60 @@ import type { WorkingInbox } from "../../../src/adapter.ts";
 import type { InboxSubject } from "../../suites/inbox/inbox-subject.ts";
 import { newDatabase, type TestDatabase } from "../../support/postgres.ts";
 
+interface Databases extends InboxSubject {
+  make(): Promise<WorkingInbox>;
+  /** Another process on the same database, not yet open. */
+  beside(inbox: WorkingInbox): WorkingInbox;
+}
+
 /** A PostgreSQL inbox as the suites use it: each in a database of its own, on the server that all tests share. */
-export function inDatabases(): InboxSubject & { make(): Promise<WorkingInbox> } {
-  const databases = new WeakMap<Inbox, TestDatabase>();
+export function inDatabases(): Databases {
+  const processes = new WeakMap<Inbox, { readonly database: TestDatabase; readonly sockets: MortalSockets }>();
 
   function open(database: TestDatabase): WorkingInbox {
-    const inbox = openDatabase(database.connectionString);
-    databases.set(inbox, database);
+    const { connectionString } = database;
+    const sockets = mortalSockets();
+    const inbox = openDatabase(connectionString, { connection: { connectionString, stream: sockets.open } });
+    processes.set(inbox, { database, sockets });
     return inbox;
   }
 
   return {
     make: async () => open(await newDatabase()),
+    beside: (inbox) => open(processes.get(inbox)!.database),
     async crash(inbox) {
-      const database = databases.get(inbox) as TestDatabase;
-      await crash(inbox as WorkingInbox, database.connectionString);
+      const { database, sockets } = processes.get(inbox)!;
+      await endBackends(database, sockets.die());
       return open(database);
     },
-    cleanup: async (inbox) => databases.get(inbox)?.drop(),
+    cleanup: async (inbox) => processes.get(inbox)?.database.drop(),
+  };
+}
+
+/** The connections of one process. */
+interface MortalSockets {
+  readonly open: () => Socket;
+  /** The process dies: what is left of it never reaches the server again. @returns the ports that it had */
+  die(): readonly number[];
+}
+
+function mortalSockets(): MortalSockets {
+  const sockets = new Set<Socket>();
+  let isDead = false;
+  return {
+    open() {
+      const socket = new Socket();
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+      if (isDead) socket.connect = () => socket.destroy(new Error("The process is dead."));
+      return socket;
+    },
+    die() {
+      isDead = true;
+      const ports = [...sockets].flatMap(({ localPort }) => localPort ?? []);
+      for (const socket of sockets) socket.destroy();
+      return ports;
+    },
   };
 }
 
@@ -42,13 +79,12 @@ export function openDatabase(connectionString: string, options: Partial<Postgres
   });
 }
 
-/** Its process dies: it does nothing more, and the server sees its connections break. */
-async function crash(inbox: WorkingInbox, connectionString: string): Promise<void> {
-  (inbox as Partial<{ abandon(): void }>).abandon?.();
+/** A server notices at once that a machine's sockets are closed, but not in the middle of a statement. */
+async function endBackends({ connectionString }: TestDatabase, ports: readonly number[]): Promise<void> {
   const client = new pg.Client({ connectionString });
   await client.connect();
-  await client.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
-  );
+  await client.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where client_port = any ($1)", [
+    ports,
+  ]);
   await client.end();
 }

@@ -121,7 +121,7 @@ async function step(
   };
   const marks = places.filter(({ id }) => ended[String(id)] === undefined).map(({ shard, id }) => [shard, id]);
   const [row] = await pool.query<{ head: { alive: boolean; there: readonly number[] } }>(
-    `select head from ${ident}.work($1, $2, $3, $4, $5, '[]')`,
+    `select head from ${ident}.work($1, (select beat + 1 from ${ident}.worker where id = $1), $2, $3, $4, $5, '[]')`,
     [worker, running, running.map(() => null), JSON.stringify(settle), JSON.stringify(marks)],
   );
   if (row?.head.alive !== true) throw new Error("The worker is fenced.");

@@ -129,7 +129,10 @@ async function openWorld(connectionString: string, ident: string) {
         as === "done"
           ? { done: [[job?.shard, id]] }
           : { others: [{ s: job?.shard, i: id, w: as, a: 1, d: 0, r: 0, y: 0, z: clock.now() }] };
-      await pool.query(`select * from ${ident}.work($1, '{}', '{}', $2, '[]', '[]')`, [me?.id, JSON.stringify(settle)]);
+      await pool.query(
+        `select * from ${ident}.work($1, (select beat + 1 from ${ident}.worker where id = $1), '{}', '{}', $2, '[]', '[]')`,
+        [me?.id, JSON.stringify(settle)],
+      );
     },
     /** Both clocks go on, or back; what was trusted of them goes with them. */
     async pass(ms: number): Promise<void> {

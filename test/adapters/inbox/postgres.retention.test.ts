@@ -245,6 +245,16 @@ test("after a time without any process, what is old goes little by little", asyn
   expect(await world.count("delivery")).toBe(0);
 });
 
+test("dead letters that are kept for ever, and times with a fraction, hold up nothing else", async () => {
+  const world = await openWorld();
+  const [id = 0] = await world.store([told({ key: "k", content: "c" })]);
+  await world.settle(id + 1, "dead");
+  await world.pass(200 * DAY_MS);
+  await world.retain({ options: { keepDoneMs: 0.3, keepDeadMs: Infinity, keepUnhandledMs: 0.3 } });
+  expect(world.log.of("retention-failed")).toEqual([]);
+  expect([await world.count("dead"), await world.count("dedupe")]).toEqual([1, 0]);
+});
+
 test("dead and unhandled jobs go after their time, and are counted and reported", async () => {
   const world = await openWorld();
   const [id = 0] = await world.store([mail(["a", "b", "c", nobodys("d")])]);

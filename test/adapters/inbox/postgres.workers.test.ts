@@ -1,3 +1,4 @@
+import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Claim, Worker, WorkingInbox } from "../../../src/adapter.ts";
 import { toLogger } from "../../../src/logger.ts";
@@ -5,6 +6,7 @@ import { mail } from "../../suites/inbox/deliveries.ts";
 import { claimAll, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { wallClock, type WallClock } from "../../suites/inbox/wall-clock.ts";
 import { newDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { turns } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { openDatabase } from "./in-database.ts";
 
@@ -175,4 +177,53 @@ test("shards that are given to a newcomer keep their order: nothing of a lane ru
         .toSorted(),
     );
   });
+});
+
+test("stats say how many work, what share is this process's, and since when the oldest of the whole waits", async () => {
+  const [one, other, receiver] = [await start(), await start(), await start()];
+  await one.work();
+  expect(one.inbox.stats()).toMatchObject({ isWorkedOn: true, workers: { alive: 1, share: 1 } });
+  await other.work();
+  await passing(() => {
+    expect(one.inbox.stats().workers).toEqual({ alive: 2, share: 0.5 });
+    expect(other.inbox.stats().workers).toEqual({ alive: 2, share: 0.5 });
+    expect(receiver.inbox.stats()).toMatchObject({ isWorkedOn: true, workers: { alive: 2, share: 0 } });
+  });
+  const stored = mail(lanes(1));
+  await storeAll(one.inbox, stored);
+  await passing(() => {
+    for (const { inbox } of processes) expect(inbox.stats().oldestWaitingAt).toBe(stored.delivery.receivedAt);
+  });
+});
+
+test("one that cannot reach the server is not ready, says why, and is ready again by itself", async () => {
+  const { inbox, clock } = await start();
+  expect(inbox.ready()).toEqual({ ready: true });
+  const url = new URL(database.connectionString);
+  const name = url.pathname.slice(1);
+  url.pathname = "/postgres";
+  const client = new pg.Client({ connectionString: url.href });
+  await client.connect();
+  await client.query(`alter database ${name} allow_connections false`);
+  await client.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = $1`, [name]);
+  await passing(() => expect(inbox.ready()).toMatchObject({ ready: false, error: { name: "StorageError" } }));
+  await client.query(`alter database ${name} allow_connections true`);
+  await client.end();
+  await clock.advance(20_000);
+  await passing(() => expect(inbox.ready()).toEqual({ ready: true }));
+});
+
+test("a job is counted once, whoever is first to see it: the worker's own poll, or who asks for claims", async () => {
+  const { inbox, clock, work } = await start();
+  await work();
+  for (let count = 1; count <= 5; count += 1) {
+    await storeAll(inbox, mail([`a${count}`]));
+    expect(inbox.stats().waiting).toBe(count);
+    await passing(async () => expect((await inbox.jobs.find({ limit: 10 })).jobs).toHaveLength(count));
+    for (let poll = 0; poll < 3; poll += 1) {
+      await clock.advance(600);
+      await turns();
+    }
+    expect(inbox.stats().waiting).toBe(count);
+  }
 });

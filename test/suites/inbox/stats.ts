@@ -80,6 +80,6 @@ export const stats: InboxPromises = {
 
 /** What every inbox has. */
 function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk" | "expired"> {
-  const { disk: _disk, isWorkedOn: _isWorkedOn, expired: _expired, ...counts } = inbox.stats();
+  const { disk: _disk, workers: _workers, isWorkedOn: _isWorkedOn, expired: _expired, ...counts } = inbox.stats();
   return counts;
 }

@@ -98,6 +98,36 @@ export function createPool({ connectMs = 10_000, answerMs = 30_000, ...options }
   };
 }
 
+/** One connection with its session. Once it broke, it stays so. It does not keep the process alive. */
+export interface Session extends Queries {
+  /** Of the server's process, unless a pooler is in between. */
+  readonly processId: number;
+  isOpen(): boolean;
+  close(): Promise<void>;
+}
+
+export async function openSession({
+  connectMs = 10_000,
+  answerMs = 30_000,
+  ...options
+}: Omit<PoolOptions, "max">): Promise<Session> {
+  const pool = await openPool({ ...options, max: 1 }, connectMs);
+  const client = await failsAs("connect", () => pool.connect());
+  let isEnded = false;
+  client.once("end", () => (isEnded = true));
+  (client as unknown as Refs).unref();
+  return {
+    processId: (client as unknown as { readonly processID: number }).processID,
+    isOpen: () => !isEnded && !broken.has(client),
+    query: async <R>(text: string, values: readonly unknown[] = []) =>
+      (await run(client, { text, values, answerMs })).rows as readonly R[],
+    async close() {
+      client.release(true);
+      await pool.end();
+    },
+  };
+}
+
 /**
  * In one message: a role whose commits are not flushed is overruled, because what is confirmed is on the disk. At the end, because a
  * transaction chooses its isolation before its first query.

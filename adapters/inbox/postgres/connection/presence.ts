@@ -1,34 +1,82 @@
-import { createPool, type Pool, type Queries } from "./pool.ts";
 import type { Presence } from "../work/postgres-worker.ts";
+import { openSession, type Session } from "./pool.ts";
 
 /** Of the advisory locks by which workers say that they are there. */
 const SPACE = 0x486f_6f6b;
+/** A worker does not wait longer for it: without it, its death is noticed later. */
+const PATIENCE_MS = 1_000;
+/** After it could not be had. */
+const TRY_AGAIN_MS = 5_000;
+/** Behind a pooler: a lock there is another process's next. */
+const NEVER = Infinity;
 
-/** @param connection that keeps its session: not behind a pooler of transactions */
+/** @param connection that keeps its session; behind a pooler there are no locks */
 export function createPresence(connection: Readonly<Record<string, unknown>>, ident: () => string): Presence {
-  let pool: Pool | undefined;
+  let session: Session | undefined;
   let held: number | undefined;
+  let opening: Promise<void> | undefined;
+  let notBefore = 0;
+  let drops = 0;
   const keyOf = (worker: number): string => `hashtext('${ident().replaceAll("'", "''")}') # ${worker}`;
+  const isHeld = (worker: number): boolean => held === worker && session?.isOpen() === true;
 
-  const open = (): Queries => (pool ??= createPool({ connection, max: 1, applicationName: "hookline presence" }));
+  async function close(): Promise<void> {
+    const closing = session;
+    [session, held] = [undefined, undefined];
+    await closing?.close();
+  }
+
+  async function open(worker: number): Promise<void> {
+    const mine = drops;
+    if (session?.isOpen() !== true) {
+      await close();
+      const opened = await openSession({
+        connection,
+        applicationName: "hookline presence",
+        connectMs: TRY_AGAIN_MS,
+        answerMs: TRY_AGAIN_MS,
+      });
+      if (mine !== drops) return opened.close();
+      session = opened;
+    }
+    const [row] = await session.query<{ pid: number }>(`select pg_backend_pid() as pid`);
+    if (row?.pid !== session.processId) {
+      notBefore = NEVER;
+      return close();
+    }
+    await session.query(`select pg_advisory_unlock_all()`);
+    await session.query(`select pg_advisory_lock_shared(${SPACE}, ${keyOf(worker)})`);
+    held = worker;
+  }
 
   return {
     async hold(worker) {
-      if (held === worker) return;
-      await open().query(`select pg_advisory_unlock_all()`);
-      await open().query(`select pg_advisory_lock_shared(${SPACE}, ${keyOf(worker)})`);
-      held = worker;
+      if (isHeld(worker)) return true;
+      if (opening !== undefined || performance.now() < notBefore) return false;
+      opening = open(worker)
+        .catch(() => {
+          notBefore = performance.now() + TRY_AGAIN_MS;
+          return close();
+        })
+        .finally(() => (opening = undefined));
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PATIENCE_MS)));
+      await Promise.race([opening, late]);
+      clearTimeout(timer);
+      return isHeld(worker);
     },
     async isGone(worker) {
-      const [row] = await open().query<{ free: boolean }>(
+      if (session?.isOpen() !== true) return false;
+      const asked = session.query<{ free: boolean }>(
         `select pg_try_advisory_xact_lock(${SPACE}, ${keyOf(worker)}) as free`,
       );
+      const [row] = await asked.catch(() => []);
       return row?.free === true;
     },
     async drop() {
-      const closing = pool;
-      [pool, held] = [undefined, undefined];
-      await closing?.close();
+      drops += 1;
+      notBefore = 0;
+      await close();
     },
   };
 }

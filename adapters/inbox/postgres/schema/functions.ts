@@ -1,3 +1,4 @@
+import { handlerFunctionsOf } from "./handler-functions.ts";
 import { removalFunctionsOf } from "./removal-functions.ts";
 import { BLOCK, EXPANDER, inLiteral, KEPT_DAY, TODAY } from "./tables.ts";
 import { upkeepFunctionsOf } from "./upkeep-functions.ts";
@@ -8,7 +9,7 @@ import { upkeepFunctionsOf } from "./upkeep-functions.ts";
  * @param ident the quoted name of the schema
  */
 export function functionsOf(ident: string): string {
-  return [make, store, append, work, follow, upkeepFunctionsOf, removalFunctionsOf]
+  return [handlerFunctionsOf, make, store, append, work, follow, upkeepFunctionsOf, removalFunctionsOf]
     .map((body) => body(ident))
     .join("\n");
 }
@@ -75,14 +76,17 @@ begin
       notice record;
     begin
       for notice in
-        select n.*, origin.json as origin, md5(jsonb_build_array(origin.json->>'source', n.subscription, n.resource)::text) as key
-        from rows from (jsonb_to_recordset(batch->'notices') as (o int, subscription bigint, account bigint, resource text, error text)) with ordinality as n
-        cross join lateral (select origins->n.o::text as json) as origin
-        where origin.json is not null order by key, n.ordinality
+        with given as materialized (
+          select n.*, origin.json as origin, md5(jsonb_build_array(origin.json->>'source', n.subscription, n.resource)::text) as key,
+            nextval(pg_get_serial_sequence($name$${ident}.subscription$name$, 'seq')) as seq
+          from rows from (jsonb_to_recordset(batch->'notices') as (o int, subscription bigint, account bigint, resource text, error text)) with ordinality as n
+          cross join lateral (select origins->n.o::text as json) as origin
+          where origin.json is not null order by n.ordinality)
+        select * from given order by key, ordinality
       loop
         delete from ${ident}.subscription as s where s.key = notice.key and s.sent_at <= (notice.origin->>'sent')::bigint;
-        insert into ${ident}.subscription (key, subscription, account, resource, source, error, sent_at)
-        values (notice.key, notice.subscription, notice.account, notice.resource, notice.origin->>'source', notice.error, (notice.origin->>'sent')::bigint) on conflict (key) do nothing;
+        insert into ${ident}.subscription (key, subscription, account, resource, source, error, sent_at, seq) overriding system value
+        values (notice.key, notice.subscription, notice.account, notice.resource, notice.origin->>'source', notice.error, (notice.origin->>'sent')::bigint, notice.seq) on conflict (key) do nothing;
       end loop;
     end;
   end if;
@@ -109,11 +113,15 @@ begin
   if current_setting('synchronous_commit') = 'off' then perform set_config('synchronous_commit', 'on', true); end if;
   perform 1 from ${ident}.writer where id = writer_id for no key update;
   if not found then return null; end if;
+  -- Expansion follows ids: what comes behind one that waits for it waits as well. Before ids are taken: what was expanded before this look has lower
+  -- ones, while of what is expanded between it and the ids the jobs could come behind these.
+  -- What a new worker may handle is left to the expander.
+  if not batch ? 'expansions' and (exists (select from ${ident}.unexpanded) or ${ident}.is_unseen((batch->>'worker')::bigint, (batch->>'seen')::bigint)) then expanded := 0; end if;
   base := nextval('${inLiteral(ident)}.block') * ${BLOCK};
 
   if batch ? 'expansions' then
     perform 1 from ${ident}.shard where id = ${EXPANDER} and owner = fence for share;
-    if not found then return jsonb_build_object('fenced', true); end if;
+    if not found or ${ident}.is_unseen(fence, (batch->>'seen')::bigint) then return jsonb_build_object('fenced', true); end if;
     -- One that was erased meanwhile, or expanded by a commit whose outcome was not known, makes no jobs.
     with given as (select * from jsonb_to_recordset(batch->'expansions') as e (o int, delivery bigint, at int, cursor int, upto int, jobs text, account bigint, subscription bigint)),
     locked as (select u.delivery, u.day, u.received_at from ${ident}.unexpanded as u join given on given.delivery = u.delivery and coalesce(given.cursor, u.cursor) = u.cursor order by u.delivery for update of u),
@@ -125,8 +133,6 @@ begin
     into origins from given join locked on locked.delivery = given.delivery
     cross join lateral (select source, sent_at from ${ident}.delivery as one where one.day in (locked.day, ${KEPT_DAY}) and one.id = given.delivery limit 1) as d;
   else
-    -- Expansion follows ids: what comes behind one that waits for it waits as well.
-    if exists (select from ${ident}.unexpanded) then expanded := 0; end if;
     insert into ${ident}.delivery (day, id, received_at, sent_at, source, signed_by, signature, headers, account, subscription, jobs, body)
     select today, base + d.at, d.r, d.t, d.s, d.b, d.g, d.h, case when d.o < expanded then d.a end, case when d.o < expanded then d.u end,
       case when d.o < expanded then d.j end, substring(bodies from d.f + 1 for d.n)
@@ -166,19 +172,20 @@ end $$;`;
 
 /**
  * One step of a worker: heartbeat, poison mark, and how its claims end. A first row with what is to be known, then the deliveries that were
- * asked for. A dead worker's changes nothing. A row that a transaction of the application holds is not waited for: \`held\`.
+ * asked for. A dead worker's changes nothing, nor does one that comes behind a later one: of a connection that broke, say. A row that a transaction of the application holds is not waited for: \`held\`.
  */
 function work(ident: string): string {
   return `
-create or replace function ${ident}.work(me bigint, running_now bigint[], since_then bigint[], settle jsonb, marks jsonb, wanted jsonb)
+create or replace function ${ident}.work(me bigint, step bigint, running_now bigint[], since_then bigint[], settle jsonb, marks jsonb, wanted jsonb)
 returns table (head jsonb, id bigint, received_at bigint, sent_at bigint, source text, signed_by text, signature text, headers jsonb, body bytea)
 language plpgsql ${PLANS} as $$
 declare
   held bigint[] := '{}';
   left_over bigint[] := '{}';
   there bigint[];
+  passed jsonb := '[]';
 begin
-  update ${ident}.worker as w set beat = w.beat + 1, running = running_now, since = since_then where w.id = me and w.alive;
+  update ${ident}.worker as w set beat = step, running = running_now, since = since_then where w.id = me and w.alive and w.beat < step;
   if not found then
     return query select '{"alive": false}'::jsonb, null::bigint, null::bigint, null::bigint, null::text, null::text, null::text, null::jsonb, null::bytea;
     return;
@@ -195,18 +202,18 @@ begin
   if settle ? 'others' then
     with given as (select * from jsonb_to_recordset(settle->'others') as o
       (s smallint, i bigint, w text, a int, d int, g int, f bigint, r bigint, y bigint, e jsonb, z bigint)),
-    mine as (select j.at, given.* from given cross join lateral (
-      select ctid as at from ${ident}.job where job.shard = given.s and job.id = given.i for update skip locked offset 0) as j),
+    mine as (select j.at, case when given.w = 'unhandled' then ${ident}.heir(me, j.consumer, j.type) end as heir, given.* from given cross join lateral (
+      select ctid as at, consumer, type from ${ident}.job where job.shard = given.s and job.id = given.i for update skip locked offset 0) as j),
     again as (update ${ident}.job set attempts = mine.a, deaths = mine.d, group_max = mine.g, first_attempt_at = mine.f, run_at = mine.r, delay_ms = mine.y, error = mine.e
       from mine where job.ctid = mine.at and mine.w = 'waiting' returning job.id),
-    gone as (delete from ${ident}.job using mine where job.ctid = mine.at and mine.w <> 'waiting'
+    gone as (delete from ${ident}.job using mine where job.ctid = mine.at and mine.w <> 'waiting' and mine.heir is null
       returning job.*, mine.w, mine.a as ended_attempts, mine.e as ended_error, mine.z as ended_at),
     died as (insert into ${ident}.dead select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, ended_at
       from gone where gone.w = 'dead'),
     unhandled_now as (insert into ${ident}.unhandled select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, ended_at
       from gone where gone.w = 'unhandled')
-    select left_over || coalesce(array_agg(given.i), '{}') into left_over from given
-    where given.i not in (select again.id from again) and given.i not in (select gone.id from gone);
+    select left_over || coalesce(array_agg(given.i) filter (where mine.heir is null), '{}'), coalesce(jsonb_agg(jsonb_build_array(given.i, mine.heir)) filter (where mine.heir is not null), '[]')
+    into left_over, passed from given left join mine on mine.i = given.i where given.i not in (select again.id from again) and given.i not in (select gone.id from gone);
   end if;
 
   if cardinality(left_over) > 0 then
@@ -227,9 +234,11 @@ begin
       select mine.id from ${ident}.shard as mine where mine.owner = me and settle->'leave' @> to_jsonb(mine.id) for update skip locked);
   end if;
 
+  if settle ? 'pass' then perform ${ident}.pass_on(me, settle->'pass'); end if;
+
   there := array(select (m->>1)::bigint from jsonb_array_elements(marks) as m
     where exists (select from ${ident}.job where job.shard = (m->>0)::smallint and job.id = (m->>1)::bigint));
-  return query select jsonb_build_object('alive', true, 'there', to_jsonb(there), 'left', to_jsonb(left_over), 'held', to_jsonb(held),
+  return query select jsonb_build_object('alive', true, 'there', to_jsonb(there), 'left', to_jsonb(left_over), 'held', to_jsonb(held), 'passed', passed,
     'vector', (select coalesce(jsonb_agg(jsonb_build_array(w.id, w.seq, w.first_id, w.last_id)), '[]') from ${ident}.writer as w),
     'shards', (select coalesce(jsonb_agg(s.id), '[]') from ${ident}.shard as s where s.owner = me),
     'removal', (select max(r.id) from ${ident}.removal as r), 'unexpanded', exists (select from ${ident}.unexpanded)),
@@ -281,7 +290,7 @@ begin
   return query select jsonb_build_object('vector', cut, 'removal', (select max(r.id) from ${ident}.removal as r), 'unexpanded', exists (select from ${ident}.unexpanded)), null::smallint, null::bigint, null::int, null::bigint, null::int, null::text, null::text, null::text, null::bigint, null::bigint, null::jsonb;
   return query
     with moved as (
-      select (w->>0)::bigint as writer, case when (w->>1)::bigint = (k->>1)::bigint + 1 then (w->>2)::bigint else coalesce((k->>2)::bigint, 0) end as lo, (w->>3)::bigint as hi
+      select (w->>0)::bigint as writer, case when (w->>1)::bigint = coalesce((k->>1)::bigint, 0) + 1 then (w->>2)::bigint else coalesce((k->>2)::bigint, 0) end as lo, (w->>3)::bigint as hi
       from jsonb_array_elements(cut) as w left join jsonb_array_elements(known) as k on k->0 = w->0
       where (w->>3)::bigint > coalesce((k->>2)::bigint, 0))
     select null::jsonb, j.shard, j.id, j.day, j.delivery, j.entry, j.consumer, j.lane, j.merge_key, j.received_at, j.replay_of,

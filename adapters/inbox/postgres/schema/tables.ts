@@ -44,13 +44,17 @@ export function tablesOf(ident: string): string {
   ) with (fillfactor = 20);
 
   -- A process that works: beat is its heartbeat, alive its fence. running: the jobs whose handlers may run; since: their first attempts.
+  -- Both in the row as long as they fit, so that a heartbeat changes no other table. handled: lists of types by consumer; out of line, since each
+  -- heartbeat writes the row anew. present: it holds an advisory lock, so that one that is free says that its process is gone.
   create table ${ident}.worker (
     id bigint generated always as identity primary key, beat bigint not null default 0, alive boolean not null default true,
-    running bigint[] not null default '{}', since bigint[] not null default '{}', handled jsonb
-  ) with (fillfactor = 20);
-  alter table ${ident}.worker alter column running set storage plain, alter column since set storage plain;
+    running bigint[] not null default '{}', since bigint[] not null default '{}', handled jsonb,
+    present boolean not null default false
+  ) with (fillfactor = 20, toast_tuple_target = 128);
+  alter table ${ident}.worker alter column running set storage main, alter column since set storage main, alter column handled set storage external;
 
-  create table ${ident}.shard (id smallint primary key, owner bigint) with (fillfactor = 20);
+  -- refused: workers that lack a handler for something in it, and leave it to others while one lives.
+  create table ${ident}.shard (id smallint primary key, owner bigint, refused bigint[] not null default '{}') with (fillfactor = 20);
   insert into ${ident}.shard select generate_series(0, ${SHARDS});
 
   -- What was received, byte for byte. jobs: the list of the jobs that were made with it, with ids from its own + 1 on; absent: places of that list

@@ -4,6 +4,7 @@ import {
   type Expanded,
   type Expansion,
   type NewDelivery,
+  type NewEvent,
   type StoreResult,
   type Unexpanded,
   type WorkingInbox,
@@ -19,7 +20,10 @@ export interface IncomingDeps {
   readonly pool: Pool;
   readonly ident: () => string;
   readonly writer: Writer;
-  readonly worker: Pick<PostgresWorker, "isLoaded" | "size" | "expander" | "remember" | "changed">;
+  readonly worker: Pick<
+    PostgresWorker,
+    "isLoaded" | "size" | "expander" | "remember" | "changed" | "others" | "passExpander"
+  >;
   /** Waiting in memory; beyond it deliveries wait unexpanded. */
   readonly maxJobs: number;
   readonly now: () => number;
@@ -62,9 +66,14 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     await new Promise<void>((resolve) => void setImmediate(resolve));
     while (queue.length > 0) {
       const batch = nextBatch();
-      const results = await storeTogether(batch.flatMap(({ given }) => given));
+      const given = batch.flatMap((one) => one.given);
+      // What was not expected must not leave those that come later without an answer.
+      const results = await storeTogether(given).catch((cause: unknown) => {
+        const error = new StorageError("storage-failed", `A batch could not be stored. ${String(cause)}`, { cause });
+        return given.map(() => error);
+      });
       let place = 0;
-      for (const { given, resolve } of batch) resolve(results.slice(place, (place += given.length)));
+      for (const { given: own, resolve } of batch) resolve(results.slice(place, (place += own.length)));
     }
     isRunning = false;
   }
@@ -83,10 +92,26 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return queue.splice(0, count);
   }
 
+  /** Which workers this process knows: what one that it does not know may handle is not expanded here. */
+  function withSeen(encoded: EncodedBatch): EncodedBatch {
+    const others = worker.others();
+    const seen = others === undefined ? {} : { worker: others.me, seen: others.lastSeen };
+    return { ...encoded, batch: { ...encoded.batch, ...seen } };
+  }
+
+  /** While a new version is deployed, another worker may have handlers that this one lacks: events of theirs wait for it. */
+  function unlessAnothers(one: NewDelivery): NewDelivery {
+    return one.events === undefined || heirOf(one.events) === undefined ? one : { ...one, events: undefined };
+  }
+
+  function heirOf(events: readonly NewEvent[]): number | undefined {
+    return worker.others()?.heirOf(events.map(({ event }) => event.type));
+  }
+
   /** Where they do not fit the tables together, one by one: none is to hold up the others. */
   async function storeTogether(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
     const mayExpand = worker.isLoaded() && worker.size < maxJobs;
-    const batch = encodeDeliveries(given, mayExpand, times());
+    const batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
     try {
       const output = await writer.store(batch);
       stored(undefined);
@@ -114,7 +139,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return given.map(({ delivery, events }, place) => {
       const id = output.base + (batch.at[place] ?? 0);
       const expanded = place < output.expanded;
-      if (expanded) worker.remember(id, delivery, events ?? []);
+      if (expanded) worker.remember(output, { id, delivery, events: events ?? [] });
       return { id: String(id), expanded, ...(expanded ? seen(place) : NOTHING) };
     });
   }
@@ -146,25 +171,37 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     },
     async expand(expansions) {
       const results: (Expanded | undefined)[] = [];
-      while (results.length < expansions.length) {
+      // In order: what follows one that is another worker's is so, too.
+      while (results.length < expansions.length && !results.includes(undefined)) {
         const part = nextPart(expansions.slice(results.length));
         results.push(...(await expandTogether(part)));
       }
-      return results;
+      return expansions.map((_, place) => results[place]);
     },
   };
 
-  async function expandTogether(part: readonly Expansion[]): Promise<readonly (Expanded | undefined)[]> {
+  async function expandTogether(given: readonly Expansion[]): Promise<readonly (Expanded | undefined)[]> {
     const fence = worker.expander();
-    if (fence === undefined) return part.map(() => undefined);
-    const batch = encodeExpansions(part, times());
+    const end = given.findIndex(({ events }) => heirOf(events) !== undefined);
+    const part = end === -1 ? given : given.slice(0, end);
+    if (fence !== undefined && part.length > 0) {
+      const results = await expandHere(part, fence);
+      return [...results, ...given.slice(part.length).map(() => undefined)];
+    }
+    const heir = heirOf(given[0]?.events ?? []);
+    if (fence !== undefined && heir !== undefined) worker.passExpander(heir);
+    return given.map(() => undefined);
+  }
+
+  async function expandHere(part: readonly Expansion[], fence: number): Promise<readonly (Expanded | undefined)[]> {
+    const batch = withSeen(encodeExpansions(part, times()));
     const output = await writer.store(batch, fence);
     if (output.fenced === true) return part.map(() => undefined);
     const seen = seenIn(batch, output);
     const results = part.map(({ id, events }, place) => {
       if (!output.made.includes(place)) return NOTHING;
       const delivery = read.get(id);
-      if (delivery !== undefined) worker.remember(Number(id), delivery, events);
+      if (delivery !== undefined) worker.remember(output, { id: Number(id), delivery, events });
       return seen(place);
     });
     const ended = part.filter(({ cursor }, place) => cursor === undefined && output.made.includes(place)).length;

@@ -14,6 +14,7 @@ export interface Writer {
 }
 
 export interface StoredBatch {
+  readonly writer: number;
   /** Ids are behind it: at the places that the batch gave them. */
   readonly base: number;
   /** So many deliveries, the first ones, became jobs. */
@@ -92,11 +93,11 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
   /** @throws StorageError */
   async function call(batch: EncodedBatch, { id, fence }: Caller, attempt = 1): Promise<StoredBatch> {
     try {
-      const [row] = await pool.query<{ stored: StoredBatch | null }>(
+      const [row] = await pool.query<{ stored: Omit<StoredBatch, "writer"> | null }>(
         `select ${ident()}.store($1, $2, $3, $4) as stored`,
         [id, fence ?? null, JSON.stringify(batch.batch), batch.bodies],
       );
-      if (row?.stored != null) return row.stored;
+      if (row?.stored != null) return { ...row.stored, writer: id };
     } catch (error) {
       if (attempt > 1 || (error as { cause?: { code?: string } }).cause?.code !== NO_PARTITION) throw error;
       await ensureDays(pool);

@@ -35,7 +35,7 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
     async expire(source, until) {
       const [row] = await pool.query<{ count: number | null }>(`select ${ident()}.expire($1, $2) as count`, [
         source,
-        until,
+        toStamp(until),
       ]);
       const count = row?.count ?? 0;
       return { count, isMore: count === ENDED };
@@ -45,7 +45,7 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
       const rows = await pool.query(
         `delete from ${ident()}.dedupe where key = any (array(
            select key from ${ident()}.dedupe where seen_at <= $1 order by seen_at limit ${KEYS} for update skip locked)) returning 1`,
-        [until],
+        [toStamp(until)],
       );
       return rows.length === KEYS;
     },
@@ -61,7 +61,7 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
         `with gone as (delete from ${ident()}.tombstone where last_hit <= $1 returning 1)
          insert into ${ident()}.meta as m select 'tombstones', '1' where exists (select from gone)
          on conflict (key) do update set value = (m.value::bigint + 1)::text`,
-        [hitUntil],
+        [toStamp(hitUntil)],
       );
       await trimSubscriptions(pool, ident());
       // One that is missed nevertheless does no harm: the mark before a handler starts finds no row of a removed job.
@@ -89,4 +89,9 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
       });
     },
   };
+}
+
+/** A time as the tables have it; what is kept for ever gives one that is infinitely long ago. */
+function toStamp(time: number): number {
+  return Math.max(0, Math.floor(time));
 }

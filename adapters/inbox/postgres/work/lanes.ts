@@ -72,8 +72,8 @@ export interface Lanes {
   readonly lost: ReadonlyMap<Claim, readonly Row[]>;
   /** Jobs that are gone from the tables. @returns the claims that ended with them */
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
-  /** A shard is to be given up: nothing of it is taken any more. @returns whether nothing of it runs */
-  leave(shard: number, now: number): boolean;
+  /** Shards are to be given up: what does not run of them is forgotten. @returns those of which something runs */
+  leave(shards: ReadonlySet<number>, now: number): ReadonlySet<number>;
   setWindow(lane: string, window: LaneWindow): void;
   /** What may be running. */
   running(): readonly Row[];
@@ -213,14 +213,13 @@ export function createLanes(held: Lanes["lost"] = new Map()): Lanes {
       }
       return ended.map(([claim]) => claim);
     },
-    leave(shard, now) {
-      const mine = [...rows.values()].filter((row) => row.shard === shard);
-      for (const row of mine) {
-        if (taken.has(row)) continue;
+    leave(shards, now) {
+      const gone = [...rows.values()].filter((row) => shards.has(row.shard) && !taken.has(row));
+      for (const row of gone) {
         queues.remove(row, now);
         forget(row);
       }
-      return !mine.some((row) => taken.has(row));
+      return new Set([...taken].map(({ shard }) => shard));
     },
     setWindow: queues.setWindow,
     running: () => [...taken].filter(({ progress }) => progress.state === "running"),

@@ -1,21 +1,29 @@
 import { orphaned, claimed, type Progress } from "../../../../src/adapter.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
+import type { Handled, LiveWorker } from "./other-workers.ts";
 
 /** Who works, and on what. */
 export interface Membership {
-  register(): Promise<number>;
+  register(handled: Handled | null): Promise<number>;
   /** Looks at the others: buries those whose heart stands still, takes its share of free shards, and says which of its own are too many. */
-  tick(me: number, mine: readonly number[]): Promise<Share>;
+  tick(me: number, mine: Mine): Promise<Share>;
   /** Takes over from a worker whose heart still stood at `beat`. @returns whether it did */
   bury(worker: number, beat: number | undefined): Promise<boolean>;
 }
 
+interface Mine {
+  /** Shards that it gives up: they are another's, even if there is none yet. */
+  readonly leaving: readonly number[];
+  /** Whether it holds the lock that says that it is there. */
+  readonly isPresent: boolean;
+}
+
 interface Share {
   readonly owned: readonly number[];
-  /** So many shards are more than this worker's fair share. */
-  readonly tooMany: number;
-  readonly workersAlive: number;
+  /** Those of them that others are to take. */
+  readonly surplus: readonly number[];
+  readonly workers: readonly LiveWorker[];
 }
 
 export interface MembershipOptions {
@@ -29,23 +37,34 @@ export interface MembershipOptions {
   readonly goneMs: number;
 }
 
-interface WorkerRow {
-  readonly id: number;
+interface WorkerRow extends LiveWorker {
   readonly beat: number;
+  readonly present: boolean;
 }
 
 export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: MembershipOptions): Membership {
   /** By the monotonic clock of this process: when a heart was first seen at its last beat. */
   const seen = new Map<number, { readonly beat: number; readonly since: number }>();
+  /** What each worker handles never changes. */
+  let handledBy = new Map<number, Handled | null>();
+
+  async function findAlive(): Promise<readonly WorkerRow[]> {
+    const rows = await pool.query<WorkerRow>(
+      `select id, beat, present, case when id <> all ($1) then handled end as handled from ${ident()}.worker where alive`,
+      [[...handledBy.keys()]],
+    );
+    handledBy = new Map(rows.map(({ id, handled }) => [id, handledBy.get(id) ?? handled]));
+    return rows.map(({ id, beat, present }) => ({ id, beat, present, handled: handledBy.get(id) ?? null }));
+  }
 
   async function lookAt(workers: readonly WorkerRow[], me: number): Promise<void> {
     for (const id of seen.keys()) if (!workers.some((one) => one.id === id)) seen.delete(id);
-    for (const { id, beat } of workers) {
+    for (const { id, beat, present } of workers) {
       if (id === me) continue;
       const last = seen.get(id);
       if (last?.beat !== beat) seen.set(id, { beat, since: performance.now() });
       const stillMs = performance.now() - (seen.get(id)?.since ?? 0);
-      if (stillMs >= leaseMs || (stillMs >= goneMs && (await isGone(id)))) await bury(id, beat);
+      if (stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)))) await bury(id, beat);
     }
   }
 
@@ -64,11 +83,12 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
     });
   }
 
+  /** One that a transaction of the application holds is left out: it may be open for long, and all others would wait. */
   async function countDeaths(queries: Queries, { running, since }: Marked): Promise<void> {
     if (running.length === 0) return;
     const rows = await queries.query<Row>(
       `select j.shard, j.id, j.attempts, j.deaths, j.group_max, j.first_attempt_at from generate_series(0, ${SHARDS - 1}) as s (shard)
-       cross join lateral (select * from ${ident()}.job where job.shard = s.shard and job.id = any ($1) offset 0) as j order by j.id`,
+       cross join lateral (select * from ${ident()}.job where job.shard = s.shard and job.id = any ($1) for update skip locked offset 0) as j order by j.id`,
       [running],
     );
     const begun = new Map(running.map((id, index) => [id, since[index]]));
@@ -84,6 +104,22 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
     );
   }
 
+  /** What a dead one could not give back at once. */
+  async function freeOrphans(): Promise<void> {
+    const isOrphan = `s.owner is not null and not exists (select from ${ident()}.worker as w where w.id = s.owner and w.alive)`;
+    const [some] = await pool.query(`select 1 from ${ident()}.shard as s where ${isOrphan} limit 1`);
+    if (some === undefined) return;
+    await pool.transaction(async (queries) => {
+      const rows = await queries.query<{ id: number }>(
+        `select s.id from ${ident()}.shard as s where ${isOrphan} for update skip locked`,
+      );
+      // A second statement sees the worker that took one since the first began: to that one, which locked its row, it was not there.
+      await queries.query(`update ${ident()}.shard as s set owner = null where s.id = any ($1) and ${isOrphan}`, [
+        rows.map(({ id }) => id),
+      ]);
+    });
+  }
+
   async function freeShardsOf(queries: Queries, worker: number): Promise<void> {
     await queries.query(
       `update ${ident()}.shard set owner = null where id in (select id from ${ident()}.shard where owner = $1 for update skip locked)`,
@@ -91,35 +127,60 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
     );
   }
 
+  /** Refused or not, it must be somebody's. */
+  function mayTake(shard: string): string {
+    return `(not $1 = any (${shard}.refused) or not exists (select from ${ident()}.worker as w where w.alive and not w.id = any (${shard}.refused)))`;
+  }
+
+  /** As many as each has where all lanes are shared by those that do not refuse it. So one of them has fewer, while it is free. */
+  function fairOf(shard: string): string {
+    return `(select ceil(${SHARDS}.0 / greatest(count(*), 1))::int from ${ident()}.worker as w where w.alive and not w.id = any (${shard}.refused))`;
+  }
+
   return {
-    async register() {
-      const [row] = await pool.query<{ id: number }>(`insert into ${ident()}.worker default values returning id`);
+    async register(handled) {
+      const [row] = await pool.query<{ id: number }>(
+        `insert into ${ident()}.worker (handled) values ($1) returning id`,
+        [handled === null ? null : JSON.stringify(handled)],
+      );
       return row?.id ?? 0;
     },
-    async tick(me, mine) {
-      await lookAt(await pool.query<WorkerRow>(`select id, beat from ${ident()}.worker where alive`), me);
-      // What a dead one could not give back at once.
-      await pool.query(
-        `update ${ident()}.shard set owner = null where id in (
-           select s.id from ${ident()}.shard as s where s.owner is not null and not exists (select from ${ident()}.worker as w where w.id = s.owner and w.alive) for update skip locked)`,
-      );
-      const [{ alive, fair } = { alive: 1, fair: SHARDS }] = await pool.query<{ alive: number; fair: number }>(
-        `select count(*)::int as alive, ceil(${SHARDS}.0 / greatest(count(*), 1))::int as fair from ${ident()}.worker where alive`,
-      );
-      const lanes = mine.filter((shard) => shard !== EXPANDER).length;
+    async tick(me, { leaving, isPresent }) {
+      const workers = await findAlive();
+      if (workers.some(({ id, present }) => id === me && present !== isPresent))
+        await pool.query(`update ${ident()}.worker set present = $2 where id = $1`, [me, isPresent]);
+      await lookAt(workers, me);
+      await freeOrphans();
       await pool.query(
         `update ${ident()}.shard set owner = $1 where exists (select from ${ident()}.worker where id = $1 and alive) and id in (
-           select free.id from ${ident()}.shard as free where free.owner is null and (free.id = ${EXPANDER} or free.id in (
-             select id from ${ident()}.shard where owner is null and id < ${EXPANDER} order by id limit $2)) for update skip locked)`,
-        [me, Math.max(0, fair - lanes)],
+           select free.id from ${ident()}.shard as free where free.owner is null and not free.id = any ($2::int[]) and ${mayTake("free")} and (free.id = ${EXPANDER} or free.id in (
+             select ranked.id from (
+               select one.id, ${fairOf("one")} as fair, row_number() over (order by ${fairOf("one")} desc, one.id) as nth from ${ident()}.shard as one
+               where one.owner is null and one.id < ${EXPANDER} and not one.id = any ($2::int[]) and ${mayTake("one")}) as ranked
+             where ranked.nth + (select count(*) from ${ident()}.shard where owner = $1 and id < ${EXPANDER}) <= ranked.fair)) for update skip locked)`,
+        [me, leaving],
       );
-      const owned = await pool.query<{ id: number }>(`select id from ${ident()}.shard where owner = $1 order by id`, [
-        me,
-      ]);
-      return { owned: owned.map(({ id }) => id), tooMany: Math.max(0, lanes - fair), workersAlive: alive };
+      const owned = await pool.query<OwnedRow>(
+        `select id, ${fairOf("s")} as fair from ${ident()}.shard as s where owner = $1 order by fair, id`,
+        [me],
+      );
+      return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, leaving), workers };
     },
     bury,
   };
+}
+
+interface OwnedRow {
+  readonly id: number;
+  readonly fair: number;
+}
+
+/** @param owned those of which each has the fewest first */
+function surplusOf(owned: readonly OwnedRow[], leaving: readonly number[]): readonly number[] {
+  const kept = owned.filter(({ id }) => id !== EXPANDER && !leaving.includes(id));
+  const surplus: number[] = [];
+  for (const { id, fair } of kept) if (kept.length - surplus.length > fair) surplus.push(id);
+  return surplus;
 }
 
 /** What a worker marked as running, and when each was first attempted. */

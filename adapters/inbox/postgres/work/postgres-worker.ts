@@ -1,8 +1,10 @@
-import type { InboxHost, StorageError, Timer, Worker } from "../../../../src/adapter.ts";
+import type { Claim, InboxHost, StorageError, Timer, Worker } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { EXPANDER } from "../schema/tables.ts";
-import { createLanes, type Lanes } from "./lanes.ts";
+import { EXPANDER, SHARDS } from "../schema/tables.ts";
+import { createLanes, type Row } from "./lanes.ts";
+import { createHandOver } from "./hand-over.ts";
 import { createMembership } from "./membership.ts";
+import { createOtherWorkers, toHandled, type OtherWorkers } from "./other-workers.ts";
 import { createShardMemory } from "./shard-memory.ts";
 import { createWorkSteps, type StepReply } from "./work-steps.ts";
 import { createWorkerClaims, type Life, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
@@ -13,9 +15,15 @@ export interface PostgresWorker extends WorkerClaims {
   /** The worker that expands deliveries, if this process is it. */
   expander(): number | undefined;
   isLoaded(): boolean;
+  /** Of all lanes, from 0 to 1. */
+  share(): number;
   /** Some deliveries wait to be expanded. */
   hasUnexpanded(): boolean;
   readonly size: number;
+  /** What this worker knows of the others; undefined while it does not work. */
+  others(): (Pick<OtherWorkers, "heirOf" | "lastSeen"> & { readonly me: number }) | undefined;
+  /** Leaves the expansion to another worker. */
+  passExpander(heir: number): void;
   /** Gives everything back. */
   leave(): Promise<void>;
 }
@@ -27,6 +35,7 @@ export interface PostgresWorkerDeps extends Pick<WorkerClaimsDeps, "ended"> {
   readonly steps: Pool;
   readonly pool: Pool;
   readonly leaseMs: number;
+  readonly maxJobs: number;
   /** How long the heart of a process whose connection is gone must stand still. */
   readonly goneMs: number;
   /** Locks that end with a connection, where there may be some. */
@@ -35,7 +44,9 @@ export interface PostgresWorkerDeps extends Pick<WorkerClaimsDeps, "ended"> {
 
 /** An advisory lock for as long as this process's own connection lives. */
 export interface Presence {
-  hold(worker: number): Promise<void>;
+  /** Takes the lock, unless it has it. @returns whether it has: an accelerator is nothing to fail for */
+  hold(worker: number): Promise<boolean>;
+  /** Whether nobody holds a worker's lock; false where that is unknown. */
   isGone(worker: number): Promise<boolean>;
   drop(): Promise<void>;
 }
@@ -60,14 +71,18 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     now,
     leaseMs,
     transactions: { ident, queries: pool, pause },
+    handlerEnded: (claim) => void held.delete(claim),
     ended: deps.ended,
   });
   let worker: Worker | undefined;
   let life: Life | undefined;
   /** Of earlier lives: handlers that run on. */
-  let held: Lanes["lost"] = new Map();
+  let held = new Map<Claim, readonly Row[]>();
   let timers: Timer[] = [];
   let ticking: Promise<void> | undefined;
+  /** It has its timers. */
+  let started: Life | undefined;
+  let beginning: Promise<void> | undefined;
 
   const isCurrent = (one: Life): boolean => life === one;
 
@@ -75,15 +90,28 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     return new Promise((resolve) => void host().clock.setTimer(resolve, PAUSE_MS));
   }
 
-  async function begin(): Promise<void> {
-    const id = await membership.register();
-    await presence.hold(id);
-    const mine = createLife(id);
-    life = mine;
-    await tick(mine);
+  /** One at a time: of two registrations one would hold its shards, and work on none. */
+  function begin(): Promise<void> {
+    beginning ??= beginNow().finally(() => (beginning = undefined));
+    return beginning;
   }
 
-  function createLife(id: number): Life {
+  async function beginNow(): Promise<void> {
+    const given = worker;
+    const handled = toHandled(worker?.handled);
+    const id = await membership.register(handled);
+    if (worker !== given) return void (await membership.bury(id, undefined));
+    const mine = createLife(id, createOtherWorkers({ id, handled }));
+    life = mine;
+    try {
+      await tick(mine);
+    } catch (error) {
+      if (isCurrent(mine)) end(mine);
+      throw error;
+    }
+  }
+
+  function createLife(id: number, others: OtherWorkers): Life {
     const lanes = createLanes(held);
     const isOver = (): boolean => life !== mine;
     const memory = createShardMemory({
@@ -91,16 +119,21 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       ident,
       lanes,
       now,
+      maxJobs: deps.maxJobs,
       isOver,
       changed: () => worker?.wake(),
       unexpanded: (are) => noteUnexpanded(mine, are),
       lost: (ended) => worker?.lost(ended),
+      read() {
+        if (performance.now() - mine.confirmedAt > TICK_MS) void mine.steps.beat();
+      },
     });
     const steps = createWorkSteps({
       ident,
       pool: stepPool,
       worker: id,
       lanes,
+      leaving: () => mine.handOver.emptied,
       confirmed: (reply, sentAt) => confirmed(mine, reply, sentAt),
       fenced: () => fenced(mine),
       failed: (error) => failed(error),
@@ -111,9 +144,11 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       lanes,
       memory,
       steps,
-      leaving: new Set(),
+      handOver: createHandOver({ memory, lanes, steps, now }),
+      others,
+      hasBegun: false,
+      hasReopened: false,
       owned: new Set(),
-      workersAlive: 1,
       isDirty: true,
       following: undefined,
       hasUnexpanded: false,
@@ -158,7 +193,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     life = undefined;
     mine.steps.end();
     const ended = mine.lanes.revokeAll();
-    held = mine.lanes.lost;
+    held = new Map(mine.lanes.lost);
     if (ended.length > 0) worker?.lost(ended);
   }
 
@@ -175,19 +210,21 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     if (worker === undefined || life !== undefined) return;
     begin().then(start, (error: unknown) => {
       failed(error as StorageError);
-      life = undefined;
       later(TRY_AGAIN_MS, restart);
     });
   }
 
   function start(): void {
     const mine = life;
-    if (mine === undefined || worker === undefined) return;
+    if (mine === undefined || worker === undefined || mine === started) return;
+    started = mine;
     for (const timer of timers.splice(0)) timer.clear();
     if (worker.begin() === false) {
       void leave();
       return;
     }
+    mine.hasBegun = true;
+    tellExpander(mine);
     const loop = (ms: number, run: () => Promise<void>): void =>
       later(ms, () => {
         if (!isCurrent(mine)) return;
@@ -196,6 +233,11 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
           .finally(() => void (isCurrent(mine) && loop(ms, run)));
       });
     loop(TICK_MS, () => tick(mine));
+    // The others look at the heart alone: nothing else may hold it up.
+    loop(TICK_MS, async () => {
+      stopIfStalled(mine);
+      void mine.steps.beat();
+    });
     loop(POLL_MS, async () => (mine.memory.shards.length > 0 ? mine.memory.follow() : undefined));
   }
 
@@ -206,28 +248,36 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   }
 
   async function tickNow(mine: Life): Promise<void> {
-    stopIfStalled(mine);
-    const { owned, tooMany, workersAlive } = await membership.tick(
-      mine.id,
-      mine.memory.shards.concat([...mine.leaving]),
-    );
+    const isPresent = await presence.hold(mine.id);
     if (!isCurrent(mine)) return;
-    mine.workersAlive = workersAlive;
+    const { handOver, memory, others } = mine;
+    const { owned, surplus, workers } = await membership.tick(mine.id, { leaving: handOver.shards, isPresent });
+    if (!isCurrent(mine)) return;
     mine.owned = new Set(owned);
-    for (const shard of owned.filter((one) => one !== EXPANDER).slice(0, Math.max(0, tooMany - mine.leaving.size)))
-      mine.leaving.add(shard);
+    // What an old worker called unhandled may have a handler now.
+    if (others.see(workers)) mine.hasReopened = false;
+    for (const shard of surplus) handOver.leave(shard);
     for (const shard of owned) {
-      if (shard === EXPANDER || mine.leaving.has(shard) || mine.memory.isLoaded(shard)) continue;
-      await mine.memory.load(shard);
+      if (shard === EXPANDER || handOver.has(shard) || memory.isLoaded(shard)) continue;
+      await memory.load(shard);
       if (!isCurrent(mine)) return;
       worker?.wake();
     }
-    for (const shard of mine.leaving) {
-      mine.memory.unload(shard);
-      if (!owned.includes(shard)) mine.leaving.delete(shard);
-      else if (mine.lanes.leave(shard, now())) mine.steps.leave(shard);
-    }
+    const heir = others.heirOfAll();
+    if (heir !== undefined && isExpander(mine)) handOver.pass(EXPANDER, heir);
+    handOver.goOn(owned);
+    tellExpander(mine);
     await mine.steps.beat();
+  }
+
+  /** Only one worker looks at unhandled jobs. */
+  function tellExpander(mine: Life): void {
+    if (!isExpander(mine)) mine.hasReopened = false;
+    else if (mine.hasBegun && !mine.hasReopened) {
+      mine.hasReopened = true;
+      worker?.reopen?.();
+      worker?.wake();
+    }
   }
 
   /** The server does not answer: before another process takes over, handlers are to stop. */
@@ -243,11 +293,8 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     worker = undefined;
     if (mine === undefined) return;
     await ticking?.catch(() => {});
-    if (life !== mine) return;
-    life = undefined;
-    mine.steps.end();
-    held = mine.lanes.lost;
-    mine.lanes.revokeAll();
+    if (!isCurrent(mine)) return;
+    end(mine);
     // What runs on is another one's from now on: its death counts.
     await membership.bury(mine.id, undefined).catch(() => {});
     await presence.drop();
@@ -260,12 +307,19 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       if (life === undefined) await begin();
       start();
     },
-    expander: () => (life?.owned.has(EXPANDER) === true ? life.id : undefined),
+    expander: () => (life !== undefined && isExpander(life) ? life.id : undefined),
+    others: () => life && { me: life.id, heirOf: life.others.heirOf, lastSeen: life.others.lastSeen },
+    passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
     isLoaded: () => life !== undefined,
+    share: () => [...(life?.owned ?? [])].filter((shard) => shard !== EXPANDER).length / SHARDS,
     hasUnexpanded: () => life?.hasUnexpanded === true,
     get size() {
       return life?.lanes.size ?? 0;
     },
     leave,
   };
+}
+
+function isExpander({ owned, handOver }: Life): boolean {
+  return owned.has(EXPANDER) && !handOver.has(EXPANDER);
 }

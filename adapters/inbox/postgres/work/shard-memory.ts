@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { FRESH, type Claim, type JobError, type Progress } from "../../../../src/adapter.ts";
+import { FRESH, type Claim, type JobError, type LaneWindow, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
+import type { StoredBatch } from "../store/writer.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import type { Mark, StepReply } from "./work-steps.ts";
 
@@ -8,7 +9,9 @@ import type { Mark, StepReply } from "./work-steps.ts";
 export interface ShardMemory {
   /** Brings in what was committed since the last cut, and takes out what was removed by hand. */
   follow(): Promise<void>;
-  /** Brings in a shard that is this worker's now. */
+  /** Whether what was stored by this batch has come. */
+  hasSeen(batch: Pick<StoredBatch, "writer" | "base">): boolean;
+  /** Brings in a shard that is this worker's now, as far as there is room. What was left comes with a later call: `isLoaded` is false until then. */
   load(shard: number): Promise<void>;
   /** Nothing of it is to be followed any more. */
   unload(shard: number): void;
@@ -23,6 +26,8 @@ export interface ShardMemoryDeps {
   readonly ident: () => string;
   readonly lanes: Lanes;
   readonly now: () => number;
+  /** Rows in memory; what is more waits in the tables. */
+  readonly maxJobs: number;
   /** This worker is over: what was read is not to be used. */
   readonly isOver: () => boolean;
   /** Jobs came, or went. */
@@ -31,6 +36,8 @@ export interface ShardMemoryDeps {
   readonly unexpanded: (are: boolean) => void;
   /** Claims ended with their jobs. */
   readonly lost: (claims: readonly Claim[]) => void;
+  /** A page of a shard was read: there may be many. */
+  readonly read: () => void;
 }
 
 interface JobRow {
@@ -62,8 +69,10 @@ interface ProgressRecord {
 /** Jobs read at once: the loop must not stop for a million. */
 const PAGE = 2_000;
 
-export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: ShardMemoryDeps): ShardMemory {
+export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ...tell }: ShardMemoryDeps): ShardMemory {
   const loaded = new Set<number>();
+  /** Their first rows are in memory. Claimed as they are: what is left of a lane comes behind them. */
+  const begun = new Set<number>();
   /** What is in the lanes: all up to the last id of each writer. */
   let cut = new Map<number, { readonly seq: number; readonly lastId: number }>();
   let removed: number | undefined;
@@ -92,14 +101,14 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
 
   async function removeUpTo(removal: number): Promise<void> {
     // What is loaded later was read after it.
-    const after = removed ?? removal;
-    removed = Math.max(removal, after);
-    if (removal <= after) return;
+    removed ??= removal;
+    if (removal <= removed) return;
     const rows = await pool.query<{ jobs: readonly number[] }>(
       `select to_jsonb(jobs) as jobs from ${ident()}.removal where id > $1 and id <= $2`,
-      [after, removal],
+      [removed, removal],
     );
     if (isOver()) return;
+    removed = removal;
     const ended = lanes.remove(new Set(rows.flatMap(({ jobs }) => jobs)), now());
     if (ended.length > 0) tell.lost(ended);
     tell.changed();
@@ -109,37 +118,56 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
     cut = new Map(vector.map(([writer, seq, , lastId]) => [writer, { seq, lastId }]));
   }
 
+  /** Each time from its first row on: what was committed late, or ended meanwhile, may be anywhere. So not before much of the memory is free. */
   async function load(shard: number): Promise<void> {
+    if (lanes.size >= (begun.has(shard) ? maxJobs / 2 : maxJobs)) return;
+    begun.add(shard);
     await follow();
-    const windows = await pool.query<{ lane: string; since: number; up_to: number }>(
+    const rows = await pool.query<{ lane: string; since: number; up_to: number }>(
       `select lane, since, up_to from ${ident()}.lane_window where shard = $1`,
       [shard],
     );
+    const windows = new Map(rows.map(({ lane, since, up_to: upTo }) => [lane, { since, upTo }]));
     let after = 0;
     for (;;) {
+      const most = Math.min(PAGE, maxJobs - lanes.size);
+      if (most <= 0) return;
       const page = await pool.query<JobRow>(
         `select null as head, shard, id, writer, day, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
            case when attempts + deaths + run_at > 0 or error is not null then
              jsonb_build_object('attempts', attempts, 'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) end as progress
-         from ${ident()}.job where shard = $1 and id > $2 order by id limit ${PAGE}`,
-        [shard, after],
+         from ${ident()}.job where shard = $1 and id > $2 order by id limit $3`,
+        [shard, after, most],
       );
-      if (isOver()) return;
+      // It may have been given up meanwhile.
+      if (isOver() || !begun.has(shard)) return;
+      tell.read();
       const at = now();
       // What is newer comes when this cut is followed.
-      for (const row of page) if (row.id <= (cut.get(row.writer)?.lastId ?? 0)) lanes.append(toRow(row), at);
+      for (const row of page) if (row.id <= (cut.get(row.writer)?.lastId ?? 0)) append(toRow(row), windows, at);
       after = page.at(-1)?.id ?? after;
-      if (page.length < PAGE) break;
+      if (page.length < most) break;
       await nextTurn();
     }
-    for (const { lane, since, up_to: upTo } of windows) lanes.setWindow(lane, { since, upTo });
+    begun.delete(shard);
     loaded.add(shard);
+  }
+
+  /** Of a lane that is in memory already, the window there is newer. */
+  function append(row: Row, windows: ReadonlyMap<string, LaneWindow>, at: number): void {
+    lanes.append(row, at);
+    const window = row.lane === undefined ? undefined : windows.get(row.lane);
+    if (window !== undefined && row.lane !== undefined && row.queuedIn?.head === row) lanes.setWindow(row.lane, window);
   }
 
   return {
     follow: () => serially(async () => (isOver() ? undefined : follow())),
+    hasSeen: ({ writer, base }) => (cut.get(writer)?.lastId ?? 0) >= base,
     load: (shard) => serially(async () => (isOver() || loaded.has(shard) ? undefined : load(shard))),
-    unload: (shard) => void loaded.delete(shard),
+    unload(shard) {
+      loaded.delete(shard);
+      begun.delete(shard);
+    },
     isLoaded: (shard) => loaded.has(shard),
     isBehind: ({ vector, removal }) =>
       (removal ?? 0) > (removed ?? 0) || vector.some(([writer, , , lastId]) => lastId > (cut.get(writer)?.lastId ?? 0)),

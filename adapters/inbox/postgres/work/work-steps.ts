@@ -25,6 +25,7 @@ type StepRow = DeliveryRow & {
         readonly there: readonly number[];
         readonly left: readonly number[];
         readonly held: readonly number[];
+        readonly passed: readonly (readonly [id: number, heir: number])[];
       })
     | null;
 };
@@ -33,17 +34,22 @@ type StepRow = DeliveryRow & {
 export interface WorkSteps {
   /** Marks runs as running. Gives the deliveries that were asked for, and the jobs that are there. @throws StorageError when fenced or failed */
   mark(runs: readonly (readonly Row[])[], wanted: readonly Row[]): Promise<Marked>;
-  /** Resolves when it holds; false where the jobs were gone. Tried again while the server is away, as long as this worker lives. */
+  /** Resolves when it holds. Tried again while the server is away, as long as this worker lives. */
   settle(
     plan: Plan,
     options?: { /** Rows may be gone: a transaction of the application has ended them. */ readonly isUnsure: boolean },
-  ): Promise<boolean>;
-  /** Gives up a shard of which nothing runs. */
-  leave(shard: number): void;
-  /** A heartbeat, if nothing else is under way. */
+  ): Promise<Held>;
+  /** A heartbeat. */
   beat(): Promise<void>;
   /** This worker is over: what waits is refused. */
   end(): void;
+}
+
+interface Held {
+  /** False where the jobs were gone. */
+  readonly holds: boolean;
+  /** Worker that has a handler for each unhandled job that is left to it: the job waits as before. */
+  readonly passed: ReadonlyMap<number, number>;
 }
 
 interface Marked {
@@ -57,6 +63,8 @@ export interface WorkStepsDeps {
   readonly pool: Pool;
   readonly worker: number;
   readonly lanes: Lanes;
+  /** The shards to be given up of which nothing runs, each with who is to have it; undefined: any. Asked for at each step: one that was given up must not be so again, once it came back. */
+  readonly leaving: () => ReadonlyMap<number, number | undefined>;
   /** A step holds; it was sent at that time of the monotonic clock. */
   readonly confirmed: (reply: StepReply, sentAt: number) => void;
   /** Another process has taken over. */
@@ -72,7 +80,8 @@ interface Settling {
   left: readonly Row[];
   /** It was sent, and no answer came: a row that is gone may be its doing. */
   isUnsure: boolean;
-  resolve(held: boolean): void;
+  readonly passed: Map<number, number>;
+  resolve(held: Held): void;
   reject(error: StorageError): void;
 }
 
@@ -84,18 +93,19 @@ interface Marking {
 }
 
 export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
-  const { ident, pool, worker, lanes, confirmed, fenced, failed, pause } = deps;
+  const { ident, pool, worker, lanes, leaving, confirmed, fenced, failed, pause } = deps;
   let settling: Settling[] = [];
   let marking: Marking[] = [];
-  let leaving = new Set<number>();
   let beats: (() => void)[] = [];
+  /** Steps hold in their order: one whose connection broke may still be under way on the server. */
+  let number = 0;
   let isRunning = false;
   let isOver = false;
 
   async function run(): Promise<void> {
     // What comes in this turn goes together.
     await new Promise<void>((resolve) => void setImmediate(resolve));
-    while (!isOver && settling.length + marking.length + leaving.size + beats.length > 0) await step();
+    while (!isOver && settling.length + marking.length + beats.length > 0) await step();
     isRunning = false;
   }
 
@@ -106,17 +116,18 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   }
 
   async function step(): Promise<void> {
-    const [settles, marks, leaves, waiting] = [settling, marking, [...leaving], beats];
-    [settling, marking, leaving, beats] = [[], [], new Set(), []];
+    const [settles, marks, waiting] = [settling, marking, beats];
+    [settling, marking, beats] = [[], [], []];
     const ending = new Set(settles.flatMap(({ plan }) => plan.run.map(({ id }) => id)));
     const running = lanes.running().filter(({ id }) => !ending.has(id));
     const sentAt = performance.now();
     try {
-      const rows = await pool.query<StepRow>(`select * from ${ident()}.work($1, $2, $3, $4, $5, $6)`, [
+      const rows = await pool.query<StepRow>(`select * from ${ident()}.work($1, $2, $3, $4, $5, $6, $7)`, [
         worker,
+        (number += 1),
         running.map(({ id }) => id),
         running.map(({ progress }) => progress.firstAttemptAt ?? null),
-        JSON.stringify(toSettle(settles, leaves)),
+        JSON.stringify(toSettle(settles, leaving())),
         JSON.stringify(marks.flatMap((one) => one.rows.map(({ shard, id }) => [shard, id]))),
         JSON.stringify(marks.flatMap((one) => one.wanted.map(({ day, delivery }) => [day, delivery]))),
       ]);
@@ -137,7 +148,6 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       if (isOver) return refuse(settles, marks);
       for (const one of settles) one.isUnsure = true;
       settling.unshift(...settles);
-      for (const shard of leaves) leaving.add(shard);
       for (const one of marks) one.reject(error as StorageError);
       failed(error as StorageError);
       await pause();
@@ -146,14 +156,18 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
 
   function finish(
     settles: readonly Settling[],
-    head: { readonly left: readonly number[]; readonly held: readonly number[] },
+    head: Extract<NonNullable<StepRow["head"]>, { readonly alive: true }>,
   ): void {
-    const [left, held] = [new Set(head.left), new Set(head.held)];
+    const [left, held, heirs] = [new Set(head.left), new Set(head.held), new Map(head.passed)];
     let isHeld = false;
     for (const one of settles) {
       const isGone = one.left.some(({ id }) => left.has(id) && !held.has(id)) && !one.isUnsure;
+      for (const { id } of one.left) {
+        const heir = heirs.get(id);
+        if (heir !== undefined) one.passed.set(id, heir);
+      }
       one.left = one.left.filter(({ id }) => held.has(id));
-      if (one.left.length === 0) one.resolve(!isGone);
+      if (one.left.length === 0) one.resolve({ holds: !isGone, passed: one.passed });
       else {
         isHeld = true;
         settling.push(one);
@@ -177,14 +191,10 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       }),
     settle: (plan, { isUnsure } = { isUnsure: false }) =>
       new Promise((resolve, reject) => {
-        settling.push({ plan, left: plan.run, isUnsure, resolve, reject });
+        settling.push({ plan, left: plan.run, isUnsure, passed: new Map(), resolve, reject });
         if (isOver) refuse(settling.splice(0), []);
         wake();
       }),
-    leave(shard) {
-      leaving.add(shard);
-      wake();
-    },
     beat: () =>
       new Promise((resolve) => {
         if (isOver) return resolve();
@@ -199,7 +209,9 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   };
 }
 
-function toSettle(settles: readonly Settling[], leave: readonly number[]) {
+function toSettle(settles: readonly Settling[], leaves: ReadonlyMap<number, number | undefined>) {
+  const leave = [...leaves].flatMap(([shard, heir]) => (heir === undefined ? [shard] : []));
+  const pass = [...leaves].filter(([, heir]) => heir !== undefined);
   const done: unknown[] = [];
   const others: unknown[] = [];
   const windows: unknown[] = [];
@@ -218,6 +230,7 @@ function toSettle(settles: readonly Settling[], leave: readonly number[]) {
     ...(others.length > 0 ? { others } : {}),
     ...(windows.length > 0 ? { windows } : {}),
     ...(leave.length > 0 ? { leave } : {}),
+    ...(pass.length > 0 ? { pass } : {}),
   };
 }
 

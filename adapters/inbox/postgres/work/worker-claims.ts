@@ -1,16 +1,20 @@
-import type {
-  Claim,
-  Claimed,
-  ClaimLimits,
-  Delivery,
-  InboxStats,
-  NewEvent,
-  Settlement,
-  StorageError,
-  Transactional,
+import {
+  settled,
+  type Claim,
+  type Claimed,
+  type ClaimLimits,
+  type Delivery,
+  type InboxStats,
+  type NewEvent,
+  type Progress,
+  type Settlement,
+  type StorageError,
+  type Transactional,
 } from "../../../../src/adapter.ts";
 import { createTransactions } from "../complete.ts";
+import type { HandOver } from "./hand-over.ts";
 import type { Lanes, Plan, Row } from "./lanes.ts";
+import type { OtherWorkers } from "./other-workers.ts";
 import { createRecentDeliveries } from "./recent-deliveries.ts";
 import type { ShardMemory } from "./shard-memory.ts";
 import type { WorkSteps } from "./work-steps.ts";
@@ -23,7 +27,10 @@ export interface WorkerClaims {
   /** Jobs were made or removed: memory follows. */
   changed(): Promise<void>;
   /** What was just stored need not be read back. */
-  remember(id: number, delivery: Delivery, events: readonly NewEvent[]): void;
+  remember(
+    batch: Batch,
+    stored: { readonly id: number; readonly delivery: Delivery; readonly events: readonly NewEvent[] },
+  ): void;
   stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt"> | undefined;
 }
 
@@ -34,6 +41,8 @@ export interface WorkerClaimsDeps {
   readonly leaseMs: number;
   /** Asks for claims in a transaction of the application. */
   readonly transactions: Pick<Parameters<typeof createTransactions>[0], "ident" | "queries" | "pause">;
+  /** The handler of a claim has ended, while this process did not work. */
+  readonly handlerEnded: (claim: Claim) => void;
   /** Jobs ended otherwise than done. */
   readonly ended: (states: readonly ("dead" | "unhandled")[]) => void;
 }
@@ -44,9 +53,13 @@ export interface Life {
   readonly lanes: Lanes;
   readonly memory: ShardMemory;
   readonly steps: WorkSteps;
-  readonly leaving: Set<number>;
+  readonly handOver: HandOver;
+  readonly others: OtherWorkers;
   owned: ReadonlySet<number>;
-  workersAlive: number;
+  /** It may claim. */
+  hasBegun: boolean;
+  /** It was told to look at unhandled jobs since workers last came or went. */
+  hasReopened: boolean;
   /** Memory is behind the tables. */
   isDirty: boolean;
   following: Promise<void> | undefined;
@@ -55,15 +68,30 @@ export interface Life {
   confirmedAt: number;
 }
 
+type Batch = Parameters<ShardMemory["hasSeen"]>[0];
+
+interface Stored {
+  readonly batch: Batch;
+  readonly jobs: number;
+  readonly receivedAt: number;
+}
+
 /** Of the lease: where a step took longer, another process may soon take over, and nothing is started. */
 const STALLED = 0.6;
 
 const NOTHING: Claimed = { claims: [], nextDueAt: undefined, suspects: false };
 
-export function createWorkerClaims({ life, now, leaseMs, transactions, ended }: WorkerClaimsDeps): WorkerClaims {
+export function createWorkerClaims({
+  life,
+  now,
+  leaseMs,
+  transactions,
+  handlerEnded,
+  ended,
+}: WorkerClaimsDeps): WorkerClaims {
   const recent = createRecentDeliveries();
-  /** Jobs that this process stored, and memory has not yet. */
-  let coming: readonly { readonly jobs: number; readonly receivedAt: number }[] = [];
+  /** What this process stored, and memory may not have yet. */
+  let stored: Stored[] = [];
 
   /** Claims whose jobs a transaction of the application may have ended. */
   const completed = new WeakSet<Claim>();
@@ -77,28 +105,14 @@ export function createWorkerClaims({ life, now, leaseMs, transactions, ended }: 
     completed: (claim) => void completed.add(claim),
   });
 
+  const coming = ({ memory }: Life): Stored[] => stored.filter(({ batch }) => !memory.hasSeen(batch));
+
   const isCurrent = (mine: Life): boolean => life() === mine;
 
-  /** Memory follows what is known to be new. */
-  async function catchUp(mine: Life): Promise<void> {
-    if (mine.following !== undefined) await mine.following;
-    if (!mine.isDirty) return;
-    mine.isDirty = false;
-    const known = new Set(coming);
-    mine.following = mine.memory.follow();
-    try {
-      await mine.following;
-      coming = coming.filter((one) => !known.has(one));
-    } catch (error) {
-      mine.isDirty = true;
-      throw error;
-    } finally {
-      mine.following = undefined;
-    }
-  }
-
   async function mark(mine: Life, runs: readonly (readonly Row[])[]): Promise<Claim[]> {
-    const wanted = runs.flat().filter(({ delivery, entry }) => recent.find(delivery, entry) === undefined);
+    // Held until then: what is read, or stored meanwhile, may displace it.
+    const known = new Map(runs.flat().map((row) => [row, recent.find(row.delivery, row.entry)]));
+    const wanted = [...known].flatMap(([row, origin]) => (origin === undefined ? [row] : []));
     const { there, deliveries } = await mine.steps.mark(runs, wanted);
     for (const [id, delivery] of deliveries) recent.add(id, delivery);
     if (!isCurrent(mine)) return [];
@@ -109,10 +123,10 @@ export function createWorkerClaims({ life, now, leaseMs, transactions, ended }: 
       if (isLate) return [];
       const claim = mine.lanes.begin(
         run,
-        ({ id, delivery, entry }) => {
-          if (!there.has(id)) return undefined;
-          const read = deliveries.get(delivery);
-          return recent.find(delivery, entry) ?? (read && { delivery: read, event: undefined });
+        (row) => {
+          if (!there.has(row.id)) return undefined;
+          const read = deliveries.get(row.delivery);
+          return known.get(row) ?? (read && { delivery: read, event: undefined });
         },
         now(),
       );
@@ -122,12 +136,16 @@ export function createWorkerClaims({ life, now, leaseMs, transactions, ended }: 
 
   async function settleOne({ claim, outcomes }: Settlement): Promise<boolean> {
     const mine = life();
+    if (mine === undefined) handlerEnded(claim);
     const plan = mine?.lanes.plan(claim, outcomes, now());
     if (mine === undefined || plan === undefined) return false;
     try {
-      const holds = await mine.steps.settle(plan, { isUnsure: completed.has(claim) });
-      if (!mine.lanes.settle(plan, now())) return false;
-      if (holds) tellEnded(plan);
+      const { holds, passed } = await mine.steps.settle(plan, { isUnsure: completed.has(claim) });
+      const known = passed.size === 0 ? plan : { ...plan, progress: plan.progress.map(unlessPassed(plan, passed)) };
+      if (!mine.lanes.settle(known, now())) return false;
+      // Not earlier: the job is in its lane again, and leaves with it.
+      if (isCurrent(mine)) for (const { id, shard } of plan.run) passOn(mine, shard, passed.get(id));
+      if (holds) tellEnded(known);
       return holds;
     } catch (error) {
       life()?.lanes.endLost(claim, now());
@@ -135,6 +153,14 @@ export function createWorkerClaims({ life, now, leaseMs, transactions, ended }: 
       mine.lanes.unplan(claim);
       throw error;
     }
+  }
+
+  /** Such a job was not claimed. */
+  function unlessPassed({ run }: Plan, passed: ReadonlyMap<number, number>) {
+    return (progress: Progress, place: number): Progress => {
+      const row = run[place];
+      return row !== undefined && passed.has(row.id) ? settled(row.progress, { to: "release" }, now()) : progress;
+    };
   }
 
   function tellEnded({ progress }: Plan): void {
@@ -166,24 +192,46 @@ export function createWorkerClaims({ life, now, leaseMs, transactions, ended }: 
       mine.isDirty = true;
       await catchUp(mine);
     },
-    remember(id, delivery, events) {
+    remember(batch, { id, delivery, events }) {
       const mine = life();
       if (mine === undefined) return;
       recent.add(id, delivery, events);
       mine.isDirty = true;
       const jobs = events.flatMap((event) => event.jobs).filter(({ state }) => state === "waiting").length;
-      if (jobs > 0) coming = [...coming, { jobs, receivedAt: delivery.receivedAt }];
+      if (stored.at(-1)?.batch !== batch) stored = coming(mine);
+      if (jobs > 0) stored.push({ batch, jobs, receivedAt: delivery.receivedAt });
     },
     stats() {
       const mine = life();
       if (mine === undefined) return undefined;
       const { waiting, oldestWaitingAt, ...rest } = mine.lanes.stats();
-      const oldest = Math.min(oldestWaitingAt ?? Infinity, ...coming.map(({ receivedAt }) => receivedAt));
+      stored = coming(mine);
+      const oldest = stored.reduce((at, { receivedAt }) => Math.min(at, receivedAt), oldestWaitingAt ?? Infinity);
       return {
         ...rest,
-        waiting: coming.reduce((sum, { jobs }) => sum + jobs, waiting),
+        waiting: stored.reduce((sum, { jobs }) => sum + jobs, waiting),
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
       };
     },
   };
+}
+
+/** Memory follows what is known to be new. */
+async function catchUp(mine: Life): Promise<void> {
+  while (mine.following !== undefined) await mine.following;
+  if (!mine.isDirty) return;
+  mine.isDirty = false;
+  mine.following = mine.memory.follow();
+  try {
+    await mine.following;
+  } catch (error) {
+    mine.isDirty = true;
+    throw error;
+  } finally {
+    mine.following = undefined;
+  }
+}
+
+function passOn({ handOver }: Life, shard: number, heir: number | undefined): void {
+  if (heir !== undefined) handOver.pass(shard, heir);
 }

@@ -1,0 +1,83 @@
+import type { HandledType } from "../../../../src/adapter.ts";
+import { toText } from "../store/encode-batch.ts";
+
+/** Types of events by consumer. */
+export type Handled = Readonly<Record<string, readonly string[]>>;
+
+/** A live worker, as the tables have it. */
+export interface LiveWorker {
+  readonly id: number;
+  /** Null where it is not known. */
+  readonly handled: Handled | null;
+}
+
+/** The other live workers, as of the last look. While a new version is deployed, some have handlers that this one lacks. */
+export interface OtherWorkers {
+  /** @returns whether some came or went */
+  see(workers: readonly LiveWorker[]): boolean;
+  /** The newest one that handles all that this one does of some types, and more. */
+  heirOf(types: readonly string[]): number | undefined;
+  /** The same, of all types. */
+  heirOfAll(): number | undefined;
+  /** No worker that came later was seen. */
+  readonly lastSeen: number;
+}
+
+/** Consumers by type. */
+type Consumers = ReadonlyMap<string, ReadonlySet<string>>;
+
+const NONE: ReadonlySet<string> = new Set();
+
+export function createOtherWorkers(me: LiveWorker): OtherWorkers {
+  const mine = toConsumers(me.handled);
+  /** The newest first. */
+  let others: readonly { readonly id: number; readonly consumers: Consumers }[] = [];
+  /** Some other one has a consumer of them that this one lacks. */
+  let lacked: readonly string[] = [];
+  let lastSeen = me.id;
+
+  function heirOf(types: readonly string[]): number | undefined {
+    if (me.handled === null || !types.some((type) => lacked.includes(type))) return undefined;
+    return others.find(
+      ({ consumers }) =>
+        types.every((type) => hasAll(consumers.get(type), mine.get(type))) &&
+        types.some((type) => !hasAll(mine.get(type), consumers.get(type))),
+    )?.id;
+  }
+
+  return {
+    see(workers) {
+      const live = workers.filter(({ id }) => id !== me.id).toSorted((a, b) => b.id - a.id);
+      const isSame = live.length === others.length && live.every(({ id }, place) => id === others[place]?.id);
+      if (isSame) return false;
+      others = live.map(({ id, handled }) => ({ id, consumers: toConsumers(handled) }));
+      lastSeen = Math.max(lastSeen, live[0]?.id ?? 0);
+      lacked = others.flatMap(({ consumers }) =>
+        [...consumers].flatMap(([type, of]) => (hasAll(mine.get(type), of) ? [] : [type])),
+      );
+      return true;
+    },
+    heirOf,
+    heirOfAll: () => heirOf([...new Set([...mine.keys(), ...lacked])]),
+    get lastSeen() {
+      return lastSeen;
+    },
+  };
+}
+
+export function toHandled(types: readonly HandledType[] | undefined): Handled | null {
+  if (types === undefined) return null;
+  const consumers = Map.groupBy(types, ({ consumer }) => toText(consumer));
+  return Object.fromEntries([...consumers].map(([consumer, of]) => [consumer, of.map(({ type }) => type)]));
+}
+
+function toConsumers(handled: Handled | null): Consumers {
+  const consumers = new Map<string, Set<string>>();
+  for (const [consumer, types] of Object.entries(handled ?? {}))
+    for (const type of types) consumers.set(type, (consumers.get(type) ?? new Set()).add(consumer));
+  return consumers;
+}
+
+function hasAll(has: ReadonlySet<string> = NONE, wanted: ReadonlySet<string> = NONE): boolean {
+  return [...wanted].every((one) => has.has(one));
+}

@@ -1,0 +1,55 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { Claim, WorkingInbox } from "../../../src/adapter.ts";
+import { toLogger } from "../../../src/logger.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { claimAll, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { wallClock, type WallClock } from "../../suites/inbox/wall-clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import { newDatabase } from "../../support/postgres.ts";
+import { openDatabase } from "./in-database.ts";
+
+const LANES = 100;
+const IN_LANE = 5;
+const MAX_JOBS = 50;
+
+async function work(connectionString: string, maxJobs: number): Promise<{ inbox: WorkingInbox; clock: WallClock }> {
+  const clock = wallClock();
+  const inbox = openDatabase(connectionString, { maxJobs });
+  await inbox.open({ name: "default", clock, log: toLogger(false), dedupeWindowMs: 86_400_000 });
+  await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
+  return { inbox, clock };
+}
+
+test("a backlog larger than the memory waits on the server, and comes in its order as there is room", async () => {
+  const database = await newDatabase();
+  onTestFinished(() => database.drop());
+  const before = await work(database.connectionString, Infinity);
+  for (let round = 0; round < IN_LANE; round += 1)
+    await storeAll(
+      before.inbox,
+      ...Array.from({ length: LANES }, (_, lane) => mail([{ id: `${lane}.${round}`, lane: `lane ${lane}` }])),
+    );
+  await before.inbox.close();
+
+  const { inbox, clock } = await work(database.connectionString, MAX_JOBS);
+  onTestFinished(() => inbox.close());
+  await clock.advance(2_000);
+  expect(inbox.stats().waiting).toBe(MAX_JOBS);
+  const seen: string[] = [];
+  const settle = (claims: readonly Claim[]): Promise<readonly boolean[]> =>
+    inbox.settle(claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => done) })));
+  await eventually(async () => {
+    await clock.advance(500);
+    const claims = await claimAll(inbox, { max: 20 });
+    const { waiting, running } = inbox.stats();
+    expect.soft(waiting + running).toBeLessThanOrEqual(MAX_JOBS);
+    seen.push(...recordsOf(claims).flat());
+    await settle(claims);
+    expect(seen).toHaveLength(LANES * IN_LANE);
+  });
+  for (let lane = 0; lane < LANES; lane += 1)
+    expect(seen.filter((id) => id.startsWith(`${lane}.`))).toEqual(
+      Array.from({ length: IN_LANE }, (_, round) => `${lane}.${round}`),
+    );
+  expect(new Set(seen).size).toBe(seen.length);
+});

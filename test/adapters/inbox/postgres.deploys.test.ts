@@ -1,0 +1,193 @@
+import { createReceiver, type EventName, type Receiver } from "hookline";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createPool, type Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { eventually } from "../../support/eventually.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
+import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
+import { newDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { openDatabase } from "./in-database.ts";
+
+const SECRET = "a signing secret";
+
+/** A process of one version of an application. */
+interface Pod {
+  readonly receiver: Receiver;
+  /** Ids of the changes that its handlers got. */
+  readonly seen: string[];
+  readonly attempts: number[];
+  send(resource: "email" | "contact", ...ids: readonly string[]): Promise<void>;
+}
+
+let database: TestDatabase;
+let pool: Pool;
+let pods: Pod[];
+
+beforeEach(async () => {
+  database = await newDatabase();
+  pool = createPool({ connection: { ...database }, max: 1, applicationName: "hookline test" });
+  pods = [];
+});
+afterEach(async () => {
+  await Promise.all(pods.map(({ receiver }) => receiver.close({ drainMs: 0 })));
+  await pool.close();
+  await database.drop();
+});
+
+/** Works on changes of these names: those whose ids begin with the same letter are in one lane. */
+async function deploy(...names: readonly EventName[]): Promise<Pod> {
+  const receiver = createReceiver({
+    secret: SECRET,
+    inbox: openDatabase(database.connectionString),
+    log: logRecorder().logger,
+  });
+  const seen: string[] = [];
+  const attempts: number[] = [];
+  receiver.use((_, ctx, next) => (attempts.push(ctx.attempt), next()));
+  for (const name of names)
+    receiver.on(name, (event) => void seen.push((event as { readonly id: string }).id), { lane: laneOf });
+  await receiver.start();
+  const pod: Pod = {
+    receiver,
+    seen,
+    attempts,
+    async send(resource, ...ids) {
+      const body = bodyOf({
+        resource: resource === "email" ? "/email/messages" : "/contacts",
+        payloads: ids.map((id) => change(id)),
+      });
+      const answer = await receiver.receive(signedRequest(body, { secret: SECRET, at: new Date() }));
+      expect(answer.status).toBe(200);
+    },
+  };
+  pods.push(pod);
+  return pod;
+}
+
+function laneOf(event: unknown): string {
+  return (event as { readonly id: string }).id.charAt(0);
+}
+
+const LANES = "abcdefghijklmnopqrst".split("");
+
+/** Changes of each lane, numbered, through one pod after the other. */
+async function sendAll(resource: "email" | "contact", count: number, from = 0): Promise<void> {
+  for (let round = from; round < from + count; round += 1)
+    for (const [place, lane] of LANES.entries())
+      await (pods[(round + place) % pods.length] as Pod).send(resource, `${lane}${round}`);
+}
+
+async function counts(): Promise<{ readonly open: number; readonly unhandled: number }> {
+  const [row] = await pool.query<{ open: number; unhandled: number }>(
+    `select (select count(*)::int from hookline.job) + (select count(*)::int from hookline.unexpanded) as open, (select count(*)::int from hookline.unhandled) as unhandled`,
+  );
+  return row ?? { open: 0, unhandled: 0 };
+}
+
+async function allEnded(unhandled = 0): Promise<void> {
+  await eventually(async () => expect(await counts()).toEqual({ open: 0, unhandled }));
+}
+
+/** Each was handled once, and those of a lane in their order. */
+function expectInOrder(seen: readonly string[], count: number): void {
+  for (const lane of LANES)
+    expect(seen.filter((id) => id.startsWith(lane))).toEqual(
+      Array.from({ length: count }, (_, round) => `${lane}${round}`),
+    );
+}
+
+/** The owner of the expansion, by the order of the pods. */
+async function expander(): Promise<number> {
+  const [row] = await pool.query<{ place: number }>(
+    `select count(*)::int as place from hookline.worker as w where w.alive and w.id < (select owner from hookline.shard where id = 64)`,
+  );
+  return row?.place ?? -1;
+}
+
+describe("while an old pod and a new one work", () => {
+  test("the new one, which expands, gets all that only it has handlers for, in order", async () => {
+    const [next] = [await deploy("email", "contact"), await deploy("email")];
+    await sendAll("contact", 6);
+    await allEnded();
+    expectInOrder(next.seen, 6);
+    expect(await expander()).toBe(0);
+  });
+
+  test("the new one gets it where the old one was first, and leaves the expansion to it", async () => {
+    const old = await deploy("email");
+    await old.send("email", "z0");
+    const next = await deploy("email", "contact");
+    await sendAll("contact", 6);
+    await allEnded();
+    expectInOrder(next.seen, 6);
+    await eventually(async () => expect(await expander()).toBe(1));
+  });
+
+  test("a change is not skipped for good, because the old one handles others of its family", async () => {
+    await deploy("email.created");
+    const next = await deploy("email.created", "email.updated");
+    await sendAll("email", 3);
+    await allEnded();
+    expectInOrder(next.seen, 3);
+  });
+
+  test("the old one goes on with what both have handlers for", async () => {
+    const [old, next] = [await deploy("email"), await deploy("email", "contact")];
+    await eventually(async () => {
+      await sendAll("email", 1);
+      expect(Math.min(old.seen.length, next.seen.length)).toBeGreaterThan(0);
+    });
+    await allEnded();
+  });
+
+  test("what only the old one has handlers for is its, and nothing is unhandled until it ends", async () => {
+    const [old, next] = [await deploy("email"), await deploy("contact")];
+    await sendAll("email", 4);
+    await sendAll("contact", 4);
+    await allEnded();
+    expectInOrder(old.seen, 4);
+    expectInOrder(next.seen, 4);
+    await old.receiver.close();
+    await next.send("email", "z0");
+    await allEnded(1);
+  });
+
+  test("a job that was passed on has no attempt more", async () => {
+    const [old, next] = [await deploy("email"), await deploy("email", "contact")];
+    await sendAll("contact", 2);
+    await allEnded();
+    expect([old.seen, new Set(next.attempts)]).toEqual([[], new Set([1])]);
+    expectInOrder(next.seen, 2);
+  });
+});
+
+describe("what no live worker has a handler for", () => {
+  test("is unhandled, also where one had it that ended, and is handled by the next that has", async () => {
+    const old = await deploy("email");
+    await old.send("contact", "a0");
+    await allEnded(1);
+    const next = await deploy("contact", "email");
+    await allEnded();
+    expect(next.seen).toEqual(["a0"]);
+    await next.receiver.close();
+    pods = [old];
+    await old.send("contact", "a1");
+    await allEnded(1);
+    const again = await deploy("contact", "email");
+    await allEnded();
+    expect(again.seen).toEqual(["a1"]);
+  });
+
+  test("is looked at again when an old pod has ended", async () => {
+    const [old, next] = [await deploy("email"), await deploy("email", "contact")];
+    await eventually(async () => expect(await expander()).toBe(1));
+    await next.send("contact", "a0");
+    await allEnded();
+    // As an older version left it, which did not ask who else is there.
+    await pool.query(
+      `insert into hookline.unhandled select nextval('hookline.block') * 4096, day, id, 0, 'contact.updated', 'default', account, subscription, received_at, null, 0, null, 0 from hookline.delivery`,
+    );
+    await old.receiver.close();
+    await allEnded();
+    expect(next.seen).toEqual(["a0", "a0"]);
+  });
+});
