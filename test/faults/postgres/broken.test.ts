@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { sleepMs } from "../matrix/fleet.ts";
+import { report } from "../matrix/rounds.ts";
+import { createCluster, type Cluster } from "./cluster.ts";
+
+// The rows of chaos.test.ts find what they look for: here something is broken on purpose, in the database of the test.
+
+const LEASE_MS = 2_000;
+
+/** Replaces a function of the schema by itself with another text in one place. */
+async function breakFunction({ sql }: Cluster, name: string, text: RegExp, by: string): Promise<void> {
+  const { rows } = await sql.query<{ source: string }>(
+    "select pg_get_functiondef(oid) as source from pg_proc where proname = $1 and pronamespace = 'hookline'::regnamespace",
+    [name],
+  );
+  const source = rows[0]?.source ?? "";
+  const broken = source.replace(text, by);
+  expect(broken).not.toBe(source);
+  await sql.query(broken);
+}
+
+/** Suspends one worker for longer than its lease. */
+async function suspend(cluster: Cluster): Promise<void> {
+  await cluster.shared(2);
+  await cluster.progress(20);
+  const victim = cluster.living().find(({ works }) => works);
+  victim?.signal("SIGSTOP");
+  await sleepMs(2 * LEASE_MS);
+  victim?.signal("SIGCONT");
+  await cluster.progress(200);
+}
+
+function found(row: string, { wrong, runs }: Awaited<ReturnType<Cluster["giveUp"]>>): readonly string[] {
+  const rules = [...new Set(wrong.map((text) => text.split(" ")[0] ?? ""))];
+  report(`broken: ${row}`, { runs, wrong: wrong.length, rules: rules.join(" "), first: wrong[0] });
+  return rules;
+}
+
+test("without the fence a suspended worker goes on where another one works: the checker says so", async () => {
+  const cluster = await createCluster({ leaseMs: LEASE_MS });
+  await breakFunction(cluster, "work", /and w\.alive/, "");
+  cluster.fill(2, 1);
+  await cluster.load(40);
+  await suspend(cluster);
+  const rules = found("fence", await cluster.giveUp(5_000));
+  expect(rules.some((rule) => ["ORDER", "OVERLAP", "TWICE"].includes(rule))).toBe(true);
+});
+
+test("with a cut at the last id of all writers, instead of each, what is committed late is passed over: the checker says so", async () => {
+  const cluster = await createCluster();
+  await breakFunction(cluster, "store", /(base := nextval[^;]*;)/, "$1 perform pg_sleep(random() * 0.05);");
+  await breakFunction(
+    cluster,
+    "follow",
+    /job\.writer = moved\.writer/,
+    "job.id > (select coalesce(max((k->>2)::bigint), 0) from jsonb_array_elements(known) as k)",
+  );
+  cluster.fill(2, 1);
+  await cluster.load(40);
+  await cluster.progress(300);
+  const rules = found("vector", await cluster.giveUp(5_000));
+  expect(rules).toContain("LOST");
+});
+
+test("where shards change hands without their owner's doing, both work: the checker says so", async () => {
+  const cluster = await createCluster();
+  cluster.fill(2, 0);
+  await cluster.load(40);
+  await cluster.progress(40);
+  await cluster.sql.query(
+    "update hookline.shard set owner = (select max(id) from hookline.worker where alive) where owner is not null",
+  );
+  await cluster.progress(300);
+  const rules = found("hand-over", await cluster.giveUp(5_000));
+  expect(rules.some((rule) => ["ORDER", "OVERLAP", "TWICE"].includes(rule))).toBe(true);
+});
