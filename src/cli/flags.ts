@@ -57,11 +57,15 @@ export const APP_URL: ValueType<string> = {
   },
 };
 
-/** The path of an inbox file. */
-export const FILE_PATH: ValueType<string> = {
-  expects: "the path of a file",
+/** What a receiver was given for its inbox: the path of a file, or the connection string of a database. */
+export const INBOX_PLACE: ValueType<string> = {
+  expects: "the path of a file, or a connection string such as postgres://user@host/database",
   read: (text) => (text === "" || text === ":memory:" ? undefined : text),
 };
+
+export function isConnectionString(place: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(place);
+}
 
 /** Any text but an empty one. */
 export function nonEmpty(expects: string): ValueType<string> {

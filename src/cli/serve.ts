@@ -1,9 +1,10 @@
 import type { Writable } from "node:stream";
 import { nodeReceiver } from "../../adapters/http/node.ts";
+import { postgresInbox } from "../../adapters/inbox/postgres.ts";
 import { sqliteInbox } from "../../adapters/inbox/sqlite.ts";
-import { createReceiver, memoryInbox, RetryLater, type Logger, type Receiver } from "../index.ts";
+import { createReceiver, memoryInbox, RetryLater, type Inbox, type Logger, type Receiver } from "../index.ts";
 import { CommandError, defineCommand, EXIT, secretOf, type ExitCode, type Io } from "./command.ts";
-import { FILE_PATH, HOST, PORT, URL_PATH } from "./flags.ts";
+import { HOST, INBOX_PLACE, isConnectionString, PORT, URL_PATH } from "./flags.ts";
 import { startAdminServer } from "./serve/admin-server.ts";
 import { listen, type ListeningServer } from "./serve/listen.ts";
 import { createLog } from "./serve/log.ts";
@@ -30,7 +31,7 @@ Every delivery is verified, stored and answered 200. Then its events are printed
 
 The log goes to stderr: lines of JSON, or of text on a terminal. Its first line has the URLs.`,
     notes: `SIGTERM and Ctrl-C end it in order: it accepts nothing more, and prints what it accepted, or with --inbox leaves
-it in the file for the next start. A second signal ends it at once: events in memory that are not printed by then are
+it there for the next start. A second signal ends it at once: events in memory that are not printed by then are
 lost. With --inbox they are printed after the next start, and so is a line that was being printed, with its attempt
 counted.`,
     secretOf: "the application, from the service's dashboard",
@@ -63,24 +64,26 @@ counted.`,
         "The address of the admin port. It asks for no password. Default: 127.0.0.1, this machine alone. For a probe or Prometheus elsewhere: 0.0.0.0, or an address of a private network.",
     },
     inbox: {
-      ...FILE_PATH,
-      value: "<file>",
+      ...INBOX_PLACE,
+      value: "<inbox>",
       about:
-        "Store deliveries in this SQLite file, on a local disk: what was answered 200 survives a crash and a power cut. Default: in memory, which ends with the process.",
+        "Store deliveries in this SQLite file, on a local disk, or in the PostgreSQL database of a connection string: what was answered 200 survives a crash and a power cut. Default: in memory, which ends with the process.",
     },
   },
-  async run({ port, host, path, "admin-port": adminPort, "admin-host": adminHost, inbox: file }, io) {
+  async run({ port, host, path, "admin-port": adminPort, "admin-host": adminHost, inbox: place }, io) {
     const secret = secretOf(io.env);
     assertAdminFlags(adminPort, adminHost, port);
     const log = createLog(io.stderr);
     const lines = createJsonLines(io.stdout);
-    const inbox = file === undefined ? memoryInbox() : sqliteInbox(file);
+    const inbox = inboxAt(place);
+    // A connection string may have a password.
+    const file = place === undefined || isConnectionString(place) ? undefined : place;
     // Printing takes as long as the reader does: a line that waits must not be tried again.
     const receiver = createReceiver({ secret, inbox, log, timeoutMs: 0 });
     receiver.on(["*", "unknown"], async (event, { jobId, attempt, merged }) => {
       const printed = await lines.write({ name: event.type, jobId, attempt, merged, event });
-      // The reader is gone: the file has the event for the next start.
-      if (!printed && file !== undefined) throw new RetryLater({ afterSeconds: 1 });
+      // The reader is gone: the inbox has the event for the next start.
+      if (!printed && inbox.storage !== "memory") throw new RetryLater({ afterSeconds: 1 });
     });
     let accepts = false;
     const adminAddress = adminPort === undefined ? undefined : { host: adminHost ?? "127.0.0.1", port: adminPort };
@@ -101,7 +104,7 @@ counted.`,
       if (typeof end === "string") log.info({ signal: end }, "stopping");
       const allHandled = await stopGracefully(server, receiver);
       if (typeof end !== "string") return exitCodeOf(end);
-      return allHandled ? EXIT.done : endWithUnprinted(file, log, io);
+      return allHandled ? EXIT.done : endWithUnprinted(inbox, log, io);
     } finally {
       stopListener.remove();
       await admin?.close();
@@ -160,11 +163,16 @@ async function endsInTime(end: Promise<void>): Promise<boolean> {
   return inTime;
 }
 
-function endWithUnprinted(file: string | undefined, log: Logger, io: Pick<Io, "exit">): ExitCode {
+function endWithUnprinted({ storage }: Inbox, log: Logger, io: Pick<Io, "exit">): ExitCode {
   const late = "the reader did not take all lines in time";
-  if (file === undefined) log.error({}, `${late}: events that were stored in memory are lost`);
-  else log.error({ file }, `${late}: they are stored, and come again at the next start`);
+  if (storage === "memory") log.error({}, `${late}: events that were stored in memory are lost`);
+  else log.error({}, `${late}: they are stored, and come again at the next start`);
   // A line that the reader does not take would keep the process alive.
   io.exit(EXIT.failed);
   return EXIT.failed;
+}
+
+function inboxAt(place: string | undefined): Inbox {
+  if (place === undefined) return memoryInbox();
+  return isConnectionString(place) ? postgresInbox(place) : sqliteInbox(place);
 }

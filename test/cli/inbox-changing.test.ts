@@ -32,7 +32,7 @@ describe("hookline inbox", () => {
     expect((await inbox(file, "replay --dead --since 1d --dry-run")).out).toBe("Would replay 0 jobs.\n");
     expect(await inbox(file, "replay --dead --type email")).toEqual({
       code: 0,
-      out: "Replayed 1 job: state dead, type email.\nNo process works on this file: they run once a receiver starts on it.\n",
+      out: "Replayed 1 job: state dead, type email.\nNo process works on this inbox: they run once a receiver starts on it.\n",
       err: "",
     });
     expect(jsonOf((await inbox(file, "list --state waiting --json")).out)).toMatchObject([{ replayOf: "4" }]);

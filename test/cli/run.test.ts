@@ -25,7 +25,7 @@ describe("help", () => {
         send     Send a signed sample of any event, or the handshake, to a URL.
         check    Ask a running app whether it answers as a receiver must.
         explain  Tell which known mistake makes the signature of a request fail.
-        inbox    Look into the file of an inbox; replay, drop and erase jobs.
+        inbox    Look into an inbox; replay, drop and erase jobs.
         help     Print the help of a command: hookline help serve.
 
       Flags:
@@ -83,8 +83,9 @@ describe("help", () => {
                                Default: 127.0.0.1, this machine alone. For a probe or
                                Prometheus elsewhere: 0.0.0.0, or an address of a private
                                network.
-          --inbox <file>       Store deliveries in this SQLite file, on a local disk:
-                               what was answered 200 survives a crash and a power cut.
+          --inbox <inbox>      Store deliveries in this SQLite file, on a local disk, or
+                               in the PostgreSQL database of a connection string: what
+                               was answered 200 survives a crash and a power cut.
                                Default: in memory, which ends with the process.
           -h, --help           Print this help.
 
@@ -94,10 +95,10 @@ describe("help", () => {
           NO_COLOR        Set it to have no colours on a terminal.
 
         SIGTERM and Ctrl-C end it in order: it accepts nothing more, and prints what it
-        accepted, or with --inbox leaves it in the file for the next start. A second
-        signal ends it at once: events in memory that are not printed by then are lost.
-        With --inbox they are printed after the next start, and so is a line that was
-        being printed, with its attempt counted.
+        accepted, or with --inbox leaves it there for the next start. A second signal
+        ends it at once: events in memory that are not printed by then are lost. With
+        --inbox they are printed after the next start, and so is a line that was being
+        printed, with its attempt counted.
 
         Exit codes:
           0  Done.
@@ -238,7 +239,7 @@ describe("help", () => {
     const pages = listed.filter((word) => word !== "help");
     expect(pages).toEqual(["serve", "send", "check", "explain", "inbox"]);
     const below = INBOX_COMMANDS.map(({ name }) => name.split(" "));
-    expect(below).toHaveLength(9);
+    expect(below).toHaveLength(10);
     for (const words of [[], ...pages.map((page) => [page]), ...below]) {
       const cli = runCli(["help", ...words]);
       expect(await cli.ended).toBe(0);
@@ -303,7 +304,7 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
     expect(cli.out()).toBe("");
   });
 
-  const verbs = "stats, list, show, replay, drop, erase, tombstones list, tombstones lift, export.";
+  const verbs = "stats, list, show, replay, drop, erase, tombstones list, tombstones lift, export, migrate.";
 
   test.each([
     ["inbox", "", `The command is missing. Allowed: ${verbs}`],
@@ -311,13 +312,21 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
     ["inbox", "lsit --inbox f", `There is no command lsit. Allowed: ${verbs}`],
     ["inbox", "--inbox f", `The command is missing. Allowed: ${verbs}`],
     ["inbox", "tombstones raise --inbox f", `There is no command tombstones raise. Allowed: ${verbs}`],
-    ["inbox stats", "", "--inbox is missing, expected the path of the inbox file. HOOKLINE_INBOX may name it."],
-    ["inbox stats", "--inbox=", '--inbox got "", expected the path of a file.'],
+    [
+      "inbox stats",
+      "",
+      "--inbox is missing, expected the path of the inbox file, or the connection string of its database. HOOKLINE_INBOX may name it.",
+    ],
+    [
+      "inbox stats",
+      "--inbox=",
+      '--inbox got "", expected the path of a file, or a connection string such as postgres://user@host/database.',
+    ],
     ["inbox show", "", "ID is missing, expected the number of a job."],
     [
       "inbox show",
       "1 2",
-      'Got the argument "2", expected one ID and flags only. Allowed: --inbox, --json, --show-content, --help.',
+      'Got the argument "2", expected one ID and flags only. Allowed: --inbox, --schema, --json, --show-content, --help.',
     ],
     ["inbox erase", "--account x", '--account got "x", expected a number, such as 2002.'],
     ["inbox drop", "1e3", 'ID got "1e3", expected the number of a job.'],
@@ -343,7 +352,7 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
     [
       "inbox tombstones list",
       "--state dead",
-      "There is no flag --state. Allowed: --inbox, --json, --show-content, --help.",
+      "There is no flag --state. Allowed: --inbox, --schema, --json, --show-content, --help.",
     ],
     ["inbox replay", "--dead --json=yes", '--json takes no value, got "yes".'],
   ])("hookline %s %s", async (command, args, message) => {

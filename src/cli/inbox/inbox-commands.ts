@@ -1,10 +1,11 @@
 import { CommandError, defineCommand, EXIT, type Command } from "../command.ts";
 import { commandRows, section } from "../help.ts";
-import { statsCommand } from "./file-stats.ts";
 import { INBOX_FLAGS } from "./inbox-flags.ts";
 import { listCommand } from "./list.ts";
+import { migrateCommand } from "./migrate.ts";
 import { dropCommand, eraseCommand, replayCommand } from "./replay-drop-erase.ts";
 import { exportCommand, showCommand } from "./show-and-export.ts";
+import { statsCommand } from "./stats.ts";
 import { liftCommand, tombstonesCommand } from "./tombstone-commands.ts";
 
 /** The commands below `hookline inbox`, in the order of the help. */
@@ -18,6 +19,7 @@ export const INBOX_COMMANDS: readonly Command[] = [
   tombstonesCommand,
   liftCommand,
   exportCommand,
+  migrateCommand,
 ];
 
 const ROWS = commandRows(INBOX_COMMANDS, "inbox ");
@@ -25,25 +27,25 @@ const ROWS = commandRows(INBOX_COMMANDS, "inbox ");
 /** `hookline inbox` without one of its commands. */
 export const inboxCommand = defineCommand({
   name: "inbox",
-  summary: "Look into the file of an inbox; replay, drop and erase jobs.",
+  summary: "Look into an inbox; replay, drop and erase jobs.",
   help: {
-    usage: "hookline inbox <command> --inbox <file> [flags]",
-    about: `Look into the file of an inbox, and change its jobs.
+    usage: "hookline inbox <command> --inbox <inbox> [flags]",
+    about: `Look into an inbox, a file or in PostgreSQL, and change its jobs.
 
 ${section("Commands", ROWS)}
 
   hookline inbox list --help is the help of list.
 
-Every command works beside a running receiver. Those that read never write into the file, and never create one. Ids of
+Every command works beside a running receiver. Those that read write nothing, and none creates an inbox. Ids of
 mail, addresses and bodies are shown only with --show-content. All times are UTC.
 
 If the receiver runs on an early Node with an SQLite before 3.51.3, it has the file for itself: run Node 22.23, 24.15 or
-newer there, or stop it first.
+newer there, or stop it first. For an inbox in PostgreSQL the package pg must be installed.
 
 NO_COLOR turns colours on a terminal off.`,
     exits: { [EXIT.queued]: "Of replay, drop and erase: the change is queued and will be done, do not repeat it." },
   },
-  // A file may be named before the word that is missing.
+  // An inbox may be named before the word that is missing.
   flags: {
     words: { argument: "COMMAND", expects: "a command", read: (text: string) => text, many: true },
     ...INBOX_FLAGS,

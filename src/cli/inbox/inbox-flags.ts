@@ -1,14 +1,20 @@
 import type { EventName, JobFilter, JobState, Selection } from "../../index.ts";
 import type { ValuesOf } from "../arguments.ts";
 import { CommandError, EXIT } from "../command.ts";
-import { FILE_PATH, ID_NUMBER, nonEmpty, type ValueType } from "../flags.ts";
+import { ID_NUMBER, INBOX_PLACE, nonEmpty, type ValueType } from "../flags.ts";
 
 /** Flags of every command on an inbox. */
 export const INBOX_FLAGS = {
   inbox: {
-    ...FILE_PATH,
-    value: "<file>",
-    about: "The file that the receiver was given in sqliteInbox(file). Default: $HOOKLINE_INBOX.",
+    ...INBOX_PLACE,
+    value: "<inbox>",
+    about:
+      "What the receiver was given: the file of sqliteInbox, or the postgres://... of postgresInbox. Default: $HOOKLINE_INBOX, where other users of the machine see no password.",
+  },
+  schema: {
+    ...nonEmpty("the name of a schema"),
+    value: "<name>",
+    about: "In PostgreSQL: the schema of the inbox, such as hookline or hookline_crm. Default: the only one there.",
   },
   json: { about: "Print lines of JSON instead of text, for scripts." },
 } as const;

@@ -14,13 +14,13 @@ export const listCommand = defineCommand({
   name: "inbox list",
   summary: "Jobs, a line each, oldest first.",
   help: {
-    usage: "hookline inbox list --inbox <file> [filters] [flags]",
+    usage: "hookline inbox list --inbox <inbox> [filters] [flags]",
     about: `List jobs, a line each, in the order in which they were made.
 
   hookline inbox list --inbox inbox.db --state dead --since 2d
   hookline inbox list --inbox inbox.db --account 2002 --json
 
-It writes nothing, and does not slow down a receiver on the file. All given filters must hold.`,
+It writes nothing, and does not slow down a receiver on the inbox. All given filters must hold.`,
   },
   flags: {
     ...INBOX_FLAGS,
@@ -29,8 +29,8 @@ It writes nothing, and does not slow down a receiver on the file. All given filt
     limit: { ...wholeNumber(1, 1_000_000), value: "<n>", about: "At most so many.", default: 50 },
     after: { ...ID_NUMBER, value: "<id>", about: "Continue after this job." },
   },
-  run({ inbox: file, json, "show-content": showContent, limit, after, ...filter }, io) {
-    return withInbox({ file, io, access: "read" }, async ({ receiver, printer }) => {
+  run({ inbox, schema, json, "show-content": showContent, limit, after, ...filter }, io) {
+    return withInbox({ inbox, schema, io, access: "read" }, async ({ receiver, printer }) => {
       const table = createTable(HEADS, io.stdout);
       const pages = pagesOf(receiver.jobs, { ...toFilter(filter, Date.now()), after: after?.toString() }, limit);
       let next: string | undefined;

@@ -12,12 +12,12 @@ import { withInbox } from "./with-inbox.ts";
 const CHANGE_FLAGS = { ...SELECTION_FLAGS, ...INBOX_FLAGS, ...DRY_RUN_FLAG } as const;
 
 const CHANGE_NOTES =
-  "A receiver may run on the file: the process that works on it carries the change out. Where none does, the change is made at once.";
+  "A receiver may run on the inbox. On a file the process that works on it carries the change out. Where none does, and in PostgreSQL, the change is made at once.";
 
 const CHANGE_EXITS = {
   [EXIT.failed]: "Failed, or not all that were named were changed: stderr says why.",
   [EXIT.queued]:
-    "The process that works on the file did not answer in time. The change is queued in the file and will be done: do not repeat it. Its number is on stderr.",
+    "Not in PostgreSQL. The process that works on the file did not answer in time. The change is queued in the file and will be done: do not repeat it. Its number is on stderr.",
 };
 
 /** `hookline inbox replay`: runs jobs again. */
@@ -25,8 +25,8 @@ export const replayCommand = defineCommand({
   name: "inbox replay",
   summary: "Run jobs again: by id, all dead ones, or by a filter.",
   help: {
-    usage: `hookline inbox replay <id>... --inbox <file> [flags]
-hookline inbox replay --dead --inbox <file> [filters] [flags]`,
+    usage: `hookline inbox replay <id>... --inbox <inbox> [flags]
+hookline inbox replay --dead --inbox <inbox> [filters] [flags]`,
     about: `Run jobs again: each becomes a new job at the end of its lane.
 
   hookline inbox replay 17 21 --inbox inbox.db
@@ -61,8 +61,8 @@ export const dropCommand = defineCommand({
   name: "inbox drop",
   summary: "Delete jobs that wait, are dead or unhandled.",
   help: {
-    usage: `hookline inbox drop <id>... --inbox <file> [flags]
-hookline inbox drop --dead --inbox <file> [filters] [flags]`,
+    usage: `hookline inbox drop <id>... --inbox <inbox> [flags]
+hookline inbox drop --dead --inbox <inbox> [filters] [flags]`,
     about: `Delete jobs, so that they are never handled. It does not ask: try --dry-run.
 
   hookline inbox drop 17 --inbox inbox.db
@@ -93,7 +93,7 @@ export const eraseCommand = defineCommand({
   name: "inbox erase",
   summary: "Delete all jobs and deliveries of one account.",
   help: {
-    usage: "hookline inbox erase --account <n> --inbox <file> [flags]",
+    usage: "hookline inbox erase --account <n> --inbox <inbox> [flags]",
     about: `Delete all that is stored of one account: every job and every delivery, whatever their state. It does not ask: try
 --dry-run.
 
@@ -106,8 +106,8 @@ Running handlers of the account get an abort signal. The output counts jobs; del
     ...INBOX_FLAGS,
     ...DRY_RUN_FLAG,
   },
-  run({ account, inbox: file, json, "dry-run": dryRun }, io) {
-    return withInbox({ file, io, access: dryRun ? "read" : "change" }, async ({ receiver, printer }) => {
+  run({ account, inbox, schema, json, "dry-run": dryRun }, io) {
+    return withInbox({ inbox, schema, io, access: dryRun ? "read" : "change" }, async ({ receiver, printer }) => {
       const found = await countJobs(receiver.jobs, { accountId: account });
       if (!dryRun)
         await stoppable(
@@ -137,31 +137,34 @@ interface ChangeKind extends JobChange {
 
 /** Changes jobs, or tells what the change would do. */
 function changeJobs(kind: ChangeKind, values: ValuesOf<typeof CHANGE_FLAGS>, io: Io): Promise<ExitCode> {
-  const { inbox: file, json, "dry-run": dryRun, ...named } = values;
+  const { inbox, schema, json, "dry-run": dryRun, ...named } = values;
   const { verb, past, left, run } = kind;
   const selection = toSelection(named, kind, Date.now());
-  return withInbox({ file, io, access: dryRun ? "read" : "change" }, async ({ receiver, printer, facts }) => {
-    const { count } = await stoppable(
-      io,
-      () => receiver.close({ drainMs: 0 }),
-      () => run(receiver.jobs, selection, dryRun),
-    );
-    if (dryRun) {
-      const found = await countJobs(receiver.jobs, selection);
-      const would = `Would ${verb} ${jobsText(count)}.`;
-      const lines = found.length === 0 ? [would] : [`${would} Found:`, ...countLines(found, io.stdout)];
-      await printer.print(json ? [toJsonLine({ dryRun, count, found })] : lines);
-    } else {
-      const lines = [`${past} ${jobsText(count)}${selectionText(selection)}.`];
-      if (verb === "replay" && count > 0 && !facts.isWorkedOn)
-        lines.push("No process works on this file: they run once a receiver starts on it.");
-      await printer.print(json ? [toJsonLine({ dryRun, count })] : lines);
-    }
-    const ids = new Set(named.ids).size;
-    if (count >= ids) return EXIT.done;
-    io.stderr.write(`${grouped(ids - count)} of the ${grouped(ids)} named: not there, or ${left}.\n`);
-    return EXIT.failed;
-  });
+  return withInbox(
+    { inbox, schema, io, access: dryRun ? "read" : "change" },
+    async ({ receiver, printer, isWorkedOn }) => {
+      const { count } = await stoppable(
+        io,
+        () => receiver.close({ drainMs: 0 }),
+        () => run(receiver.jobs, selection, dryRun),
+      );
+      if (dryRun) {
+        const found = await countJobs(receiver.jobs, selection);
+        const would = `Would ${verb} ${jobsText(count)}.`;
+        const lines = found.length === 0 ? [would] : [`${would} Found:`, ...countLines(found, io.stdout)];
+        await printer.print(json ? [toJsonLine({ dryRun, count, found })] : lines);
+      } else {
+        const lines = [`${past} ${jobsText(count)}${selectionText(selection)}.`];
+        if (verb === "replay" && count > 0 && !(await isWorkedOn()))
+          lines.push("No process works on this inbox: they run once a receiver starts on it.");
+        await printer.print(json ? [toJsonLine({ dryRun, count })] : lines);
+      }
+      const ids = new Set(named.ids).size;
+      if (count >= ids) return EXIT.done;
+      io.stderr.write(`${grouped(ids - count)} of the ${grouped(ids)} named: not there, or ${left}.\n`);
+      return EXIT.failed;
+    },
+  );
 }
 
 function jobsText(count: number): string {

@@ -14,7 +14,7 @@ export const showCommand = defineCommand({
   name: "inbox show",
   summary: "One job, with its delivery.",
   help: {
-    usage: "hookline inbox show <id> --inbox <file> [flags]",
+    usage: "hookline inbox show <id> --inbox <inbox> [flags]",
     about: "Show one job, with what is stored of its delivery.",
   },
   flags: {
@@ -22,8 +22,8 @@ export const showCommand = defineCommand({
     ...INBOX_FLAGS,
     ...CONTENT_FLAG,
   },
-  run({ id, inbox: file, json, "show-content": showContent }, io) {
-    return withInbox({ file, io, access: "read" }, async ({ receiver, printer }) => {
+  run({ id, inbox, schema, json, "show-content": showContent }, io) {
+    return withInbox({ inbox, schema, io, access: "read" }, async ({ receiver, printer }) => {
       const found = await receiver.jobs.get(String(id));
       if (found === undefined) throw new CommandError(EXIT.failed, `There is no job ${id}.`);
       await printer.print(json ? [toExportLine(found, showContent)] : toLines(found, showContent));
@@ -37,7 +37,7 @@ export const exportCommand = defineCommand({
   name: "inbox export",
   summary: "Jobs with their deliveries, as lines of JSON.",
   help: {
-    usage: "hookline inbox export --inbox <file> [filters] [--show-content]",
+    usage: "hookline inbox export --inbox <inbox> [filters] [--show-content]",
     about: `Print jobs with their deliveries, each as a line of JSON.
 
   hookline inbox export --inbox inbox.db --show-content > jobs.jsonl
@@ -46,9 +46,9 @@ export const exportCommand = defineCommand({
 With --show-content the delivery in a line is as receiver.handle() takes it, and as hookline explain reads it. Without
 filters all jobs are printed, done ones too. All given filters must hold.`,
   },
-  flags: { inbox: INBOX_FLAGS.inbox, ...FILTER_FLAGS, ...CONTENT_FLAG },
-  run({ inbox: file, "show-content": showContent, ...filter }, io) {
-    return withInbox({ file, io, access: "read" }, async ({ receiver: { jobs }, printer }) => {
+  flags: { inbox: INBOX_FLAGS.inbox, schema: INBOX_FLAGS.schema, ...FILTER_FLAGS, ...CONTENT_FLAG },
+  run({ inbox, schema, "show-content": showContent, ...filter }, io) {
+    return withInbox({ inbox, schema, io, access: "read" }, async ({ receiver: { jobs }, printer }) => {
       for await (const page of pagesOf(jobs, toFilter(filter, Date.now())))
         for (const { id } of page.jobs) {
           const found = await jobs.get(id);

@@ -13,14 +13,14 @@ export const tombstonesCommand = defineCommand({
   alias: "inbox tombstones",
   summary: "Unwanted subscriptions: answered 422.",
   help: {
-    usage: "hookline inbox tombstones [list] --inbox <file> [flags]",
+    usage: "hookline inbox tombstones [list] --inbox <inbox> [flags]",
     about: `List the unwanted subscriptions: their deliveries are answered 422, which makes the service delete them.
 
 A tombstone expires 30 days after its last hit.`,
   },
   flags: { ...INBOX_FLAGS, ...CONTENT_FLAG },
-  run({ inbox: file, json, "show-content": showContent }, io) {
-    return withInbox({ file, io, access: "read" }, async ({ tombstones, printer }) => {
+  run({ inbox, schema, json, "show-content": showContent }, io) {
+    return withInbox({ inbox, schema, io, access: "read" }, async ({ tombstones, printer }) => {
       const found = (await tombstones()).map(({ subscription, source, reason, since, lastHit }) => ({
         subscription,
         source,
@@ -51,10 +51,10 @@ export const liftCommand = defineCommand({
   name: "inbox tombstones lift",
   summary: "Accept a subscription again.",
   help: {
-    usage: "hookline inbox tombstones lift <subscription> --inbox <file> [flags]",
+    usage: "hookline inbox tombstones lift <subscription> --inbox <inbox> [flags]",
     about: `Accept a subscription again: its deliveries are stored and handled from now on.
 
-A receiver that runs on the file applies it within a second.`,
+A receiver that runs on the inbox applies it within a second.`,
   },
   flags: {
     subscription: { ...ID_NUMBER, argument: "SUBSCRIPTION", required: true },
@@ -65,8 +65,8 @@ A receiver that runs on the file applies it within a second.`,
     },
     ...INBOX_FLAGS,
   },
-  run({ subscription, source, inbox: file, json }, io) {
-    return withInbox({ file, io, access: "change" }, async ({ receiver, tombstones, printer }) => {
+  run({ subscription, source, inbox, schema, json }, io) {
+    return withInbox({ inbox, schema, io, access: "change" }, async ({ receiver, tombstones, printer }) => {
       const lifted = (await tombstones()).filter(
         (one) => one.subscription === subscription && (source === undefined || one.source === source),
       ).length;

@@ -1,49 +1,42 @@
-import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
-import { lookAtFile, openToRead, type FileFacts } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
-import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import type { Tombstones, WritingInbox } from "../../adapter.ts";
 import { createReceiver, isHooklineError, type Inbox, type Receiver } from "../../index.ts";
 import { CommandError, EXIT, type ExitCode, type Io } from "../command.ts";
 import { createPrinter, exitCodeOf, PrintError, type Printer } from "../terminal/printer.ts";
+import { findInbox, type Place } from "./place.ts";
 
-/** An inbox file, open for a command. */
-export interface OpenFile {
+/** An inbox, open for a command. */
+export interface OpenInbox {
   /** Never started: it neither receives nor works. */
   readonly receiver: Pick<Receiver, "jobs" | "resubscribe" | "close">;
   readonly tombstones: () => ReturnType<Tombstones["list"]>;
-  readonly facts: FileFacts;
+  /** Whether some process works on it now. */
+  readonly isWorkedOn: () => Promise<boolean>;
   readonly printer: Printer;
 }
 
-export interface InboxUse {
-  /** The value of `--inbox`. */
-  readonly file: string | undefined;
+export interface InboxUse extends Place {
   readonly io: Pick<Io, "env" | "stdout">;
-  /** `read` never writes into the file. */
+  /** `read` never writes into it. */
   readonly access: "read" | "change";
 }
 
 /**
- * Opens an existing file, whatever the receiver's name, and closes it again.
+ * Opens an existing inbox, whatever the receiver's name, and closes it again.
  *
- * @throws CommandError for a problem with the file, or with stdout
+ * @throws CommandError for a problem with the inbox, or with stdout
  */
 export function withInbox(
-  { file, io, access }: InboxUse,
-  run: (inbox: OpenFile) => Promise<ExitCode>,
+  { io, access, ...place }: InboxUse,
+  run: (inbox: OpenInbox) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   return withPrinter(io, access, async (printer) => {
-    const path = inboxPath(file, io.env);
-    const facts = lookAtFile(path);
-    const inbox =
-      access === "change"
-        ? sqliteInbox(path)
-        : createSqliteInbox({ file: path, isReadOnly: true, openThread: openToRead });
-    const receiver = createReceiver({ secret: undefined, inbox, name: facts.name, log: false });
+    const { inbox, name, isWorkedOn, close } = await findInbox(place, io.env, access);
+    const receiver = createReceiver({ secret: undefined, inbox, name, log: false });
     try {
-      return await run({ receiver, facts, printer, tombstones: () => tombstonesOf(inbox, receiver) });
+      return await run({ receiver, isWorkedOn, printer, tombstones: () => tombstonesOf(inbox, receiver) });
     } finally {
       await receiver.close({ drainMs: 0 });
+      await close();
     }
   });
 }
@@ -67,20 +60,6 @@ export async function withPrinter(
       throw new CommandError(EXIT.failed, "stdout was closed before anything was printed.", { cause: error });
     return exitCodeOf(error.cause);
   }
-}
-
-/**
- * The path of the inbox file.
- *
- * @throws CommandError when neither the flag nor the environment names it
- */
-export function inboxPath(file: string | undefined, env: Io["env"]): string {
-  const path = file ?? env["HOOKLINE_INBOX"] ?? "";
-  if (path !== "") return path;
-  throw new CommandError(
-    EXIT.usage,
-    "--inbox is missing, expected the path of the inbox file. HOOKLINE_INBOX may name it.",
-  );
 }
 
 async function tombstonesOf(inbox: Inbox, receiver: Pick<Receiver, "jobs">): ReturnType<Tombstones["list"]> {

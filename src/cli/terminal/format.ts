@@ -33,3 +33,9 @@ export function minuteText(at: Date): string {
 export function secondText(at: Date): string {
   return at.toISOString().slice(0, 19).replace("T", " ");
 }
+
+/** Bytes in the unit that reads best. */
+export function sizeText(bytes: number): string {
+  const mebibytes = bytes / 1024 ** 2;
+  return mebibytes < 1_024 ? `${grouped(mebibytes)} MiB` : `${grouped(mebibytes / 1_024)} GiB`;
+}

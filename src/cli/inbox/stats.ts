@@ -1,0 +1,84 @@
+import { defineCommand, EXIT } from "../command.ts";
+import { isConnectionString } from "../flags.ts";
+import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
+import { grouped, secondText } from "../terminal/format.ts";
+import { factLines } from "../terminal/table.ts";
+import { databaseStats } from "./database-stats.ts";
+import { fileStats } from "./file-stats.ts";
+import { INBOX_FLAGS } from "./inbox-flags.ts";
+import { inboxPlace } from "./place.ts";
+import { withPrinter } from "./with-inbox.ts";
+
+/** What there is of an inbox, of whichever kind. */
+export interface InboxStats {
+  readonly json: object;
+  /** Where it is. */
+  readonly where: Facts;
+  readonly receiver: string;
+  readonly schemaVersion: number;
+  readonly isWorkedOn: boolean;
+  readonly waiting: number;
+  readonly running: number;
+  readonly unexpanded: number;
+  readonly blockedLanes: number;
+  readonly dead: number;
+  readonly expired: number;
+  readonly unhandled: number;
+  readonly tombstones: number;
+  readonly oldestWaitingAt: Date | undefined;
+  /** On the disk. */
+  readonly sizes: Facts;
+}
+
+type Facts = readonly (readonly [name: string, value: string])[];
+
+/** `hookline inbox stats`: counts of jobs, and sizes on the disk. */
+export const statsCommand = defineCommand({
+  name: "inbox stats",
+  summary: "Counts of jobs by state, and sizes on the disk.",
+  help: {
+    usage: "hookline inbox stats --inbox <inbox> [--json]",
+    about: `Print counts of an inbox's jobs, and the state of its file or its tables. Sizes in JSON are in bytes.
+
+  waiting         Jobs that wait for their turn or their next attempt.
+  running         Jobs whose handler runs, or is about to.
+  unexpanded      Deliveries that are stored and not made into jobs yet.
+  blocked lanes   Lanes whose first job waits for its next attempt.
+  dead            Jobs that failed for good: list --state dead says why.
+  expired         Dead jobs that were removed because of their age.
+  unhandled       Jobs whose event no handler takes.
+  tombstones      Subscriptions that are answered 422.
+
+It writes nothing, and does not slow down a receiver on the inbox. In PostgreSQL counts above 50,000 are estimates, and
+workers are the processes whose heart beats within three seconds.`,
+  },
+  flags: INBOX_FLAGS,
+  run: ({ inbox, schema, json }, io) =>
+    withPrinter(io, "read", async (printer) => {
+      const place = inboxPlace({ inbox, schema }, io.env);
+      const now = Date.now();
+      const stats = isConnectionString(place) ? await databaseStats(place, { schema }, now) : fileStats(place, now);
+      await printer.print(json ? [toJsonLine(stats.json)] : toLines(stats));
+      return EXIT.done;
+    }),
+});
+
+function toLines(stats: InboxStats): readonly string[] {
+  const { oldestWaitingAt, isWorkedOn } = stats;
+  return factLines([
+    ...stats.where,
+    ["receiver", toPlain(stats.receiver)],
+    ["schema version", String(stats.schemaVersion)],
+    ["worked on", isWorkedOn ? "yes" : "no: what waits is handled once a receiver starts on it"],
+    ["waiting", grouped(stats.waiting)],
+    ["running", `${grouped(stats.running)}${isWorkedOn || stats.running === 0 ? "" : ", when its process ended"}`],
+    ["unexpanded", grouped(stats.unexpanded)],
+    ["blocked lanes", grouped(stats.blockedLanes)],
+    ["dead", grouped(stats.dead)],
+    ["expired", grouped(stats.expired)],
+    ["unhandled", grouped(stats.unhandled)],
+    ["tombstones", grouped(stats.tombstones)],
+    ["oldest waiting", oldestWaitingAt === undefined ? "none" : `received ${secondText(oldestWaitingAt)}`],
+    ...stats.sizes,
+  ]);
+}
