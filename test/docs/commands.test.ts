@@ -23,7 +23,9 @@ const AGAIN = { retry: 2 };
 const WELL_CHECKED = /All \d+ answers are as they should be/;
 
 test("every command of the pages is run by a test", () => {
-  const others = readFileSync(join(import.meta.dirname, "operator-commands.test.ts"), "utf8");
+  const others = ["operator-commands.test.ts", "postgres-commands.test.ts"]
+    .map((file) => readFileSync(join(import.meta.dirname, file), "utf8"))
+    .join("\n");
   for (const { file } of pagesWithOwn) expect(others).toContain(`ownBlocksOf("${file}", `);
   const all = pages.flatMap(commandsOf);
   for (const [line, file] of common.elsewhere) {
