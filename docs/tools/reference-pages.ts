@@ -1,7 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { Writable } from "node:stream";
-import ts from "typescript";
 import { INBOX_COMMANDS } from "../../src/cli/inbox/inbox-commands.ts";
 import { run } from "../../src/cli/run.ts";
 import type { Io } from "../../src/cli/command.ts";
@@ -10,8 +7,8 @@ import { EVENT_NAMES, familyOf } from "../../src/protocol/event-names.ts";
 import type { EventMap } from "../../src/protocol/event-types.ts";
 import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
 import { ERROR_MEANINGS } from "./error-meanings.ts";
+import { errorCodes, readCode, type Code, type Row } from "./read-code.ts";
 
-const root = join(import.meta.dirname, "../..");
 const GENERATED = "This page is made from the code by `npm run docs:reference`.";
 
 /** The pages of docs/reference, made from the code. @returns text by the path from the root */
@@ -272,103 +269,14 @@ function textBlock(content: string): string {
   return `\`\`\`text\n${content}\n\`\`\``;
 }
 
-type Row = readonly string[];
-
 function tableOf(head: Row, rows: readonly Row[]): string {
-  const line = (cells: Row): string => `| ${cells.map(toCell).join(" | ")} |`;
-  return [line(head), `|${head.map(() => " --- |").join("")}`, ...rows.map(line)].join("\n");
+  return [toLine(head), `|${head.map(() => " --- |").join("")}`, ...rows.map(toLine)].join("\n");
+}
+
+function toLine(cells: Row): string {
+  return `| ${cells.map(toCell).join(" | ")} |`;
 }
 
 function toCell(cell: string): string {
   return cell.replaceAll("|", "\\|").replaceAll(/\s+/g, " ").trim();
-}
-
-/** The codes of errors that the sources make. */
-function errorCodes(): ReadonlySet<string> {
-  const codes = new Set<string>();
-  for (const folder of ["src", "adapters"]) {
-    for (const file of readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })) {
-      if (!file.endsWith(".ts") || file.startsWith("cli/")) continue;
-      const source = readFileSync(join(root, folder, file), "utf8");
-      for (const [, code = ""] of source.matchAll(/(?:new \w*Error|super)\(\s*"([a-z-]+)"/g)) codes.add(code);
-    }
-  }
-  return codes;
-}
-
-/** What the types and their comments say. */
-interface Code {
-  /** Option, meaning and default of each member, those of groups with the group's name in front. */
-  optionsOf(file: string, name: string): readonly Row[];
-  /** Member, type and meaning. */
-  membersOf(file: string, name: string): readonly Row[];
-  /** Field, type and meaning of an event. */
-  fieldsOf(event: string): readonly Row[];
-}
-
-function readCode(): Code {
-  const { config } = ts.readConfigFile(join(root, "tsconfig.json"), (path) => ts.sys.readFile(path));
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
-  const files = ["src/index.ts", "adapters/inbox/sqlite.ts", "adapters/inbox/postgres.ts", "adapters/http/fetch.ts"];
-  const entries = files.map((file) => join(root, file));
-  const program = ts.createProgram(entries, { ...options, noEmit: true });
-  const checker = program.getTypeChecker();
-
-  function declared(file: string, name: string): ts.InterfaceDeclaration | ts.TypeAliasDeclaration {
-    const found = program
-      .getSourceFile(join(root, file))
-      ?.statements.find(
-        (one): one is ts.InterfaceDeclaration | ts.TypeAliasDeclaration =>
-          (ts.isInterfaceDeclaration(one) || ts.isTypeAliasDeclaration(one)) && one.name.text === name,
-      );
-    if (found === undefined) throw new Error(`${file} declares no ${name}.`);
-    return found;
-  }
-
-  const propertiesOf = (type: ts.Type): readonly ts.Symbol[] =>
-    checker.getPropertiesOfType(checker.getNonNullableType(type));
-  const typeOf = (symbol: ts.Symbol): ts.Type => checker.getTypeOfSymbol(symbol);
-  const docOf = (symbol: ts.Symbol): string => ts.displayPartsToString(symbol.getDocumentationComment(checker));
-
-  function tagOf(symbol: ts.Symbol, tag: string): string {
-    const found = symbol.getJsDocTags(checker).find(({ name }) => name === tag);
-    return ts.displayPartsToString(found?.text);
-  }
-
-  /** As it is written, without `| undefined`, which is said by the question mark. */
-  function typeText(symbol: ts.Symbol): string {
-    const declaration = symbol.declarations?.[0];
-    const isMethod = declaration !== undefined && ts.isMethodSignature(declaration);
-    const type = isMethod ? typeOf(symbol) : checker.getNonNullableType(typeOf(symbol));
-    return checker.typeToString(type, undefined, ts.TypeFormatFlags.NoTruncation);
-  }
-
-  function optionRows(type: ts.Type, group = ""): readonly Row[] {
-    return propertiesOf(type).flatMap((symbol): readonly Row[] => {
-      const isGroup = checker.getNonNullableType(typeOf(symbol)).getSymbol()?.name === "__type" && docOf(symbol) === "";
-      if (isGroup) return optionRows(typeOf(symbol), `${symbol.name}.`);
-      return [[`\`${group}${symbol.name}\``, docOf(symbol), tagOf(symbol, "default")]];
-    });
-  }
-
-  function memberRows(type: ts.Type, except?: string): readonly Row[] {
-    return propertiesOf(type)
-      .filter(({ name }) => name !== except)
-      .map((symbol): Row => {
-        const isOptional = (symbol.flags & ts.SymbolFlags.Optional) !== 0;
-        return [`\`${symbol.name}${isOptional ? "?" : ""}\``, `\`${typeText(symbol)}\``, docOf(symbol)];
-      });
-  }
-
-  const typeIn = (file: string, name: string): ts.Type => checker.getTypeAtLocation(declared(file, name));
-  const events = typeIn("src/protocol/event-types.ts", "EventMap");
-  return {
-    optionsOf: (file, name) => optionRows(typeIn(file, name)),
-    membersOf: (file, name) => memberRows(typeIn(file, name)),
-    fieldsOf(event) {
-      const symbol = checker.getPropertyOfType(events, event);
-      if (symbol === undefined) throw new Error(`EventMap has no ${event}.`);
-      return memberRows(typeOf(symbol), "type");
-    },
-  };
 }
