@@ -27,7 +27,8 @@ const ports = await Promise.all([startReceiver(), startReceiver()]);
 const [first] = await Promise.all([startWorker(), startWorker()]);
 const proxy = await startProxy(ports);
 const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/webhooks`;
-console.log(`A proxy on ${url} passes requests to two receivers in turn.`);
+console.log(`Two receivers and two workers: processes ${[...children].map(({ pid }) => pid).join(", ")}.`);
+console.log(`A proxy on ${url} passes requests to the receivers in turn.`);
 
 console.log(`Sending ${ACCOUNTS * MESSAGES} deliveries of ${ACCOUNTS} accounts, each account's one after the other.`);
 const sending = Promise.all(Array.from({ length: ACCOUNTS }, (_, index) => sendAll(index + 1)));

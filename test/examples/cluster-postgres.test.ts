@@ -1,8 +1,12 @@
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { startNode, type Child } from "../cli/child.ts";
+import { testWith } from "../docs/sandbox.ts";
+import { eventually } from "../support/eventually.ts";
 import { newDatabase } from "../support/postgres.ts";
 
 const folder = join(import.meta.dirname, "../../examples/cluster");
@@ -27,20 +31,49 @@ test("a worker of the cluster is killed, and all is handled in order", async () 
   expect(rows).toContain("Nothing was lost.");
 });
 
-test("Ctrl-C ends the cluster", async () => {
+test("Ctrl-C ends all processes of the cluster", async () => {
   const cluster = await startCluster(100_000);
-  await cluster.says("out", /^kill -9 of worker/m);
+  const [, list = ""] = await cluster.says("out", /processes ([\d, ]+)\./);
+  const processes = list.split(", ").map(Number);
+  expect(processes).toHaveLength(4);
+  expect(processes.filter(isAlive)).toEqual(processes);
 
   cluster.kill("SIGINT");
 
   expect(await cluster.ended).toBe(130);
+  await eventually(() => expect(processes.filter(isAlive)).toEqual([]));
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+const nginx = testWith("nginx");
+nginx.test(`nginx takes the configuration of the proxy${nginx.why}`, ({ onTestFinished: onEnd }) => {
+  const copy = mkdtempSync(join(tmpdir(), "hookline-"));
+  onEnd(() => rmSync(copy, { recursive: true }));
+  // The names are known to Docker alone, and the port may be taken.
+  const conf = readFileSync(join(folder, "nginx.conf"), "utf8")
+    .replaceAll(/receiver-\d:/g, "127.0.0.1:")
+    .replace("listen 80;", `listen unix:${join(copy, "socket")};`);
+  writeFileSync(join(copy, "nginx.conf"), `pid nginx.pid;\n${conf}`);
+
+  const { status, stderr } = spawnSync("nginx", ["-t", "-e", "stderr", "-p", copy, "-c", "nginx.conf"], {
+    encoding: "utf8",
+  });
+
+  expect(status, stderr).toBe(0);
 });
 
 test("the containers run the files of the folder", () => {
   const compose = readFileSync(join(folder, "compose.yaml"), "utf8");
   const programs = [...compose.matchAll(/examples\/cluster\/(\S+\.ts)/g)].map(([, name]) => name);
   expect(programs).toEqual(["receiver.ts", "worker.ts"]);
-  const nginx = readFileSync(join(folder, "nginx.conf"), "utf8");
-  for (const [, name] of nginx.matchAll(/server (receiver-\d):3000/g))
+  const proxy = readFileSync(join(folder, "nginx.conf"), "utf8");
+  for (const [, name] of proxy.matchAll(/server (receiver-\d):3000/g))
     expect(compose).toContain(`  ${name}: *receiver`);
 });
