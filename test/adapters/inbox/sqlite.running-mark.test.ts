@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { StorageError, type Claimed, type WorkingInbox } from "hookline/adapter";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
@@ -87,4 +88,47 @@ test("a job that could neither be taken back nor claimed, because the disk was f
   full(false);
   await inbox.tombstones.put({ subscription: 1, source: undefined, reason: "gone" });
   await eventually(() => expect(stored()).toEqual({ marked: [], running: 0, open: 1 }));
+});
+
+test("a mark names what was added and not removed since, and says when it must be stored", () => {
+  const id = fc.integer({ min: 1, max: 9 });
+  const operation = fc.oneof(
+    fc.record({ verb: fc.constant("add" as const), id, claimedAt: fc.nat(), isFresh: fc.boolean() }),
+    fc.record({ verb: fc.constant("remove" as const), id }),
+    fc.record({ verb: fc.constantFrom("clear" as const, "store" as const) }),
+  );
+  fc.assert(
+    fc.property(fc.array(operation), (operations) => {
+      let mark = decodeMark(new Uint8Array());
+      const expected = new Map<number, { id: number; claimedAt: number; isFresh: boolean }>();
+      let isChanged = false;
+      for (const one of operations) {
+        if (one.verb === "add") {
+          const { verb: _, ...job } = one;
+          mark.add(job.id, job.claimedAt, job.isFresh);
+          expected.set(job.id, job);
+          isChanged = true;
+        } else if (one.verb === "remove") {
+          const before = expected.get(one.id);
+          expect(mark.remove(one.id)).toBe(before && (before.isFresh ? "fresh" : "row"));
+          isChanged = expected.delete(one.id) || isChanged;
+        } else if (one.verb === "clear") {
+          mark.clear();
+          expected.clear();
+          isChanged = true;
+        } else {
+          const stored = mark.encode();
+          expect(mark.isChanged).toBe(false);
+          // As SQLite gives it: in the middle of a larger buffer.
+          mark = decodeMark(new Uint8Array([7, ...stored]).subarray(1));
+          isChanged = false;
+        }
+        expect([...mark.entries()].toSorted((a, b) => a.id - b.id)).toEqual(
+          [...expected.values()].toSorted((a, b) => a.id - b.id),
+        );
+        expect([mark.size, mark.isChanged]).toEqual([expected.size, isChanged]);
+        for (let asked = 1; asked < 10; asked += 1) expect(mark.has(asked)).toBe(expected.has(asked));
+      }
+    }),
+  );
 });
