@@ -1,5 +1,5 @@
 import type { Client, ClientConfig, Pool as PgPool, PoolClient } from "pg";
-import { UsageError } from "../../../../src/index.ts";
+import { loadDriver } from "./load-driver.ts";
 import { isBroken, noAnswer, notCommitted, notReplicated, toStorageError, type Step } from "./to-storage-error.ts";
 
 /** Runs statements. Rejects with a StatementError, which says whether the statement may hold. */
@@ -29,9 +29,6 @@ export interface PoolOptions {
   /** Until a statement is answered. @default 30_000 */
   readonly answerMs?: number;
 }
-
-/** What `pg` exports, as far as it is used here. */
-type Driver = typeof import("pg");
 
 /**
  * Connects when it is first used, and so do its errors come. No statement leaves anything behind in its session, so that a pooler may give
@@ -175,21 +172,6 @@ async function openPool({ connection, max, applicationName }: PoolOptions, conne
 
 function timeoutOf({ connectionTimeoutMillis }: Readonly<Record<string, unknown>>): ClientConfig {
   return typeof connectionTimeoutMillis === "number" ? { connectionTimeoutMillis } : {};
-}
-
-/** @throws UsageError `peer-missing` */
-async function loadDriver(): Promise<Driver> {
-  try {
-    const loaded = (await import("pg")) as Driver & { readonly default?: Driver };
-    return loaded.default ?? loaded;
-  } catch (cause) {
-    const { code, message } = cause as { readonly code?: string; readonly message?: string };
-    if (code?.endsWith("MODULE_NOT_FOUND") !== true || !/['"]pg['"]/.test(message ?? "")) throw cause;
-    throw new UsageError("peer-missing", "postgresInbox found no package `pg`, which speaks to the server.", {
-      cause,
-      fix: "Run `npm install pg`. In a bundle leave `pg` out of it, or have it installed where the bundle is built.",
-    });
-  }
 }
 
 /** Connections that are of no more use. */

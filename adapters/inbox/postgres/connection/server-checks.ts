@@ -1,4 +1,5 @@
 import { StorageError } from "../../../../src/adapter.ts";
+import { oneRow } from "./one-row.ts";
 import type { Queries } from "./pool.ts";
 import { WRITABLE } from "./to-storage-error.ts";
 
@@ -23,9 +24,7 @@ interface Server {
  * @throws StorageError `server-unsupported`, `server-read-only`, `server-unsafe`
  */
 export async function assertServer(queries: Queries): Promise<void> {
-  const [server] = await queries.query<Server>(STATE);
-  if (server === undefined) return;
-  const refused = flawOf(server);
+  const refused = flawOf(await oneRow<Server>(queries, STATE));
   if (refused !== undefined) throw refused;
 }
 

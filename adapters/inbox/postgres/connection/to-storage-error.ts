@@ -17,9 +17,9 @@ export type Step = "connect" | "statement" | "commit";
 /** An error of the driver or of the server, with what to do about it. */
 export function toStorageError(error: unknown, step: Step): StatementError {
   if (error instanceof StatementError) return error;
-  const { sqlState, detail } = describe(error);
+  const { sqlState, code, detail } = describe(error);
   const options = { cause: error, mayHold: step !== "connect" && isInDoubt(sqlState) };
-  for (const [codes, make] of KINDS) if (codes.test(sqlState ?? networkCode(error))) return make(detail, options);
+  for (const [codes, make] of KINDS) if (codes.test(code)) return make(detail, options);
   if (sqlState === undefined && NO_PASSWORD.test(detail)) return loginRefused(detail, options);
   if (sqlState === undefined && !(error instanceof TypeError)) return unreachable(detail, options);
   return new StatementError("storage-failed", detail, options);
@@ -27,8 +27,13 @@ export function toStorageError(error: unknown, step: Step): StatementError {
 
 /** Whether the connection that a statement failed on is of no more use, or in a state that is not known. */
 export function isBroken(error: unknown): boolean {
-  const { sqlState } = describe((error as { readonly cause?: unknown }).cause);
+  const sqlState = sqlStateOf(error);
   return sqlState === undefined || CONNECTION_ENDS.test(sqlState);
+}
+
+/** What the server said of a statement that failed. */
+export function sqlStateOf(error: unknown): string | undefined {
+  return describe((error as { readonly cause?: unknown }).cause).sqlState;
 }
 
 /** For a statement without an answer: whether it holds, or will, is for the server to know. */
@@ -166,16 +171,17 @@ function isInDoubt(sqlState: string | undefined): boolean {
 /** SQLSTATEs have five characters, which codes of Node have not, but for EPIPE. */
 const SQL_STATE = /^(?!EPIPE$)[0-9A-Z]{5}$/;
 
-function describe(error: unknown): { readonly sqlState: string | undefined; readonly detail: string } {
+function describe(error: unknown): {
+  readonly sqlState: string | undefined;
+  /** The same, or that of the network. */
+  readonly code: string;
+  readonly detail: string;
+} {
   // Of several addresses of a name, each has failed.
   const [one = error] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
   const { code, message } = (one ?? {}) as { readonly code?: unknown; readonly message?: string };
-  const sqlState = typeof code === "string" && SQL_STATE.test(code) ? code : undefined;
+  const text = typeof code === "string" ? code : "";
+  const sqlState = SQL_STATE.test(text) ? text : undefined;
   const said = message === undefined || message === "" ? String(code ?? one) : message;
-  return { sqlState, detail: `PostgreSQL: ${said}${sqlState === undefined ? "" : ` (${sqlState})`}.` };
-}
-
-function networkCode(error: unknown): string {
-  const { code } = (error ?? {}) as { readonly code?: unknown };
-  return typeof code === "string" ? code : "";
+  return { sqlState, code: text, detail: `PostgreSQL: ${said}${sqlState === undefined ? "" : ` (${sqlState})`}.` };
 }

@@ -115,7 +115,7 @@ async function metaOf(queries: Queries, schema: string) {
     `select key, value from "${schema.replaceAll('"', '""')}".meta`,
   );
   const meta = new Map(rows.map(({ key, value }) => [key, value]));
-  return { name: meta.get("name") ?? "default", version: Number(meta.get("version")) };
+  return { name: String(meta.get("name")), version: Number(meta.get("version")) };
 }
 
 function older(schema: string, version: number): StorageError {

@@ -1,13 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import {
-  toStored,
-  type InboxJobs,
-  type JobSelection,
-  type JobState,
-  type StorageError,
-  type StoredJob,
-} from "../../../../src/adapter.ts";
+import { toStored, type InboxJobs, type JobSelection, type JobState, type StoredJob } from "../../../../src/adapter.ts";
+import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
+import { sqlStateOf } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
@@ -61,8 +56,8 @@ export function createPostgresJobs({ ident, pool, writer, changed }: PostgresJob
 
   /** All that is there now has a lower id than what is made from now on. */
   async function lastId(): Promise<number> {
-    const [row] = await pool.query<{ last: number }>(`select last_value as last from ${ident()}.block`);
-    return ((row?.last ?? 0) + 1) * BLOCK - 1;
+    const { last } = await oneRow<{ last: number }>(pool, `select last_value as last from ${ident()}.block`);
+    return (last + 1) * BLOCK - 1;
   }
 
   /** Runs for pages of what is selected, and adds up. */
@@ -97,14 +92,15 @@ export function createPostgresJobs({ ident, pool, writer, changed }: PostgresJob
     let count = 0;
     // What a transaction of the application has in hand is not waited for while workers stand still.
     for (let ids = given; ; await pause(AGAIN_MS)) {
-      const [row] = await again(() =>
-        pool.query<{ erased: { count: number; held: readonly number[] } }>(
+      const { erased } = await again(() =>
+        oneRow<{ erased: { count: number; held: readonly number[] } }>(
+          pool,
           `select ${ident()}.erase_deliveries($1) as erased`,
           [ids],
         ),
       );
-      count += row?.erased.count ?? 0;
-      ids = row?.erased.held ?? [];
+      count += erased.count;
+      ids = erased.held;
       if (ids.length === 0) return count;
     }
   }
@@ -135,13 +131,12 @@ export function createPostgresJobs({ ident, pool, writer, changed }: PostgresJob
       const has = (state: JobState): boolean => !("states" in selection) || selection.states.includes(state);
       return forPages(selection, ["waiting", "dead", "unhandled"], async (ids) => {
         // What has left the states that are selected meanwhile stays.
-        const [row] = await pool.query<{ dropped: number }>(`select ${ident()}.drop_jobs($1, $2, $3, $4) as dropped`, [
-          ids,
-          has("waiting"),
-          has("dead"),
-          has("unhandled"),
-        ]);
-        return row?.dropped ?? 0;
+        const { dropped } = await oneRow<{ dropped: number }>(
+          pool,
+          `select ${ident()}.drop_jobs($1, $2, $3, $4) as dropped`,
+          [ids, has("waiting"), has("dead"), has("unhandled")],
+        );
+        return dropped;
       });
     },
     async erase(accountId) {
@@ -161,7 +156,7 @@ export function createPostgresJobs({ ident, pool, writer, changed }: PostgresJob
       }));
     },
     async reopen(replacements) {
-      const jobsFor = new Map(replacements.flatMap(({ id, jobs }) => [[toId(id) ?? 0, jobs] as const]));
+      const jobsFor = new Map(replacements.flatMap(({ id, jobs }) => [[Number(id), jobs] as const]));
       const count = await again(() =>
         replace([...jobsFor.keys()], (old) => reopenedAs(old, jobsFor.get(old.id) ?? [])),
       );
@@ -176,8 +171,7 @@ async function again<T>(run: () => Promise<T>): Promise<T> {
     try {
       return await run();
     } catch (error) {
-      const { code } = ((error as StorageError).cause ?? {}) as { readonly code?: string };
-      if (tries === MOST_TRIES || !HELD_UP.has(String(code))) throw error;
+      if (tries === MOST_TRIES || !HELD_UP.has(String(sqlStateOf(error)))) throw error;
       await pause(AGAIN_MS);
     }
   }

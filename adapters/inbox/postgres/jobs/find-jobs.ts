@@ -1,4 +1,5 @@
 import { claimed, FRESH, type JobError, type JobQuery, type JobState } from "../../../../src/adapter.ts";
+import { oneRow } from "../connection/one-row.ts";
 import type { Queries } from "../connection/pool.ts";
 import { BLOCK, SHARDS } from "../schema/tables.ts";
 import { firstListAfter, linesOf, listedJobs, listsFrom, type ListedJob } from "./job-lists.ts";
@@ -72,13 +73,12 @@ export async function findPage(queries: Queries, ident: string, input: FindInput
   const end = Math.min(...parts.map((part) => part.end));
   const jobs = parts.flatMap((part) => part.jobs).filter(({ id }) => id <= end);
   const page = jobs.toSorted((a, b) => a.id - b.id).slice(0, input.limit);
-  const reached = page.length === input.limit ? (page.at(-1)?.id ?? end) : end;
+  const reached = page[input.limit - 1]?.id ?? end;
   return { jobs: await withLanes(queries, ident, page), next: reached === Infinity ? undefined : reached };
 }
 
 /** In the order of the ids. Those that are not there are left out. */
 export async function findByIds(queries: Queries, ident: string, ids: readonly number[]): Promise<readonly FoundJob[]> {
-  if (ids.length === 0) return [];
   const running = await runningJobs(queries, ident);
   // One statement, hence one snapshot: a job that ends meanwhile is in one of them.
   const rows = await queries.query<{ readonly source: "job" | "dead" | "unhandled"; readonly row: OpenRow | EndedRow }>(
@@ -104,10 +104,11 @@ export async function findByIds(queries: Queries, ident: string, ids: readonly n
 }
 
 async function runningJobs(queries: Queries, ident: string): Promise<ReadonlySet<number>> {
-  const [row] = await queries.query<{ ids: readonly number[] }>(
+  const { ids } = await oneRow<{ ids: readonly number[] }>(
+    queries,
     `select coalesce(jsonb_agg(job), '[]') as ids from ${ident}.worker cross join unnest(running) as job where alive`,
   );
-  return new Set(row?.ids);
+  return new Set(ids);
 }
 
 async function openPart(queries: Queries, ident: string, { limit, states, ...query }: FindInput): Promise<Part> {
@@ -256,7 +257,7 @@ function conditions(query: Omit<FindInput, "limit">, values: unknown[]): string 
 }
 
 function endOf(rows: readonly { readonly id: number }[], limit: number): number {
-  return rows.length === limit ? (rows.at(-1)?.id ?? Infinity) : Infinity;
+  return rows[limit - 1]?.id ?? Infinity;
 }
 
 /** Whether all that the query asks for holds. */

@@ -1,3 +1,4 @@
+import { oneRow } from "../connection/one-row.ts";
 import type { Queries } from "../connection/pool.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
 
@@ -42,12 +43,13 @@ export interface ListConditions {
 
 /** The first place at which a list begins that may have a job behind \`after\`: each id is in the list that begins last before it. */
 export async function firstListAfter(queries: Queries, ident: string, after: number): Promise<number> {
-  const [row] = await queries.query<{ first: number | null }>(
+  const { first } = await oneRow<{ first: number | null }>(
+    queries,
     `select greatest((select id + 1 from ${ident}.delivery where id <= $1 order by id desc limit 1),
        (select first_job from ${ident}.job_list where first_job <= $1 + 1 order by first_job desc limit 1)) as first`,
     [after],
   );
-  return row?.first ?? 0;
+  return first ?? 0;
 }
 
 /** The first lists from a place on, in the order of ids. */

@@ -1,5 +1,6 @@
 import { StorageError } from "../../../../src/adapter.ts";
 import { UsageError } from "../../../../src/index.ts";
+import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { functionsOf } from "./functions.ts";
 import { SCHEMA_VERSION, tablesOf } from "./tables.ts";
@@ -131,17 +132,17 @@ interface SchemaState {
 }
 
 async function stateOf(queries: Queries, schema: string): Promise<SchemaState> {
-  const [found] = await queries.query<{ tables: number; ours: number }>(
+  const { tables, ours } = await oneRow<{ tables: number; ours: number }>(
+    queries,
     `select count(*)::int as tables, (count(*) filter (where c.relname in ('meta', 'writer', 'shard', 'delivery')))::int as ours
      from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace where n.nspname = $1`,
     [schema],
   );
-  const { tables = 0, ours = 0 } = found ?? {};
   if (ours < OUR_TABLES) return { version: undefined, worksWith: 0, name: undefined, isForeign: tables > 0 };
   const rows = await queries.query<{ key: string; value: string }>(`select key, value from ${quoted(schema)}.meta`);
   const meta = new Map(rows.map(({ key, value }) => [key, value]));
-  const version = Number(meta.get("version"));
-  return { version, worksWith: Number(meta.get("works_with") ?? version), name: meta.get("name"), isForeign: false };
+  const [version, worksWith] = [Number(meta.get("version")), Number(meta.get("works_with"))];
+  return { version, worksWith, name: meta.get("name"), isForeign: false };
 }
 
 /** Those that `stateOf` asks for. */

@@ -10,6 +10,7 @@ import {
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
+import { sqlStateOf } from "../connection/to-storage-error.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
@@ -182,13 +183,14 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
 
   async function expandTogether(given: readonly Expansion[]): Promise<readonly (Expanded | undefined)[]> {
     const fence = worker.expander();
-    const end = given.findIndex(({ events }) => heirOf(events) !== undefined);
+    const heirs = given.map(({ events }) => heirOf(events));
+    const end = heirs.findIndex((heir) => heir !== undefined);
     const part = end === -1 ? given : given.slice(0, end);
     if (fence !== undefined && part.length > 0) {
       const results = await expandHere(part, fence);
       return [...results, ...given.slice(part.length).map(() => undefined)];
     }
-    const heir = heirOf(given[0]?.events ?? []);
+    const [heir] = heirs;
     if (fence !== undefined && heir !== undefined) worker.passExpander(heir);
     return given.map(() => undefined);
   }
@@ -226,8 +228,7 @@ function seenIn({ unique }: EncodedBatch, { duplicates, conflicts }: StoredBatch
 
 /** SQLSTATE class 22: a value that the tables cannot hold. */
 function isOfData(error: unknown): boolean {
-  const { code } = ((error as { cause?: unknown }).cause ?? {}) as { readonly code?: unknown };
-  return typeof code === "string" && code.startsWith("22");
+  return sqlStateOf(error)?.startsWith("22") === true;
 }
 
 /** As many as fit one block of ids. */

@@ -1,5 +1,7 @@
 import { StorageError } from "../../../../src/adapter.ts";
+import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
+import { sqlStateOf } from "../connection/to-storage-error.ts";
 import { SHARDS } from "../schema/tables.ts";
 import { shardOf, toText, type EncodedBatch } from "./encode-batch.ts";
 
@@ -71,8 +73,9 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
   let last: Promise<unknown> = Promise.resolve();
 
   async function register(queries: Queries = pool): Promise<number> {
-    const [row] = await queries.query<{ id: number }>(`insert into ${ident()}.writer default values returning id`);
-    return row?.id ?? 0;
+    const text = `insert into ${ident()}.writer default values returning id`;
+    const { id } = await oneRow<{ id: number }>(queries, text);
+    return id;
   }
 
   /** Runs after what was given before it. After an error it is not known what holds: the next one is another writer's. */
@@ -93,13 +96,14 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
   /** @throws StorageError */
   async function call(batch: EncodedBatch, { id, fence }: Caller, attempt = 1): Promise<StoredBatch> {
     try {
-      const [row] = await pool.query<{ stored: Omit<StoredBatch, "writer"> | null }>(
+      const { stored } = await oneRow<{ stored: Omit<StoredBatch, "writer"> | null }>(
+        pool,
         `select ${ident()}.store($1, $2, $3, $4) as stored`,
         [id, fence ?? null, JSON.stringify(batch.batch), batch.bodies],
       );
-      if (row?.stored != null) return { ...row.stored, writer: id };
+      if (stored !== null) return { ...stored, writer: id };
     } catch (error) {
-      if (attempt > 1 || (error as { cause?: { code?: string } }).cause?.code !== NO_PARTITION) throw error;
+      if (attempt > 1 || sqlStateOf(error) !== NO_PARTITION) throw error;
       await ensureDays(pool);
       return call(batch, { id, fence }, attempt + 1);
     }
@@ -112,27 +116,20 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
   async function append(queries: Queries, jobs: readonly JobToMake[], id: number): Promise<number[]> {
     const { origins, batch } = encodeJobs(jobs, now());
     const base = (await appendAs(queries, id)) ?? (await appendAs(queries, await (writer = register(queries))));
-    if (base === undefined) throw new StorageError("storage-failed", "The row of this process was removed twice.");
+    if (base === null) throw new StorageError("storage-failed", "The row of this process was removed twice.");
     return jobs.map((_, place) => base + 1 + place);
 
-    async function appendAs(on: Queries, as: number): Promise<number | undefined> {
-      const [row] = await on.query<{ base: number | null }>(`select ${ident()}.append($1, $2, $3) as base`, [
-        as,
-        JSON.stringify(origins),
-        JSON.stringify(batch),
-      ]);
-      return row?.base ?? undefined;
+    async function appendAs(on: Queries, as: number): Promise<number | null> {
+      const values = [as, JSON.stringify(origins), JSON.stringify(batch)];
+      const made = await oneRow<{ base: number | null }>(on, `select ${ident()}.append($1, $2, $3) as base`, values);
+      return made.base;
     }
   }
 
   return {
     store: (batch, fence) => serially((id) => call(batch, { id, fence })),
     transaction: (run) =>
-      serially((id) =>
-        pool.transaction((queries) =>
-          run(queries, async (jobs) => (jobs.length === 0 ? [] : append(queries, jobs, id))),
-        ),
-      ),
+      serially((id) => pool.transaction((queries) => run(queries, (jobs) => append(queries, jobs, id)))),
     async drained() {
       await last;
     },

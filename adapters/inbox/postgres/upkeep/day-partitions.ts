@@ -1,3 +1,4 @@
+import { oneRow } from "../connection/one-row.ts";
 import type { Queries } from "../connection/pool.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
 import { DAY_MS } from "./retention-times.ts";
@@ -50,26 +51,27 @@ export function createDayPartitions({ queries, ident, pause }: DayPartitionsDeps
     return rows.map(({ day }) => day).filter((day) => day !== KEPT_DAY);
   }
 
-  async function barrier(): Promise<number | undefined> {
-    const [row] = await queries.query<{ since: number | null }>(`select ${ident()}.barrier() as since`);
-    return row?.since ?? undefined;
+  async function barrier(): Promise<number | null> {
+    const { since } = await oneRow<{ since: number | null }>(queries, `select ${ident()}.barrier() as since`);
+    return since;
   }
 
   /** @returns an id below which nothing refers to the day */
   async function move(day: number): Promise<number | "busy" | "over"> {
     const since = await barrier();
-    if (since === undefined) return "busy";
+    if (since === null) return "busy";
     for (const source of SOURCES) {
-      let place: Partial<Place> | null | undefined = { shard: 0, id: 0 };
-      while (place?.id !== undefined) {
+      let place: Partial<Place> = { shard: 0, id: 0 };
+      while (place.id !== undefined) {
         if (!(await pause())) return "over";
-        const [step]: readonly { next: Partial<Place> | null }[] = await queries.query(
+        const { next }: { next: Partial<Place> | null } = await oneRow(
+          queries,
           `select ${ident()}.keep_page($1, $2, $3, $4) as next`,
-          [day, source, place.shard ?? 0, place.id],
+          [day, source, place.shard, place.id],
         );
-        place = step?.next;
+        if (next === null) return "busy";
+        place = next;
       }
-      if (place == null) return "busy";
     }
     return since;
   }
@@ -78,12 +80,12 @@ export function createDayPartitions({ queries, ident, pause }: DayPartitionsDeps
   async function moveLate(day: number, since: number): Promise<"moved" | "busy" | "over"> {
     for (;;) {
       if (!(await pause())) return "over";
-      const [row] = await queries.query<{ more: boolean | null }>(`select ${ident()}.keep_late($1, $2) as more`, [
+      const { more } = await oneRow<{ more: boolean | null }>(queries, `select ${ident()}.keep_late($1, $2) as more`, [
         day,
         since,
       ]);
-      if (row?.more == null) return "busy";
-      if (!row.more) return "moved";
+      if (more === null) return "busy";
+      if (!more) return "moved";
     }
   }
 
@@ -91,11 +93,12 @@ export function createDayPartitions({ queries, ident, pause }: DayPartitionsDeps
     days,
     async newest() {
       for (const day of (await days()).toReversed()) {
-        const [row] = await queries.query<{ there: boolean }>(
+        const { there } = await oneRow<{ there: boolean }>(
+          queries,
           `select exists (select from ${ident()}.delivery where day = $1) as there`,
           [day],
         );
-        if (row?.there === true) return day;
+        if (there) return day;
       }
       return undefined;
     },
@@ -105,16 +108,17 @@ export function createDayPartitions({ queries, ident, pause }: DayPartitionsDeps
       moved.set(day, first);
       for (let [attempt, since] = [1, first]; attempt <= ATTEMPTS; attempt += 1) {
         const next = await barrier();
-        if (next === undefined) return "busy";
-        const outcome = await moveLate(day, since);
-        if (outcome !== "moved") return outcome;
+        if (next === null) return "busy";
+        const late = await moveLate(day, since);
+        if (late !== "moved") return late;
         moved.set(day, (since = next));
-        const [row] = await queries.query<{ outcome: "dropped" | "busy" | "again" }>(
+        const { outcome } = await oneRow<{ outcome: "dropped" | "busy" | "again" }>(
+          queries,
           `select ${ident()}.drop_day($1, $2) as outcome`,
           [day, since],
         );
-        if (row?.outcome === "busy") return "busy";
-        if (row?.outcome === "dropped") {
+        if (outcome === "busy") return "busy";
+        if (outcome === "dropped") {
           moved.delete(day);
           return "dropped";
         }

@@ -1,3 +1,4 @@
+import { oneRow } from "../connection/one-row.ts";
 import type { Queries } from "../connection/pool.ts";
 import { inLiteral, SHARDS } from "../schema/tables.ts";
 
@@ -16,6 +17,12 @@ export interface SharedStats {
   readonly workersAlive: number;
 }
 
+interface Row extends Omit<SharedStats, "waiting" | "oldestWaitingAt"> {
+  readonly open: number;
+  readonly oldestJobAt: number | null;
+  readonly oldestWaitingAt: number | null;
+}
+
 /** Up to here a count is exact. Beyond it is an estimate: the rows on an average page, of the last vacuum, times the pages there are now. */
 const EXACT = 50_000;
 
@@ -24,7 +31,8 @@ const EXACT = 50_000;
  * jobs, `oldestWaitingAt` is that of the lowest ids: the delivery of a replayed job may be older.
  */
 export async function readStats(queries: Queries, ident: string): Promise<SharedStats> {
-  const [row] = await queries.query<Record<keyof SharedStats | "open" | "oldestJobAt", number | null>>(
+  const row = await oneRow<Row>(
+    queries,
     `with marked as materialized (select job as id from ${ident}.worker as w cross join unnest(w.running) as job where w.alive),
      few as materialized (select id, received_at from ${ident}.job limit ${EXACT} + 1),
      jobs as (select count(*) as n, min(received_at) filter (where id not in (select id from marked)) as oldest from few)
@@ -39,18 +47,17 @@ export async function readStats(queries: Queries, ident: string): Promise<Shared
        coalesce((select value::bigint from ${ident}.meta where key = 'expired'), 0) as expired
      from jobs`,
   );
-  const at = (name: keyof NonNullable<typeof row>): number => row?.[name] ?? 0;
-  const oldest = [row?.oldestJobAt, row?.oldestWaitingAt].filter((one) => one !== null && one !== undefined);
+  const oldest = [row.oldestJobAt, row.oldestWaitingAt].filter((one) => one !== null);
   return {
-    unexpanded: at("unexpanded"),
+    unexpanded: row.unexpanded,
     // A mark outlives its job by a moment.
-    waiting: Math.max(0, at("open") - at("running")),
-    running: Math.min(at("running"), at("open")),
-    dead: at("dead"),
-    unhandled: at("unhandled"),
-    expired: at("expired"),
+    waiting: Math.max(0, row.open - row.running),
+    running: Math.min(row.running, row.open),
+    dead: row.dead,
+    unhandled: row.unhandled,
+    expired: row.expired,
     oldestWaitingAt: oldest.length === 0 ? undefined : Math.min(...oldest),
-    workersAlive: at("workersAlive"),
+    workersAlive: row.workersAlive,
   };
 }
 

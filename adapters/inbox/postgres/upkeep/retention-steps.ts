@@ -1,3 +1,4 @@
+import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
 import { trimSubscriptions } from "./subscriptions.ts";
 
@@ -27,18 +28,18 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
 
   return {
     async serverNow() {
-      const [row] = await pool.query<{ now: number }>(
+      const { now } = await oneRow<{ now: number }>(
+        pool,
         "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now",
       );
-      return row?.now ?? 0;
+      return now;
     },
     async expire(source, until) {
-      const [row] = await pool.query<{ count: number | null }>(`select ${ident()}.expire($1, $2) as count`, [
+      const { count } = await oneRow<{ count: number | null }>(pool, `select ${ident()}.expire($1, $2) as count`, [
         source,
         toStamp(until),
       ]);
-      const count = row?.count ?? 0;
-      return { count, isMore: count === ENDED };
+      return { count: count ?? 0, isMore: count === ENDED };
     },
     async removeKeys(until) {
       // Skips what a store has locked, in another order: neither waits for the other.
@@ -50,11 +51,12 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
       return rows.length === KEYS;
     },
     async removeKept(after) {
-      const [row] = await pool.query<{ page: { after: number | null; removed: number } | null }>(
+      const { page } = await oneRow<{ page: { after: number | null; removed: number } | null }>(
+        pool,
         `select ${ident()}.remove_kept($1) as page`,
         [after],
       );
-      return row?.page ?? { after: null, removed: 0 };
+      return page ?? { after: null, removed: 0 };
     },
     async removeSmall(hitUntil) {
       await pool.query(

@@ -1,4 +1,5 @@
 import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../../../../src/adapter.ts";
+import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { toText } from "../store/encode-batch.ts";
 import { forgetSubscription } from "./subscriptions.ts";
@@ -43,7 +44,8 @@ export function createPostgresTombstones({
     const mine = (begun += 1);
     const of = ident();
     const known = seen?.of === of ? seen.version : null;
-    const [row] = await pool.query<Read>(
+    const row = await oneRow<Read>(
+      pool,
       `select v.version, case when v.version is distinct from $1 then (
          select coalesce(jsonb_agg(jsonb_build_object('subscription', subscription, 'source', case when any_source then null else source end,
            'reason', reason, 'since', since, 'lastHit', last_hit)), '[]') from ${of}.tombstone) end as all
@@ -51,7 +53,7 @@ export function createPostgresTombstones({
       [known],
     );
     // A later look, or a change by this process, may have come before.
-    if (row === undefined || mine < read) return;
+    if (mine < read) return;
     read = mine;
     if (row.all === null) return;
     const before = known === null && seen !== undefined ? new Map<string, Cached>() : tombstones;
