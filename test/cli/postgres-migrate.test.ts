@@ -1,7 +1,8 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { newDatabase } from "../support/postgres.ts";
-import { startCli, startNode } from "./child.ts";
+import { startNode } from "./child.ts";
+import { runCli } from "./in-process.ts";
 
 test("prints SQL that makes the inbox of a receiver, and can run again", async () => {
   const database = await newDatabase();
@@ -10,7 +11,7 @@ test("prints SQL that makes the inbox of a receiver, and can run again", async (
     await client.end();
     await database.drop();
   });
-  const cli = startCli(["inbox", "migrate", "--print", "--schema", "hooks", "--name", "crm"]);
+  const cli = runCli(["inbox", "migrate", "--print", "--schema", "hooks", "--name", "crm"]);
   expect(await cli.ended).toBe(0);
   await client.connect();
   await client.query(cli.out());
@@ -20,12 +21,23 @@ test("prints SQL that makes the inbox of a receiver, and can run again", async (
 });
 
 test("without --print it says so, and without a name that fits it prints nothing", async () => {
-  const bare = startCli(["inbox", "migrate"]);
+  const bare = runCli(["inbox", "migrate"]);
   expect(await bare.ended).toBe(2);
   expect(bare.err()).toContain("Add --print");
-  const odd = startCli(["inbox", "migrate", "--print", "--name", "it's"]);
+  expect(bare.out()).toBe("");
+  const odd = runCli(["inbox", "migrate", "--print", "--name", "it's"]);
   expect(await odd.ended).toBe(2);
   expect([odd.out(), odd.err()]).toEqual(["", expect.stringContaining("expected letters, digits")]);
+});
+
+test("without names it is the inbox of the receiver without a name, in the schema hookline", async () => {
+  const [bare, named] = [
+    runCli(["inbox", "migrate", "--print"]),
+    runCli(["inbox", "migrate", "--print", "--schema", "hookline", "--name", "default"]),
+  ];
+  expect([await bare.ended, await named.ended]).toEqual([0, 0]);
+  expect(bare.out()).toContain('create schema "hookline"');
+  expect(bare.out()).toBe(named.out());
 });
 
 test("needs no driver: a process that cannot load pg prints it too", async () => {
