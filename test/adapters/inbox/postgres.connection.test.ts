@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -186,6 +187,15 @@ describe("a server that cannot be used is named with what to do:", () => {
     });
   });
 
+  test("something says nothing for as long as the connection's own option allows", async () => {
+    const silent = createServer(() => {}).listen(0, "127.0.0.1");
+    onTestFinished(() => void silent.close());
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const own = { host: "127.0.0.1", port, connectionTimeoutMillis: 50 };
+    await expect(connecting(own, { connectMs: 600_000 })).rejects.toMatchObject({ code: "server-unreachable" });
+  });
+
   test("the password is wrong", async () => {
     const url = server.connectionString.replace(/:\w+@/, ":wrong@");
     await expect(connecting({ connectionString: url })).rejects.toMatchObject({
@@ -272,6 +282,15 @@ test("options of the connection do not change what the inbox needs", async () =>
   onTestFinished(() => pool.close());
   const [row] = await pool.query("select 2::bigint as two, current_setting('application_name') as name");
   expect(row).toEqual({ two: 2, name: "crm" });
+});
+
+test("once the process may end, statements still run: on connections from before, and on new ones", async () => {
+  const [used, fresh] = [poolOf({ max: 1 }), poolOf({ max: 1 })];
+  const pid = await pidOf(used);
+  used.unref();
+  fresh.unref();
+  expect(await pidOf(used)).toBe(pid);
+  expect(await fresh.query("select 1 as one")).toEqual([{ one: 1 }]);
 });
 
 test("after its close a pool refuses, and closing again does nothing", async () => {

@@ -114,6 +114,31 @@ describe("find and get", () => {
     expect(await idsOf(jobs)).toHaveLength(2_102);
   });
 
+  test("of many done jobs a few are found at a time", async () => {
+    const tables = await openTables();
+    const { jobs, store } = tables.join();
+    await store(...Array.from({ length: 250 }, (_, index) => mail([`${index}`])));
+    await tables.pool.query(`delete from ${tables.ident}.job`);
+    const ids = await idsOf(jobs);
+    expect(await jobs.find({ states: ["done"], limit: 10 })).toMatchObject({
+      jobs: ids.slice(0, 10).map((id) => ({ id, state: "done" })),
+      next: ids[9],
+    });
+    expect(await allPages(jobs, { states: ["done"], limit: 40 })).toEqual(ids);
+  });
+
+  test("an id that no job has finds nothing, and changes nothing", async () => {
+    const tables = await openTables();
+    const { jobs, store, followed } = tables.join();
+    const [id = ""] = await store(raw(mail(["a"])));
+    for (const none of [id, String(Number(id) + 1), "0", "-1", "1.5", "1e99", "a"]) {
+      expect(await jobs.get(none)).toBeUndefined();
+      expect([await jobs.replay({ ids: [none] }), await jobs.drop({ ids: [none] })]).toEqual([0, 0]);
+    }
+    await jobs.reopen([]);
+    expect(followed()).toBe(0);
+  });
+
   test("unhandled jobs with long bodies come a few at a time, and all of them", async () => {
     const { jobs, store } = (await openTables()).join();
     const filler = "x".repeat(1_000_000);

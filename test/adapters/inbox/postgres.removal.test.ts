@@ -268,4 +268,16 @@ describe("erase", () => {
     expect(await jobs.erase(7)).toBe(1);
     expect(await countIn(tables, "unexpanded")).toBe(1);
   });
+
+  test("what waits to be expanded belongs to the account of its body, also where that is a text", async () => {
+    const tables = await openTables();
+    const { jobs, store } = tables.join();
+    await store(raw(mail(["a"], { accountId: 8 })));
+    expect(await jobs.erase(7)).toBe(0);
+    const odd = raw(mail(["b"], { accountId: 7 }));
+    const body = Buffer.from(odd.delivery.body.toString().replace('"accountId":7', '"accountId":"7"'));
+    await store({ ...odd, delivery: { ...odd.delivery, body } });
+    expect(await jobs.erase(7)).toBe(1);
+    expect(await countIn(tables, "unexpanded")).toBe(1);
+  });
 });

@@ -1,0 +1,92 @@
+import { UsageError } from "hookline";
+import { describe, expect, test } from "vitest";
+import { loadDriver } from "../../../adapters/inbox/postgres/connection/load-driver.ts";
+import { isBroken, toStorageError, type Step } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
+
+const failed = (code: string | undefined, message = "no") => Object.assign(new Error(message), { code });
+
+describe("an error of the driver or the server", () => {
+  test.each([
+    ["53100", "disk-full"],
+    ["53300", "too-many-connections"],
+    ["25006", "server-read-only"],
+    ["28000", "login-refused"],
+    ["3D000", "database-missing"],
+    ["42501", "permission-missing"],
+    ["42P01", "schema-missing"],
+    ["57P03", "server-unreachable"],
+    ["08006", "server-unreachable"],
+    ["EPIPE", "server-unreachable"],
+    ["ECONNRESET", "server-unreachable"],
+    ["ENOTFOUND", "server-unreachable"],
+    [undefined, "server-unreachable"],
+  ])("with the code %s is %s, with what to do where something can be done", (code, expected) => {
+    expect(toStorageError(failed(code), "statement")).toMatchObject({
+      name: "StorageError",
+      code: expected,
+      message: expect.stringContaining("PostgreSQL: no"),
+    });
+  });
+
+  test("of a name with several addresses is that of the first one", () => {
+    const each = [failed("ECONNREFUSED", "connect ECONNREFUSED ::1"), failed("ECONNREFUSED", "connect 127.0.0.1")];
+    expect(toStorageError(Object.assign(new AggregateError(each), { code: "ECONNREFUSED" }), "connect")).toMatchObject({
+      code: "server-unreachable",
+      message: expect.stringContaining("connect ECONNREFUSED ::1"),
+      mayHold: false,
+    });
+  });
+
+  test("without a message is told by its code, and one without either by itself", () => {
+    expect(toStorageError(failed("ECONNREFUSED", ""), "connect").message).toContain("PostgreSQL: ECONNREFUSED.");
+    expect(toStorageError("gone", "statement").message).toContain("PostgreSQL: gone.");
+  });
+
+  test("that is a mistake of the program is not one of the network", () => {
+    expect(toStorageError(new TypeError("not a function"), "statement")).toMatchObject({ code: "storage-failed" });
+  });
+
+  test("that has been told already stays as it is", () => {
+    const told = toStorageError(failed("40001"), "commit");
+    expect(toStorageError(told, "statement")).toBe(told);
+  });
+
+  test.each<[code: string | undefined, step: Step, mayHold: boolean, ends: boolean]>([
+    [undefined, "connect", false, true],
+    [undefined, "commit", true, true],
+    ["08006", "statement", true, true],
+    ["57P01", "commit", true, true],
+    ["40003", "commit", true, false],
+    ["XX000", "statement", true, false],
+    ["40001", "commit", false, false],
+    ["23505", "statement", false, false],
+  ])("with the code %s at a %s may hold: %s, and ends the connection: %s", (code, step, mayHold, ends) => {
+    const error = toStorageError(failed(code), step);
+    expect(error.mayHold).toBe(mayHold);
+    expect(isBroken(error)).toBe(ends);
+  });
+});
+
+describe("the package pg", () => {
+  const driver = { Client: Map } as never;
+
+  test("is taken as a module of either kind", async () => {
+    expect(await loadDriver(async () => ({ default: driver }) as never)).toBe(driver);
+    expect(await loadDriver(async () => driver)).toBe(driver);
+  });
+
+  test.each(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"])("that is not installed (%s) is named", async (code) => {
+    const cause = failed(code, "Cannot find package 'pg' imported from app.js");
+    const error: unknown = await loadDriver(() => Promise.reject(cause)).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(UsageError);
+    expect(error).toMatchObject({ code: "peer-missing", fix: expect.stringContaining("npm install pg"), cause });
+  });
+
+  test.each([
+    failed("ERR_MODULE_NOT_FOUND", "Cannot find package 'pg-types' imported from pg"),
+    failed("ERR_REQUIRE_ESM", "of 'pg'"),
+    failed(undefined, "broken 'pg'"),
+  ])("that cannot be loaded for another reason gives that reason: %s", async (cause) => {
+    await expect(loadDriver(() => Promise.reject(cause))).rejects.toBe(cause);
+  });
+});

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
+import { createPostgresJobs } from "../../../adapters/inbox/postgres/jobs/admin.ts";
+import { mail, nobodys, one } from "../../suites/inbox/deliveries.ts";
+import { idsOf, statesOf } from "./postgres-rows.ts";
+import { openTables } from "./postgres-tables.ts";
+
+test("a job without a lane is replayed without one", async () => {
+  const tables = await openTables();
+  const { jobs, store } = tables.join();
+  const worker = await tables.work();
+  await store(mail([{ id: "a", lane: undefined }]));
+  const [id = ""] = await idsOf(jobs);
+  await worker.step([], { [id]: "done" });
+  expect(await jobs.replay({ ids: [id] })).toBe(1);
+  expect((await jobs.find({ states: ["waiting"], limit: 2 })).jobs).toMatchObject([{ lane: undefined, replayOf: id }]);
+});
+
+test("a replay that lost its handler is a replay when it is reopened: it merges with replays only", async () => {
+  const tables = await openTables();
+  const { jobs, store } = tables.join();
+  const worker = await tables.work();
+  await store(mail([one("a", "key"), nobodys("b")]));
+  const [id = "", nobody = ""] = await idsOf(jobs);
+  await worker.step([], { [id]: "done" });
+  await jobs.replay({ ids: [id] });
+  const [replayed = ""] = await idsOf(jobs, { states: ["waiting"] });
+  await worker.step([], { [replayed]: "unhandled" });
+  const made = [{ state: "waiting", consumer: "default", lane: "one", mergeKey: "new" }] as const;
+  await jobs.reopen([replayed, nobody].map((each) => ({ id: each, jobs: made })));
+  expect(await tables.pool.query(`select merge_key, replay_of from ${tables.ident}.job order by entry`)).toEqual([
+    { merge_key: "replay:new", replay_of: Number(id) },
+    { merge_key: "new", replay_of: null },
+  ]);
+});
+
+test("a dead job that another transaction has is left to it", async () => {
+  const tables = await openTables();
+  const { jobs, store } = tables.join();
+  const worker = await tables.work();
+  await store(mail(["a"]));
+  const [id = ""] = await idsOf(jobs);
+  await worker.step([], { [id]: "dead" });
+  await tables.pool.transaction(async (queries) => {
+    await queries.query(`select from ${tables.ident}.dead for update`);
+    expect(await jobs.replay({ ids: [id] })).toBe(0);
+  });
+  expect(await statesOf(jobs)).toEqual(["dead"]);
+  expect(await jobs.replay({ ids: [id] })).toBe(1);
+});
+
+test.each(["40001", "40P01", "55P03"])("what another transaction held up (%s) is done again", async (code) => {
+  const tables = await openTables();
+  const { store, writer } = tables.join();
+  await store(mail(["a"]));
+  const failures = [toStorageError(Object.assign(new Error("held up"), { code }), "statement")];
+  const query: typeof tables.pool.query = async (text, values) => {
+    const failure = text.includes("drop_jobs") ? failures.pop() : undefined;
+    if (failure !== undefined) throw failure;
+    return tables.pool.query(text, values);
+  };
+  const pool = { ...tables.pool, query };
+  const jobs = createPostgresJobs({ ident: () => tables.ident, pool, writer, changed: async () => {} });
+  expect(await jobs.drop({ states: ["waiting"] })).toBe(1);
+  expect(failures).toEqual([]);
+});

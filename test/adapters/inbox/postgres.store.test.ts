@@ -1,0 +1,190 @@
+import { StorageError } from "hookline";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
+import { MOST_JOBS, type EncodedBatch } from "../../../adapters/inbox/postgres/store/encode-batch.ts";
+import { createIncoming, type IncomingDeps } from "../../../adapters/inbox/postgres/store/incoming.ts";
+import { createWriter, type StoredBatch } from "../../../adapters/inbox/postgres/store/writer.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
+import { mail, raw } from "../../suites/inbox/deliveries.ts";
+import { inDatabases } from "./in-database.ts";
+import { idsOf, statesOf } from "./postgres-rows.ts";
+import { NOW, openTables } from "./postgres-tables.ts";
+
+const STORED: StoredBatch = {
+  writer: 1,
+  base: 100,
+  expanded: 0,
+  made: [],
+  duplicates: [],
+  conflicts: [],
+  oldest: null,
+};
+
+/** What takes deliveries in, with a server that answers as the test says. */
+function incoming(answer: (batch: EncodedBatch) => Promise<StoredBatch>, parts: Partial<IncomingDeps> = {}) {
+  const batches: EncodedBatch[] = [];
+  const verbs = createIncoming({
+    pool: undefined as never,
+    ident: () => "hl",
+    writer: {
+      store(batch) {
+        batches.push(batch);
+        return answer(batch);
+      },
+      transaction: () => Promise.reject(new Error()),
+      drained: async () => {},
+    },
+    worker: {
+      isLoaded: () => false,
+      size: 0,
+      expander: () => 1,
+      remember() {},
+      changed: async () => {},
+      others: () => undefined,
+      passExpander() {},
+    },
+    maxJobs: Infinity,
+    now: () => NOW,
+    dedupeWindowMs: () => 0,
+    noted() {},
+    stored() {},
+    ...parts,
+  });
+  return { ...verbs, batches };
+}
+
+describe("stores of one process", () => {
+  test("go into one commit as far as their bodies fit it, and the rest into the next", async () => {
+    const filler = "x".repeat(2_000_000);
+    const { store, batches } = incoming(async () => STORED);
+    const stored = await Promise.all(["a", "b", "c"].map((id) => store([raw(mail([id], { filler }))])));
+    expect(batches.map(({ at }) => at.length)).toEqual([2, 1]);
+    expect(stored.flat().map((one) => "id" in one && one.id)).toEqual(["101", "102", "101"]);
+  });
+
+  test("are answered even where nobody expected the error, and so are those behind them", async () => {
+    const failures = [new TypeError("not a function")];
+    const { store } = incoming(async () => {
+      const failure = failures.pop();
+      if (failure !== undefined) throw failure;
+      return STORED;
+    });
+    expect(await store([raw(mail(["a"])), raw(mail(["b"]))])).toMatchObject([
+      { code: "storage-failed", message: expect.stringContaining("TypeError: not a function") },
+      { code: "storage-failed" },
+    ]);
+    expect(await store([raw(mail(["c"]))])).toMatchObject([{ id: "101" }]);
+  });
+
+  test("all fail where the server does, and the health checks hear of it", async () => {
+    const heard: (StorageError | undefined)[] = [];
+    const { store, batches } = incoming(
+      () => Promise.reject(toStorageError(Object.assign(new Error("full"), { code: "53100" }), "statement")),
+      { stored: (error) => void heard.push(error) },
+    );
+    expect(await store([raw(mail(["a"])), raw(mail(["b"]))])).toMatchObject([
+      { code: "disk-full" },
+      { code: "disk-full" },
+    ]);
+    expect([batches.length, heard]).toMatchObject([1, [{ code: "disk-full" }]]);
+  });
+});
+
+test("one delivery that does not fit the tables does not hold up those that came with it", async () => {
+  const bench = await openBench(inDatabases());
+  onTestFinished(() => bench.end());
+  const odd = mail(["odd"]);
+  const { headers } = odd.delivery;
+  const stored = await bench.inbox.store([
+    mail(["a"]),
+    { ...odd, delivery: { ...odd.delivery, headers: { ...headers, "x-odd": "a\0b" } } },
+    mail(["b"]),
+  ]);
+  expect(stored).toMatchObject([{ expanded: true }, { code: "storage-failed" }, { expanded: true }]);
+  expect(bench.inbox.stats()).toMatchObject({ waiting: 2 });
+});
+
+describe("expansions", () => {
+  const long = (id: string) => {
+    const entries = Array.from({ length: MOST_JOBS - 100 }, (_, index) => `${id} ${index}`);
+    return { id, events: mail(entries).events, cursor: undefined };
+  };
+
+  test("with more jobs than a commit has ids for are made in several, in their order", async () => {
+    const { expand, batches } = incoming(async () => ({ ...STORED, made: [0] }));
+    expect(await expand([long("1"), long("2")])).toEqual([
+      { duplicates: [], conflicts: [] },
+      { duplicates: [], conflicts: [] },
+    ]);
+    expect(batches.map(({ batch }) => batch["expansions"])).toMatchObject([[{ delivery: 1 }], [{ delivery: 2 }]]);
+  });
+
+  test("are left to another process once that one expands", async () => {
+    const { expand, batches } = incoming(async () => ({ ...STORED, fenced: true }));
+    expect(await expand([long("1"), long("2")])).toEqual([undefined, undefined]);
+    expect(batches).toHaveLength(1);
+  });
+
+  test("without an event end their delivery, and make no job", async () => {
+    const tables = await openTables();
+    const { jobs, store, expand } = tables.join();
+    const worker = await tables.work();
+    const [id = ""] = await store(raw(mail(["a"])));
+    await expand(worker.id, { id, events: [], cursor: undefined });
+    expect(await tables.pool.query(`select from ${tables.ident}.unexpanded`)).toEqual([]);
+    expect(await idsOf(jobs)).toEqual([]);
+  });
+});
+
+describe("a process whose row was removed since it was idle for long", () => {
+  test("stores and replays with another one", async () => {
+    const tables = await openTables();
+    const { jobs, store } = tables.join();
+    const worker = await tables.work();
+    await store(mail(["a"]));
+    const [id = ""] = await idsOf(jobs);
+    await worker.step([], { [id]: "dead" });
+    await tables.pool.query(`delete from ${tables.ident}.writer`);
+    expect(await jobs.replay({ ids: [id] })).toBe(1);
+    await tables.pool.query(`delete from ${tables.ident}.writer`);
+    await store(mail(["b"]));
+    expect(await statesOf(jobs)).toEqual(["waiting", "waiting"]);
+  });
+
+  test("again and again gives up", async () => {
+    const { writer } = writerOn((text) =>
+      text.includes("writer default values") ? { id: 1 } : { base: null, stored: null },
+    );
+    const twice = { message: expect.stringContaining("removed twice") };
+    await expect(
+      writer.store({ batch: {}, bodies: new Uint8Array(), at: [], unique: [], unhandled: 0 }),
+    ).rejects.toMatchObject(twice);
+    await expect(writer.transaction((_, make) => make([]))).rejects.toMatchObject(twice);
+  });
+});
+
+test("a store for whose day there is no table yet makes it, once", async () => {
+  const missing = toStorageError(Object.assign(new Error("no partition"), { code: "23514" }), "statement");
+  const batch = { batch: {}, bodies: new Uint8Array(), at: [], unique: [], unhandled: 0 };
+  let failures = 1;
+  const { writer, made } = writerOn((text) => {
+    if (text.includes("writer default values")) return { id: 7 };
+    if (failures-- > 0) throw missing;
+    return { stored: { base: 5 } };
+  });
+  expect(await writer.store(batch)).toEqual({ base: 5, writer: 7 });
+  expect(made()).toBe(1);
+  failures = 2;
+  await expect(writer.store(batch)).rejects.toBe(missing);
+  expect(made()).toBe(2);
+});
+
+/** A writer on a server that gives one row for each statement. */
+function writerOn(answer: (text: string) => object) {
+  const query: Pool["query"] = async (text) => [answer(text)] as never;
+  let made = 0;
+  const pool: Pool = { query, transaction: (run) => run({ query }), close: async () => {}, unref() {} };
+  const writer = createWriter({ pool, ident: () => "hl", now: () => NOW, ensureDays: async () => void (made += 1) });
+  return { writer, made: () => made };
+}
