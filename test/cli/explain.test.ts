@@ -50,6 +50,13 @@ describe("reads", () => {
       "POST /, 3",
     ],
     [
+      "raw HTTP in chunks without the line ends behind them",
+      ["POST / HTTP/1.1", "Transfer-Encoding: chunked", ...lines, "", chunked.replace(/\r\n(?=[\da-f]+;|0)/g, "")].join(
+        "\r\n",
+      ),
+      "POST /, 3",
+    ],
+    [
       "raw HTTP with chunks taken away",
       ["POST / HTTP/1.1", "Transfer-Encoding: chunked", ...lines, "", body].join("\n"),
       "POST /",

@@ -111,6 +111,8 @@ describe("hookline inbox", () => {
       err: "hookline inbox tombstones lift: Subscription 9 has no tombstone: see tombstones list.\n",
     });
     expect((await inbox(file, "tombstones")).out).toBe((await inbox(file, "tombstones list")).out);
+    const both = await fileWithTombstones([9, "left"], [9, "moved", "eu"]);
+    expect((await inbox(both, "tombstones lift 9")).out).toBe("Lifted 2 tombstones of subscription 9.\n");
     await inbox(file, "tombstones lift 10");
     expect(await inbox(file, "tombstones list")).toEqual({ code: 0, out: "", err: "There are no tombstones.\n" });
   });

@@ -48,14 +48,14 @@ function readRawHttp(text: string): CapturedRequest {
   for (const [index, line] of lines.entries()) {
     if (index === 0 && requestLine !== null) continue;
     // A pseudo-header of HTTP/2, such as `:authority`, begins with a colon.
-    const header = /^(:?[^\s:]+):(.*)$/.exec(line);
-    if (header === null) {
+    if (!/^:?[^\s:]+:.*$/.test(line)) {
       const got = JSON.stringify(line.length > 40 ? `${line.slice(0, 40)}...` : line);
       throw unreadable(
         `Line ${index + 1} is no header: got ${got}, expected "Name: value". A blank line ends the headers.`,
       );
     }
-    headers.push([header[1] ?? "", header[2] ?? ""]);
+    const end = line.indexOf(":", 1);
+    headers.push([line.slice(0, end), line.slice(end + 1)]);
   }
   const grouped = groupHeaders(headers);
   const rest = blank === null ? "" : text.slice(blank.index + blank[0].length);
@@ -90,9 +90,9 @@ function toBody(rest: string, headers: HeaderValues): { readonly body: string; r
 function unchunked(text: string): string | undefined {
   let body = "";
   for (let at = 0; ;) {
-    const size = /^([\da-f]{1,8})[^\r\n]*\r?\n/i.exec(text.slice(at, at + 1_024));
+    const size = /^[\da-f]{1,8}[^\r\n]*\r?\n/i.exec(text.slice(at, at + 1_024));
     if (size === null) return undefined;
-    const length = Number.parseInt(size[1] ?? "", 16);
+    const length = Number.parseInt(size[0], 16);
     if (length === 0) return body;
     at += size[0].length;
     if (at + length > text.length) return undefined;

@@ -4,7 +4,7 @@ const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/gu;
 /** Untrusted text, safe to print: on one line, and without a command to the terminal. */
 export function toPlain(text: string): string {
   return text.replaceAll(HIDDEN, (char) =>
-    char === "\n" || char === "\t" ? " " : `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
+    char === "\n" || char === "\t" ? " " : `\\u{${Number(char.codePointAt(0)).toString(16)}}`,
   );
 }
 
