@@ -8,7 +8,7 @@ export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/read-body.ts";
 
 // For authors of inboxes: the port, a writing half and a working half.
 export type { Claim, Claimed, ClaimedJob, ClaimLimits, JobError, JobOutcome, Settlement } from "./inbox/port/claims.ts";
-export { toStored, type Delivery, type StoredDelivery } from "./inbox/port/delivery.ts";
+export { STORED_BEFORE, toStored, type Delivery, type StoredDelivery } from "./inbox/port/delivery.ts";
 export type {
   Expanded,
   Expansion,

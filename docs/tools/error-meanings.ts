@@ -31,7 +31,15 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   ],
   "next-misused": ["HooklineError", "a middleware called `next()` twice, or after it had returned: return or await it"],
   "handle-failed": ["HooklineError", "`receiver.handle`: a handler failed; the queue is to give the delivery again"],
-  "delivery-invalid": ["UsageError", "`receiver.handle` got something that `forwardInbox` did not make"],
+  "delivery-invalid": ["UsageError", "`receiver.handle` or `accept` got something that `forwardInbox` did not make"],
+  "accept-forwards": [
+    "UsageError",
+    "`receiver.accept` on an inbox that only forwards: use `handle`, or an inbox that stores",
+  ],
+  "signature-invalid": [
+    "SignatureError",
+    "a delivery given to `receiver.accept` was changed, or signed with none of the secrets: never deliver it again",
+  ],
   "body-not-raw": ["UsageError", "`verify` got a parsed body"],
   "time-invalid": ["UsageError", "`sign` got a time before 1970, or none"],
   "receiver-invalid": ["UsageError", "`hookline/testing` got a receiver of another copy of the package"],

@@ -38,11 +38,13 @@ export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStor
 
   async function commit(batch: readonly Admitted[]): Promise<readonly (StoreResult | Refused)[]> {
     const events = expand(batch);
-    const results = await inbox.store(batch.map(({ delivery }, index) => ({ delivery, events: events[index] })));
+    const results = await inbox.store(
+      batch.map(({ delivery, idInQueue }, index) => ({ delivery, events: events[index], idInQueue })),
+    );
     const answers = batch.map((admitted, index) => {
       const result = results[index];
       if (!isStored(result)) return toRefused(result);
-      stored(admitted, result, events[index]);
+      if (result.isRepeated === undefined) stored(admitted, result, events[index]);
       return result;
     });
     committed();

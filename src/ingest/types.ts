@@ -86,7 +86,12 @@ export type Verified = Passed<"verify"> & {
 };
 
 /** The receiver is open, and its subscription is wanted. */
-export type Admitted = Passed<"admit"> & { readonly delivery: Delivery; readonly document: () => Document };
+export type Admitted = Passed<"admit"> & {
+  readonly delivery: Delivery;
+  readonly document: () => Document;
+  /** Set where a queue in front brings it. */
+  readonly idInQueue?: string;
+};
 
 /** What the steps work with. */
 export interface IngestDeps {

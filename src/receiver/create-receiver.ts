@@ -6,6 +6,7 @@ import { UsageError } from "../errors.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
 import { asWorking, asWriting, type StorageKind, type WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Job } from "../inbox/port/jobs.ts";
+import { createAccept, refuseAccept } from "../ingest/accept.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
 import { createReporter } from "../ingest/answer-reporter.ts";
 import { createInFlightBytes } from "../ingest/read-body.ts";
@@ -155,6 +156,8 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     reporter,
   };
 
+  const accept = working === undefined ? refuseAccept : createAccept({ ...ingestDeps, counters });
+
   const receiver: Receiver<K> = {
     storage: inbox.storage,
     on(names, handler, given = {}) {
@@ -212,8 +215,9 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     async handle(delivery, { signal } = {}) {
       lifecycle.assertOpen();
       handlers.seal();
-      await direct.handle(fromStored(delivery, resolved.scheme.signature.lowerCaseHeader), signal);
+      await direct.handle(fromStored(delivery, resolved.scheme.signature.lowerCaseHeader, "handle"), signal);
     },
+    accept,
     async [Symbol.asyncDispose]() {
       await receiver.close();
     },

@@ -79,7 +79,7 @@ describe("a stored delivery", () => {
     const delivery = makeDelivery("", { source, body: Buffer.concat([Buffer.from("--"), body]).subarray(2) });
     const stored = JSON.parse(JSON.stringify(toStored("d-1", delivery))) as StoredDelivery;
     expect("source" in stored).toBe(source !== undefined);
-    expect(fromStored(stored, HEADER)).toEqual({ ...delivery, id: "d-1", body });
+    expect(fromStored(stored, HEADER, "handle")).toEqual({ ...delivery, id: "d-1", body });
   });
 
   test("shares no headers with the delivery", () => {
@@ -99,7 +99,7 @@ describe("a stored delivery", () => {
     ["one without a time", { ...toStored("d-1", makeDelivery()), receivedAt: undefined }],
     ["one with a time that is none", { ...toStored("d-1", makeDelivery()), sentAt: "soon" }],
   ])("is refused, with what to pass, where it is %s", (_, stored) => {
-    expect(() => fromStored(stored as StoredDelivery, HEADER)).toThrow(
+    expect(() => fromStored(stored as StoredDelivery, HEADER, "handle")).toThrow(
       expect.objectContaining({
         name: "UsageError",
         code: "delivery-invalid",

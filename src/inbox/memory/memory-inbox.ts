@@ -3,7 +3,7 @@ import { StorageError, UsageError } from "../../errors.ts";
 import { createFifo } from "../collections/fifo.ts";
 import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
 import { createLaneQueues } from "../lane-queues.ts";
-import type { Expanded, NewDelivery, NewEvent, StoreResult } from "../port/delivery.ts";
+import { STORED_BEFORE, type Expanded, type NewDelivery, type NewEvent, type StoreResult } from "../port/delivery.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 import { createMemoryClaims } from "./memory-claims.ts";
 import { memoryJobs } from "./memory-jobs.ts";
@@ -73,7 +73,9 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     return { duplicates, conflicts };
   }
 
-  function storeOne({ delivery, events }: NewDelivery, time: number): StoreResult | StorageError {
+  function storeOne({ delivery, events, idInQueue }: NewDelivery, time: number): StoreResult | StorageError {
+    const unique = idInQueue === undefined ? undefined : { key: `delivery ${idInQueue}`, content: "" };
+    if (unique !== undefined && keys?.has(unique, time)) return STORED_BEFORE;
     const deliveryRow = store.addDelivery(delivery, (count) => {
       dropped += count;
       host().log.error(
@@ -86,6 +88,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         "inbox-full",
         `The memory inbox holds ${limits.maxJobs} jobs or ${limits.maxBytes} bytes.`,
       );
+    if (unique !== undefined) keys?.add(unique, time);
     const expanded = events !== undefined && backlog.size === 0;
     const seen = expanded ? addEvents(deliveryRow, events, time) : { duplicates: [], conflicts: [] };
     if (expanded) store.endExpansion(deliveryRow);
@@ -195,10 +198,14 @@ function positive(name: string, value: number): number {
   return wholeNumber({ where: "memoryInbox", name, value, least: 1 });
 }
 
+type UniqueKey = NonNullable<NewEvent["unique"]>;
+
 /** Unique keys that were seen within the window. */
 interface UniqueKeys {
+  /** With this content. */
+  has(unique: UniqueKey, now: number): boolean;
   /** Remembers the key. `conflict`: it was seen with other content. */
-  add(unique: { readonly key: string; readonly content: string }, now: number): "new" | "duplicate" | "conflict";
+  add(unique: UniqueKey, now: number): "new" | "duplicate" | "conflict";
 }
 
 /** Beyond `max` the oldest are forgotten first. */
@@ -225,8 +232,10 @@ function createUniqueKeys(options: { readonly windowMs: number; readonly max: nu
   };
 
   return {
-    add({ key, content }, now) {
-      const whole = `${key}\n${content}`;
+    has: (unique, now) => known(wholeOf(unique), now),
+    add(unique, now) {
+      const { key } = unique;
+      const whole = wholeOf(unique);
       if (known(whole, now)) return "duplicate";
       const conflict = known(key, now);
       remember(key, now);
@@ -234,4 +243,8 @@ function createUniqueKeys(options: { readonly windowMs: number; readonly max: nu
       return conflict ? "conflict" : "new";
     },
   };
+}
+
+function wholeOf({ key, content }: UniqueKey): string {
+  return `${key}\n${content}`;
 }

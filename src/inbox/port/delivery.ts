@@ -52,11 +52,16 @@ export function toStored(id: string, delivery: Delivery): StoredDelivery {
 }
 
 /**
- * The reverse of {@link toStored}, for `receiver.handle`.
+ * The reverse of {@link toStored}.
  * @param signatureHeader in lower case
+ * @param caller the method that got it
  * @throws UsageError `delivery-invalid`
  */
-export function fromStored(stored: StoredDelivery, signatureHeader: string): IdentifiedDelivery {
+export function fromStored(
+  stored: StoredDelivery,
+  signatureHeader: string,
+  caller: "handle" | "accept",
+): IdentifiedDelivery {
   const receivedAt = Date.parse(stored?.receivedAt);
   const sentAt = Date.parse(stored?.sentAt);
   const signature = stored?.headers?.[signatureHeader];
@@ -66,7 +71,7 @@ export function fromStored(stored: StoredDelivery, signatureHeader: string): Ide
     signature === undefined ||
     !(receivedAt + sentAt > 0)
   ) {
-    throw new UsageError("delivery-invalid", "handle() got a value that is not a stored delivery.", {
+    throw new UsageError("delivery-invalid", `${caller}() got a value that is not a stored delivery.`, {
       fix: "Pass it what `forwardInbox` handed to your queue, unchanged.",
     });
   }
@@ -88,7 +93,15 @@ export interface NewDelivery {
   readonly delivery: Delivery;
   /** Undefined: store the delivery unexpanded. */
   readonly events: readonly NewEvent[] | undefined;
+  /**
+   * Set where a queue brings the delivery, perhaps again. If the same was stored within the window of unique keys, nothing is stored. Then
+   * the result is {@link STORED_BEFORE}.
+   */
+  readonly idInQueue?: string | undefined;
 }
+
+/** The result for a delivery that was stored before. */
+export const STORED_BEFORE: StoreResult = { id: "", expanded: true, duplicates: [], conflicts: [], isRepeated: true };
 
 /** An event of a delivery with a job for each consumer. */
 export interface NewEvent {
@@ -116,6 +129,8 @@ export interface StoreResult extends Expanded {
   readonly id: string;
   /** False: the delivery waits for `expand`. */
   readonly expanded: boolean;
+  /** Nothing was stored: the same delivery was stored before. */
+  readonly isRepeated?: true;
 }
 
 /** Which events were seen before, by their index in the given array. */

@@ -93,7 +93,7 @@ test("a commit of an owner that was relieved changes nothing", () => {
 test("a settle of an owner that was relieved ends no job", () => {
   const { run } = opened();
   const memory = createBatchMemory().begin();
-  memory.add(mail([]).delivery, { lines: '[[0,"email.created","default"]]', states: STATE.waiting, ...NOBODYS });
+  memory.add(mail([]), { lines: '[[0,"email.created","default"]]', states: STATE.waiting, ...NOBODYS });
   const input = { offset: 0, count: 1, at: 1 };
   run([TAKE_OVER, { verb: "store", input }], undefined, memory.bytes());
   const jobs = (): unknown => run([{ verb: "openJobs", input: { after: 0, limit: 10 } }]);

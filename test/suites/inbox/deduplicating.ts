@@ -1,12 +1,72 @@
 import assert from "node:assert/strict";
+import type { NewDelivery } from "../../../src/inbox/port/delivery.ts";
 import { mail, raw, told } from "./deliveries.ts";
 import type { InboxPromises } from "./fixture.ts";
-import { claimAll, findAll, storeAll } from "./verbs.ts";
+import { claimAll, findAll, recordsOf, storeAll } from "./verbs.ts";
 
 const open = { key: "tracking:1:7", content: "open" };
 const other = { ...open, content: "other" };
 
+const queued = (idInQueue: string, delivery: NewDelivery = mail([idInQueue])): NewDelivery => ({
+  ...delivery,
+  idInQueue,
+});
+
 export const deduplicating: InboxPromises = {
+  "idInQueue: If the same was stored within the window of unique keys, nothing is stored.": {
+    "what a queue brings again has no job and is not there, and what comes with it is stored": async ({ inbox }) => {
+      await storeAll(inbox, queued("a"));
+      const stored = await storeAll(inbox, mail(["x", "y"]), queued("a"), queued("b", mail(["b", "c"])), mail(["z"]));
+      assert.deepEqual(
+        stored.map(({ isRepeated }) => isRepeated),
+        [undefined, true, undefined, undefined],
+      );
+      const claims = await claimAll(inbox);
+      const ids = new Map(recordsOf(claims).map(([record], index) => [record, claims[index]?.jobs[0].deliveryId]));
+      assert.equal(ids.size, 6);
+      const [first, , third, fourth] = stored.map(({ id }) => id);
+      assert.deepEqual(
+        ["x", "y", "b", "c", "z"].map((record) => ids.get(record)),
+        [first, first, third, third, fourth],
+      );
+    },
+
+    "twice in one call, and in two calls that overlap, it is stored once": async ({ inbox }) => {
+      const stored = await Promise.all([storeAll(inbox, queued("a"), queued("a")), storeAll(inbox, queued("a"))]);
+      assert.equal(stored.flat().filter(({ isRepeated }) => isRepeated).length, 2);
+      assert.equal((await findAll(inbox)).length, 1);
+    },
+
+    "where it waits to be expanded, too": async ({ inbox }) => {
+      await storeAll(inbox, queued("a", raw(mail(["a"]))));
+      const stored = await storeAll(
+        inbox,
+        queued("a", raw(mail(["a"]))),
+        queued("b", raw(mail(["b"]))),
+        queued("b"),
+        queued("c"),
+      );
+      assert.deepEqual(
+        stored.map(({ isRepeated, expanded }) => [isRepeated, expanded]),
+        [
+          [true, true],
+          [undefined, false],
+          [true, true],
+          [undefined, false],
+        ],
+      );
+      assert.equal((await inbox.unexpanded(10)).length, 3);
+    },
+
+    "the window begins when it is stored, and ends": async ({ inbox, clock, host }) => {
+      await storeAll(inbox, queued("a"));
+      await clock.advance(host.dedupeWindowMs - 1);
+      assert.equal((await storeAll(inbox, queued("a")))[0]?.isRepeated, true);
+      await clock.advance(1);
+      assert.equal((await storeAll(inbox, queued("a")))[0]?.isRepeated, undefined);
+    },
+  },
+
   "duplicates: Same key, same content: no job was made.": {
     "the second one makes no job, and its delivery is expanded all the same": async ({ inbox }) => {
       const [first] = await storeAll(inbox, told(open));

@@ -75,10 +75,12 @@ export const takeOver: InboxPromises = {
 
       "a successor finds the unique keys that were seen, and the tombstones": async (bench) => {
         const open = told({ key: "tracking:1:7", content: "open" });
-        await storeAll(bench.inbox, open);
+        const queued = { ...mail(["a"]), idInQueue: "a" };
+        await storeAll(bench.inbox, open, queued);
         await bench.inbox.tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
         const successor = await bench.succeed();
         assert.deepEqual((await storeAll(successor, open))[0]?.duplicates, [0]);
+        assert.equal((await storeAll(successor, queued))[0]?.isRepeated, true);
         assert.equal(successor.tombstones.find(5, undefined)?.reason, "gone");
       },
     },

@@ -108,11 +108,25 @@ declare
   expanded int := (batch->>'expanded')::int;
   origins jsonb;
   seen jsonb;
+  repeated int[] := '{}';
 begin
   -- Whatever the role or the database say: what is acknowledged is on the disk.
   if current_setting('synchronous_commit') = 'off' then perform set_config('synchronous_commit', 'on', true); end if;
   perform 1 from ${ident}.writer where id = writer_id for no key update;
   if not found then return null; end if;
+  -- What a queue brought before. It may wait for another process: before ids are taken, and in one order in all of them.
+  if batch @? '$.deliveries[*].k' then
+    with given as (select d.o, decode(d.k, 'hex') as k from jsonb_to_recordset(batch->'deliveries') as d (o int, k text) where d.k is not null),
+    fresh as (
+      insert into ${ident}.dedupe as d (key, seen_at) select k, now_ms from (select distinct k from given order by k) as one
+      on conflict (key) do update set seen_at = excluded.seen_at where d.seen_at <= (batch->>'dedupeAfter')::bigint returning d.key
+    ),
+    kept as (select given.o, row_number() over (partition by given.k order by given.o) as nth, fresh.key is not null as is_new from given left join fresh on fresh.key = given.k)
+    select coalesce(array_agg(o), '{}') into repeated from kept where not is_new or nth > 1;
+    batch := batch || (select jsonb_object_agg(name, coalesce((
+        select jsonb_agg(one order by place) from jsonb_array_elements(batch->name) with ordinality as list (one, place) where not (one->>'o')::int = any (repeated)), '[]'))
+      from unnest(array['deliveries', 'jobs', 'unhandled', 'unique', 'notices']) as name where batch ? name);
+  end if;
   -- Expansion follows ids: what comes behind one that waits for it waits as well. Before ids are taken: what was expanded before this look has lower
   -- ones, while of what is expanded between it and the ids the jobs could come behind these.
   -- What a new worker may handle is left to the expander.
@@ -165,7 +179,7 @@ begin
     end if;
   end if;
   update ${ident}.writer set seq = seq + 1, first_id = base, last_id = base + (batch->>'size')::int, used_at = clock_timestamp() where id = writer_id;
-  return jsonb_build_object('base', base, 'expanded', expanded, 'oldest', (select u.received_at from ${ident}.unexpanded as u order by u.delivery limit 1), 'made', case when origins is null then '[]'::jsonb else (select jsonb_agg(key::int) from jsonb_object_keys(origins) as key) end)
+  return jsonb_build_object('base', base, 'expanded', expanded, 'repeated', to_jsonb(repeated), 'oldest', (select u.received_at from ${ident}.unexpanded as u order by u.delivery limit 1), 'made', case when origins is null then '[]'::jsonb else (select jsonb_agg(key::int) from jsonb_object_keys(origins) as key) end)
     || coalesce(seen, '{"duplicates": [], "conflicts": []}'::jsonb);
 end $$;`;
 }

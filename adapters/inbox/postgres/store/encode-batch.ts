@@ -29,7 +29,7 @@ export function encodeDeliveries(given: readonly NewDelivery[], mayExpand: boole
   const expanded = end === -1 ? given.length : end;
   const at: number[] = [];
   let offset = 0;
-  const deliveries = given.map(({ delivery, events: made }, o) => {
+  const deliveries = given.map(({ delivery, events: made, idInQueue }, o) => {
     const place = events.next();
     at.push(place);
     const lines = o < expanded && made !== undefined ? events.add(made, o) : undefined;
@@ -51,6 +51,7 @@ export function encodeDeliveries(given: readonly NewDelivery[], mayExpand: boole
       j: lines ?? null,
       f,
       n: body.byteLength,
+      ...(idInQueue === undefined ? {} : { k: hash(`delivery ${idInQueue}`) }),
     };
   });
   return {

@@ -1,4 +1,5 @@
 import {
+  STORED_BEFORE,
   StorageError,
   type Delivery,
   type Expanded,
@@ -117,7 +118,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       const output = await writer.store(batch);
       stored(undefined);
       noted({
-        unexpanded: given.length - output.expanded,
+        unexpanded: given.filter((_, place) => place >= output.expanded && !output.repeated.includes(place)).length,
         oldestUnexpandedAt: output.oldest ?? undefined,
         unhandled: output.expanded > 0 ? batch.unhandled : 0,
         hasNotices: "notices" in batch.batch,
@@ -138,6 +139,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
   function toResults(given: readonly NewDelivery[], batch: EncodedBatch, output: StoredBatch): StoreResult[] {
     const seen = seenIn(batch, output);
     return given.map(({ delivery, events }, place) => {
+      if (output.repeated.includes(place)) return STORED_BEFORE;
       const id = output.base + (batch.at[place] ?? 0);
       const expanded = place < output.expanded;
       if (expanded) worker.remember(output, { id, delivery, events: events ?? [] });

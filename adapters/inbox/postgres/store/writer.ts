@@ -21,6 +21,8 @@ export interface StoredBatch {
   readonly base: number;
   /** So many deliveries, the first ones, became jobs. */
   readonly expanded: number;
+  /** Places of deliveries that were stored before. */
+  readonly repeated: readonly number[];
   /** Places of deliveries or expansions of which jobs were made. */
   readonly made: readonly number[];
   /** Of the natural keys. */

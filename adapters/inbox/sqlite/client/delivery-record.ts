@@ -1,10 +1,12 @@
-import type { Delivery } from "../../../../src/adapter.ts";
+import type { Delivery, NewDelivery } from "../../../../src/adapter.ts";
 import type { DeliveryRow, NewJobs } from "./thread-protocol.ts";
 
 /** A delivery on its way into the file. Its strings and its body are read from the batch's bytes. */
 export interface DeliveryRecord extends Omit<DeliveryRow, "id"> {
   /** Null: it is stored unexpanded. */
   readonly jobs: NewJobs | null;
+  /** In the queue that brings it. */
+  readonly idInQueue: string | null;
 }
 
 // What every delivery brings crosses between the threads as bytes in shared memory: as objects it would cost both of them three times as much.
@@ -13,7 +15,7 @@ export interface DeliveryRecord extends Omit<DeliveryRow, "id"> {
 /** The bytes of one commit, in memory that both threads see. */
 export interface BatchWriter {
   /** @param jobs to make; undefined: it is stored unexpanded */
-  add(delivery: Delivery, jobs: NewJobs | undefined): void;
+  add(given: Pick<NewDelivery, "delivery" | "idInQueue">, jobs: NewJobs | undefined): void;
   /** Bytes written so far. */
   readonly size: number;
   bytes(): Uint8Array;
@@ -64,7 +66,7 @@ function createBatchWriter(slab: Buffer): BatchWriter {
   }
 
   return {
-    add(delivery, jobs) {
+    add({ delivery, idInQueue }, jobs) {
       const { receivedAt, sentAt, source, signedBy, signature, body } = delivery;
       const allHeaders = encodeHeaders(delivery);
       const { lines, states = "", extras } = jobs ?? {};
@@ -72,6 +74,7 @@ function createBatchWriter(slab: Buffer): BatchWriter {
         (source?.length ?? 0) +
         length(signedBy) +
         length(signature) +
+        length(idInQueue) +
         allHeaders.length +
         length(lines) +
         length(extras);
@@ -82,6 +85,7 @@ function createBatchWriter(slab: Buffer): BatchWriter {
       text(signedBy);
       text(signature);
       text(allHeaders);
+      text(idInQueue);
       text(lines);
       if (jobs !== undefined) {
         number(jobs.account ?? Number.NaN);
@@ -130,11 +134,12 @@ export function* readDeliveries(
     const [receivedAt, sentAt, source] = [number(), number(), text()];
     // Null where a mount of its own gave none: the table refuses it.
     const [signedBy, signature, headers] = [text(), text(), text()] as [string, string, string];
+    const idInQueue = text();
     const made = jobs();
     const start = at + 4;
     at = start + memory.readInt32LE(at);
     const body = memory.subarray(start, at);
-    yield { receivedAt, sentAt, source, signedBy, signature, headers, jobs: made, body };
+    yield { receivedAt, sentAt, source, signedBy, signature, headers, idInQueue, jobs: made, body };
   }
 }
 

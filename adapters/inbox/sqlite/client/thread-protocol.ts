@@ -73,6 +73,8 @@ export interface StoreOutput {
   readonly expanded: number;
   /** By the delivery's place. */
   readonly seen: readonly (readonly [place: number, seen: Seen])[];
+  /** Places of deliveries that were stored before: they have no id. */
+  readonly repeated: readonly number[];
 }
 
 /** Events that were seen before, by their index. */

@@ -132,6 +132,14 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     return seen.duplicates.length === 0 ? { list: text, seen } : { list: JSON.stringify(lines), seen };
   }
 
+  function isRepeated(idInQueue: string | null, at: number): boolean {
+    if (idInQueue === null) return false;
+    const key = hash(`delivery ${idInQueue}`);
+    if (sql.seen.get(key, at - dedupeWindowMs) !== undefined) return true;
+    sql.remember.run(key, at);
+    return false;
+  }
+
   /** @returns what was seen before; null where it waits to be expanded */
   function insert(record: DeliveryRecord, at: number): Seen | undefined | null {
     const { receivedAt, sentAt, source, signedBy, signature, headers, body } = record;
@@ -154,15 +162,19 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     store({ at, ...where }, bytes) {
       const firstId = state.lastId + 1;
       const seen: (readonly [number, Seen])[] = [];
-      let expanded = 0;
+      const repeated: number[] = [];
+      let expanded: number | undefined;
       let place = 0;
       for (const record of readDeliveries(bytes, where)) {
-        const found = insert(record, at);
-        if (found !== null) expanded += 1;
-        if (found && found.duplicates.length + found.conflicts.length > 0) seen.push([place, found]);
+        if (isRepeated(record.idInQueue, at)) repeated.push(place);
+        else {
+          const found = insert(record, at);
+          if (found === null) expanded ??= place;
+          if (found && found.duplicates.length + found.conflicts.length > 0) seen.push([place, found]);
+        }
         place += 1;
       }
-      return { firstId, expanded, seen };
+      return { firstId, expanded: expanded ?? place, seen, repeated };
     },
     expand({ id, cursor, at, ...given }) {
       // Erased in the meantime, or expanded by a commit whose outcome was not known: nothing is made of it.

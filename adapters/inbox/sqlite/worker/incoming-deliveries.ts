@@ -1,4 +1,5 @@
 import {
+  STORED_BEFORE,
   StorageError,
   type Delivery,
   type Expanded,
@@ -41,11 +42,12 @@ export function createIncoming({
   function write(batch: BatchWriter, deliveries: readonly NewDelivery[], made: (NewJobs | undefined)[]): StoreInput {
     made.length = 0; // it may be asked for once more
     const offset = batch.size;
-    for (const { delivery, events } of deliveries) {
+    for (const one of deliveries) {
+      const { events } = one;
       const works = events !== undefined && workerState.isLoaded && workerState.lanes.size < maxJobs;
       const jobs = works ? toNewJobs(events, workerState.lanes.speculate) : undefined;
       made.push(jobs);
-      batch.add(delivery, jobs);
+      batch.add(one, jobs);
     }
     return { offset, count: deliveries.length, at: now() };
   }
@@ -58,6 +60,7 @@ export function createIncoming({
   ): StoreResult[] {
     let nextId = output.firstId;
     return deliveries.map(({ delivery, events = [] }, place) => {
+      if (output.repeated.includes(place)) return STORED_BEFORE;
       const [id, states] = [nextId, made[place]?.states ?? ""];
       nextId += 1;
       if (place >= output.expanded) return { id: String(id), expanded: false, ...NOTHING };
