@@ -4,6 +4,7 @@ import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import type { Arrival } from "./arrivals.ts";
 import type { Claiming } from "./claim-rules.ts";
+import { atOnce, type InTurn } from "./in-turn.ts";
 import type { LifeFacts } from "./ledger.ts";
 import type { Keeping } from "./store-rules.ts";
 
@@ -23,14 +24,20 @@ export interface TapOptions {
   readonly wait: (ms: number) => Promise<void>;
   /** What verbs wait for before they begin: somebody changes jobs by hand. */
   readonly gate: () => Promise<void> | undefined;
+  /** For a store that answers on several connections. @default all at once */
+  readonly inTurn?: InTurn | undefined;
 }
 
 /** A store that tells the ledger what is written, and sometimes fails. */
 export function tap(store: WorkingInbox, options: TapOptions): Inbox {
-  const { keeping, claiming, life, faultOf, wait, arrivalOf, gate } = options;
+  const { keeping, claiming, life, faultOf, wait, arrivalOf, gate, inTurn = atOnce } = options;
   let wake = (): void => {};
 
-  async function faulty<T>(verb: FaultyVerb, call: (own: LifeFacts) => Promise<T>): Promise<T> {
+  async function faulty<T>(
+    verb: FaultyVerb,
+    call: (own: LifeFacts) => Promise<T>,
+    letIn: InTurn["alone"] = atOnce.alone,
+  ): Promise<T> {
     const closed = gate();
     if (closed !== undefined) await closed;
     const own = life();
@@ -38,8 +45,11 @@ export function tap(store: WorkingInbox, options: TapOptions): Inbox {
     if (fault === "before") throw failure(verb);
     if (typeof fault === "object") await wait(fault.slowMs);
     if (!own.alive) return new Promise(() => {});
-    if (own.shut) throw failure(verb);
-    const result = await call(own);
+    const result = await letIn(async () => {
+      // Nobody waits for it any more.
+      if (own.shut || !own.alive) throw failure(verb);
+      return call(own);
+    });
     if (fault !== "after") return result;
     wake(); // it reads back what it wrote
     throw failure(verb);
@@ -52,30 +62,39 @@ export function tap(store: WorkingInbox, options: TapOptions): Inbox {
       return store.work(worker);
     },
     store: (deliveries) =>
-      faulty("store", async (own) => {
-        const results = await store.store(deliveries);
-        for (const [index, result] of results.entries()) {
-          const given = deliveries[index];
-          if (given === undefined || result instanceof Error) continue;
-          const commit = { life: own, events: given.events, seen: result, id: result.id, expanded: result.expanded };
-          keeping.stored(arrivalOf(given.delivery), commit);
-        }
-        return results;
-      }),
+      faulty(
+        "store",
+        async (own) => {
+          const results = await store.store(deliveries);
+          for (const [index, result] of results.entries()) {
+            const given = deliveries[index];
+            if (given === undefined || result instanceof Error) continue;
+            const commit = { life: own, events: given.events, seen: result, id: result.id, expanded: result.expanded };
+            keeping.stored(arrivalOf(given.delivery), commit);
+          }
+          return results;
+        },
+        inTurn.together,
+      ),
     unexpanded: (max) => faulty("unexpanded", () => store.unexpanded(max)),
     expand: (expansions) =>
-      faulty("expand", async (own) => {
-        const results = await store.expand(expansions);
-        for (const [index, { id, events, cursor }] of expansions.entries()) {
-          const seen = results[index];
-          if (seen !== undefined) keeping.expanded(id, { life: own, events, seen, cursor });
-        }
-        return results;
-      }),
+      faulty(
+        "expand",
+        async (own) => {
+          const results = await store.expand(expansions);
+          for (const [index, { id, events, cursor }] of expansions.entries()) {
+            const seen = results[index];
+            if (seen !== undefined) keeping.expanded(id, { life: own, events, seen, cursor });
+          }
+          return results;
+        },
+        inTurn.alone,
+      ),
     claim: (limits) =>
       faulty("claim", async (own) => {
         const asked = claiming.asked(limits);
         const found = await store.claim(limits);
+        await inTurn.told();
         // Nothing had to be written for it: the dead process never learnt of it.
         if (!own.alive) return new Promise(() => {});
         claiming.claimed(own, asked, found);
@@ -93,14 +112,18 @@ export function tap(store: WorkingInbox, options: TapOptions): Inbox {
       ...store.jobs,
       unhandled: (page) => faulty("unhandled", () => store.jobs.unhandled(page)),
       reopen: (replacements) =>
-        faulty("reopen", async (own) => {
-          const found = await Promise.all(replacements.map(({ id }) => store.jobs.get(id)));
-          await store.jobs.reopen(replacements);
-          for (const [index, { jobs }] of replacements.entries()) {
-            const job = found[index]?.job;
-            if (job !== undefined) keeping.reopened(own, { job, consumers: jobs.map(({ consumer }) => consumer) });
-          }
-        }),
+        faulty(
+          "reopen",
+          async (own) => {
+            const found = await Promise.all(replacements.map(({ id }) => store.jobs.get(id)));
+            await store.jobs.reopen(replacements);
+            for (const [index, { jobs }] of replacements.entries()) {
+              const job = found[index]?.job;
+              if (job !== undefined) keeping.reopened(own, { job, consumers: jobs.map(({ consumer }) => consumer) });
+            }
+          },
+          inTurn.alone,
+        ),
     },
   };
   return verbs;

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
+import sharePostgres from "../support/postgres/shared-server.ts";
 import { runChildren } from "./child-processes.ts";
-import { commandFor, report } from "./report.ts";
+import { commandFor, isRepeatable, NOT_REPEATABLE, report } from "./report.ts";
 import { runSeed } from "./run-seed.ts";
 import { STORES, type StoreName } from "./stores.ts";
 import { runMany } from "./worker-threads.ts";
@@ -13,7 +14,8 @@ Flags:
   --seed N     This one alone, with its story.
   --seeds N    So many. Default: 10000.
   --from N     The first of them. Default: 1.
-  --inbox I    memory, sqlite, or sqlite-thread: commits on a thread of their own, so that no two runs are the same. Default: memory.
+  --inbox I    memory, sqlite, sqlite-thread, or postgres. Default: memory. No two runs of a seed are the same on sqlite-thread,
+               which commits on a thread of its own, nor on postgres, a real server: there a seed may have to run again to fail.
   --children   Each process of a world is a real one that works on a file and is killed. Default: 100 seeds.
   --help       Print this.
 `;
@@ -38,16 +40,20 @@ const { values } = parseArgs({
 const store = toStore(values.inbox);
 const seeds = values.seeds ?? (values.children ? "100" : "10000");
 
+// One server for all threads.
+const endServer = store === "postgres" && !values.help ? await sharePostgres() : undefined;
 if (values.help) console.log(HELP);
 else if (values.children) await runFamilies();
 else if (values.seed === undefined)
   await runRange({ from: toNumber("from", values.from), count: toNumber("seeds", seeds) });
 else await runOne(toNumber("seed", values.seed));
+await endServer?.();
 
 async function runOne(seed: number): Promise<void> {
   const outcome = await runSeed(seed, store);
   console.log(outcome.trace.join("\n"));
   console.log(`\n${outcome.failure ?? `seed ${seed}: every rule held`}`);
+  if (!isRepeatable(store)) console.log(NOT_REPEATABLE);
   if (outcome.failure !== undefined) process.exitCode = 1;
 }
 
@@ -70,6 +76,7 @@ async function runRange(range: { readonly from: number; readonly count: number }
   console.log(`${done} worlds in ${seconds} s, ${calls} calls of handlers, ${broken.length} broken`);
   if (broken.length === 0) return;
   console.log(broken.map((seed) => commandFor(seed, store)).join("\n"));
+  if (!isRepeatable(store)) console.log(NOT_REPEATABLE);
   process.exitCode = 1;
 }
 

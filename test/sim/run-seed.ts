@@ -17,9 +17,9 @@ export interface Outcome {
   readonly failure: string | undefined;
 }
 
-/** Lives through one world. Everything random in it comes from the seed, `Math.random` included. */
+/** Lives through one world. Everything random in it comes from the seed, `Math.random` included; the times of a thread or a server do not. */
 export async function runSeed(seed: number, store?: StoreName): Promise<Outcome> {
-  const world = createWorld(seed, store);
+  const world = await createWorld(seed, store);
   let failure: string | undefined;
   try {
     await governed(world, async () => {
@@ -29,7 +29,7 @@ export async function runSeed(seed: number, store?: StoreName): Promise<Outcome>
   } catch (error) {
     failure = error instanceof Violation ? error.message : String(error instanceof Error ? error.stack : error);
   } finally {
-    world.end();
+    await world.end();
   }
   return { seed, hash: world.trace.hash(), calls: world.calls(), trace: world.trace.lines, failure };
 }
@@ -58,6 +58,7 @@ async function live(world: World): Promise<void> {
     assertLog(world);
     world.assertWhole();
     if (settled < 10) continue;
+    await world.look();
     assertCounts(world);
     await assertProgress(world);
     world.assertWhole();

@@ -23,11 +23,13 @@ export async function settleDown(world: World): Promise<void> {
     for (const performance of world.open) performance.finish();
     await pass(world, WAITS_MS[Math.min(rounds, WAITS_MS.length - 1)] ?? 0);
     await world.turns();
+    await world.look();
     if (world.calls() > calls || world.store.stats().waiting < waiting) rounds -= 1; // a long lane takes its time
     world.assertWhole();
   }
   if (!isQuiet(world)) books.broken("everything comes to its end", world.store.stats());
   world.assertWhole();
+  await world.look();
   assertCounts(world);
   await assertProgress(world);
   assertAccounted(world);

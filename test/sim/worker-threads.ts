@@ -22,7 +22,7 @@ export interface ThreadRange {
 export type Word = { readonly began: number } | { readonly ended: Outcome };
 
 /** Longer than any world takes, by far: a loop that never lets go is an error too. */
-const HUNG_MS = 60_000;
+const HUNG_MS = 300_000;
 const MOST_THREADS = 4;
 
 /**

@@ -57,14 +57,16 @@ export interface World extends Pick<Pace, "turns" | "alone"> {
   calls(): number;
   /** @throws Violation when a rule was broken */
   assertWhole(): void;
+  /** The store looks at itself, as it does from time to time: see {@link Store.look}. */
+  look(): Promise<void>;
   /** Clears away. */
-  end(): void;
+  end(): Promise<void>;
 }
 
-export function createWorld(seed: number, storeName: StoreName = "memory"): World {
+export async function createWorld(seed: number, storeName: StoreName = "memory"): Promise<World> {
   const dice = createDice(seed);
   const temper = makeTemper(dice);
-  const store = openStore(storeName);
+  const store = await openStore(storeName);
   const pace = createPace(store);
   const clock = fakeClock(undefined, pace.turns);
   const open = new Set<Performance>();
@@ -118,6 +120,7 @@ export function createWorld(seed: number, storeName: StoreName = "memory"): Worl
       },
       wait: faults.wait,
       gate: pace.gate,
+      inTurn: store.inTurn,
     });
 
   function handle(life: Life, spec: Spec, given: { event: AnyEvent; ctx: Context }): unknown {
@@ -177,7 +180,7 @@ export function createWorld(seed: number, storeName: StoreName = "memory"): Worl
     async die() {
       await (store.isApart ? pace.turns(1) : turns(1)); // between two turns of the loop, where no write is half told
       world.life?.die();
-      store.crash();
+      await store.crash();
       if (world.life !== undefined) claiming.died(world.life);
       world.life = undefined;
       doomed = false;
@@ -192,7 +195,12 @@ export function createWorld(seed: number, storeName: StoreName = "memory"): Worl
     },
     turns: pace.turns,
     alone: pace.alone,
-    end: store.end,
+    async look() {
+      if (store.look === undefined) return;
+      await store.look();
+      await pace.turns();
+    },
+    end: async () => store.end(),
     doomed: () => doomed,
     tally: () => ({ ...books.tally }),
     calls: () => calls,

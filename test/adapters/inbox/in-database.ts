@@ -6,20 +6,25 @@ import type { WorkingInbox } from "../../../src/adapter.ts";
 import type { InboxSubject } from "../../suites/inbox/inbox-subject.ts";
 import { newDatabase, type TestDatabase } from "../../support/postgres.ts";
 
-interface Databases extends InboxSubject {
+export interface Databases extends InboxSubject {
   make(): Promise<WorkingInbox>;
+  crash(inbox: Inbox): Promise<WorkingInbox>;
+  cleanup(inbox: Inbox): Promise<void>;
   /** Another process on the same database, not yet open. */
   beside(inbox: WorkingInbox): WorkingInbox;
 }
 
 /** A PostgreSQL inbox as the suites use it: each in a database of its own, on the server that all tests share. */
-export function inDatabases(): Databases {
+export function inDatabases(options: Partial<PostgresOptions> = {}): Databases {
   const processes = new WeakMap<Inbox, { readonly database: TestDatabase; readonly sockets: MortalSockets }>();
 
   function open(database: TestDatabase): WorkingInbox {
     const { connectionString } = database;
     const sockets = mortalSockets();
-    const inbox = openDatabase(connectionString, { connection: { connectionString, stream: sockets.open } });
+    const inbox = openDatabase(connectionString, {
+      ...options,
+      connection: { connectionString, stream: sockets.open },
+    });
     processes.set(inbox, { database, sockets });
     return inbox;
   }

@@ -114,7 +114,7 @@ async function walk(walked: readonly Step[]): Promise<void> {
         return host.clock.advance(600);
       case "die":
         processes.splice(processes.indexOf(process), 1);
-        return join((await subject.crash?.(process.inbox)) as WorkingInbox);
+        return join(await subject.crash(process.inbox));
       case "leave":
         if (processes.length === 1) return;
         processes.splice(processes.indexOf(process), 1);
@@ -137,7 +137,7 @@ async function walk(walked: readonly Step[]): Promise<void> {
     }, 20_000);
   } finally {
     await Promise.all(processes.map(({ inbox }) => inbox.close().catch(() => {}))); // the first failure counts
-    await subject.cleanup?.(first);
+    await subject.cleanup(first);
   }
 }
 
