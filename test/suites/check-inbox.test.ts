@@ -19,7 +19,7 @@ async function failureOf(run: Promise<void> | undefined): Promise<Error> {
 
 describe("checkInbox", () => {
   test("gives each case a name of its own, which begins with the member of the port", () => {
-    const names = checkInbox(whole).map(({ name }) => name);
+    const names = checkInbox({ ...whole, beside: whole.crash }).map(({ name }) => name);
     expect(names.length).toBeGreaterThan(100);
     expect(new Set(names).size).toBe(names.length);
     expect(names.filter((name) => !/^\w+: ./.test(name))).toEqual([]);
@@ -72,17 +72,18 @@ describe("checkInbox", () => {
   });
 });
 
-describe("without crash, checkInbox", () => {
-  const leftOut = (subject: InboxSubject) => checkInbox(subject).find(({ name }) => name.startsWith("left out"));
+const leftOut = (subject: InboxSubject, what: string) =>
+  checkInbox(subject).find(({ name }) => name.startsWith(`left out for want of \`${what}\`: `));
 
+describe("without crash, checkInbox", () => {
   test("leaves out what a successor finds, and says so by a case", async () => {
     const make = (): ReturnType<InboxSubject["make"]> => memoryInbox();
     expect(checkInbox(whole).length).toBeGreaterThan(checkInbox({ make }).length);
-    expect(leftOut(whole)).toBeUndefined();
-    expect(leftOut({ make })?.name).toMatch(
+    expect(leftOut(whole, "crash")).toBeUndefined();
+    expect(leftOut({ make }, "crash")?.name).toMatch(
       /^left out for want of `crash`: the \d+ cases about what a successor finds$/,
     );
-    await leftOut({ make })?.run();
+    await leftOut({ make }, "crash")?.run();
   });
 
   test("fails for an inbox that is to outlive its process", async () => {
@@ -90,7 +91,26 @@ describe("without crash, checkInbox", () => {
       const own = memoryInbox() as WorkingInbox<"memory">;
       return { ...own, storage: "disk", capabilities: { ...own.capabilities, durability: "fsync" } };
     };
-    expect((await failureOf(leftOut({ make })?.run())).message).toMatch(/"fsync" outlives its process.*Give `crash`/);
+    expect((await failureOf(leftOut({ make }, "crash")?.run())).message).toMatch(
+      /"fsync" outlives its process.*Give `crash`/,
+    );
+  });
+});
+
+describe("without beside, checkInbox", () => {
+  test("leaves out what several that work owe each other, and says so by a case", async () => {
+    expect(checkInbox({ ...whole, beside: whole.crash }).length).toBeGreaterThan(checkInbox(whole).length);
+    expect(leftOut({ ...whole, beside: whole.crash }, "beside")).toBeUndefined();
+    expect(leftOut(whole, "beside")?.name).toMatch(/: the \d+ cases about several that work$/);
+    await leftOut(whole, "beside")?.run();
+  });
+
+  test("fails for an inbox on which many work", async () => {
+    const make = (): WorkingInbox => {
+      const own = memoryInbox() as WorkingInbox<"memory">;
+      return { ...own, capabilities: { ...own.capabilities, workers: "many" } };
+    };
+    expect((await failureOf(leftOut({ make }, "beside")?.run())).message).toMatch(/many work .*Give `beside`/);
   });
 });
 

@@ -10,7 +10,7 @@ import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
  * SQLite inboxes, each in a new folder of its own; a crash leaves the folder to the successor. What is settled stays: the port says nothing of
  * its end.
  */
-export function inFolders(openThread?: SqliteOptions["openThread"]): Required<InboxSubject> {
+export function inFolders(openThread?: SqliteOptions["openThread"]): Required<Omit<InboxSubject, "beside">> {
   const folders = new WeakMap<Inbox, string>();
   const inboxIn = (folder: string): Inbox => {
     const inbox = mortalSqliteInbox({ file: join(folder, "inbox.db"), openThread });

@@ -12,6 +12,7 @@ import { removing } from "./removing.ts";
 import { reopening } from "./reopening.ts";
 import { replaying } from "./replaying.ts";
 import { settling } from "./settling.ts";
+import { sharing } from "./sharing.ts";
 import { stats } from "./stats.ts";
 import { storing } from "./storing.ts";
 import { subscriptions, subscriptionsAfterACrash } from "./subscriptions.ts";
@@ -36,6 +37,9 @@ export const promises: InboxPromises = {
   ...tombstones,
   ...subscriptions,
 };
+
+/** What processes that work at the same time owe each other. */
+export const promisesOfMany: InboxPromises = sharing;
 
 /** What a successor finds after the process that worked has died. */
 export const promisesAfterACrash: InboxPromises = {

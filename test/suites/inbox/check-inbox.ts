@@ -1,5 +1,5 @@
 import assert, { AssertionError } from "node:assert/strict";
-import { promises, promisesAfterACrash } from "./all-cases.ts";
+import { promises, promisesAfterACrash, promisesOfMany } from "./all-cases.ts";
 import { withBench, type InboxPromises } from "./fixture.ts";
 import type { InboxSubject } from "./inbox-subject.ts";
 
@@ -16,14 +16,20 @@ export interface InboxCase {
  * that it advances itself.
  *
  * Without `crash` in the subject the cases about what a successor finds are left out: one case says so in its name, and
- * fails for an inbox whose durability is not `none`.
+ * fails for an inbox whose durability is not `none`. So it is without `beside`, of the cases about several that work: their case
+ * fails for an inbox on which many do.
  * @example
  * for (const { name, run } of checkInbox({ make: () => memoryInbox() })) test(name, run);
  */
 export function checkInbox(subject: InboxSubject): readonly InboxCase[] {
   const cases = casesOf(promises, subject);
   const afterACrash = casesOf(promisesAfterACrash, subject);
-  return subject.crash === undefined ? [...cases, leftOut(afterACrash.length, subject)] : [...cases, ...afterACrash];
+  const ofMany = casesOf(promisesOfMany, subject);
+  return [
+    ...cases,
+    ...(subject.crash === undefined ? [noCrash(afterACrash.length, subject)] : afterACrash),
+    ...(subject.beside === undefined ? [noBeside(ofMany.length, subject)] : ofMany),
+  ];
 }
 
 function casesOf(all: InboxPromises, subject: InboxSubject): InboxCase[] {
@@ -45,13 +51,25 @@ function casesOf(all: InboxPromises, subject: InboxSubject): InboxCase[] {
   });
 }
 
-function leftOut(count: number, subject: InboxSubject): InboxCase {
+function noCrash(count: number, subject: InboxSubject): InboxCase {
   return {
     name: `left out for want of \`crash\`: the ${count} cases about what a successor finds`,
     async run() {
       await withBench(subject, async ({ inbox: { capabilities } }) => {
         const what = `An inbox whose durability is "${capabilities.durability}" outlives its process, and has to show it.`;
         assert.equal(capabilities.durability, "none", `${what} Give \`crash\` in the subject.`);
+      });
+    },
+  };
+}
+
+function noBeside(count: number, subject: InboxSubject): InboxCase {
+  return {
+    name: `left out for want of \`beside\`: the ${count} cases about several that work`,
+    async run() {
+      await withBench(subject, async ({ inbox: { capabilities } }) => {
+        const what = "An inbox on which many work has to show that they share.";
+        assert.equal(capabilities.workers, "one", `${what} Give \`beside\` in the subject.`);
       });
     },
   };

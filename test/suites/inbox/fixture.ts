@@ -12,6 +12,8 @@ export interface InboxBench {
   readonly heard: { begun: number; woken: number; readonly lost: Claim[] };
   /** The process dies; the inbox as its successor works on it. */
   succeed(): Promise<WorkingInbox>;
+  /** A process beside it starts to work. Its time is the same. */
+  join(): Promise<Pick<InboxBench, "inbox" | "heard">>;
   /** Closes it, opens it again and works on. */
   restart(): Promise<void>;
   /** Closes what is open, and clears away. */
@@ -42,17 +44,20 @@ export async function openBench(subject: InboxSubject, dedupeWindowMs: number = 
   const host = { name: "default", clock, log: toLogger(false), dedupeWindowMs };
   const heard: InboxBench["heard"] = { begun: 0, woken: 0, lost: [] };
   let current = toWorking(await subject.make());
+  const joined: WorkingInbox[] = [];
 
-  async function begin(): Promise<WorkingInbox> {
-    await current.open(host);
-    await current.work({
-      begin: () => void (heard.begun += 1),
+  async function work(inbox: WorkingInbox, tell: InboxBench["heard"]): Promise<WorkingInbox> {
+    await inbox.open(host);
+    await inbox.work({
+      begin: () => void (tell.begun += 1),
       end() {},
-      wake: () => (heard.woken += 1),
-      lost: (claims) => void heard.lost.push(...claims),
+      wake: () => (tell.woken += 1),
+      lost: (claims) => void tell.lost.push(...claims),
     });
-    return current;
+    return inbox;
   }
+
+  const begin = (): Promise<WorkingInbox> => work(current, heard);
 
   return {
     inbox: await begin(),
@@ -63,13 +68,20 @@ export async function openBench(subject: InboxSubject, dedupeWindowMs: number = 
       if (subject.crash !== undefined) current = toWorking(await subject.crash(current));
       return begin();
     },
+    async join() {
+      if (subject.beside === undefined) throw new TypeError("The subject has no `beside`.");
+      const other = toWorking(await subject.beside(current));
+      joined.push(other);
+      const own: InboxBench["heard"] = { begun: 0, woken: 0, lost: [] };
+      return { inbox: await work(other, own), heard: own };
+    },
     async restart() {
       await current.close();
       await begin();
     },
     async end() {
       try {
-        await current.close();
+        await Promise.all([current, ...joined].map((inbox) => inbox.close()));
       } finally {
         await subject.cleanup?.(current);
       }

@@ -10,6 +10,8 @@ export interface InboxSubject {
    * yet open. Only an inbox whose durability is `none` can do without.
    */
   crash?(inbox: Inbox): Inbox | Promise<Inbox>;
+  /** Another process on the store of one, not yet open. Only an inbox on which one process works at a time can do without. */
+  beside?(inbox: Inbox): Inbox | Promise<Inbox>;
   /** After each case, passed or failed, with the inbox closed: clears the store away. */
   cleanup?(inbox: Inbox): void | Promise<void>;
 }

@@ -22,7 +22,10 @@ export interface Bug {
 }
 
 /** A subject whose inbox is broken, or whose death is. */
-export function brokenSubject(wrong: Break, die: (own: Verbs) => void = crashMemoryInbox): Required<InboxSubject> {
+export function brokenSubject(
+  wrong: Break,
+  die: (own: Verbs) => void = crashMemoryInbox,
+): Required<Omit<InboxSubject, "beside">> {
   const behind = new WeakMap<Inbox, Verbs>();
   return {
     make() {
