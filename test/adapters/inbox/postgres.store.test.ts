@@ -15,6 +15,7 @@ const STORED: StoredBatch = {
   writer: 1,
   base: 100,
   expanded: 0,
+  repeated: [],
   made: [],
   duplicates: [],
   conflicts: [],

@@ -35,8 +35,6 @@ async function go(at: Course, step: Step): Promise<void> {
   plain.look(bench.clock.now());
   await take(at, step);
   plain.look(bench.clock.now());
-  // Where many work, a process looks at what was stored when it is asked for claims.
-  if (at.inbox.capabilities.workers === "many") await at.inbox.claim({ max: 0, mergeMax: 1 });
   await compareAll(at.inbox, plain, bench.clock.now());
   await stones.compare(at.inbox.tombstones);
   const standing = new Set(held.filter(({ stands }) => stands).map((each) => each.claim));

@@ -139,6 +139,16 @@ export const sharing: InboxPromises = {
     },
   },
 
+  "idInQueue: If the same was stored within the window of unique keys, nothing is stored.": {
+    "what a queue brings to two processes at once is stored once": async (bench) => {
+      const { inbox: other } = await bench.join();
+      const queued = Array.from({ length: 20 }, (_, index) => ({ ...mail([`q-${index}`]), idInQueue: `q-${index}` }));
+      const stored = await Promise.all([storeAll(bench.inbox, ...queued), storeAll(other, ...queued.toReversed())]);
+      assert.equal(stored.flat().filter(({ isRepeated }) => isRepeated).length, 20);
+      assert.equal((await findAll(other)).length, 20);
+    },
+  },
+
   "expand: One worker expands at a time: returns `undefined` for an expansion that was lost to another one, or is left to it; nothing changed.":
     {
       "one of two is given what is unexpanded, and the other one's expansion changes nothing": async (bench) => {

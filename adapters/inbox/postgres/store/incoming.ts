@@ -142,8 +142,10 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       if (output.repeated.includes(place)) return STORED_BEFORE;
       const id = output.base + (batch.at[place] ?? 0);
       const expanded = place < output.expanded;
-      if (expanded) worker.remember(output, { id, delivery, events: events ?? [] });
-      return { id: String(id), expanded, ...(expanded ? seen(place) : NOTHING) };
+      if (!expanded) return { id: String(id), expanded, ...NOTHING };
+      const result = seen(place);
+      worker.remember(output, { id, delivery, events: madeOf(events ?? [], result) });
+      return { id: String(id), expanded, ...result };
     });
   }
 
@@ -205,8 +207,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     const results = part.map(({ id, events }, place) => {
       if (!output.made.includes(place)) return NOTHING;
       const delivery = read.get(id);
-      if (delivery !== undefined) worker.remember(output, { id: Number(id), delivery, events });
-      return seen(place);
+      const result = seen(place);
+      if (delivery !== undefined) worker.remember(output, { id: Number(id), delivery, events: madeOf(events, result) });
+      return result;
     });
     const ended = part.filter(({ cursor }, place) => cursor === undefined && output.made.includes(place)).length;
     noted({
@@ -226,6 +229,11 @@ function seenIn({ unique }: EncodedBatch, { duplicates, conflicts }: StoredBatch
     places.flatMap((place) => (unique[place]?.[0] === delivery ? [unique[place][1]] : [])).toSorted((a, b) => a - b);
   return (delivery) =>
     unique.length === 0 ? NOTHING : { duplicates: of(duplicates, delivery), conflicts: of(conflicts, delivery) };
+}
+
+/** Those of which jobs were made. */
+function madeOf(events: readonly NewEvent[], { duplicates }: Expanded): readonly NewEvent[] {
+  return duplicates.length === 0 ? events : events.filter((_, index) => !duplicates.includes(index));
 }
 
 /** SQLSTATE class 22: a value that the tables cannot hold. */
