@@ -19,6 +19,7 @@ export type {
   Unexpanded,
 } from "./inbox/port/delivery.ts";
 export type {
+  AskedUnsubscribe,
   Capabilities,
   Inbox,
   InboxDisk,

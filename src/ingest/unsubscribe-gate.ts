@@ -78,7 +78,21 @@ export async function askGate(
       code: "gate-answer",
       got: typeof answer,
     });
-  if (rateLimit.allows(subscription, source)) return answer;
+  let isAllowed: unknown;
+  try {
+    isAllowed = await withTimeout(gateTimeoutMs, rateLimit.allows(subscription, source), { clock, late: LATE });
+  } catch (error) {
+    return ignore("whether the limit on unsubscribes allows one more is not known", {
+      code: "unsubscribe-limit-unknown",
+      err: error,
+    });
+  }
+  if (isAllowed === true) return answer;
+  if (isAllowed !== false)
+    return ignore("whether the limit on unsubscribes allows one more was not known in time", {
+      code: "unsubscribe-limit-unknown",
+      timeoutMs: gateTimeoutMs,
+    });
   return ignore("the gate unsubscribes more than `maxUnsubscribesPerHour`", {
     code: "unsubscribe-limit-reached",
     reason: answer.reason,

@@ -59,7 +59,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const opening = createOpening(inbox, host, { states, timeoutMs: storeTimeoutMs, clock });
   const secrets = createSecretLookup(options.secret, { clock, timeoutMs: resolved.secretTimeoutMs, isolateRequests });
   const inFlightBytes = createInFlightBytes(resolved.maxInFlightBytes);
-  const rateLimit = createUnsubscribeRateLimit(resolved.maxUnsubscribesPerHour, clock);
+  const rateLimit = createUnsubscribeRateLimit(resolved.maxUnsubscribesPerHour, clock, inbox);
   const subscriptions = createSubscriptionErrors(working, throttled);
 
   const handlers = createHandlers(resolved.limits);

@@ -63,7 +63,8 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
         throw new UsageError("subscription-invalid", "This event names no subscription.", {
           fix: "Check `event.reason`: an event without a readable subscription cannot be unsubscribed.",
         });
-      if (!rateLimit.allows(subscription, source)) {
+      await opened();
+      if (!(await rateLimit.allows(subscription, source))) {
         log.error(
           { code: "unsubscribe-limit-reached", subscription, reason },
           "handlers unsubscribe more than `maxUnsubscribesPerHour`: this call is rejected",

@@ -1,6 +1,8 @@
-import type { Receiver } from "hookline";
+import { memoryInbox, type Receiver } from "hookline";
 import { describe, expect, test } from "vitest";
+import { asWriting, type AskedUnsubscribe, type WritingInbox } from "../../src/inbox/port/inbox.ts";
 import { createUnsubscribeRateLimit } from "../../src/ingest/unsubscribe-rate-limit.ts";
+import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { changes, expectBare, mounted, type Setup } from "../support/mounted.ts";
 
@@ -139,27 +141,117 @@ describe("the rate limit on unsubscribing", () => {
   });
 });
 
+describe("the rate limit of an inbox that counts for all processes", () => {
+  async function counting(allowUnsubscribe: (asked: AskedUnsubscribe) => unknown, setup: Setup = {}) {
+    const own = asWriting(memoryInbox());
+    const inbox = { ...own, allowUnsubscribe: allowUnsubscribe as WritingInbox["allowUnsubscribe"] };
+    return rateLimited({ inbox, ...setup });
+  }
+
+  test("decides alone, and is told the limit", async () => {
+    const asked: AskedUnsubscribe[] = [];
+    const allow = async (one: AskedUnsubscribe) => asked.push(one) > 0;
+    const { statusOf } = await counting(allow, {
+      gate: { maxUnsubscribesPerHour: 1 },
+      mount: { source: () => "a" },
+    });
+    expect([await statusOf(1), await statusOf(2)]).toEqual([422, 422]);
+    expect(asked).toEqual([
+      { subscription: 1, source: "a", maxPerHour: 1 },
+      { subscription: 2, source: "a", maxPerHour: 1 },
+    ]);
+  });
+
+  test("is asked once a second after it refused, because a bug in a gate asks at every delivery", async () => {
+    let asked = 0;
+    const { statusOf, clock, receiver } = await counting(async () => (asked += 1) > 1);
+    expect([await statusOf(1), await statusOf(2)]).toEqual([200, 200]);
+    expect(asked).toBe(1);
+    expect((await receiver.health()).problems).toContainEqual(
+      expect.objectContaining({ code: "unsubscribe-limit-reached" }),
+    );
+    await clock.advance(1_000);
+    expect([await statusOf(1), await statusOf(2)]).toEqual([422, 422]);
+  });
+
+  test("is asked again when the wall clock went back", async () => {
+    let asked = 0;
+    const { statusOf, clock } = await counting(async () => (asked += 1) > 1);
+    expect(await statusOf(1)).toBe(200);
+    clock.jump(-1);
+    expect(await statusOf(1)).toBe(422);
+  });
+
+  test.each([
+    ["rejects", () => Promise.reject(new Error("no row"))],
+    [
+      "throws",
+      () => {
+        throw new Error("no row");
+      },
+    ],
+  ])("stores the delivery when it %s", async (_, allow) => {
+    const { statusOf, log, receiver } = await counting(allow);
+    expect(await statusOf(1)).toBe(200);
+    expect(receiver.stats()).toMatchObject({ stored: 1, answered: { 200: 1 } });
+    expect(log.of("unsubscribe-limit-unknown")).toMatchObject([{ level: "error", facts: { subscription: 1 } }]);
+  });
+
+  test("stores the delivery when it does not answer in the gate's time", async () => {
+    let isAsked = false;
+    const { deliver, log, clock } = await counting(() => {
+      isAsked = true;
+      return new Promise(() => {});
+    });
+    const answered = deliver(changes({ subscription: 1 }));
+    await eventually(() => expect(isAsked).toBe(true));
+    await clock.advance(60_000);
+    expectBare(await answered, 200);
+    expect(log.of("unsubscribe-limit-unknown")).toMatchObject([{ level: "error", facts: { subscription: 1 } }]);
+  });
+
+  test.each([[undefined], [null], ["yes"], [1], [{ allowed: true }]])("takes %j for a refusal", async (answer) => {
+    const { statusOf } = await counting(async () => answer);
+    expect(await statusOf(1)).toBe(200);
+  });
+
+  test("makes ctx.unsubscribe reject with its error, and write nothing", async () => {
+    const errors: unknown[] = [];
+    const { statusOf, receiver } = await counting(() => Promise.reject(new Error("no row")), {
+      prepare: (own) =>
+        void own.on("email", async (_, ctx) => {
+          await ctx.unsubscribe("not ours").catch((error: unknown) => errors.push(error));
+        }),
+    });
+    await receiver.start();
+    expect(await statusOf(1)).toBe(200);
+    await receiver.idle();
+    expect(errors).toMatchObject([{ message: "no row" }]);
+    expect(await statusOf(1)).toBe(200);
+  });
+});
+
 describe("the rate limit says that it was reached", () => {
   function limited() {
     const clock = fakeClock();
-    return { clock, limit: createUnsubscribeRateLimit(1, clock) };
+    return { clock, limit: createUnsubscribeRateLimit(1, clock, {}) };
   }
 
   test("for an hour after it last refused a subscription, and not before", async () => {
     const { clock, limit } = limited();
     expect(limit.reachedLately).toBe(false);
-    expect([limit.allows(1, undefined), limit.reachedLately]).toEqual([true, false]);
-    expect([limit.allows(2, undefined), limit.reachedLately]).toEqual([false, true]);
+    expect([await limit.allows(1, undefined), limit.reachedLately]).toEqual([true, false]);
+    expect([await limit.allows(2, undefined), limit.reachedLately]).toEqual([false, true]);
     await clock.advance(HOUR_MS - 1);
     expect(limit.reachedLately).toBe(true);
     await clock.advance(1);
     expect(limit.reachedLately).toBe(false);
   });
 
-  test("no longer where the wall clock went back, because nothing says how long ago that is", () => {
+  test("no longer where the wall clock went back, because nothing says how long ago that is", async () => {
     const { clock, limit } = limited();
-    limit.allows(1, undefined);
-    limit.allows(2, undefined);
+    await limit.allows(1, undefined);
+    await limit.allows(2, undefined);
     clock.jump(-1);
     expect(limit.reachedLately).toBe(false);
   });

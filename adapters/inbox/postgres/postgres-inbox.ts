@@ -9,7 +9,7 @@ import { createIncoming } from "./store/incoming.ts";
 import { createWriter } from "./store/writer.ts";
 import { ensureDays } from "./upkeep/day-partitions.ts";
 import { readStats } from "./upkeep/read-stats.ts";
-import { createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
+import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresTombstones } from "./upkeep/tombstones.ts";
 import { createPostgresWorker } from "./work/postgres-worker.ts";
@@ -186,6 +186,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       upkeep.begin();
     },
     tombstones,
+    allowUnsubscribe: (asked) => allowUnsubscribe(other, ident(), asked),
     subscriptions,
     ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure.error }),
     async close() {

@@ -38,12 +38,28 @@ export interface WritingInbox<K extends StorageKind = StorageKind> extends Inbox
    */
   store(deliveries: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]>;
   readonly tombstones: Tombstones;
+  /**
+   * Where processes share the limit on unsubscribes: whether this one may be done. One count for all of them, by one clock, in one step;
+   * durable when it resolves to true. Undefined: each process counts its own. A rejection is no permission.
+   */
+  allowUnsubscribe?(asked: AskedUnsubscribe): Promise<boolean>;
   /** Whether the next `store` can succeed, with the cause if not. Cheap: every health check calls it. */
   ready(): Readiness;
   /** Undoes `open`, even while `open` or `work` is still running. Unsettled claims end. Everything stored stays. */
   close(): Promise<void>;
   /** Called when handlers outlive the receiver's close: open resources must no longer keep the process alive. */
   unref?(): void;
+}
+
+/** An unsubscribe that a gate or a handler asks for. */
+export interface AskedUnsubscribe {
+  readonly subscription: number;
+  readonly source: string | undefined;
+  /**
+   * How many different subscriptions may be unsubscribed at once. As many are added evenly over an hour, up to this number. One that was
+   * allowed within the hour is allowed again, and not counted. With 0 none is.
+   */
+  readonly maxPerHour: number;
 }
 
 /** The working half: what a process with handlers needs beyond the writing half. */

@@ -1,4 +1,4 @@
-import type { ErroredSubscription, Subscriptions } from "../../../../src/adapter.ts";
+import type { AskedUnsubscribe, ErroredSubscription, Subscriptions } from "../../../../src/adapter.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { toText } from "../store/encode-batch.ts";
 
@@ -12,6 +12,8 @@ export interface PostgresSubscriptions extends Subscriptions {
 
 /** Beyond it those that work are forgotten first, then the oldest. */
 const MOST = 1_000;
+
+const HOUR_MS = 60 * 60 * 1_000;
 
 export function createPostgresSubscriptions({
   ident,
@@ -76,3 +78,41 @@ export async function trimSubscriptions(queries: Queries, ident: string): Promis
        select seq from ${ident}.subscription order by error is null, seq desc offset ${MOST}))`,
   );
 }
+
+/**
+ * Counts the unsubscribes of all processes in one row: who comes second waits for the first one's commit, and goes on from there. The time
+ * is the server's, because the clocks of processes differ.
+ */
+export async function allowUnsubscribe(
+  pool: Pool,
+  ident: string,
+  { subscription, source, maxPerHour }: AskedUnsubscribe,
+): Promise<boolean> {
+  const key = `${subscription} ${toText(source ?? "")}`;
+  // A transaction, because a permission that a crash of the server forgets would be given again.
+  const [row] = await pool.transaction((queries) =>
+    queries.query<{ allowed: boolean }>(
+      `insert into ${ident}.meta as m values ('unsubscribes', ${countSql("'{}'")})
+       on conflict (key) do update set value = ${countSql("m.value")}
+       returning $2::float8 >= 1 and (value::jsonb->'allowed') ? $1 as allowed`,
+      [key, maxPerHour],
+    ),
+  );
+  return row?.allowed === true;
+}
+
+/**
+ * The count after one more was asked for: `used` of what may be used at `at`, and when each subscription of the last hour was allowed.
+ * A clock that went back gives nothing back.
+ */
+const countSql = (before: string): string => `(
+  select jsonb_build_object('used', used + asked.more, 'at', now,
+    'allowed', case when asked.more = 1 then recent || jsonb_build_object($1::text, now) else recent end)::text
+  from (select ${before}::jsonb as count, (extract(epoch from clock_timestamp()) * 1000)::float8 as now offset 0) as was
+  cross join lateral (
+    select greatest(0, coalesce((count->>'used')::float8, 0)
+        - greatest(0, now - coalesce((count->>'at')::float8, now)) / ${HOUR_MS} * $2::float8) as used,
+      (select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(count->'allowed')
+       where abs(now - value::float8) < ${HOUR_MS}) as recent
+    offset 0) as passed
+  cross join lateral (select case when recent ? $1::text or used + 1 > $2::float8 then 0 else 1 end as more offset 0) as asked)`;
