@@ -247,6 +247,8 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         workers: { alive, share },
       };
     },
+    // A floor that holds with every setting: who has fsync off is refused, and a commit that would not wait is made to. No setting says that
+    // it is a quorum: a role may not wait for the standbys that are named, and which server a fail-over promotes is not the server's to say.
     capabilities: { durability: "fsync", order: "valid-claims", shared: true, workers: "many" },
   };
   return inbox;
