@@ -71,10 +71,10 @@ export function createTransactions({ ident, queries, claimed, completed, pause }
       for (;;) {
         const places = placesOf(call);
         if (places === undefined) return false;
-        const [row] = await queries.query<{ there: number; free: number }>(lookSql(ident()), [
+        const rows = await queries.query<{ there: number; free: number }>(lookSql(ident()), [
           JSON.stringify({ jobs: places }),
         ]);
-        const { there = 0, free = 0 } = row ?? {};
+        const [{ there, free }] = rows as readonly [{ there: number; free: number }]; // counts are always one row
         if (there === 0) return true;
         if (free === there) return false;
         await pause();

@@ -56,6 +56,12 @@ test("Knex gets a mark for each value, in their order, and its own marks are lef
   expect(calls).toEqual([["select ?::text as b, ?::int as a, ?::text::jsonb \\? 'x' as c", ["it's \\ ü", 7, 7]]]);
 });
 
+test("Drizzle gets what is neither a number nor a text as JSON", async () => {
+  const { calls, tx } = fake("execute", ROWS);
+  await fromDrizzle(tx).query("select $1", [{ it: "'s" }]);
+  expect(calls).toEqual([[`select  E'{"it":"''s"}'`]]);
+});
+
 test("a statement without rows gives none", async () => {
   const { tx } = fake("execute", undefined);
   expect(await fromDrizzle(tx).query("select $1", [null])).toEqual({ rows: [], rowCount: 0 });
