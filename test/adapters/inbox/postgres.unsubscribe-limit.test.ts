@@ -141,6 +141,16 @@ describe("the count in the tables", () => {
     );
   });
 
+  test("forgets an allowed subscription after an hour: it counts again", async () => {
+    const { database } = await empty();
+    const inbox = await opened(openDatabase(database.connectionString));
+    const allows = (subscription: number) =>
+      inbox.allowUnsubscribe!({ subscription, source: undefined, maxPerHour: 1 });
+    expect(await allows(1)).toBe(true);
+    await passed(database, 61 * MINUTE_MS);
+    expect([await allows(1), await allows(2)]).toEqual([true, false]);
+  });
+
   test("gives nothing back when the server's clock went back, and recovers", async () => {
     const { database } = await empty();
     const inbox = await opened(openDatabase(database.connectionString));
