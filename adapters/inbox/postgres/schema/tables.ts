@@ -116,3 +116,6 @@ export function tablesOf(ident: string): string {
   insert into ${ident}.meta values ('version', '${SCHEMA_VERSION}');
 `;
 }
+
+/** A queue table has statistics that are never right: plans go by its index, whatever they say. */
+export const PLANS = "set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off";

@@ -1,4 +1,4 @@
-import { BLOCK, inLiteral, KEPT_DAY, SHARDS, TODAY } from "./tables.ts";
+import { BLOCK, inLiteral, KEPT_DAY, PLANS, SHARDS, TODAY } from "./tables.ts";
 
 /** Deliveries that one step moves or looks at. */
 const PAGE = 500;
@@ -12,8 +12,6 @@ const BYTES = 4 * 1024 * 1024;
  * must not stop stores for that long. Less than `deadlock_timeout` (1 s), so that of two that wait for each other it is upkeep that gives up.
  */
 const LOCK_TIMEOUT = "500ms";
-
-const PLANS = "set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off";
 
 /**
  * What retention runs on the server: a lock is not held over a round trip.

@@ -1,0 +1,113 @@
+import { KEPT_DAY, PLANS } from "./tables.ts";
+
+/** What a worker asks for: its next step, and what came in. */
+export function workFunctionsOf(ident: string): string {
+  return [work, follow].map((body) => body(ident)).join("\n");
+}
+
+/**
+ * One step of a worker: heartbeat, poison mark, and how its claims end. A first row with what is to be known, then the deliveries that were
+ * asked for. A dead worker's changes nothing, nor does one that comes behind a later one: of a connection that broke, say. A row that a transaction of the application holds is not waited for: \`held\`.
+ */
+function work(ident: string): string {
+  return `
+create or replace function ${ident}.work(me bigint, step bigint, running_now bigint[], since_then bigint[], settle jsonb, marks jsonb, wanted jsonb)
+returns table (head jsonb, id bigint, received_at bigint, sent_at bigint, source text, signed_by text, signature text, headers jsonb, body bytea)
+language plpgsql ${PLANS} as $$
+declare
+  held bigint[] := '{}';
+  left_over bigint[] := '{}';
+  there bigint[];
+  passed jsonb := '[]';
+begin
+  update ${ident}.worker as w set beat = step, running = running_now, since = since_then where w.id = me and w.alive and w.beat < step;
+  if not found then
+    return query select '{"alive": false}'::jsonb, null::bigint, null::bigint, null::bigint, null::text, null::text, null::text, null::jsonb, null::bytea;
+    return;
+  end if;
+
+  if settle ? 'done' then
+    with given as (select (d->>0)::smallint as s, (d->>1)::bigint as i from jsonb_array_elements(settle->'done') as d),
+    mine as (select j.at from given cross join lateral (
+      select ctid as at from ${ident}.job where job.shard = given.s and job.id = given.i for update skip locked offset 0) as j),
+    gone as (delete from ${ident}.job using mine where job.ctid = mine.at returning job.id)
+    select coalesce(array_agg(given.i), '{}') into left_over from given where given.i not in (select gone.id from gone);
+  end if;
+
+  if settle ? 'others' then
+    with given as (select * from jsonb_to_recordset(settle->'others') as o
+      (s smallint, i bigint, w text, a int, d int, g int, f bigint, r bigint, y bigint, e jsonb, z bigint)),
+    mine as (select j.at, case when given.w = 'unhandled' then ${ident}.heir(me, j.consumer, j.type) end as heir, given.* from given cross join lateral (
+      select ctid as at, consumer, type from ${ident}.job where job.shard = given.s and job.id = given.i for update skip locked offset 0) as j),
+    again as (update ${ident}.job set attempts = mine.a, deaths = mine.d, group_max = mine.g, first_attempt_at = mine.f, run_at = mine.r, delay_ms = mine.y, error = mine.e
+      from mine where job.ctid = mine.at and mine.w = 'waiting' returning job.id),
+    gone as (delete from ${ident}.job using mine where job.ctid = mine.at and mine.w <> 'waiting' and mine.heir is null
+      returning job.*, mine.w, mine.a as ended_attempts, mine.e as ended_error, mine.z as ended_at),
+    died as (insert into ${ident}.dead select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, ended_at
+      from gone where gone.w = 'dead'),
+    unhandled_now as (insert into ${ident}.unhandled select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, ended_at
+      from gone where gone.w = 'unhandled')
+    select left_over || coalesce(array_agg(given.i) filter (where mine.heir is null), '{}'), coalesce(jsonb_agg(jsonb_build_array(given.i, mine.heir)) filter (where mine.heir is not null), '[]')
+    into left_over, passed from given left join mine on mine.i = given.i where given.i not in (select again.id from again) and given.i not in (select gone.id from gone);
+  end if;
+
+  if cardinality(left_over) > 0 then
+    held := array(select g.i from (
+      select (d->>0)::smallint as s, (d->>1)::bigint as i from jsonb_array_elements(settle->'done') as d
+      union all select o.s, o.i from jsonb_to_recordset(settle->'others') as o (s smallint, i bigint)) as g
+      where g.i = any (left_over) and exists (select from ${ident}.job where job.shard = g.s and job.id = g.i));
+  end if;
+
+  if settle ? 'windows' then
+    insert into ${ident}.lane_window as l (shard, lane, since, up_to) select w.s, w.l, w.f, w.u from jsonb_to_recordset(settle->'windows') as w (s smallint, l text, f bigint, u bigint)
+    where w.f is not null on conflict (shard, lane) do update set since = excluded.since, up_to = excluded.up_to;
+    delete from ${ident}.lane_window as l using jsonb_to_recordset(settle->'windows') as w (s smallint, l text, f bigint) where l.shard = w.s and l.lane = w.l and w.f is null;
+  end if;
+
+  if settle ? 'leave' then
+    update ${ident}.shard as s set owner = null where s.owner = me and s.id in (
+      select mine.id from ${ident}.shard as mine where mine.owner = me and settle->'leave' @> to_jsonb(mine.id) for update skip locked);
+  end if;
+
+  if settle ? 'pass' then perform ${ident}.pass_on(me, settle->'pass'); end if;
+
+  there := array(select (m->>1)::bigint from jsonb_array_elements(marks) as m
+    where exists (select from ${ident}.job where job.shard = (m->>0)::smallint and job.id = (m->>1)::bigint));
+  return query select jsonb_build_object('alive', true, 'there', to_jsonb(there), 'left', to_jsonb(left_over), 'held', to_jsonb(held), 'passed', passed,
+    'vector', (select coalesce(jsonb_agg(jsonb_build_array(w.id, w.seq, w.first_id, w.last_id)), '[]') from ${ident}.writer as w),
+    'shards', (select coalesce(jsonb_agg(s.id), '[]') from ${ident}.shard as s where s.owner = me),
+    'removal', (select max(r.id) from ${ident}.removal as r), 'unexpanded', exists (select from ${ident}.unexpanded)),
+    null::bigint, null::bigint, null::bigint, null::text, null::text, null::text, null::jsonb, null::bytea;
+  return query select null::jsonb, d.id, d.received_at, d.sent_at, d.source, d.signed_by, d.signature, d.headers, d.body
+    from jsonb_array_elements(wanted) as w cross join lateral (
+      select * from ${ident}.delivery as one where one.day in ((w->>0)::int, ${KEPT_DAY}) and one.id = (w->>1)::bigint limit 1) as d;
+end $$;`;
+}
+
+/**
+ * What was committed since a cut, of some shards. A first row with the new cut, then jobs. \`known\`: [writer, seq, last id] of each writer.
+ * A commit of a writer that was not missed before is looked for from its own first id on, so that an idle hour is not read again.
+ */
+function follow(ident: string): string {
+  return `
+create or replace function ${ident}.follow(shards smallint[], known jsonb)
+returns table (head jsonb, shard smallint, id bigint, day int, delivery bigint, entry int, consumer text, lane text, merge_key text, received_at bigint, replay_of bigint, progress jsonb)
+language plpgsql ${PLANS} as $$
+declare
+  cut jsonb;
+begin
+  select coalesce(jsonb_agg(jsonb_build_array(w.id, w.seq, w.first_id, w.last_id)), '[]') into cut from ${ident}.writer as w;
+  return query select jsonb_build_object('vector', cut, 'removal', (select max(r.id) from ${ident}.removal as r), 'unexpanded', exists (select from ${ident}.unexpanded)), null::smallint, null::bigint, null::int, null::bigint, null::int, null::text, null::text, null::text, null::bigint, null::bigint, null::jsonb;
+  return query
+    with moved as (
+      select (w->>0)::bigint as writer, case when (w->>1)::bigint = coalesce((k->>1)::bigint, 0) + 1 then (w->>2)::bigint else coalesce((k->>2)::bigint, 0) end as lo, (w->>3)::bigint as hi
+      from jsonb_array_elements(cut) as w left join jsonb_array_elements(known) as k on k->0 = w->0
+      where (w->>3)::bigint > coalesce((k->>2)::bigint, 0))
+    select null::jsonb, j.shard, j.id, j.day, j.delivery, j.entry, j.consumer, j.lane, j.merge_key, j.received_at, j.replay_of,
+      case when j.attempts + j.deaths + j.run_at > 0 or j.error is not null then
+        jsonb_build_object('attempts', j.attempts, 'deaths', j.deaths, 'groupMax', j.group_max, 'firstAttemptAt', j.first_attempt_at, 'runAt', j.run_at, 'delayMs', j.delay_ms, 'error', j.error) end
+    from moved cross join unnest(shards) as s (shard)
+    cross join lateral (select * from ${ident}.job where job.shard = s.shard and job.id > moved.lo and job.id <= moved.hi and job.writer = moved.writer offset 0) as j
+    order by j.id;
+end $$;`;
+}
