@@ -3,7 +3,18 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { fromSource } from "./vitest.config.ts";
 
 /** They run the same lines tens of thousands of times, for a third of all the time. */
-const ofVolume = ["**/many-entries.test.ts", "**/volume.test.ts"];
+const ofVolume = [
+  "**/many-entries.test.ts",
+  "**/volume.test.ts",
+  "**/sqlite.{backlog,disk-use,no-job-lost,stream}.test.ts",
+];
+
+const ofProcesses = [
+  "**/*.process.test.ts",
+  "**/forward-queue.test.ts",
+  "**/postgres*.test.ts",
+  "**/sqlite.{bundle,close,crash,file,hand-over,held-memory,processes,takeover,threads,worker-lock}.test.ts",
+];
 
 /** Most mutants are killed by a quick test, and a run ends with the first test that fails. */
 class QuickFirst extends BaseSequencer {
@@ -18,7 +29,7 @@ export default defineConfig({
   ...fromSource,
   test: {
     include: ["**/*.test.ts"],
-    exclude: [...configDefaults.exclude, "**/*.process.test.ts", "**/forward-queue.test.ts", ...ofVolume],
+    exclude: [...configDefaults.exclude, ...ofProcesses, ...ofVolume],
     // Worker processes are used again: a process for each test file and mutant would take most of the time.
     isolate: false,
     sequence: { sequencer: QuickFirst },

@@ -21,26 +21,26 @@ interface Budget {
  * has all of pino, nearly 20 KiB more than pino's build for browsers.
  */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  ".": { target: "node", kib: 75 },
+  ".": { target: "node", kib: 76 },
   "./adapter": { target: "node", kib: 79 },
   "./signature": { target: "workers", kib: 8 },
   "./testing": { target: "node", kib: 98 },
-  "./node": { target: "node", kib: 77 },
-  "./express": { target: "node", kib: 77 },
-  "./koa": { target: "node", kib: 77 },
-  "./fastify": { target: "node", kib: 77 },
-  "./nest": { target: "node", kib: 77 },
-  "./gcp": { target: "node", kib: 77 },
-  "./azure": { target: "node", kib: 70 },
-  "./aws-lambda": { target: "node", kib: 70 },
+  "./node": { target: "node", kib: 78 },
+  "./express": { target: "node", kib: 78 },
+  "./koa": { target: "node", kib: 78 },
+  "./fastify": { target: "node", kib: 78 },
+  "./nest": { target: "node", kib: 78 },
+  "./gcp": { target: "node", kib: 78 },
+  "./azure": { target: "node", kib: 71 },
+  "./aws-lambda": { target: "node", kib: 71 },
   "./fetch": { target: "workers", kib: 56 },
   "./hono": { target: "workers", kib: 56 },
-  "./next": { target: "node", kib: 77 },
+  "./next": { target: "node", kib: 78 },
   "./workers": { target: "workers", kib: 56 },
-  "./sqlite": { target: "node", kib: 86 },
+  "./sqlite": { target: "node", kib: 87 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
-  "./postgres": { target: "node", kib: 110 },
+  "./postgres": { target: "node", kib: 111 },
 };
 
 describe("the size of an entry in a bundle", () => {
