@@ -24,6 +24,8 @@ interface Share {
   /** Those of them that others are to take. */
   readonly surplus: readonly number[];
   readonly workers: readonly LiveWorker[];
+  /** When a heart that stands still may be taken for dead, as it is; Infinity where all beat. */
+  readonly lookAgainMs: number;
 }
 
 export interface MembershipOptions {
@@ -57,15 +59,27 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
     return rows.map(({ id, beat, present }) => ({ id, beat, present, handled: handledBy.get(id) ?? null }));
   }
 
-  async function lookAt(workers: readonly WorkerRow[], me: number): Promise<void> {
+  /** @returns those that live, and when to look again */
+  async function lookAt(workers: readonly WorkerRow[], me: number): Promise<Pick<Share, "workers" | "lookAgainMs">> {
     for (const id of seen.keys()) if (!workers.some((one) => one.id === id)) seen.delete(id);
-    for (const { id, beat, present } of workers) {
-      if (id === me) continue;
+    const alive: WorkerRow[] = [];
+    let lookAgainMs = Infinity;
+    for (const one of workers) {
+      const { id, beat, present } = one;
       const last = seen.get(id);
       if (last?.beat !== beat) seen.set(id, { beat, since: performance.now() });
-      const stillMs = performance.now() - (seen.get(id)?.since ?? 0);
-      if (stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)))) await bury(id, beat);
+      if (id === me || last?.beat !== beat) {
+        alive.push(one);
+        continue;
+      }
+      const stillMs = performance.now() - last.since;
+      const isDead = stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)));
+      if (isDead && (await bury(id, beat))) continue;
+      alive.push(one);
+      const due = (present ? [goneMs, leaseMs] : [leaseMs]).find((ms) => ms > stillMs);
+      if (due !== undefined) lookAgainMs = Math.min(lookAgainMs, due - stillMs);
     }
+    return { workers: alive, lookAgainMs };
   }
 
   /** No clock crosses machines: it changes nothing unless the heart still stands where it stood. */
@@ -149,7 +163,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
       const workers = await findAlive();
       if (workers.some(({ id, present }) => id === me && present !== isPresent))
         await pool.query(`update ${ident()}.worker set present = $2 where id = $1`, [me, isPresent]);
-      await lookAt(workers, me);
+      const seenNow = await lookAt(workers, me);
       await freeOrphans();
       await pool.query(
         `update ${ident()}.shard set owner = $1 where exists (select from ${ident()}.worker where id = $1 and alive) and id in (
@@ -164,7 +178,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
         `select id, ${fairOf("s")} as fair from ${ident()}.shard as s where owner = $1 order by fair, id`,
         [me],
       );
-      return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, leaving), workers };
+      return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, leaving), ...seenNow };
     },
     bury,
   };

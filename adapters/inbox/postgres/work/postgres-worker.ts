@@ -1,12 +1,11 @@
 import type { Claim, InboxHost, StorageError, Timer, Worker } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
-import { createLanes, type Row } from "./lanes.ts";
-import { createHandOver } from "./hand-over.ts";
+import { BEAT_MS, createLife } from "./create-life.ts";
+import type { Row } from "./lanes.ts";
 import { createMembership } from "./membership.ts";
 import { createOtherWorkers, toHandled, type OtherWorkers } from "./other-workers.ts";
-import { createShardMemory } from "./shard-memory.ts";
-import { createWorkSteps, type StepReply } from "./work-steps.ts";
+import type { StepReply } from "./work-steps.ts";
 import { createWorkerClaims, type Life, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
 
 /** This process as one of those that work. */
@@ -51,7 +50,7 @@ export interface Presence {
   drop(): Promise<void>;
 }
 
-/** Between two looks at the other workers, and two heartbeats. */
+/** Between two looks at the other workers. */
 const TICK_MS = 500;
 /** Between two looks for what other processes stored, while nothing is claimed. */
 const POLL_MS = 50;
@@ -101,7 +100,22 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     const handled = toHandled(worker?.handled);
     const id = await membership.register(handled);
     if (worker !== given) return void (await membership.bury(id, undefined));
-    const mine = createLife(id, createOtherWorkers({ id, handled }));
+    const mine = createLife(id, createOtherWorkers({ id, handled }), {
+      ident,
+      pool,
+      steps: stepPool,
+      now,
+      maxJobs: deps.maxJobs,
+      held,
+      pause,
+      isOver: (one) => !isCurrent(one),
+      wake: () => worker?.wake(),
+      lost: (ended) => worker?.lost(ended),
+      unexpanded: noteUnexpanded,
+      confirmed,
+      fenced,
+      failed,
+    });
     life = mine;
     try {
       await tick(mine);
@@ -109,52 +123,6 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       if (isCurrent(mine)) end(mine);
       throw error;
     }
-  }
-
-  function createLife(id: number, others: OtherWorkers): Life {
-    const lanes = createLanes(held);
-    const isOver = (): boolean => life !== mine;
-    const memory = createShardMemory({
-      pool,
-      ident,
-      lanes,
-      now,
-      maxJobs: deps.maxJobs,
-      isOver,
-      changed: () => worker?.wake(),
-      unexpanded: (are) => noteUnexpanded(mine, are),
-      lost: (ended) => worker?.lost(ended),
-      read() {
-        if (performance.now() - mine.confirmedAt > TICK_MS) void mine.steps.beat();
-      },
-    });
-    const steps = createWorkSteps({
-      ident,
-      pool: stepPool,
-      worker: id,
-      lanes,
-      leaving: () => mine.handOver.emptied,
-      confirmed: (reply, sentAt) => confirmed(mine, reply, sentAt),
-      fenced: () => fenced(mine),
-      failed: (error) => failed(error),
-      pause,
-    });
-    const mine: Life = {
-      id,
-      lanes,
-      memory,
-      steps,
-      handOver: createHandOver({ memory, lanes, steps, now }),
-      others,
-      hasBegun: false,
-      hasReopened: false,
-      owned: new Set(),
-      isDirty: true,
-      following: undefined,
-      hasUnexpanded: false,
-      confirmedAt: performance.now(),
-    };
-    return mine;
   }
 
   function noteUnexpanded(mine: Life, are: boolean): void {
@@ -234,7 +202,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       });
     loop(TICK_MS, () => tick(mine));
     // The others look at the heart alone: nothing else may hold it up.
-    loop(TICK_MS, async () => {
+    loop(BEAT_MS, async () => {
       stopIfStalled(mine);
       void mine.steps.beat();
     });
@@ -251,18 +219,20 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     const isPresent = await presence.hold(mine.id);
     if (!isCurrent(mine)) return;
     const { handOver, memory, others } = mine;
-    const { owned, surplus, workers } = await membership.tick(mine.id, { leaving: handOver.shards, isPresent });
+    const { owned, surplus, workers, lookAgainMs } = await membership.tick(mine.id, {
+      leaving: handOver.shards,
+      isPresent,
+    });
     if (!isCurrent(mine)) return;
+    // A heart that stands still is looked at as soon as it may be taken for dead.
+    if (lookAgainMs < TICK_MS) later(lookAgainMs, () => void tick(mine).catch(failed));
     mine.owned = new Set(owned);
     // What an old worker called unhandled may have a handler now.
     if (others.see(workers)) mine.hasReopened = false;
     for (const shard of surplus) handOver.leave(shard);
-    for (const shard of owned) {
-      if (shard === EXPANDER || handOver.has(shard) || memory.isLoaded(shard)) continue;
-      await memory.load(shard);
-      if (!isCurrent(mine)) return;
-      worker?.wake();
-    }
+    const fresh = owned.filter((shard) => shard !== EXPANDER && !handOver.has(shard) && !memory.isLoaded(shard));
+    if (fresh.length > 0) await memory.load(fresh);
+    if (!isCurrent(mine)) return;
     const heir = others.heirOfAll();
     if (heir !== undefined && isExpander(mine)) handOver.pass(EXPANDER, heir);
     handOver.goOn(owned);

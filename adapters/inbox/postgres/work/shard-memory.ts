@@ -11,8 +11,8 @@ export interface ShardMemory {
   follow(): Promise<void>;
   /** Whether what was stored by this batch has come. */
   hasSeen(batch: Pick<StoredBatch, "writer" | "base">): boolean;
-  /** Brings in a shard that is this worker's now, as far as there is room. What was left comes with a later call: `isLoaded` is false until then. */
-  load(shard: number): Promise<void>;
+  /** Brings in shards that are this worker's now, as far as there is room. What was left comes with a later call: `isLoaded` is false until then. */
+  load(shards: readonly number[]): Promise<void>;
   /** Nothing of it is to be followed any more. */
   unload(shard: number): void;
   isLoaded(shard: number): boolean;
@@ -118,52 +118,67 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     cut = new Map(vector.map(([writer, seq, , lastId]) => [writer, { seq, lastId }]));
   }
 
-  /** Each time from its first row on: what was committed late, or ended meanwhile, may be anywhere. So not before much of the memory is free. */
-  async function load(shard: number): Promise<void> {
-    if (lanes.size >= (begun.has(shard) ? maxJobs / 2 : maxJobs)) return;
-    begun.add(shard);
+  /** Each time from the first row of a shard on: what was committed late, or ended meanwhile, may be anywhere. So not before much of the memory is free. */
+  async function load(wanted: readonly number[]): Promise<void> {
+    let shards = wanted.filter((shard) => lanes.size < (begun.has(shard) ? maxJobs / 2 : maxJobs));
+    if (shards.length === 0) return;
+    for (const shard of shards) begun.add(shard);
     await follow();
-    const rows = await pool.query<{ lane: string; since: number; up_to: number }>(
-      `select lane, since, up_to from ${ident()}.lane_window where shard = $1`,
-      [shard],
-    );
-    const windows = new Map(rows.map(({ lane, since, up_to: upTo }) => [lane, { since, upTo }]));
-    let after = 0;
-    for (;;) {
+    const windows = await readWindows(shards);
+    for (let after = 0; shards.length > 0;) {
       const most = Math.min(PAGE, maxJobs - lanes.size);
       if (most <= 0) return;
-      const page = await pool.query<JobRow>(
-        `select null as head, shard, id, writer, day, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
-           case when attempts + deaths + run_at > 0 or error is not null then
-             jsonb_build_object('attempts', attempts, 'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) end as progress
-         from ${ident()}.job where shard = $1 and id > $2 order by id limit $3`,
-        [shard, after, most],
-      );
-      // It may have been given up meanwhile.
-      if (isOver() || !begun.has(shard)) return;
+      const page = await readPage(shards, after, most);
+      if (isOver()) return;
       tell.read();
       const at = now();
-      // What is newer comes when this cut is followed.
-      for (const row of page) if (row.id <= (cut.get(row.writer)?.lastId ?? 0)) append(toRow(row), windows, at);
-      after = page.at(-1)?.id ?? after;
-      if (page.length < most) break;
+      // What is newer comes when this cut is followed. A shard may have been given up meanwhile.
+      for (const row of page)
+        if (begun.has(row.shard) && row.id <= (cut.get(row.writer)?.lastId ?? 0))
+          append(toRow(row), windows.get(row.shard), at);
+      const cutOff = page.length < most ? undefined : page.at(-1);
+      const whole = cutOff === undefined ? shards.length : shards.indexOf(cutOff.shard);
+      for (const shard of shards.slice(0, whole)) if (begun.delete(shard)) loaded.add(shard);
+      if (whole > 0) tell.changed();
+      [shards, after] = [shards.slice(whole), cutOff?.id ?? 0];
       await nextTurn();
     }
-    begun.delete(shard);
-    loaded.add(shard);
+  }
+
+  async function readWindows(shards: readonly number[]): Promise<ReadonlyMap<number, Map<string, LaneWindow>>> {
+    const rows = await pool.query<{ shard: number; lane: string; since: number; up_to: number }>(
+      `select w.* from unnest($1::smallint[]) as s (id) cross join lateral (
+         select shard, lane, since, up_to from ${ident()}.lane_window where shard = s.id offset 0) as w`,
+      [shards],
+    );
+    const windows = new Map(shards.map((shard) => [shard, new Map<string, LaneWindow>()]));
+    for (const { shard, lane, since, up_to: upTo } of rows) windows.get(shard)?.set(lane, { since, upTo });
+    return windows;
+  }
+
+  /** The next jobs of some shards, one shard after the other; of the first one those behind an id. */
+  function readPage(shards: readonly number[], after: number, most: number): Promise<readonly JobRow[]> {
+    return pool.query<JobRow>(
+      `select null as head, j.* from unnest($1::smallint[]) with ordinality as s (id, nth) cross join lateral (
+         select shard, id, writer, day, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
+           case when attempts + deaths + run_at > 0 or error is not null then
+             jsonb_build_object('attempts', attempts, 'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) end as progress
+         from ${ident()}.job where shard = s.id and id > case when s.nth = 1 then $2::bigint else 0 end order by id limit $3) as j limit $3`,
+      [shards, after, most],
+    );
   }
 
   /** Of a lane that is in memory already, the window there is newer. */
-  function append(row: Row, windows: ReadonlyMap<string, LaneWindow>, at: number): void {
+  function append(row: Row, windows: ReadonlyMap<string, LaneWindow> | undefined, at: number): void {
     lanes.append(row, at);
-    const window = row.lane === undefined ? undefined : windows.get(row.lane);
+    const window = row.lane === undefined ? undefined : windows?.get(row.lane);
     if (window !== undefined && row.lane !== undefined && row.queuedIn?.head === row) lanes.setWindow(row.lane, window);
   }
 
   return {
     follow: () => serially(async () => (isOver() ? undefined : follow())),
     hasSeen: ({ writer, base }) => (cut.get(writer)?.lastId ?? 0) >= base,
-    load: (shard) => serially(async () => (isOver() || loaded.has(shard) ? undefined : load(shard))),
+    load: (shards) => serially(async () => (isOver() ? undefined : load(shards.filter((shard) => !loaded.has(shard))))),
     unload(shard) {
       loaded.delete(shard);
       begun.delete(shard);
