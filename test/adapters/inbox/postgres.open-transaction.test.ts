@@ -1,8 +1,13 @@
 import { createReceiver, type AnyEvent, type Context, type Receiver } from "hookline";
+import type { JobOutcome } from "hookline/adapter";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { complete } from "../../../adapters/inbox/postgres/complete.ts";
+import { toLogger } from "../../../src/logger.ts";
 import { startNode } from "../../cli/child.ts";
+import { mail, one } from "../../suites/inbox/deliveries.ts";
+import { claimAll, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { wallClock } from "../../suites/inbox/wall-clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { idOf } from "../../support/rig.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
@@ -55,6 +60,37 @@ test("a transaction that is open for three leases stops nothing else of its work
   expect(await effectsIn(app)).toEqual(["long"]);
   expect(attempts).toEqual([1]);
   expect((await app.query("select from hookline.job")).rows).toEqual([]);
+});
+
+test.each<[what: string, outcome: JobOutcome]>([
+  ["done", { to: "done" }],
+  ["tried again", { to: "retry", at: 0, delayMs: 0, counted: true, error: { name: "Error", message: "no", at: 0 } }],
+])("a job that is %s while somebody holds its row is settled later, and stops nothing else", async (_what, outcome) => {
+  const { app, connectionString } = await database();
+  const inbox = openDatabase(connectionString);
+  onTestFinished(() => inbox.close());
+  await inbox.open({ name: "default", clock: wallClock(), log: toLogger(false), dedupeWindowMs: 86_400_000 });
+  await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
+  await storeAll(inbox, mail([one("a"), { id: "b", lane: "default other" }]));
+  const claims = await claimAll(inbox);
+  const holding = await app.connect();
+  onTestFinished(() => holding.release());
+  await holding.query("begin");
+  await holding.query("select from hookline.job where lane = 'default other' for update");
+  const { beat } = (await ownerOfOldest(app))[0]!;
+
+  const settling = claims.map((claim) => inbox.settle([{ claim, outcomes: [outcome] }]));
+  const ended: string[] = [];
+  for (const [index, claim] of claims.entries())
+    void settling[index]?.then(() => ended.push(...recordsOf([claim]).flat()));
+  await eventually(() => expect(ended).toEqual(["a"]));
+  await eventually(async () => expect((await ownerOfOldest(app))[0]!.beat).toBeGreaterThan(beat + 3));
+  expect(ended).toEqual(["a"]);
+
+  await holding.query("rollback");
+  expect(await Promise.all(settling)).toEqual([[true], [true]]);
+  const { rows } = await app.query<{ attempts: number }>("select attempts from hookline.job order by id");
+  expect(rows).toEqual(outcome.to === "done" ? [] : [{ attempts: 1 }, { attempts: 1 }]);
 });
 
 test("a process that is killed within its transaction has done nothing: another one runs the job, once", async () => {
@@ -125,7 +161,7 @@ async function database() {
   const app = new pg.Pool({ connectionString, max: 4 });
   const receivers: Receiver[] = [];
   onTestFinished(async () => {
-    await Promise.all(receivers.map((one) => one.close({ drainMs: 0 })));
+    await Promise.all(receivers.map((each) => each.close({ drainMs: 0 })));
     await app.end();
     await drop();
   });
