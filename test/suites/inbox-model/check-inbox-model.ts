@@ -49,10 +49,10 @@ function differs(walked: readonly Step[], repeat: string, error: unknown): Asser
   const list = walked.map((step, index) => `  ${index + 1}. ${sentenceOf(step)}`);
   const failure = new AssertionError({
     message: [
-      "The inbox is not what the port says, after these steps:",
-      ...list,
-      message ?? String(error),
+      `The inbox is not what the port says: ${message ?? String(error)}`,
       `Repeat it: checkInboxModel(subject, ${repeat})`,
+      "The steps before it:",
+      ...list,
     ].join("\n"),
     actual,
     expected,

@@ -67,12 +67,13 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
     for (const one of workers) {
       const { id, beat, present } = one;
       const last = seen.get(id);
-      if (last?.beat !== beat) seen.set(id, { beat, since: performance.now() });
-      if (id === me || last?.beat !== beat) {
+      const since = last?.beat === beat ? last.since : performance.now();
+      seen.set(id, { beat, since });
+      if (id === me) {
         alive.push(one);
         continue;
       }
-      const stillMs = performance.now() - last.since;
+      const stillMs = performance.now() - since;
       const isDead = stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)));
       if (isDead && (await bury(id, beat))) continue;
       alive.push(one);
