@@ -155,9 +155,9 @@ describe("deaths:", () => {
   test.each([{ to: "release" }, { to: "unhandled" }, retry(1_000, false)] satisfies JobOutcome[])(
     "a claim from the third death on counts no attempt, so $to takes none back",
     (outcome) => {
-      const buried = { ...FRESH, attempts: 3, deaths: 3, firstAttemptAt: T };
-      expect(claimed(buried, T + 9)).toMatchObject({ attempts: 3 });
-      expect(settled(claimed(buried, T + 9), outcome, T + 9)).toMatchObject({ attempts: 3, firstAttemptAt: T });
+      const deadLetter = { ...FRESH, attempts: 3, deaths: 3, firstAttemptAt: T };
+      expect(claimed(deadLetter, T + 9)).toMatchObject({ attempts: 3 });
+      expect(settled(claimed(deadLetter, T + 9), outcome, T + 9)).toMatchObject({ attempts: 3, firstAttemptAt: T });
     },
   );
 

@@ -124,7 +124,7 @@ describe("checkInboxModel", () => {
     expect(steps.length).toBeGreaterThan(1);
     expect(steps.length).toBeLessThan(6);
     expect(steps[0]).toMatch(/^ {2}1\. store \{"deliveries":/);
-    const [, repeat = ""] = /Repeat it: checkInboxModel\(subject, (\{.*\})\)$/.exec(failure.message) ?? [];
+    const [, repeat = ""] = /Repeat it: checkInboxModel\(subject, (\{.*\})\)$/m.exec(failure.message) ?? [];
     const options = JSON.parse(repeat) as { readonly seed: number; readonly path: string };
     expect(options.seed).toBe(3);
     expect((await failureOf(checkInboxModel(broken, options))).message.split("\n")).toEqual(

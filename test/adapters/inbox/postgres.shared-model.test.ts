@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { Claim, WorkingInbox } from "../../../src/adapter.ts";
+import type { Claim, JobOutcome, WorkingInbox } from "../../../src/adapter.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { claimAll, done, findAll, recordsIn, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
@@ -23,7 +23,7 @@ interface Open {
 type Step =
   | { readonly do: "store"; readonly by: number; readonly lanes: readonly string[] }
   | { readonly do: "claim"; readonly by: number; readonly max: number; readonly mergeMax: number }
-  | { readonly do: "settle" | "release" | "bury"; readonly by: number; readonly max: number }
+  | { readonly do: "settle" | "release" | "retry" | "dead-letter"; readonly by: number; readonly max: number }
   | { readonly do: "drop"; readonly by: number; readonly nth: number }
   | { readonly do: "join" | "pass" }
   | { readonly do: "die" | "leave" | "replay" | "erase"; readonly by: number };
@@ -40,6 +40,7 @@ interface Process {
 }
 
 const MOST = 3;
+const RETRY_MS = 500;
 const by = fc.nat(MOST - 1);
 const steps = fc.array(
   fc.oneof(
@@ -54,7 +55,11 @@ const steps = fc.array(
       max: fc.integer({ min: 1, max: 3 }),
       mergeMax: fc.integer({ min: 1, max: 3 }),
     }),
-    of(4, { do: fc.constantFrom("settle", "settle", "release", "bury"), by, max: fc.integer({ min: 1, max: 3 }) }),
+    of(4, {
+      do: fc.constantFrom("settle", "settle", "release", "retry", "dead-letter"),
+      by,
+      max: fc.integer({ min: 1, max: 3 }),
+    }),
     of(2, { do: fc.constant("drop"), by, nth: fc.nat(9) }),
     of(1, { do: fc.constantFrom("replay", "replay", "erase"), by }),
     of(3, { do: fc.constantFrom("join", "pass", "pass") }),
@@ -110,10 +115,11 @@ async function walk(walked: readonly Step[]): Promise<void> {
     }
   }
 
-  async function settle(process: Process, max: number, to: "done" | "release" | "dead"): Promise<void> {
+  async function settle(process: Process, max: number, to: "done" | "release" | "retry" | "dead"): Promise<void> {
     const some = process.held.slice(0, max);
     const error = { name: "Error", message: "no", at: host.clock.now() };
-    const outcome = to === "done" ? done : to === "dead" ? { to, error } : ({ to } as const);
+    const later = { at: host.clock.now() + RETRY_MS, delayMs: RETRY_MS, counted: true };
+    const outcome = { done, release: { to }, retry: { to, ...later, error }, dead: { to, error } }[to] as JobOutcome;
     const told = await process.inbox.settle(
       some.map(({ claim: each, records }) => ({ claim: each, outcomes: records.map(() => outcome) })),
     );
@@ -123,7 +129,7 @@ async function walk(walked: readonly Step[]): Promise<void> {
       "a settle of a claim that stands does not count",
     );
     process.held = process.held.filter((one) => !some.includes(one));
-    if (to === "release") return;
+    if (to === "release" || to === "retry") return;
     const ended = new Set(some.flatMap(({ records }) => records));
     if (to === "dead") dead.push(...open.filter(({ record }) => ended.has(record)));
     open = open.filter(({ record }) => !ended.has(record));
@@ -133,7 +139,7 @@ async function walk(walked: readonly Step[]): Promise<void> {
   async function drop({ inbox }: Process, nth: number): Promise<void> {
     const query = { states: ["waiting"] } as const;
     const [jobs, records] = [await findAll(inbox, query), await recordsIn(inbox, query)];
-    const [job, record] = [jobs.at(nth), records.at(nth)];
+    const [job, record] = [jobs[nth % jobs.length], records[nth % jobs.length]];
     if (job === undefined || record === undefined) return;
     assert.ok(!held().includes(record), `${record} has a claim that is valid, and waits`);
     assert.equal(await inbox.jobs.drop({ ids: [job.id] }), 1, `${record} waits, and is not dropped`);
@@ -174,8 +180,9 @@ async function walk(walked: readonly Step[]): Promise<void> {
       case "settle":
         return settle(process, step.max, "done");
       case "release":
-        return settle(process, step.max, "release");
-      case "bury":
+      case "retry":
+        return settle(process, step.max, step.do);
+      case "dead-letter":
         return settle(process, step.max, "dead");
       case "drop":
         return drop(process, step.nth);

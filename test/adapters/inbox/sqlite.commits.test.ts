@@ -40,12 +40,12 @@ function opened() {
   const run = createBatchRunner(db, operations);
   return {
     run: (tasks: readonly Task[], epoch?: number, bytes = BYTES) => run({ epoch, tasks, bytes }),
-    buried: () => operations.tombstones()[1].map(({ subscription }) => subscription),
+    tombstones: () => operations.tombstones()[1].map(({ subscription }) => subscription),
   };
 }
 
 /** @param reason null does not fit the table */
-function burying(subscription: number, reason: string | null = "gone"): Task {
+function tombstoneFor(subscription: number, reason: string | null = "gone"): Task {
   return { verb: "putTombstone", input: { subscription, source: undefined, reason, since: 1, lastHit: 1 } };
 }
 
@@ -65,29 +65,29 @@ function served(file: string, name = OPTIONS.name) {
 }
 
 test("one record that does not fit does not sink its batch", () => {
-  const { run, buried } = opened();
-  expect(run([burying(1), burying(2, null), burying(3)])).toMatchObject([
+  const { run, tombstones } = opened();
+  expect(run([tombstoneFor(1), tombstoneFor(2, null), tombstoneFor(3)])).toMatchObject([
     { value: undefined },
     { error: { errcode: 1299 } },
     { value: undefined },
   ]);
-  expect(buried()).toEqual([1, 3]);
+  expect(tombstones()).toEqual([1, 3]);
 });
 
 test("one that comes alone fails alone", () => {
-  const { run, buried } = opened();
-  expect(run([burying(1, null)])).toMatchObject([{ error: { code: "ERR_SQLITE_ERROR" } }]);
-  expect(buried()).toEqual([]);
+  const { run, tombstones } = opened();
+  expect(run([tombstoneFor(1, null)])).toMatchObject([{ error: { code: "ERR_SQLITE_ERROR" } }]);
+  expect(tombstones()).toEqual([]);
 });
 
 test("a commit of an owner that was relieved changes nothing", () => {
-  const { run, buried } = opened();
+  const { run, tombstones } = opened();
   expect([run([TAKE_OVER]), run([TAKE_OVER])]).toEqual([[{ value: 1 }], [{ value: 2 }]]);
   const stale = { error: { code: "epoch-stale" } };
-  expect(run([burying(1), burying(2)], 1)).toMatchObject([stale, stale]);
-  expect(buried()).toEqual([]);
-  run([burying(1), burying(2)], 2);
-  expect(buried()).toEqual([1, 2]);
+  expect(run([tombstoneFor(1), tombstoneFor(2)], 1)).toMatchObject([stale, stale]);
+  expect(tombstones()).toEqual([]);
+  run([tombstoneFor(1), tombstoneFor(2)], 2);
+  expect(tombstones()).toEqual([1, 2]);
 });
 
 test("a settle of an owner that was relieved ends no job", () => {
@@ -128,7 +128,7 @@ test("whatever is thrown crosses between threads as text", () => {
 test("batches that come in are committed, and their results go out in order", async () => {
   const { say, heard, hears } = served(fileIn());
   await hears("open");
-  for (const tasks of [[burying(1)], [burying(2), STONES]])
+  for (const tasks of [[tombstoneFor(1)], [tombstoneFor(2), STONES]])
     say({ type: "batch", batch: { epoch: undefined, tasks, bytes: BYTES } });
   say({ type: "close" });
   await hears("closed");
@@ -156,7 +156,7 @@ test("what another connection commits is told", async () => {
 test("a log does not stay beside the place of a file that was deleted in the moment of its close", async () => {
   const file = fileIn();
   const { say, hears } = served(file);
-  say({ type: "batch", batch: { epoch: undefined, tasks: [burying(1)], bytes: BYTES } });
+  say({ type: "batch", batch: { epoch: undefined, tasks: [tombstoneFor(1)], bytes: BYTES } });
   await hears("results");
   rmSync(file);
   say({ type: "close" });

@@ -15,7 +15,7 @@ import { settling } from "./settling.ts";
 import { sharing } from "./sharing.ts";
 import { stats } from "./stats.ts";
 import { storing } from "./storing.ts";
-import { subscriptions, subscriptionsAfterACrash } from "./subscriptions.ts";
+import { subscriptions, subscriptionsAfterACrash, unsubscribes } from "./subscriptions.ts";
 import { takeOver } from "./take-over.ts";
 import { tombstones } from "./tombstones.ts";
 
@@ -39,7 +39,7 @@ export const promises: InboxPromises = {
 };
 
 /** What processes that work at the same time owe each other. */
-export const promisesOfMany: InboxPromises = sharing;
+export const promisesOfMany: InboxPromises = { ...sharing, ...unsubscribes };
 
 /** What a successor finds after the process that worked has died. */
 export const promisesAfterACrash: InboxPromises = {

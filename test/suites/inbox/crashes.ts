@@ -77,7 +77,7 @@ export const crashes: InboxPromises = {
   },
 
   "deaths: From three deaths on a claim is no attempt, because the job will not run.": {
-    "a job over which three died is claimed to be buried, with the attempts that it had": async (bench) => {
+    "a job over which three died is claimed to be dead-lettered, with the attempts that it had": async (bench) => {
       await storeAll(bench.inbox, mail(["a"]));
       const successor = await die(bench, 3);
       const [claim] = await claimAll(successor, { suspects: true });

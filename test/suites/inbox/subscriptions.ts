@@ -113,6 +113,27 @@ export const subscriptionsAfterACrash: InboxPromises = {
   },
 };
 
+/** What processes owe each other that unsubscribe at the same time. */
+export const unsubscribes: InboxPromises = {
+  "allowUnsubscribe: One count for all of them, by one clock, in one step; durable when it resolves to true.": {
+    "of many that ask at once as many are allowed as one may, and of those each again": async (bench) => {
+      const { inbox: other } = await bench.join();
+      const ask = async (each: WorkingInbox, subscription: number, maxPerHour = 3): Promise<boolean | undefined> =>
+        each.allowUnsubscribe?.({ subscription, source: undefined, maxPerHour });
+      // Undefined: each process counts its own.
+      if ((await ask(bench.inbox, 0, 0)) === undefined) return;
+      const ids = Array.from({ length: 12 }, (_, index) => index + 1);
+      const answers = await Promise.all(ids.map((one) => ask(one % 2 === 0 ? bench.inbox : other, one)));
+      const allowed = ids.filter((_, index) => answers[index] === true);
+      assert.equal(allowed.length, 3, `${allowed.length} unsubscribes were allowed, at most 3 may be`);
+      for (const one of allowed)
+        for (const each of [bench.inbox, other])
+          assert.equal(await ask(each, one), true, "one that was allowed is not");
+      assert.equal(await ask(other, 99, 0), false, "one is allowed where none may be");
+    },
+  },
+};
+
 /** Sooner or later: what is told is a copy. */
 function tells(inbox: WorkingInbox, expected: readonly string[]): Promise<void> {
   return eventually(() => {

@@ -6,10 +6,10 @@ import type { Handled, LiveWorker } from "./other-workers.ts";
 /** Who works, and on what. */
 export interface Membership {
   register(handled: Handled | null): Promise<number>;
-  /** Looks at the others: buries those whose heart stands still, takes its share of free shards, and says which of its own are too many. */
+  /** Looks at the others: declares those dead whose heart stands still, takes its share of free shards, and says which of its own are too many. */
   tick(me: number, mine: Mine): Promise<Share>;
   /** Takes over from a worker whose heart still stood at `beat`. @returns whether it did */
-  bury(worker: number, beat: number | undefined): Promise<boolean>;
+  declareDead(worker: number, beat: number | undefined): Promise<boolean>;
 }
 
 interface Mine {
@@ -33,7 +33,7 @@ export interface MembershipOptions {
   readonly ident: () => string;
   readonly now: () => number;
   readonly leaseMs: number;
-  /** Whether a worker's own connection is gone: then it is buried sooner. An accelerator, never trusted. */
+  /** Whether a worker's own connection is gone: then it counts as dead sooner. An accelerator, never trusted. */
   readonly isGone: (worker: number) => Promise<boolean>;
   /** How long after that its heart must have stood still. */
   readonly goneMs: number;
@@ -75,7 +75,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
       }
       const stillMs = performance.now() - since;
       const isDead = stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)));
-      if (isDead && (await bury(id, beat))) continue;
+      if (isDead && (await declareDead(id, beat))) continue;
       alive.push(one);
       const due = (present ? [goneMs, leaseMs] : [leaseMs]).find((ms) => ms > stillMs);
       if (due !== undefined) lookAgainMs = Math.min(lookAgainMs, due - stillMs);
@@ -84,7 +84,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
   }
 
   /** No clock crosses machines: it changes nothing unless the heart still stands where it stood. */
-  async function bury(worker: number, beat: number | undefined): Promise<boolean> {
+  async function declareDead(worker: number, beat: number | undefined): Promise<boolean> {
     return pool.transaction(async (queries) => {
       const [dead] = await queries.query<Marked>(
         `update ${ident()}.worker set alive = false where id = $1 and alive and ($2::bigint is null or beat = $2) returning to_jsonb(running) as running, to_jsonb(since) as since`,
@@ -181,7 +181,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
       );
       return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, leaving), ...seenNow };
     },
-    bury,
+    declareDead,
   };
 }
 

@@ -99,7 +99,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     const given = worker;
     const handled = toHandled(worker?.handled);
     const id = await membership.register(handled);
-    if (worker !== given) return void (await membership.bury(id, undefined));
+    if (worker !== given) return void (await membership.declareDead(id, undefined));
     const mine = createLife(id, createOtherWorkers({ id, handled }), {
       ident,
       pool,
@@ -266,7 +266,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     if (!isCurrent(mine)) return;
     end(mine);
     // What runs on is another one's from now on: its death counts.
-    await membership.bury(mine.id, undefined).catch(() => {});
+    await membership.declareDead(mine.id, undefined).catch(() => {});
     await presence.drop();
   }
 
