@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { CONTENDERS, MOUNTS } from "./contenders.ts";
 import { DURABLE } from "./durable/rows.ts";
 import { MEASURES } from "./measures.ts";
+import { POSTGRES_ROWS } from "./postgres/rows.ts";
 
 /** Why the bench cannot run, with what to do. It is printed without a stack. */
 export class BenchError extends Error {}
@@ -28,6 +29,7 @@ const SETS = {
   mounts: ["node", "express", "koa", ...MOUNTS.map(({ name }) => name)],
   durable: DURABLE.map(({ name }) => name),
   jobs: MEASURES.map(({ name }) => name),
+  postgres: POSTGRES_ROWS.map(({ name }) => name),
   sqlite: [...DURABLE, ...MEASURES.filter(({ inbox }) => inbox === "sqlite")].map(({ name }) => name),
 } satisfies Record<string, readonly string[]>;
 

@@ -10,6 +10,7 @@ import type { Paint } from "./format-columns.ts";
 import { benchJobs, measuresOf } from "./job-bench.ts";
 import { describeMachine, findCores, MOST_BUSY, type Machine } from "./machine.ts";
 import { toPageTable } from "./page-table.ts";
+import { benchPostgres, postgresRowsOf } from "./postgres/bench.ts";
 import { benchRequests, contendersOf } from "./request-bench.ts";
 
 // No colours if the output is no terminal or NO_COLOR is set.
@@ -21,10 +22,11 @@ async function bench(given: Arguments): Promise<void> {
   const contenders = contendersOf(given.only);
   const durable = durableRowsOf(given.only);
   const measures = measuresOf(given.only);
+  const postgres = postgresRowsOf(given.only);
   const needsLoad = contenders.length > 0 || durable.length > 0;
   if (needsLoad) assertWrk();
   const page = given.page === undefined ? undefined : readFileSync(given.page, "utf8");
-  if (contenders.some(({ kind }) => kind === "peer")) installPeers(log);
+  if (postgres.length > 0 || contenders.some(({ kind }) => kind === "peer")) installPeers(log);
   const machine = await describeMachine();
   const cores = findCores();
   describe(machine, cores !== undefined || !needsLoad);
@@ -32,11 +34,15 @@ async function bench(given: Arguments): Promise<void> {
   const requests = contenders.length > 0 ? await benchRequests(contenders, given, { cores, log, paint }) : undefined;
   const disk = durable.length > 0 ? await benchDurable(durable, { quick: given.quick, cores, log, paint }) : undefined;
   const jobs = measures.length > 0 ? await benchJobs(measures, given, { log, paint }) : undefined;
+  const queues = postgres.length > 0 ? await benchPostgres(postgres, given, { log, paint }) : undefined;
   const file = given.json ?? join(tmpdir(), `hookline-bench-${Date.now()}.json`);
   const { rounds, quick } = given;
-  writeFileSync(file, `${JSON.stringify({ machine, cores, rounds, quick, ...requests, disk, jobs }, null, 2)}\n`);
+  writeFileSync(
+    file,
+    `${JSON.stringify({ machine, cores, rounds, quick, ...requests, disk, jobs, queues }, null, 2)}\n`,
+  );
   console.log(`\nFigures: ${file}`);
-  const parts = [requests, disk, jobs];
+  const parts = [requests, disk, jobs, queues];
   if (page !== undefined)
     console.log(
       `\n${toPageTable(
