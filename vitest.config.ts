@@ -7,16 +7,24 @@ export const fromSource = { resolve: { conditions }, ssr: { resolve: { condition
 
 /** These need a server, and start it once for all of them. A fault has a server of its own. */
 const onPostgres = ["test/!(faults)/**/*postgres*.test.ts"];
+/** What every inbox promises: `npm test` runs no more on PostgreSQL, because all of it takes minutes. */
+const promisesOnPostgres = ["test/adapters/inbox/postgres.suite.test.ts"];
 
 const postgres: TestProjectInlineConfiguration = {
   ...fromSource,
   test: {
     name: "postgres",
     include: onPostgres,
+    exclude: [...configDefaults.exclude, ...promisesOnPostgres],
     globalSetup: ["test/support/postgres/shared-server.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
+};
+
+const postgresPromises: TestProjectInlineConfiguration = {
+  ...fromSource,
+  test: { ...postgres.test, name: "postgres-promises", include: promisesOnPostgres, exclude: configDefaults.exclude },
 };
 
 /** What `npm test` runs. */
@@ -72,7 +80,7 @@ const packed: TestProjectInlineConfiguration = {
 
 export default defineConfig({
   test: {
-    projects: [unit, postgres, faults, mounts, packed],
+    projects: [unit, postgres, postgresPromises, faults, mounts, packed],
     // By default vitest leaves a core idle.
     maxWorkers: "100%",
     coverage: {
