@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest";
+import { fromLoaded, type Row } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
+import {
+  createSpeculativeClaims,
+  type SpeculativeClaims,
+} from "../../../adapters/inbox/sqlite/worker/speculative-claims.ts";
+import { FRESH, type NewJob } from "../../../src/adapter.ts";
+
+/** A job that its commit has marked. */
+function marked(id: number): Row {
+  return Object.assign(fromLoaded([id, 1, 0, "default", null, null, 1, null, null]), { isMarked: true });
+}
+
+function claims(ahead: number | undefined): SpeculativeClaims {
+  const made = createSpeculativeClaims();
+  made.follow(ahead === undefined ? undefined : () => ahead);
+  return made;
+}
+
+const job = (lane?: string, state: NewJob["state"] = "waiting"): NewJob => ({
+  state,
+  consumer: "default",
+  lane,
+  mergeKey: undefined,
+});
+
+const idsOf = (rows: readonly Row[]): readonly number[] => rows.map(({ id }) => id);
+
+describe("a job is marked with the commit that makes it", () => {
+  test("as long as there is room, which is asked for once a commit", () => {
+    const two = claims(2);
+    expect([job(), job(), job()].map(two.speculate)).toEqual([true, true, false]);
+    two.unclaimed();
+    expect(two.speculate(job())).toBe(true);
+    expect(claims(undefined).speculate(job())).toBe(false);
+    expect(claims(0).speculate(job())).toBe(false);
+  });
+
+  test("if it waits for no other one of its lane in that commit, and needs a handler", () => {
+    const some = claims(9);
+    const jobs = [job("a"), job("a"), job("b"), job(), job(), job("c", "skipped"), job("d", "unhandled")];
+    expect(jobs.map(some.speculate)).toEqual([true, false, true, true, true, false, false]);
+    some.unclaimed();
+    expect(some.speculate(job("a"))).toBe(true);
+  });
+
+  test("if those of earlier commits leave room, that nobody has claimed yet", () => {
+    const some = claims(3);
+    const [one, other, claimed] = [marked(1), marked(2), marked(3)];
+    claimed.progress = { ...FRESH, state: "running" };
+    for (const row of [one, claimed]) some.add(row);
+    some.unclaimed();
+    some.add(other);
+    expect([job(), job()].map(some.speculate)).toEqual([true, false]);
+  });
+});
+
+describe("a mark that nobody claims", () => {
+  test("is taken back by the commit after the next one, not before", () => {
+    const some = claims(9);
+    const [row, claimed, unmarked] = [marked(1), marked(2), marked(3)];
+    for (const each of [row, claimed, unmarked]) some.add(each);
+    expect([some.isOpen, some.unclaimed()]).toEqual([true, []]);
+    expect([some.isOpen, row.isMarked]).toEqual([true, true]);
+    claimed.progress = { ...FRESH, state: "running" };
+    unmarked.isMarked = false;
+    expect(idsOf(some.unclaimed())).toEqual([1]);
+    expect([some.isOpen, row.isMarked, claimed.isMarked]).toEqual([false, false, true]);
+    expect(some.unclaimed()).toEqual([]);
+  });
+
+  test("stays where that commit fails, and is taken back by a later one", () => {
+    const some = claims(9);
+    const [waiting, running, ended] = [marked(1), marked(2), marked(3)];
+    for (const each of [waiting, running, ended]) some.add(each);
+    some.unclaimed();
+    some.unclaimed();
+    running.progress = { ...FRESH, state: "running" };
+    ended.progress = { ...FRESH, state: "done" };
+    some.failed();
+    expect([waiting, running, ended].map(({ isMarked }) => isMarked)).toEqual([true, true, false]);
+    some.failed();
+    some.unclaimed();
+    expect(idsOf(some.unclaimed())).toEqual([1]);
+  });
+
+  test("is gone where the file was read anew, which marks none", () => {
+    const some = claims(9);
+    const [older, fresh, taken] = [marked(1), marked(2), marked(3)];
+    some.add(taken);
+    some.unclaimed();
+    some.unclaimed();
+    some.add(older);
+    some.unclaimed();
+    some.add(fresh);
+    some.clear();
+    expect([older, fresh].map(({ isMarked }) => isMarked)).toEqual([false, false]);
+    older.isMarked = fresh.isMarked = true;
+    some.failed();
+    expect(some.isOpen).toBe(false);
+    expect([some.unclaimed(), some.unclaimed()]).toEqual([[], []]);
+  });
+});
