@@ -117,6 +117,13 @@ export const REFUSALS = {
     message: "The inbox could not store the delivery.",
     fix: "See the cause; nothing was acknowledged.",
   },
+  "forward-results": {
+    status: 503,
+    level: "error",
+    message:
+      "The function of `forwardInbox` gave no settled result for each delivery: which of them are stored is not known.",
+    fix: "Let it resolve with nothing, or with one settled result a delivery, in order.",
+  },
   "storage-late": {
     status: 503,
     level: "error",

@@ -27,7 +27,7 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   retryForMs?: number | undefined;
   /** One attempt's time until its signal aborts, milliseconds, 0 = none; a handler may set its own. @default 30_000 */
   timeoutMs?: number | undefined;
-  /** A longer body is answered 413. @default 1 MiB */
+  /** A longer body is answered 413. @default 1 MiB, or less where a message of the inbox's queue holds less */
   maxBodyBytes?: number | undefined;
   /** Bodies being read or waiting to be stored, all requests together; beyond it 503. @default 64 MiB */
   maxInFlightBytes?: number | undefined;
@@ -99,7 +99,7 @@ export function resolveOptions(options: ReceiverOptions) {
     name: nameOf(options.name ?? "default"),
     concurrency,
     limits: assertLimits(limits, "createReceiver"),
-    maxBodyBytes: number("maxBodyBytes", options.maxBodyBytes ?? 1024 * 1024, 1),
+    maxBodyBytes: maxBodyBytesOf(options),
     maxInFlightBytes: number("maxInFlightBytes", options.maxInFlightBytes ?? 64 * 1024 * 1024, 1),
     bodyTimeoutMs: time("bodyTimeoutMs", options.bodyTimeoutMs ?? 10_000, 1),
     maxAgeSeconds,
@@ -143,6 +143,18 @@ const ALLOWED: Readonly<Record<keyof ReceiverOptions, true>> = {
 };
 const ALLOWED_OF_GATE = { timeoutMs: true, maxUnsubscribesPerHour: true } as const;
 const ALLOWED_OF_DEDUPE = { windowSeconds: true } as const;
+
+/** What the inbox cannot hold must be refused at the start: a delivery that is never stored would be redelivered for ever. */
+function maxBodyBytesOf({ inbox, maxBodyBytes }: ReceiverOptions): number {
+  const most = (inbox as Inbox | null | undefined)?.maxBodyBytes;
+  const given = number("maxBodyBytes", maxBodyBytes ?? Math.min(1024 * 1024, most ?? Infinity), 1);
+  if (most === undefined || given <= most) return given;
+  throw new UsageError(
+    "option-invalid",
+    `createReceiver got maxBodyBytes ${given}, expected at most ${most}: a delivery with a longer body does not fit into a message of the queue.`,
+    { fix: "Leave `maxBodyBytes` out, which takes as much as fits; or take a queue, or an inbox, with room for more." },
+  );
+}
 
 function nameOf(name: unknown): string {
   if (typeof name === "string" && name !== "") return name;

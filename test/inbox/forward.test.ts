@@ -3,7 +3,9 @@ import { describe, expect, test } from "vitest";
 import { fromStored, toStored, type StoredDelivery, type StoreResult } from "../../src/inbox/port/delivery.ts";
 import { asWorking, asWriting } from "../../src/inbox/port/inbox.ts";
 import { mail } from "../suites/inbox/deliveries.ts";
-import { makeDelivery } from "../support/make-delivery.ts";
+import { bodyOf, makeDelivery, signedRequest } from "../support/make-delivery.ts";
+
+const SECRET = "a signing secret";
 
 describe("an inbox by its halves:", () => {
   test("memoryInbox has both, forwardInbox the writing one alone", () => {
@@ -52,6 +54,51 @@ describe("forwardInbox", () => {
     const stored = await inbox.store([mail(["a"]), mail(["b"])]);
     expect(stored).toHaveLength(2);
     for (const one of stored) expect(one).toMatchObject({ code: "storage-failed", cause: { message: "throttled" } });
+  });
+
+  test("answers each delivery as its queue does, where that gives a settled result for each", async () => {
+    const inbox = asWriting(
+      forwardInbox((deliveries) =>
+        Promise.allSettled(
+          deliveries.map(async (_, place) => (place === 1 ? Promise.reject(new Error("full")) : place)),
+        ),
+      ),
+    );
+    expect(await inbox.store([mail(["a"]), mail(["b"]), mail(["c"])])).toMatchObject([
+      { expanded: false },
+      { name: "StorageError", code: "storage-failed", cause: { message: "full" } },
+      { expanded: false },
+    ]);
+  });
+
+  const done = { status: "fulfilled", value: undefined };
+  test.each<[string, unknown, string]>([
+    ["fewer results than deliveries", [done], "1 results for 2 deliveries"],
+    ["more results than deliveries", [done, done, done], "3 results for 2 deliveries"],
+    ["no results", [], "0 results for 2 deliveries"],
+    ["a result that is not settled", [done, "ok"], "a text as result 1 for 2 deliveries"],
+    ["a result that is nothing", [null, done], "null as result 0 for 2 deliveries"],
+    ["something else", { Successful: [] }, "an object for 2 deliveries"],
+  ])("with %s is certain of none", async (_, results, got) => {
+    const inbox = asWriting(forwardInbox((async () => results) as never));
+    const stored = await inbox.store([mail(["a"]), mail(["b"])]);
+    const error = {
+      code: "forward-results",
+      message: expect.stringContaining(got),
+      fix: expect.stringContaining("allSettled"),
+    };
+    expect(stored).toMatchObject([error, error]);
+  });
+
+  test("whose answer is certain of nothing gets 503 for all, and a problem", async () => {
+    const inbox = forwardInbox(async () => []);
+    const receiver = createReceiver({ secret: SECRET, inbox, log: false });
+    const answer = await receiver.receive(signedRequest(bodyOf(), { secret: SECRET, at: new Date() }));
+    expect(answer.status).toBe(503);
+    expect(await receiver.health()).toMatchObject({
+      problems: [{ code: "forward-results", fix: expect.stringContaining("allSettled") }],
+    });
+    await receiver.close();
   });
 
   test("keeps no tombstones: unsubscribing on it rejects, and names `unsubscribeWhen`", async () => {

@@ -14,6 +14,8 @@ export type StorageKind = "memory" | "disk" | "network";
 /** Where deliveries and jobs are stored. Its verbs are in `hookline/adapter`. */
 export interface Inbox<out K extends StorageKind = StorageKind> {
   readonly storage: K;
+  /** What a longer body does not fit into, such as a message of a queue. Undefined: only the receiver's own `maxBodyBytes` counts. */
+  readonly maxBodyBytes?: number | undefined;
 }
 
 /** What the receiver gives an inbox. */

@@ -79,6 +79,7 @@ const REFUSED: readonly {
   readonly refusals: readonly RefusalCode[];
   readonly unless?: ProblemCode;
 }[] = [
+  { problem: "forward-results", refusals: ["forward-results"] },
   { problem: "body-consumed", refusals: ["body-consumed"] },
   { problem: "body-too-large", refusals: ["body-too-large"] },
   { problem: "content-encoding", refusals: ["content-encoding"] },

@@ -56,6 +56,11 @@ export const PROBLEMS = {
     message: "The last delivery could not be stored: it got 503 and is redelivered.",
     fix: "See the cause in the log; nothing was acknowledged.",
   },
+  "forward-results": {
+    message:
+      "Within the last 10 minutes the function of `forwardInbox` gave no settled result for each delivery: those got 503, also where the queue has them.",
+    fix: REFUSALS["forward-results"].fix,
+  },
   "body-consumed": {
     message:
       "Within the last 10 minutes a parser read bodies before the mount: those deliveries get 500 each time they are redelivered.",
