@@ -1,6 +1,6 @@
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 
-const conditions = ["hookline-source", "module", "node"];
+const conditions = ["hookline-source", "node"];
 
 /** Imports by path and by name (`hookline/node`) become one module, and nothing needs a build first. */
 export const fromSource = { resolve: { conditions }, ssr: { resolve: { conditions } } };

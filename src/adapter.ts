@@ -4,6 +4,7 @@
 export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types.ts";
 export { toAfterHandlers, type AfterHandlers, type OutlivesFunction } from "./ingest/after-handlers.ts";
 export { workAfterResponse } from "./receiver/serverless.ts";
+export { hasOwnInbox } from "./receiver/internals.ts";
 export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/read-body.ts";
 
 // For authors of inboxes: the port, a writing half and a working half.
@@ -38,7 +39,8 @@ export { completionOf, type CompletedCall, type Completion } from "./inbox/port/
 export type { SqlTransaction, Transactional } from "./inbox/port/transactional.ts";
 export type { Clock, Timer } from "./clock.ts";
 export type { Logger } from "./logger.ts";
-export type { SingleEvent } from "./protocol/event-types.ts";
+export type { Envelope, SingleEvent } from "./protocol/event-types.ts";
+export { parseDocument, type Document } from "./protocol/envelope.ts";
 export { assertOptions, kindOf, wholeNumber, type GivenNumber } from "./assert.ts";
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";
 

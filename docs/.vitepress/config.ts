@@ -36,7 +36,7 @@ export default defineConfig({
         "gcp",
         "azure",
       ]),
-      group("Deploy", "deploy", ["server", "postgres", "replicas", "platforms", "functions", "bundlers"]),
+      group("Deploy", "deploy", ["server", "postgres", "replicas", "queues", "platforms", "functions", "bundlers"]),
       group("Operate", "operate", ["runbook", "outage", "monitoring", "storage", "upgrade", "security", "lifecycle"]),
       group("Recipes", "recipes", [
         "sync",

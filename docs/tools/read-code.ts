@@ -20,8 +20,8 @@ export interface Code {
 export function readCode(): Code {
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
-  const files = ["src/index.ts", "adapters/inbox/sqlite.ts", "adapters/inbox/postgres.ts", "adapters/http/fetch.ts"];
-  const entries = files.map((file) => join(root, file));
+  const inboxes = ["sqlite", "postgres", "bullmq", "pg-boss", "sqs", "nats"].map((name) => `adapters/inbox/${name}.ts`);
+  const entries = ["src/index.ts", "adapters/http/fetch.ts", ...inboxes].map((file) => join(root, file));
   const program = ts.createProgram(entries, { ...options, noEmit: true });
   const checker = program.getTypeChecker();
 

@@ -29,6 +29,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
 function optionsPage({ optionsOf }: Code): string {
   const table = (file: string, name: string): string =>
     tableOf(["option", "meaning", "default"], optionsOf(file, name));
+  const queueOptions = QUEUES.flatMap(([of, file, name]) => optionsOf(file, name).map((row) => [`\`${of}\``, ...row]));
   return `# Options
 
 ${GENERATED} Names carry their units. A value out of its range throws a \`UsageError\` with code \`option-invalid\`.
@@ -67,6 +68,12 @@ The second argument, behind the function that stores:
 
 ${tableOf(["option", "meaning", "default"], [FORWARD_STORAGE])}
 
+## Queues
+
+The last argument of each ([queues](../deploy/queues.md)):
+
+${tableOf(["of", "option", "meaning", "default"], queueOptions)}
+
 ## Mounts
 
 Every mount takes these; each mount's page has what it takes beside them.
@@ -82,6 +89,15 @@ The mounts that run on servers and on functions take two more ([which mount take
 ${tableOf(["option", "meaning", "default"], [RUNTIME, ...optionsOf("adapters/http/fetch.ts", "FetchOptions").filter(([name]) => name?.includes("waitUntil"))])}
 `;
 }
+
+const QUEUES = [
+  ["bullmqInbox", "adapters/inbox/bullmq.ts", "BullmqInboxOptions"],
+  ["pgBossInbox", "adapters/inbox/pg-boss.ts", "PgBossInboxOptions"],
+  ["pgBossHandler", "adapters/inbox/pg-boss.ts", "PgBossHandlerOptions"],
+  ["sqsInbox", "adapters/inbox/sqs.ts", "SqsInboxOptions"],
+  ["natsInbox", "adapters/inbox/nats.ts", "NatsInboxOptions"],
+  ["every consumer", "adapters/inbox/queues/consume.ts", "ConsumerOptions"],
+] as const;
 
 /** Declared in no interface of its own. */
 const FORWARD_STORAGE = [

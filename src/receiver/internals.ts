@@ -35,3 +35,11 @@ export function internalsOf(receiver: Receiver): Internals {
     fix: "Pass the receiver itself, made by the same copy of hookline.",
   });
 }
+
+/**
+ * Whether a receiver stores deliveries itself, so that it can `accept`; a queue's consumer may be one that only handles.
+ * @throws UsageError `receiver-invalid` for anything that `createReceiver` did not make
+ */
+export function hasOwnInbox(receiver: Receiver): boolean {
+  return internalsOf(receiver).works;
+}

@@ -7,9 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as adapter from "hookline/adapter";
 import { createReceiver, type EventOf, type Inbox, isHooklineError, memoryInbox, type Receiver } from "hookline";
+import { bullmqInbox, bullmqProcessor } from "hookline/bullmq";
 import { expressReceiver } from "hookline/express";
 import { koaReceiver } from "hookline/koa";
+import { natsConsumer, natsInbox } from "hookline/nats";
 import { nodeReceiver } from "hookline/node";
+import { pgBossHandler, pgBossInbox } from "hookline/pg-boss";
 import { complete, postgresInbox } from "hookline/postgres";
 import { sign, verify } from "hookline/signature";
 import { sqliteInbox } from "hookline/sqlite";
@@ -25,12 +28,26 @@ const signed = {
 
 async function main(): Promise<void> {
   verifiesAlone();
+  standsBehindQueues();
   await saysWhatToInstall();
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   let handled = 0;
   for (const inbox of [memoryInbox(), sqliteInbox(join(folder, "inbox.db"))]) handled += await handles(inbox);
   rmSync(folder, { recursive: true });
   process.stdout.write(`${process.version} handled ${handled}\n`);
+}
+
+/** Their packages are the user's. */
+function standsBehindQueues(): void {
+  const fronts = [
+    bullmqInbox({ addBulk: async () => [] }),
+    pgBossInbox({ insert: async () => null }, { queue: "deliveries", group: "account" }),
+    natsInbox({ publish: async () => ({}) }, { subject: "deliveries" }),
+  ];
+  for (const front of fronts) strictEqual(front.storage, "network");
+  const receiver = createReceiver({ secret, inbox: memoryInbox() });
+  for (const consumer of [bullmqProcessor(receiver), pgBossHandler(receiver), natsConsumer(receiver)])
+    strictEqual(typeof consumer, "function");
 }
 
 async function handles(inbox: Inbox): Promise<number> {

@@ -1,0 +1,74 @@
+import { assertOptions, wholeNumber } from "../../src/adapter.ts";
+import type { Inbox, Receiver, StoredDelivery } from "../../src/index.ts";
+import { createConsume, type ConsumerOptions } from "./queues/consume.ts";
+import { createQueueInbox } from "./queues/queue-inbox.ts";
+
+export type { ConsumerOptions };
+
+/** A `Queue` of BullMQ. */
+export interface BullmqQueueLike {
+  addBulk(jobs: { name: string; data: StoredDelivery; opts: object }[]): Promise<unknown>;
+  readonly defaultJobOptions?: object | undefined;
+}
+
+/** A `Job` of BullMQ. */
+export interface BullmqJobLike {
+  readonly data: unknown;
+}
+
+/** Options of {@link bullmqInbox}. */
+export interface BullmqInboxOptions {
+  /** Most jobs in one transaction of Redis. @default 500 */
+  maxBatch?: number | undefined;
+}
+
+/**
+ * For a day, as a receiver does by default: BullMQ's own is one attempt, and its exponential backoff has no limit. What has failed stays:
+ * failed jobs are the dead letters.
+ */
+const JOB_OPTIONS = { attempts: 2_880, backoff: { type: "fixed", delay: 30_000, jitter: 0.5 }, removeOnComplete: true };
+
+/**
+ * Stores deliveries as jobs of BullMQ, each tried for a day, unless the queue's `defaultJobOptions` say otherwise. An acknowledged
+ * delivery survives what Redis does: it needs `appendonly yes`, `appendfsync always` and `maxmemory-policy noeviction`. BullMQ keeps no
+ * order.
+ * @throws UsageError `option-invalid`
+ * @example const inbox = bullmqInbox(new Queue("deliveries", { connection: { url, enableOfflineQueue: false } }));
+ */
+export function bullmqInbox(queue: BullmqQueueLike, options: BullmqInboxOptions = {}): Inbox<"network"> {
+  assertOptions("bullmqInbox", options, { maxBatch: true });
+  const messages = wholeNumber({ where: "bullmqInbox", name: "maxBatch", value: options.maxBatch ?? 500, least: 1 });
+  return createQueueInbox({
+    limits: { messages, batchBytes: Infinity, messageBytes: Infinity },
+    async send(batch) {
+      const opts = { ...JOB_OPTIONS, ...queue.defaultJobOptions };
+      await queue.addBulk(
+        batch.map(({ delivery }) => ({ name: "delivery", data: delivery, opts: { ...opts, jobId: delivery.id } })),
+      );
+    },
+  });
+}
+
+/**
+ * The processor of a `Worker` of BullMQ: each job is a delivery. What no retry helps fails for good.
+ * @throws UsageError `option-invalid`, `accept-forwards`, `receiver-invalid`
+ * @example const worker = new Worker("deliveries", bullmqProcessor(receiver), { connection, concurrency: 100 });
+ */
+export function bullmqProcessor(
+  receiver: Receiver,
+  options?: ConsumerOptions,
+): (job: BullmqJobLike, token?: string, signal?: AbortSignal) => Promise<void> {
+  const consume = createConsume("bullmqProcessor", receiver, options);
+  return async ({ data }, _token, signal) => {
+    const [consumed] = await consume([data], { signal });
+    if (consumed?.to === "retry") throw consumed.error;
+    if (consumed?.to === "dead-letter") throw unrecoverable(consumed.error);
+  };
+}
+
+/** BullMQ tells it by its name, also where it has several copies. */
+function unrecoverable(cause: unknown): Error {
+  const error = new Error(cause instanceof Error ? cause.message : String(cause), { cause });
+  error.name = "UnrecoverableError";
+  return error;
+}

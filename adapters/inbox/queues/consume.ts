@@ -1,0 +1,59 @@
+import { assertOptions, hasOwnInbox, kindOf } from "../../../src/adapter.ts";
+import { isHooklineError, UsageError, type Receiver, type StoredDelivery } from "../../../src/index.ts";
+
+/** Options of what consumes a queue's messages. */
+export interface ConsumerOptions {
+  /**
+   * `accept` stores deliveries in the receiver's inbox, which handles them; `handle` runs the handlers while the queue waits.
+   * @default "accept" where the receiver has an inbox that works, else "handle"
+   */
+  by?: "accept" | "handle" | undefined;
+}
+
+/** What becomes of a message. */
+type Consumed =
+  | { readonly to: "acknowledge" }
+  /** `dead-letter`: no retry helps. */
+  | { readonly to: "retry" | "dead-letter"; readonly error: unknown };
+
+/** Consumes deliveries, whatever they are; one result each, in order. Never rejects. */
+export type Consume = (
+  deliveries: readonly unknown[],
+  options?: { readonly signal?: AbortSignal | undefined },
+) => Promise<readonly Consumed[]>;
+
+/**
+ * @param where the function that takes the options
+ * @throws UsageError `option-invalid`, `accept-forwards`, `receiver-invalid`
+ */
+export function createConsume(where: string, receiver: Receiver, options: ConsumerOptions = {}): Consume {
+  assertOptions(where, options, { by: true });
+  const own = hasOwnInbox(receiver);
+  const { by = own ? "accept" : "handle" } = options;
+  if (by !== "accept" && by !== "handle")
+    throw new UsageError("option-invalid", `${where} got by ${kindOf(by)}, expected "accept" or "handle".`);
+  if (by === "accept" && !own)
+    throw new UsageError("accept-forwards", `${where} got by "accept" and a receiver that stores nothing itself.`, {
+      fix: "Give the consumer's receiver an inbox that stores, such as `sqliteInbox` or `postgresInbox`; or leave `by` out.",
+    });
+
+  return async (given, { signal } = {}) => {
+    const deliveries = given as readonly StoredDelivery[];
+    try {
+      const results =
+        by === "accept"
+          ? await receiver.accept(deliveries)
+          : await Promise.allSettled(deliveries.map((one) => receiver.handle(one, { signal })));
+      return results.map(toConsumed);
+    } catch (error) {
+      return deliveries.map(() => ({ to: "retry", error }));
+    }
+  };
+}
+
+function toConsumed(result: PromiseSettledResult<unknown>): Consumed {
+  if (result.status === "fulfilled") return { to: "acknowledge" };
+  const error: unknown = result.reason;
+  const isForGood = isHooklineError(error, "signature-invalid") || isHooklineError(error, "delivery-invalid");
+  return { to: isForGood ? "dead-letter" : "retry", error };
+}

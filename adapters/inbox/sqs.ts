@@ -1,0 +1,142 @@
+import { SendMessageBatchCommand } from "@aws-sdk/client-sqs";
+import { assertOptions, kindOf } from "../../src/adapter.ts";
+import { UsageError, type Inbox, type Receiver } from "../../src/index.ts";
+import { createConsume, type ConsumerOptions } from "./queues/consume.ts";
+import { assertGroupBy, groupKeyOf, type GroupBy } from "./queues/group-key.ts";
+import { createQueueInbox, type QueueMessage } from "./queues/queue-inbox.ts";
+
+export type { ConsumerOptions, GroupBy };
+
+/** An `SQSClient`. */
+export interface SqsClientLike {
+  // oxlint-disable-next-line typescript/no-explicit-any -- the client's overloads fit nothing narrower
+  send(command: any): Promise<any>;
+}
+
+/** Options of {@link sqsInbox}. */
+export interface SqsInboxOptions {
+  /** A URL that ends with ".fifo" is one of a FIFO queue. */
+  queueUrl: string;
+  /** What keeps its order in a FIFO queue, and what gets its fair share of another one. @default "account" on a FIFO queue, else none */
+  group?: GroupBy | undefined;
+}
+
+/** What AWS Lambda calls a function with for an SQS queue. */
+export interface SqsEventLike {
+  readonly Records: readonly {
+    readonly messageId: string;
+    readonly body: string;
+    readonly attributes?: {
+      readonly MessageGroupId?: string | undefined;
+      /** Of FIFO queues alone. */
+      readonly SequenceNumber?: string | undefined;
+    };
+  }[];
+}
+
+/** What says which messages come again, where the event source mapping has `ReportBatchItemFailures`. */
+export interface SqsBatchResponse {
+  batchItemFailures: { itemIdentifier: string }[];
+}
+
+/** @see https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html */
+const LIMITS = { messages: 10, batchBytes: 1_048_576, messageBytes: 1_048_576 };
+/** To a queue without an order. */
+const BATCHES_AT_ONCE = 10;
+/** Before a function's time is over its handlers are to abort. */
+const RESERVE_MS = 1_000;
+
+/**
+ * Stores deliveries as messages of SQS. A body over some 780 KB is answered 413: a message holds 1 MiB. On a FIFO queue those of one
+ * account are consumed in order.
+ * @throws UsageError `option-invalid`
+ * @example const inbox = sqsInbox(new SQSClient({}), { queueUrl: process.env.QUEUE_URL });
+ */
+export function sqsInbox(client: SqsClientLike, options: SqsInboxOptions): Inbox<"network"> {
+  assertOptions("sqsInbox", options, { queueUrl: true, group: true });
+  const { queueUrl } = options;
+  if (typeof queueUrl !== "string" || !URL.canParse(queueUrl))
+    throw new UsageError("option-invalid", `sqsInbox got queueUrl ${kindOf(queueUrl)}, expected the URL of a queue.`);
+  assertGroupBy("sqsInbox", options.group);
+  const isFifo = queueUrl.endsWith(".fifo");
+  const group = options.group ?? (isFifo ? "account" : undefined);
+
+  async function send(messages: readonly QueueMessage[]): Promise<readonly PromiseSettledResult<unknown>[]> {
+    const answer = (await client.send(
+      new SendMessageBatchCommand({
+        QueueUrl: queueUrl,
+        Entries: messages.map(({ delivery, text }, place) => ({
+          Id: String(place),
+          MessageBody: text,
+          ...(group === undefined ? {} : { MessageGroupId: groupKeyOf(delivery, group) }),
+          ...(isFifo ? { MessageDeduplicationId: delivery.id } : {}),
+        })),
+      }),
+    )) as BatchAnswer;
+    const sent = new Set(answer.Successful?.map(({ Id }) => Id));
+    return messages.map((_, place) => {
+      const id = String(place);
+      if (sent.has(id)) return { status: "fulfilled", value: undefined };
+      const { Code = "no answer", Message = "" } = answer.Failed?.find(({ Id }) => Id === id) ?? {};
+      return { status: "rejected", reason: new Error(`SQS did not take the message: ${Code} ${Message}`.trimEnd()) };
+    });
+  }
+
+  return createQueueInbox({ limits: LIMITS, batchesAtOnce: isFifo ? 1 : BATCHES_AT_ONCE, send });
+}
+
+interface BatchAnswer {
+  readonly Successful?: readonly { readonly Id?: string }[];
+  readonly Failed?: readonly { readonly Id?: string; readonly Code?: string; readonly Message?: string }[];
+}
+
+/**
+ * A handler of AWS Lambda for an SQS queue, whose event source mapping must have `ReportBatchItemFailures`. What fails comes again after
+ * the visibility timeout, until `maxReceiveCount` of the redrive policy; behind a failed message of a FIFO queue its group waits.
+ * @throws UsageError `option-invalid`, `accept-forwards`, `receiver-invalid`
+ * @example export const handler = sqsConsumer(receiver);
+ */
+export function sqsConsumer(
+  receiver: Receiver,
+  options?: ConsumerOptions,
+): (event: SqsEventLike, context?: object) => Promise<SqsBatchResponse> {
+  const consume = createConsume("sqsConsumer", receiver, options);
+  return async ({ Records: records }, context) => {
+    const signal = signalOf(context);
+    const groups = Map.groupBy(records, ({ messageId, attributes = {} }) =>
+      attributes.SequenceNumber === undefined ? messageId : attributes.MessageGroupId,
+    );
+    const failed = new Set<string>();
+    const waves = Math.max(0, ...[...groups.values()].map(({ length }) => length));
+    for (let nth = 0; nth < waves; nth += 1) {
+      // One of each group at a time: what comes behind one that fails must not come before it.
+      const wave = [...groups.values()].flatMap((group) =>
+        group.slice(0, nth).some(({ messageId }) => failed.has(messageId)) ? [] : (group[nth] ?? []),
+      );
+      const consumed = await consume(
+        wave.map(({ body }) => deliveryOf(body)),
+        { signal },
+      );
+      for (const [place, { to }] of consumed.entries()) if (to !== "acknowledge") failed.add(wave[place]!.messageId);
+    }
+    const batchItemFailures = [...groups.values()].flatMap((group) => {
+      const first = group.findIndex(({ messageId }) => failed.has(messageId));
+      return first === -1 ? [] : group.slice(first).map(({ messageId }) => ({ itemIdentifier: messageId }));
+    });
+    return { batchItemFailures };
+  };
+}
+
+/** What is no JSON is no delivery, which the receiver says. */
+function deliveryOf(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function signalOf(context: { getRemainingTimeInMillis?(): number } = {}): AbortSignal | undefined {
+  const leftMs = context.getRemainingTimeInMillis?.();
+  return leftMs === undefined ? undefined : AbortSignal.timeout(Math.max(leftMs - RESERVE_MS, 0));
+}

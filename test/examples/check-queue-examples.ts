@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { folderFor } from "../adapters/inbox/on-disk.ts";
+import { startNode } from "../cli/child.ts";
+import { freePort, send } from "../support/http.ts";
+import { bodyOf } from "../support/make-delivery.ts";
+import type { QueueEngine } from "../support/queues/engines.ts";
+import { signedHeaders } from "../support/sign.ts";
+
+const SECRET = "whsec";
+
+/** The examples of a queue, on the real one. @param variable the one that has its URL */
+export function checkQueueExamples({ name, skip, start }: QueueEngine, variable: string): void {
+  const title = `${name}: what the front answers 200 is handled by the worker, and both end well`;
+  test.skipIf(skip !== undefined)(skip === undefined ? title : `${title} (${skip})`, async () => {
+    const engine = await start();
+    onTestFinished(() => engine.remove());
+    const port = await freePort();
+    const inbox = join(folderFor(), "inbox.db");
+    const env = { SIGNING_SECRET: SECRET, [variable]: engine.url, INBOX: inbox, PORT: String(port) };
+    const front = startNode([`examples/queues/${name}-front.ts`], env);
+    await front.says("out", /listening/);
+    const worker = startNode([`examples/queues/${name}-worker.ts`], env);
+    for (const id of ["m-1", "m-2"]) {
+      const body = bodyOf({ payloads: [{ id, changeType: "created" }] });
+      const headers = signedHeaders(body, { secret: SECRET, at: new Date() });
+      expect((await send(`http://127.0.0.1:${port}/webhooks`, { headers, body })).status).toBe(200);
+    }
+    for (const id of ["m-1", "m-2"]) await worker.says("out", new RegExp(`account 2002: message ${id}`));
+    for (const each of [front, worker]) {
+      each.kill("SIGTERM");
+      expect(await each.ended, each.err()).toBe(0);
+    }
+  });
+}
