@@ -50,7 +50,7 @@ const RESERVE_MS = 1_000;
  * Stores deliveries as messages of SQS. A body over some 780 KB is answered 413: a message holds 1 MiB. On a FIFO queue those of one
  * account are consumed in order.
  * @throws UsageError `option-invalid`
- * @example const inbox = sqsInbox(new SQSClient({}), { queueUrl: process.env.QUEUE_URL });
+ * @example const inbox = sqsInbox(new SQSClient({}), { queueUrl: process.env.QUEUE_URL ?? "" });
  */
 export function sqsInbox(client: SqsClientLike, options: SqsInboxOptions): Inbox<"network"> {
   assertOptions("sqsInbox", options, { queueUrl: true, group: true });
@@ -107,6 +107,7 @@ export function sqsConsumer(
       attributes.SequenceNumber === undefined ? messageId : attributes.MessageGroupId,
     );
     const failed = new Set<string>();
+    const dead = new Set<string>();
     const waves = Math.max(0, ...[...groups.values()].map(({ length }) => length));
     for (let nth = 0; nth < waves; nth += 1) {
       // One of each group at a time: what comes behind one that fails must not come before it.
@@ -117,11 +118,15 @@ export function sqsConsumer(
         wave.map(({ body }) => deliveryOf(body)),
         { signal },
       );
-      for (const [place, { to }] of consumed.entries()) if (to !== "acknowledge") failed.add(wave[place]!.messageId);
+      for (const [place, { to }] of consumed.entries())
+        if (to !== "acknowledge") (to === "retry" ? failed : dead).add(wave[place]!.messageId);
     }
     const batchItemFailures = [...groups.values()].flatMap((group) => {
       const first = group.findIndex(({ messageId }) => failed.has(messageId));
-      return first === -1 ? [] : group.slice(first).map(({ messageId }) => ({ itemIdentifier: messageId }));
+      // What no retry helps has no order: nothing of its group waits for it.
+      return group.flatMap(({ messageId }, place) =>
+        dead.has(messageId) || (first !== -1 && place >= first) ? [{ itemIdentifier: messageId }] : [],
+      );
     });
     return { batchItemFailures };
   };
@@ -138,5 +143,5 @@ function deliveryOf(body: string): unknown {
 
 function signalOf(context: { getRemainingTimeInMillis?(): number } = {}): AbortSignal | undefined {
   const leftMs = context.getRemainingTimeInMillis?.();
-  return leftMs === undefined ? undefined : AbortSignal.timeout(Math.max(leftMs - RESERVE_MS, 0));
+  return leftMs === undefined ? undefined : AbortSignal.timeout(Math.max(Math.floor(leftMs) - RESERVE_MS, 0));
 }

@@ -198,6 +198,16 @@ describe("SQS", () => {
     expect(seen).toEqual([1, 2]);
   });
 
+  test("what no retry helps holds up nothing of its group", async () => {
+    const { receiver, seen } = handling();
+    const [one, other] = await forwarded(1, 2);
+    const Records = [recordOf("no json", "1", "g"), recordOf(one, "2", "g"), recordOf({}, "3", "g"), recordOf(other, "4", "g")];
+    expect(await sqsConsumer(receiver)({ Records })).toEqual({
+      batchItemFailures: [{ itemIdentifier: "1" }, { itemIdentifier: "3" }],
+    });
+    expect(seen).toEqual([1, 2]);
+  });
+
   test("handlers are to abort before the function's time is over", async () => {
     const { receiver } = handling();
     const signals: AbortSignal[] = [];
@@ -207,7 +217,7 @@ describe("SQS", () => {
       await next();
     });
     const Records = [recordOf((await forwarded(1))[0], "1")];
-    await sqsConsumer(receiver)({ Records }, { getRemainingTimeInMillis: () => 1_010 });
+    await sqsConsumer(receiver)({ Records }, { getRemainingTimeInMillis: () => 1_010.5 });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
