@@ -29,7 +29,9 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
 function optionsPage({ optionsOf }: Code): string {
   const table = (file: string, name: string): string =>
     tableOf(["option", "meaning", "default"], optionsOf(file, name));
-  const queueOptions = QUEUES.flatMap(([of, file, name]) => optionsOf(file, name).map((row) => [`\`${of}\``, ...row]));
+  const queueOptions = QUEUES.flatMap(([of, file, name]) =>
+    optionsOf(file, name).map((row) => [`\`${of}\``].concat(row)),
+  );
   return `# Options
 
 ${GENERATED} Names carry their units. A value out of its range throws a \`UsageError\` with code \`option-invalid\`.

@@ -201,7 +201,12 @@ describe("SQS", () => {
   test("what no retry helps holds up nothing of its group", async () => {
     const { receiver, seen } = handling();
     const [one, other] = await forwarded(1, 2);
-    const Records = [recordOf("no json", "1", "g"), recordOf(one, "2", "g"), recordOf({}, "3", "g"), recordOf(other, "4", "g")];
+    const Records = [
+      recordOf("no json", "1", "g"),
+      recordOf(one, "2", "g"),
+      recordOf({}, "3", "g"),
+      recordOf(other, "4", "g"),
+    ];
     expect(await sqsConsumer(receiver)({ Records })).toEqual({
       batchItemFailures: [{ itemIdentifier: "1" }, { itemIdentifier: "3" }],
     });

@@ -116,7 +116,10 @@ async function startStream(): Promise<RunningEngine> {
   const connection = await connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 100 });
   const manager = await jetstreamManager(connection);
   await manager.streams.add({ name: STREAM, subjects: [QUEUE] });
-  await manager.streams.add({ name: DEAD_STREAM, subjects: [`$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.${STREAM}.>`] });
+  await manager.streams.add({
+    name: DEAD_STREAM,
+    subjects: [`$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.${STREAM}.>`],
+  });
   return {
     url,
     async crash() {
