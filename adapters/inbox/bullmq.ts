@@ -7,6 +7,7 @@ export type { ConsumerOptions };
 
 /** A `Queue` of BullMQ. */
 export interface BullmqQueueLike {
+  /** Resolves when Redis has them all. */
   addBulk(jobs: { name: string; data: StoredDelivery; opts: object }[]): Promise<unknown>;
   readonly defaultJobOptions?: object | undefined;
 }

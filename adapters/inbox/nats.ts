@@ -7,16 +7,23 @@ export type { ConsumerOptions };
 
 /** A client of JetStream, as `jetstream(connection)` of `@nats-io/jetstream` gives it. */
 export interface JetStreamLike {
+  /** Resolves when the stream has it. */
   publish(subject: string, payload: string | Uint8Array, options?: { msgID?: string }): Promise<unknown>;
 }
 
 /** A `JsMsg`. */
 export interface JsMsgLike {
+  /** Its content, parsed. */
   json(): unknown;
+  /** `deliveryCount` is 1 for the first. */
   readonly info: { readonly deliveryCount: number };
+  /** Done. */
   ack(): void;
+  /** To be delivered again, after so long. */
   nak(millis?: number): void;
+  /** Never to be delivered again. */
   term(): void;
+  /** Begins its `ack_wait` anew. */
   working(): void;
 }
 

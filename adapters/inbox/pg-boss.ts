@@ -8,6 +8,7 @@ export type { ConsumerOptions, GroupBy };
 
 /** pg-boss, started. */
 export interface PgBossLike {
+  /** Resolves when the jobs are committed. */
   insert(name: string, jobs: PgBossJob[]): Promise<unknown>;
 }
 
@@ -18,6 +19,13 @@ export interface PgBossJob {
   singletonKey?: string;
   retryLimit: number;
   retryDelay: number;
+}
+
+/** A job of pg-boss. */
+export interface PgBossJobLike {
+  readonly id: string;
+  readonly data: unknown;
+  readonly signal?: AbortSignal;
 }
 
 /** Options of {@link pgBossInbox}. */
@@ -108,13 +116,6 @@ export function pgBossHandler(
     if (failed !== undefined && "error" in failed.one) throw failed.one.error;
     return undefined;
   };
-}
-
-/** A job of pg-boss. */
-export interface PgBossJobLike {
-  readonly id: string;
-  readonly data: unknown;
-  readonly signal?: AbortSignal;
 }
 
 /** As pg-boss stores it. */

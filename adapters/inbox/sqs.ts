@@ -9,6 +9,7 @@ export type { ConsumerOptions, GroupBy };
 
 /** An `SQSClient`. */
 export interface SqsClientLike {
+  /** Sends the command that it is given, of `@aws-sdk/client-sqs`. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the client's overloads fit nothing narrower
   send(command: any): Promise<any>;
 }
