@@ -115,17 +115,32 @@ async function step(
     const to = ended[String(id)];
     return to === undefined ? [] : [{ shard, id, to }];
   });
-  const settle = {
-    done: settled.filter(({ to }) => to === "done").map(({ shard, id }) => [shard, id]),
-    others: settled.filter(({ to }) => to !== "done").map(({ shard, id, to }) => toOther(shard, id, to)),
-  };
-  const marks = places.filter(({ id }) => ended[String(id)] === undefined).map(({ shard, id }) => [shard, id]);
-  const [row] = await pool.query<{ head: { alive: boolean; there: readonly number[] } }>(
-    `select head from ${ident}.work($1, (select beat + 1 from ${ident}.worker where id = $1), $2, $3, $4, $5, '[]')`,
-    [worker, running, running.map(() => null), JSON.stringify(settle), JSON.stringify(marks)],
+  const done = settled.filter(({ to }) => to === "done");
+  const others = settled.filter(({ to }) => to !== "done").map(({ shard, id, to }) => toOther(shard, id, to));
+  const marked = places.filter(({ id }) => ended[String(id)] === undefined);
+  const [shards, ids] = [
+    (of: typeof places) => of.map(({ shard }) => shard),
+    (of: typeof places) => of.map(({ id }) => id),
+  ];
+  const [row] = await pool.query<{ head: { alive: boolean; gone: readonly number[] } }>(
+    `select head from ${ident}.work($1, (select beat + 1 from ${ident}.worker where id = $1), $2, $3, done_shards => $4, done_ids => $5,
+       settle => $6, mark_shards => $7, mark_ids => $8)`,
+    [
+      worker,
+      running,
+      running.map(() => null),
+      shards(done),
+      ids(done),
+      JSON.stringify({ others }),
+      shards(marked),
+      ids(marked),
+    ],
   );
-  if (row?.head.alive !== true) throw new Error("The worker is fenced.");
-  return row.head.there.map(String);
+  const { head } = row ?? {};
+  if (head?.alive !== true) throw new Error("The worker is fenced.");
+  return ids(marked)
+    .filter((id) => !head.gone.includes(id))
+    .map(String);
 }
 
 function toOther(s: number, i: number, to: Ended) {

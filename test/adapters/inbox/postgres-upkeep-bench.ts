@@ -125,13 +125,12 @@ async function openWorld(connectionString: string, ident: string) {
     /** Ends an open job as a worker does. */
     async settle(id: number, as: "done" | "dead" | "unhandled"): Promise<void> {
       const [job] = await pool.query<{ shard: number }>(`select shard from ${ident}.job where id = $1`, [id]);
-      const settle =
-        as === "done"
-          ? { done: [[job?.shard, id]] }
-          : { others: [{ s: job?.shard, i: id, w: as, a: 1, d: 0, r: 0, y: 0, z: clock.now() }] };
+      const others = [{ s: job?.shard, i: id, w: as, a: 1, d: 0, r: 0, y: 0, z: clock.now() }];
+      const given =
+        as === "done" ? "done_shards => array[$2::smallint], done_ids => array[$3::bigint]" : "settle => $2";
       await pool.query(
-        `select * from ${ident}.work($1, (select beat + 1 from ${ident}.worker where id = $1), '{}', '{}', $2, '[]', '[]')`,
-        [me?.id, JSON.stringify(settle)],
+        `select * from ${ident}.work($1, (select beat + 1 from ${ident}.worker where id = $1), ${given})`,
+        [me?.id, ...(as === "done" ? [job?.shard, id] : [JSON.stringify({ others })])],
       );
     },
     /** Both clocks go on, or back; what was trusted of them goes with them. */

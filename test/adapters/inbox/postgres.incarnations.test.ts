@@ -126,7 +126,7 @@ test("a lane whose handler runs on after the take-over stays closed in its proce
 test("a step that comes behind a later one of its worker changes nothing", async () => {
   await start();
   const work = (step: number, settle: object) =>
-    sql.query<{ head: { alive: boolean } }>("select head from hookline.work(1, $1, '{}', '{}', $2, '[]', '[]')", [step, settle]); // prettier-ignore
+    sql.query<{ head: { alive: boolean } }>("select head from hookline.work(1, $1, settle => $2)", [step, settle]);
   expect((await work(1_000, {})).rows[0]?.head.alive).toBe(true);
   await work(999, { leave: [5] });
   expect(await rowsOf("select owner from hookline.shard where id = 5")).toEqual([{ owner: "1" }]);

@@ -116,14 +116,14 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
   }
 
   async function append(queries: Queries, jobs: readonly JobToMake[], id: number): Promise<number[]> {
-    const { origins, batch } = encodeJobs(jobs, now());
+    const batch = encodeJobs(jobs, now());
     const base = (await appendAs(queries, id)) ?? (await appendAs(queries, await (writer = register(queries))));
     if (base === null) throw new StorageError("storage-failed", "The row of this process was removed twice.");
     return jobs.map((_, place) => base + 1 + place);
 
     async function appendAs(on: Queries, as: number): Promise<number | null> {
-      const values = [as, JSON.stringify(origins), JSON.stringify(batch)];
-      const made = await oneRow<{ base: number | null }>(on, `select ${ident()}.append($1, $2, $3) as base`, values);
+      const values = [as, JSON.stringify(batch)];
+      const made = await oneRow<{ base: number | null }>(on, `select ${ident()}.append($1, $2) as base`, values);
       return made.base;
     }
   }
@@ -140,14 +140,14 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
 
 /** Each has a list of its own. */
 function encodeJobs(given: readonly JobToMake[], now: number) {
-  const origins = given.map(({ delivery: id, day, receivedAt: received, account, subscription, ...job }, place) => {
+  const origins = given.map(({ delivery: id, day, receivedAt: received, account, subscription, ...job }) => {
     const { entry, type, consumer, lane = null, mergeKey = null } = job;
     const jobs = JSON.stringify([[entry, type, consumer, lane, mergeKey]]);
-    return { id, day, received, account, subscription, at: 1 + place, jobs };
+    return { id, day, received, account, subscription, jobs };
   });
   const jobs = given.map(({ entry: e, type: t, consumer, lane, mergeKey, replayOf: r }, place) => {
     const [c, l, m] = [toText(consumer), lane && toText(lane), mergeKey && toText(mergeKey)];
     return { s: shardOf(c, l, place % SHARDS), at: 1 + place, o: place, e, t, c, l, m, r };
   });
-  return { origins: Object.fromEntries(origins.entries()), batch: { now, size: given.length, jobs } };
+  return { now, size: given.length, origins, jobs };
 }

@@ -1,4 +1,4 @@
-import type { Delivery, NewEvent } from "../../../../src/adapter.ts";
+import { createCompactingMap, type Delivery, type NewEvent } from "../../../../src/adapter.ts";
 import type { Origin } from "./lanes.ts";
 
 /** What was stored or read last: most jobs run soon after they were made, and those of one delivery close together. */
@@ -10,23 +10,29 @@ export interface RecentDeliveries {
 
 /** Of bodies. */
 const MOST_BYTES = 16 * 1024 * 1024;
+/** What is left of them when there are too many. */
+const LEFT_BYTES = 0.9 * MOST_BYTES;
 /** What one takes beside its body. */
 const OVERHEAD_BYTES = 1_000;
 
 export function createRecentDeliveries(): RecentDeliveries {
-  const known = new Map<number, { readonly delivery: Delivery; readonly events: readonly NewEvent[] }>();
+  const known = createCompactingMap<number, { readonly delivery: Delivery; readonly events: readonly NewEvent[] }>();
   let bytes = 0;
 
   return {
     add(id, delivery, events = []) {
-      if (known.has(id)) return;
+      if (known.get(id) !== undefined) return;
       known.set(id, { delivery, events });
       bytes += sizeOf(delivery);
-      for (const [oldest, { delivery: old }] of known) {
-        if (bytes <= MOST_BYTES || known.size === 1) break;
-        known.delete(oldest);
-        bytes -= sizeOf(old);
+      // Many at once: each look for the oldest one passes over those that were deleted before.
+      if (bytes <= MOST_BYTES || known.size === 1) return;
+      const oldest: number[] = [];
+      for (const [old, { delivery: one }] of known.entries()) {
+        if (bytes <= LEFT_BYTES || old === id) break;
+        oldest.push(old);
+        bytes -= sizeOf(one);
       }
+      for (const old of oldest) known.delete(old);
     },
     find(id, entry) {
       const found = known.get(id);

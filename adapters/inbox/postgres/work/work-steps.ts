@@ -22,7 +22,8 @@ type StepRow = DeliveryRow & {
     | { readonly alive: false }
     | (StepReply & {
         readonly alive: true;
-        readonly there: readonly number[];
+        /** Of those to be marked. */
+        readonly gone: readonly number[];
         readonly left: readonly number[];
         readonly held: readonly number[];
         readonly passed: readonly (readonly [id: number, heir: number])[];
@@ -32,7 +33,7 @@ type StepRow = DeliveryRow & {
 
 /** The steps of one worker: one in flight, in which all goes that came while the last one was. */
 export interface WorkSteps {
-  /** Marks runs as running. Gives the deliveries that were asked for, and the jobs that are there. @throws StorageError when fenced or failed */
+  /** Marks runs as running. Gives the deliveries that were asked for, and the jobs that are gone. @throws StorageError when fenced or failed */
   mark(runs: readonly (readonly Row[])[], wanted: readonly Row[]): Promise<Marked>;
   /** Resolves when it holds. Tried again while the server is away, as long as this worker lives. */
   settle(
@@ -53,7 +54,7 @@ interface Held {
 }
 
 interface Marked {
-  readonly there: ReadonlySet<number>;
+  readonly gone: ReadonlySet<number>;
   readonly deliveries: ReadonlyMap<number, Delivery>;
 }
 
@@ -122,15 +123,25 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     const running = lanes.running().filter(({ id }) => !ending.has(id));
     const sentAt = performance.now();
     try {
-      const rows = await pool.query<StepRow>(`select * from ${ident()}.work($1, $2, $3, $4, $5, $6, $7)`, [
-        worker,
-        (number += 1),
-        running.map(({ id }) => id),
-        running.map(({ progress }) => progress.firstAttemptAt ?? null),
-        JSON.stringify(toSettle(settles, leaving())),
-        JSON.stringify(marks.flatMap((one) => one.rows.map(({ shard, id }) => [shard, id]))),
-        JSON.stringify(marks.flatMap((one) => one.wanted.map(({ day, delivery }) => [day, delivery]))),
-      ]);
+      const { done, ...settle } = toSettle(settles, leaving());
+      const marked = marks.flatMap(({ rows: given }) => given);
+      const wanted = marks.flatMap((one) => one.wanted);
+      const rows = await pool.query<StepRow>(
+        `select * from ${ident()}.work($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+        [
+          worker,
+          (number += 1),
+          toArray(running.map(({ id }) => id)),
+          toArray(running.map(({ progress }) => progress.firstAttemptAt)),
+          toArray(done.map(({ shard }) => shard)),
+          toArray(done.map(({ id }) => id)),
+          JSON.stringify(settle),
+          toArray(marked.map(({ shard }) => shard)),
+          toArray(marked.map(({ id }) => id)),
+          toArray(wanted.map(({ day }) => day)),
+          toArray(wanted.map(({ delivery }) => delivery)),
+        ],
+      );
       const head = rows[0]?.head;
       for (const beat of waiting) beat();
       if (isOver || !head?.alive) {
@@ -141,8 +152,8 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       confirmed(head, sentAt);
       finish(settles, head);
       const deliveries = new Map(rows.slice(1).map((row) => [row.id, toDelivery(row)]));
-      const there = new Set(head.there);
-      for (const one of marks) one.resolve({ there, deliveries });
+      const gone = new Set(head.gone);
+      for (const one of marks) one.resolve({ gone, deliveries });
     } catch (error) {
       for (const beat of waiting) beat();
       if (isOver) return refuse(settles, marks);
@@ -212,7 +223,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
 function toSettle(settles: readonly Settling[], leaves: ReadonlyMap<number, number | undefined>) {
   const leave = [...leaves].flatMap(([shard, heir]) => (heir === undefined ? [shard] : []));
   const pass = [...leaves].filter(([, heir]) => heir !== undefined);
-  const done: unknown[] = [];
+  const done: Row[] = [];
   const others: unknown[] = [];
   const windows: unknown[] = [];
   for (const { plan, left } of settles) {
@@ -221,17 +232,22 @@ function toSettle(settles: readonly Settling[], leaves: ReadonlyMap<number, numb
       windows.push({ s: plan.run[0]?.shard, l: lane, f: plan.window?.since ?? null, u: plan.window?.upTo ?? null });
     for (const row of left) {
       const progress = plan.progress[plan.run.indexOf(row)];
-      if (progress === undefined || progress.state === "done") done.push([row.shard, row.id]);
+      if (progress === undefined || progress.state === "done") done.push(row);
       else others.push(toOther(row, progress));
     }
   }
   return {
-    ...(done.length > 0 ? { done } : {}),
+    done,
     ...(others.length > 0 ? { others } : {}),
     ...(windows.length > 0 ? { windows } : {}),
     ...(leave.length > 0 ? { leave } : {}),
     ...(pass.length > 0 ? { pass } : {}),
   };
+}
+
+/** The driver takes five times as long for an array of numbers. */
+function toArray(numbers: readonly (number | undefined)[]): string {
+  return `{${numbers.map((number) => number ?? "NULL").join(",")}}`;
 }
 
 function toOther({ shard: s, id: i }: Row, progress: Progress) {

@@ -13,7 +13,7 @@ import {
 } from "../../../../src/adapter.ts";
 import { createTransactions } from "../complete.ts";
 import type { HandOver } from "./hand-over.ts";
-import type { Lanes, Plan, Row } from "./lanes.ts";
+import type { Lanes, Origin, Plan, Row } from "./lanes.ts";
 import type { OtherWorkers } from "./other-workers.ts";
 import { createRecentDeliveries } from "./recent-deliveries.ts";
 import type { ShardMemory } from "./shard-memory.ts";
@@ -111,9 +111,14 @@ export function createWorkerClaims({
 
   async function mark(mine: Life, runs: readonly (readonly Row[])[]): Promise<Claim[]> {
     // Held until then: what is read, or stored meanwhile, may displace it.
-    const known = new Map(runs.flat().map((row) => [row, recent.find(row.delivery, row.entry)]));
-    const wanted = [...known].flatMap(([row, origin]) => (origin === undefined ? [row] : []));
-    const { there, deliveries } = await mine.steps.mark(runs, wanted);
+    const known = new Map<Row, Origin>();
+    const wanted: Row[] = [];
+    for (const row of runs.flat()) {
+      const origin = recent.find(row.delivery, row.entry);
+      if (origin === undefined) wanted.push(row);
+      else known.set(row, origin);
+    }
+    const { gone, deliveries } = await mine.steps.mark(runs, wanted);
     for (const [id, delivery] of deliveries) recent.add(id, delivery);
     if (!isCurrent(mine)) return [];
     // Its answer came so late that another process may soon take over.
@@ -124,7 +129,7 @@ export function createWorkerClaims({
       const claim = mine.lanes.begin(
         run,
         (row) => {
-          if (!there.has(row.id)) return undefined;
+          if (gone.has(row.id)) return undefined;
           const read = deliveries.get(row.delivery);
           return known.get(row) ?? (read && { delivery: read, event: undefined });
         },
