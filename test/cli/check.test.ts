@@ -14,6 +14,18 @@ import { jsonOf } from "./inbox-file.ts";
 
 const SECRET = "a secret of the check";
 
+/** Of apps that answer one status to everything, and what is said of it. */
+const ANSWERS = [
+  [201, "201 is what a framework answers to a POST on its own, and only exactly 200 acknowledges.\nFix: Answer 200."],
+  [204, "204 is what a framework answers to a POST on its own, and only exactly 200 acknowledges.\nFix: Answer 200."],
+  [302, "The app redirects to /log-in, and the service does not follow."],
+  [403, "Something in front of the receiver guards the route"],
+  [413, "There is a body limit in front of the receiver: of nginx, or of a body parser."],
+  [418, "A framework or a proxy answers with a status of its own."],
+  [422, "A gate or a tombstone says that the subscription is unwanted"],
+  [503, "The receiver is closing, has no secret, or could not store the delivery"],
+] as const;
+
 describe("hookline check", () => {
   test("finds nothing wrong with a receiver of Hookline, whose handlers see what it accepts", async () => {
     const seen: unknown[] = [];
@@ -117,20 +129,14 @@ describe("hookline check", () => {
     expect(cli.out()).toMatch(/^a GET +405 or 404 +404$/m);
   });
 
-  test.each([
-    [201, "201 is what a framework answers to a POST on its own, and only exactly 200 acknowledges.\nFix: Answer 200."],
-    [204, "204 is what a framework answers to a POST on its own, and only exactly 200 acknowledges.\nFix: Answer 200."],
-    [302, "The app redirects to /log-in, and the service does not follow."],
-    [403, "Something in front of the receiver guards the route"],
-    [413, "There is a body limit in front of the receiver: of nginx, or of a body parser."],
-    [418, "A framework or a proxy answers with a status of its own."],
-    [422, "A gate or a tombstone says that the subscription is unwanted"],
-    [503, "The receiver is closing, has no secret, or could not store the delivery"],
-  ])("explains an app that answers %d to everything", async (status, words) => {
-    const { url } = await serve(answering(status, { Location: "/log-in", Server: "nginx" }));
-    const cli = check(url);
-    expect(await cli.ended).toBe(1);
-    expect(cli.out()).toContain(words);
+  test("explains apps that answer one status to everything", async () => {
+    const explained = async (status: number, words: string): Promise<void> => {
+      const { url } = await serve(answering(status, { Location: "/log-in", Server: "nginx" }));
+      const cli = check(url);
+      expect(await cli.ended, String(status)).toBe(1);
+      expect(cli.out()).toContain(words);
+    };
+    await Promise.all(ANSWERS.map(([status, words]) => explained(status, words)));
   });
 
   test("finds an app that verifies nothing, and one that fails before it does", async () => {

@@ -1,11 +1,11 @@
-// A consumer that dies at its first batch: before it is stored, or when it is stored and before its offsets are committed.
+// A consumer that dies at its first batch, when it is stored and before its offsets are committed.
 import { Consumer, stringDeserializers } from "@platformatic/kafka";
 import { createReceiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { consume } from "../../examples/kafka/consume.ts";
 import { TOPIC } from "../../examples/kafka/store.ts";
 
-const { SIGNING_SECRET: secret, KAFKA_BROKERS: brokers = "", INBOX: file = "", DIES: dies } = process.env;
+const { SIGNING_SECRET: secret, KAFKA_BROKERS: brokers = "", INBOX: file = "" } = process.env;
 const receiver = createReceiver({ secret, inbox: sqliteInbox(file) });
 const consumer = new Consumer({
   clientId: "killed",
@@ -22,7 +22,7 @@ async function die(): Promise<never> {
 }
 
 await consume(await consumer.consume({ topics: [TOPIC], mode: "committed", fallbackMode: "earliest" }), {
-  receiver: { accept: dies === "before accept" ? die : receiver.accept },
+  receiver,
   putAside: async () => {},
   commit: die,
   signal: new AbortController().signal,

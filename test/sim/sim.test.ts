@@ -7,8 +7,8 @@ const AT_ONCE = 25;
 
 /** `npm run test:sim` has 10,000, of each inbox. */
 describe.each([
-  ["memory", 2_000],
-  ["sqlite", 100],
+  ["memory", 1_000],
+  ["sqlite", 50],
   ["sqlite-thread", 3],
 ] as const)("a simulated world with the inbox %s", (store, seeds) => {
   test.each(chunks(seeds))("keeps every rule with seeds %d to %d", (first, last) =>
