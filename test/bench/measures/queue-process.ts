@@ -53,8 +53,8 @@ const commands = {
     return { jobs };
   },
   /** Stores what was made before, until the time is over. */
-  async store({ ms, first, jobs, lanes }: Some & { readonly ms: number }) {
-    await queue.makeJobs?.();
+  async store({ ms, first, jobs, lanes, makesJobs }: Some & { readonly ms: number; readonly makesJobs: boolean }) {
+    if (makesJobs) await queue.makeJobs?.();
     const batches: unknown[] = [];
     for (let done = 0; done < jobs; done += BATCH)
       batches.push(queue.prepare(jobsOf({ first: first + done, jobs: BATCH, lanes })));

@@ -8,12 +8,12 @@ interface PostgresGoal extends Goal {
 
 const POSTGRES_GOALS: readonly PostgresGoal[] = [
   {
-    says: "stored/s through PostgreSQL, 4 processes / 1",
+    says: "jobs stored/s through PostgreSQL, 4 processes / 1",
     value: (of) => of("postgres-store-4") / of("postgres-store-1"),
     least: 1.6,
   },
   ...[1, 2, 4].map((count) => ({
-    says: `stored/s through PostgreSQL by ${count} / pg-boss's batched insert`,
+    says: `jobs stored/s through PostgreSQL by ${count} / pg-boss's batched insert`,
     value: (of: (row: string, contender?: string) => number) =>
       of(`postgres-store-${count}`) / of(`postgres-store-${count}`, "pg-boss"),
     least: 1.5,

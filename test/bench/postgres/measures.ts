@@ -31,12 +31,16 @@ const LOAD_PAUSE_MS = 10;
 /** Jobs of the size's row that wait at once. */
 const PART = 200_000;
 
-/** Jobs that some processes store in a second, all together. Nothing works on them. */
-export async function measureStore(rig: QueueRig, processes: number, ms: number): Promise<MeasureResult> {
+/** What some processes store in a second, all together: with jobs, or deliveries of which a worker makes them later. */
+export async function measureStore(
+  rig: QueueRig,
+  processes: number,
+  { ms, makesJobs }: { readonly ms: number; readonly makesJobs: boolean },
+): Promise<MeasureResult> {
   // More than any contender stores.
-  const jobs = Math.ceil(ms * 40) + 1_000;
+  const jobs = Math.ceil(ms * 60) + 1_000;
   const parts = await withProcesses(rig, processes, (all) =>
-    Promise.all(all.map((one) => one.call("store", { ms, first: take(rig, jobs), jobs, lanes: 5_000 }))),
+    Promise.all(all.map((one) => one.call("store", { ms, first: take(rig, jobs), jobs, lanes: 5_000, makesJobs }))),
   );
   const startedAt = Math.min(...parts.map((part) => part.startedAt));
   const endedAt = Math.max(...parts.map((part) => part.endedAt));

@@ -43,28 +43,28 @@ export async function measurePostgres({
       const rigs = new Map<string, QueueRig>();
       try {
         for (const row of group)
-          for (const contender of inTurn.filter(({ name }) => row.contenders.includes(name))) {
+          for (const contender of inTurn.filter((one) => row.contenders.includes(one.name))) {
             const key = `${row.name} of ${contender.name}`;
             if (failures.has(key)) continue;
             log(`PostgreSQL, round ${round} of ${rounds}: ${row.title}, ${contender.title}.`);
-            // What a store left would be work for the next row.
-            const fresh = row.name.startsWith("postgres-store") ? `${contender.name} store` : contender.name;
+            const { name } = contender;
             try {
-              if (!rigs.has(fresh))
-                rigs.set(fresh, {
+              if (!rigs.has(name))
+                rigs.set(name, {
                   contender,
                   server: await startQueueServer(contender.server),
                   next: 0,
                   limitMs: quick ? LIMIT_MS.quick : LIMIT_MS.full,
                   hasTables: false,
                 });
-              const result = await row.measure(rigs.get(fresh)!, quick);
+              const result = await row.measure(rigs.get(name)!, quick);
               results.set(row.name, (results.get(row.name) ?? new Map()).set(contender.name, result));
+              if (row.leavesWork !== true) continue;
             } catch (error) {
               failures.set(key, (error as Error).message);
-              await rigs.get(fresh)?.server.remove();
-              rigs.delete(fresh);
             }
+            await rigs.get(name)?.server.remove();
+            rigs.delete(name);
           }
       } finally {
         await Promise.all(Array.from(rigs.values(), ({ server }) => server.remove()));

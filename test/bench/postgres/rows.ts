@@ -15,6 +15,8 @@ export interface PostgresRow {
   readonly title: string;
   /** In a round of its own after all others: the size is of a table that nothing else has used. */
   readonly alone?: true;
+  /** Which would be that of the next row: it gets a new server. */
+  readonly leavesWork?: true;
   readonly contenders: readonly QueueContender["name"][];
   readonly measure: (rig: QueueRig, quick: boolean) => Promise<MeasureResult>;
 }
@@ -32,12 +34,28 @@ const few = { jobs: 50, pauseMs: 5 };
 
 /** In the order of a round and of the table. */
 export const POSTGRES_ROWS: readonly PostgresRow[] = [
-  ...[1, 2, 4].map((processes) => ({
-    name: `postgres-store-${processes}`,
-    title: `stored/s by ${processes} ${processes === 1 ? "process" : "processes"}`,
-    contenders: ALL,
-    measure: (rig: QueueRig, quick: boolean) => measureStore(rig, processes, quick ? 200 : 3_000),
-  })),
+  ...[1, 2, 4].flatMap((processes) => {
+    const by = `by ${processes} ${processes === 1 ? "process" : "processes"}`;
+    const row = (makesJobs: boolean) => (rig: QueueRig, quick: boolean) =>
+      measureStore(rig, processes, { ms: quick ? 200 : 3_000, makesJobs });
+    const leavesWork = true as const;
+    return [
+      {
+        name: `postgres-receive-${processes}`,
+        title: `received/s ${by}`,
+        contenders: OURS,
+        leavesWork,
+        measure: row(false),
+      },
+      {
+        name: `postgres-store-${processes}`,
+        title: `jobs stored/s ${by}`,
+        contenders: ALL,
+        leavesWork,
+        measure: row(true),
+      },
+    ];
+  }),
   drain("postgres-lanes-5000", "jobs/s, 5,000 lanes", 5_000, ALL),
   {
     name: "postgres-snapshot",
