@@ -49,7 +49,7 @@ export const statsCommand = defineCommand({
   unhandled       Jobs whose event no handler takes.
   tombstones      Subscriptions that are answered 422.
 
-It writes nothing, and does not slow down a receiver on the inbox. In PostgreSQL counts above 50,000 are estimates, and
+It writes nothing, and does not slow down a receiver on the inbox. In PostgreSQL counts above 10,000 are estimates, and
 workers are the processes whose heart beats within three seconds.`,
   },
   flags: INBOX_FLAGS,

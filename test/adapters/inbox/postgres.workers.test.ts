@@ -108,3 +108,19 @@ test("a job is counted once, whoever is first to see it: the worker's own poll, 
     expect(inbox.stats().waiting).toBe(count);
   }
 });
+
+test("what another process stores is looked for every 50 ms, and every 5 ms while some comes", async () => {
+  const [storing, other] = [await start(), await start()];
+  await Promise.all([storing.work(), other.work()]);
+  await passing(() => expect([storing, other].map(({ inbox }) => inbox.stats().workers?.share)).toEqual([0.5, 0.5]));
+  let stored = 0;
+  /** Jobs of some 30 lanes, of which the other one has its share. */
+  const isSeenAfter = async (ms: number): Promise<void> => {
+    const before = other.inbox.stats().waiting;
+    await storeAll(storing.inbox, mail(Array.from({ length: 30 }, (_, index) => `${(stored += 1)}-${index}`)));
+    await other.clock.advance(ms);
+    await eventually(() => expect(other.inbox.stats().waiting).toBeGreaterThan(before));
+  };
+  await isSeenAfter(50);
+  for (let times = 0; times < 5; times += 1) await isSeenAfter(5);
+});

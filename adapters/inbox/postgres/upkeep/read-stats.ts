@@ -24,10 +24,10 @@ interface Row extends Omit<SharedStats, "waiting" | "oldestWaitingAt"> {
 }
 
 /** Up to here a count is exact. Beyond it is an estimate: the rows on an average page, of the last vacuum, times the pages there are now. */
-const EXACT = 50_000;
+const EXACT = 10_000;
 
 /**
- * In one round trip, for a look every few seconds: a full count of a million rows is 0.1 s of the server's time. With more than 50,000 open
+ * In one round trip, for a look every few seconds: a full count of a million rows is 0.1 s of the server's time. With more than 10,000 open
  * jobs, `oldestWaitingAt` is that of the lowest ids: the delivery of a replayed job may be older.
  */
 export async function readStats(queries: Queries, ident: string): Promise<SharedStats> {

@@ -52,8 +52,8 @@ export interface Presence {
 
 /** Between two looks at the other workers. */
 const TICK_MS = 500;
-/** Between two looks for what other processes stored, while nothing is claimed. */
-const POLL_MS = 50;
+/** Between two looks for what other processes stored: after one that brought something, and twice as long each time that none did. */
+const POLL_MS = { busy: 5, idle: 50 };
 /** After the server failed. */
 const TRY_AGAIN_MS = 1_000;
 /** Until a row may be free that a transaction of the application holds. */
@@ -193,12 +193,12 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     }
     mine.hasBegun = true;
     tellExpander(mine);
-    const loop = (ms: number, run: () => Promise<void>): void =>
+    const loop = (ms: number, run: () => Promise<void>, nextMs = (last: number): number => last): void =>
       later(ms, () => {
         if (!isCurrent(mine)) return;
         run()
           .catch((error: unknown) => failed(error as StorageError))
-          .finally(() => void (isCurrent(mine) && loop(ms, run)));
+          .finally(() => void (isCurrent(mine) && loop(nextMs(ms), run, nextMs)));
       });
     loop(TICK_MS, () => tick(mine));
     // The others look at the heart alone: nothing else may hold it up.
@@ -206,7 +206,11 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       stopIfStalled(mine);
       void mine.steps.beat();
     });
-    loop(POLL_MS, async () => (mine.memory.shards.length > 0 ? mine.memory.follow() : undefined));
+    loop(
+      POLL_MS.idle,
+      async () => (mine.memory.shards.length > 0 ? mine.memory.follow() : undefined),
+      (last) => (mine.memory.isQuiet ? Math.min(2 * last, POLL_MS.idle) : POLL_MS.busy),
+    );
   }
 
   /** One at a time. */

@@ -16,6 +16,8 @@ export interface ShardMemory {
   /** Nothing of it is to be followed any more. */
   unload(shard: number): void;
   isLoaded(shard: number): boolean;
+  /** The last look at what other processes stored brought nothing. */
+  readonly isQuiet: boolean;
   /** Whether there is something to follow. */
   isBehind(seen: Pick<StepReply, "vector" | "removal">): boolean;
   readonly shards: readonly number[];
@@ -76,6 +78,7 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
   /** What is in the lanes: all up to the last id of each writer. */
   let cut = new Map<number, { readonly seq: number; readonly lastId: number }>();
   let removed: number | undefined;
+  let isQuiet = true;
   let last: Promise<unknown> = Promise.resolve();
 
   /** One after the other: each begins at the cut that the one before ended at. */
@@ -96,7 +99,8 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     setCut(head?.vector ?? []);
     tell.unexpanded(head?.unexpanded === true);
     await removeUpTo(head?.removal ?? 0);
-    if (rows.length > 1) tell.changed();
+    isQuiet = rows.length <= 1;
+    if (!isQuiet) tell.changed();
   }
 
   async function removeUpTo(removal: number): Promise<void> {
@@ -186,6 +190,9 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     isLoaded: (shard) => loaded.has(shard),
     isBehind: ({ vector, removal }) =>
       (removal ?? 0) > (removed ?? 0) || vector.some(([writer, , , lastId]) => lastId > (cut.get(writer)?.lastId ?? 0)),
+    get isQuiet() {
+      return isQuiet;
+    },
     get shards() {
       return [...loaded];
     },
