@@ -136,7 +136,7 @@ begin
     advanced as (update ${ident}.unexpanded as u set cursor = locked.upto from locked where u.delivery = locked.delivery and locked.day is not null and locked.upto is not null),
     ended as (delete from ${ident}.unexpanded as u using locked where u.delivery = locked.delivery and locked.day is not null and locked.upto is null)
     select array_agg(day), array_agg(case when day is not null then delivery end), array_agg(account), array_agg(subscription), array_agg(received_at)
-    into days, ids, accounts, subscriptions, received from locked;
+    into days, ids, accounts, subscriptions, received from (select * from locked order by o) as locked;
   else
     with given as materialized (
       select d.*, case when d.o < expanded and not d.o = any (repeated) then base + d.at end as made
@@ -147,7 +147,7 @@ begin
       from given where not o = any (repeated)),
     later as (
       insert into ${ident}.unexpanded (delivery, day, cursor, received_at) select base + at, today, 0, r from given where o >= expanded and not o = any (repeated))
-    select array_agg(today), array_agg(made), array_agg(a), array_agg(u), array_agg(r) into days, ids, accounts, subscriptions, received from given;
+    select array_agg(today), array_agg(made), array_agg(a), array_agg(u), array_agg(r) into days, ids, accounts, subscriptions, received from (select * from given order by o) as given;
   end if;
 
   if array_remove(ids, null) <> '{}' then
@@ -187,17 +187,17 @@ begin
   perform 1 from ${ident}.writer where id = writer_id for no key update;
   if not found then return null; end if;
   -- The day where each is now: retention may have moved it since it was read. While its row is locked, retention does not remove it.
-  select array_agg(d.day), array_agg(o.id), array_agg(o.account), array_agg(o.subscription), array_agg(o.received)
+  select array_agg(d.day order by nth), array_agg(o.id order by nth), array_agg(o.account order by nth), array_agg(o.subscription order by nth), array_agg(o.received order by nth)
   into days, ids, accounts, subscriptions, received
-  from rows from (jsonb_to_recordset(batch->'origins') as (id bigint, day int, received bigint, account bigint, subscription bigint)) with ordinality as o
+  from rows from (jsonb_to_recordset(batch->'origins') as (id bigint, day int, received bigint, account bigint, subscription bigint)) with ordinality as o (id, day, received, account, subscription, nth)
   cross join lateral (select one.day from ${ident}.delivery as one
     where one.day in (o.day, ${KEPT_DAY}) and one.id = o.id limit 1 for key share) as d;
   if coalesce(cardinality(ids), 0) < (batch->>'size')::int then raise serialization_failure using message = 'a delivery was removed meanwhile'; end if;
   base := nextval('${inLiteral(ident)}.block') * ${BLOCK};
   perform ${ident}.make(writer_id, base, days, ids, accounts, subscriptions, received, batch, (batch->>'now')::bigint, 0);
   insert into ${ident}.job_list (day, first_job, delivery, account, subscription, jobs)
-  select days[o.place], base + o.place, o.id, o.account, o.subscription, o.jobs
-  from rows from (jsonb_to_recordset(batch->'origins') as (id bigint, account bigint, subscription bigint, jobs text)) with ordinality as o (id, account, subscription, jobs, place);
+  select days[o.nth], base + o.nth, o.id, o.account, o.subscription, o.jobs
+  from rows from (jsonb_to_recordset(batch->'origins') as (id bigint, account bigint, subscription bigint, jobs text)) with ordinality as o (id, account, subscription, jobs, nth);
   update ${ident}.writer set seq = seq + 1, first_id = base, last_id = base + (batch->>'size')::int, used_at = clock_timestamp() where id = writer_id;
   return base;
 end $$;`;

@@ -89,6 +89,7 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
   }
 
   async function follow(): Promise<void> {
+    isQuiet = true; // where it fails, too
     const known = JSON.stringify([...cut].map(([writer, { seq, lastId }]) => [writer, seq, lastId]));
     const rows = await pool.query<JobRow>(`select * from ${ident()}.follow($1, $2)`, [[...loaded], known]);
     if (isOver()) return;
