@@ -40,7 +40,7 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./sqlite": { target: "node", kib: 88 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
-  "./postgres": { target: "node", kib: 111 },
+  "./postgres": { target: "node", kib: 112 },
   "./bullmq": { target: "node", kib: 72 },
   "./pg-boss": { target: "node", kib: 72 },
   // Without the client of AWS.
