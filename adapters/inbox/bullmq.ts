@@ -44,7 +44,7 @@ export function bullmqInbox(queue: BullmqQueueLike, options: BullmqInboxOptions 
     async send(batch) {
       const opts = { ...JOB_OPTIONS, ...queue.defaultJobOptions };
       await queue.addBulk(
-        batch.map(({ delivery }) => ({ name: "delivery", data: delivery, opts: { ...opts, jobId: delivery.id } })),
+        batch.map((delivery) => ({ name: "delivery", data: delivery, opts: { ...opts, jobId: delivery.id } })),
       );
     },
   });

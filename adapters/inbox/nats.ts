@@ -58,9 +58,9 @@ export function natsInbox(jetstream: JetStreamLike, options: NatsInboxOptions): 
   return createQueueInbox({
     limits: { messages: 500, batchBytes: Infinity, messageBytes: payloadBytesOf(jetstream) },
     // On one connection they arrive in this order; the stream confirms each.
-    send: (messages) =>
+    send: (deliveries) =>
       Promise.allSettled(
-        messages.map(({ delivery, text }) => jetstream.publish(subject, text, { msgID: delivery.id })),
+        deliveries.map((delivery) => jetstream.publish(subject, JSON.stringify(delivery), { msgID: delivery.id })),
       ),
   });
 }

@@ -70,7 +70,7 @@ export function pgBossInbox(boss: PgBossLike, options: PgBossInboxOptions): Inbo
     async send(batch) {
       await boss.insert(
         queue,
-        batch.map(({ delivery }) => ({
+        batch.map((delivery) => ({
           id: delivery.id,
           data: delivery,
           ...(group === undefined ? {} : { singletonKey: groupKeyOf(delivery, group) }),

@@ -1,9 +1,9 @@
 import { SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import { assertOptions, kindOf } from "../../src/adapter.ts";
-import { UsageError, type Inbox, type Receiver } from "../../src/index.ts";
+import { UsageError, type Inbox, type Receiver, type StoredDelivery } from "../../src/index.ts";
 import { createConsume, type ConsumerOptions } from "./queues/consume.ts";
 import { assertGroupBy, groupKeyOf, type GroupBy } from "./queues/group-key.ts";
-import { createQueueInbox, type QueueMessage } from "./queues/queue-inbox.ts";
+import { createQueueInbox } from "./queues/queue-inbox.ts";
 
 export type { ConsumerOptions, GroupBy };
 
@@ -62,20 +62,20 @@ export function sqsInbox(client: SqsClientLike, options: SqsInboxOptions): Inbox
   const isFifo = queueUrl.endsWith(".fifo");
   const group = options.group ?? (isFifo ? "account" : undefined);
 
-  async function send(messages: readonly QueueMessage[]): Promise<readonly PromiseSettledResult<unknown>[]> {
+  async function send(deliveries: readonly StoredDelivery[]): Promise<readonly PromiseSettledResult<unknown>[]> {
     const answer = (await client.send(
       new SendMessageBatchCommand({
         QueueUrl: queueUrl,
-        Entries: messages.map(({ delivery, text }, place) => ({
+        Entries: deliveries.map((delivery, place) => ({
           Id: String(place),
-          MessageBody: text,
+          MessageBody: JSON.stringify(delivery),
           ...(group === undefined ? {} : { MessageGroupId: groupKeyOf(delivery, group) }),
           ...(isFifo ? { MessageDeduplicationId: delivery.id } : {}),
         })),
       }),
     )) as BatchAnswer;
     const sent = new Set(answer.Successful?.map(({ Id }) => Id));
-    return messages.map((_, place) => {
+    return deliveries.map((_, place) => {
       const id = String(place);
       if (sent.has(id)) return { status: "fulfilled", value: undefined };
       const { Code = "no answer", Message = "" } = answer.Failed?.find(({ Id }) => Id === id) ?? {};

@@ -1,19 +1,12 @@
 import { forwardInbox, type Inbox, type StoredDelivery } from "../../../src/index.ts";
 
-/** A delivery as a message of a queue. */
-export interface QueueMessage {
-  readonly delivery: StoredDelivery;
-  /** The delivery as JSON. */
-  readonly text: string;
-}
-
-/** What a queue takes. */
+/** What a queue takes of deliveries as messages, which are JSON. */
 interface QueueLimits {
   /** Messages at once. */
   readonly messages: number;
-  /** The texts of all messages at once, together. */
+  /** All messages at once, together. */
   readonly batchBytes: number;
-  /** One text. Infinity: whatever a receiver takes. */
+  /** One message. Infinity: whatever a receiver takes. */
   readonly messageBytes: number;
 }
 
@@ -22,7 +15,7 @@ export interface QueueInboxOptions {
   /** One after the other keeps the order. @default 1 */
   readonly batchesAtOnce?: number;
   /** Resolves when the queue has confirmed all of them, or with a settled result for each, in order. */
-  readonly send: (messages: readonly QueueMessage[]) => Promise<void | readonly PromiseSettledResult<unknown>[]>;
+  readonly send: (deliveries: readonly StoredDelivery[]) => Promise<void | readonly PromiseSettledResult<unknown>[]>;
 }
 
 /** What a message holds beside the body: times, `source`, signed headers, the content type. */
@@ -46,12 +39,12 @@ export function createQueueInbox({ limits, batchesAtOnce = 1, send }: QueueInbox
   return Number.isFinite(limits.messageBytes) ? { ...inbox, maxBodyBytes: bodyBytesOf(limits.messageBytes) } : inbox;
 
   /** A batch that is rejected may be in the queue all the same: those that follow are sent, since the order is lost already. */
-  async function sendBatch(messages: readonly QueueMessage[]): Promise<readonly PromiseSettledResult<unknown>[]> {
+  async function sendBatch(batch: readonly StoredDelivery[]): Promise<readonly PromiseSettledResult<unknown>[]> {
     try {
-      const results = await send(messages);
-      return results ?? messages.map(() => ({ status: "fulfilled", value: undefined }));
+      const results = await send(batch);
+      return results ?? batch.map(() => ({ status: "fulfilled", value: undefined }));
     } catch (reason) {
-      return messages.map(() => ({ status: "rejected", reason }));
+      return batch.map(() => ({ status: "rejected", reason }));
     }
   }
 }
@@ -61,19 +54,23 @@ function bodyBytesOf(messageBytes: number): number {
   return Math.floor((messageBytes - ENVELOPE_BYTES) / 4) * 3;
 }
 
+/** Of the delivery as JSON, without writing the body, which has nothing that JSON escapes. */
+function messageBytesOf({ bodyBase64, ...rest }: StoredDelivery): number {
+  return bodyBase64.length + Buffer.byteLength(JSON.stringify({ ...rest, bodyBase64: "" }));
+}
+
 function toBatches(
   deliveries: readonly StoredDelivery[],
   { messages: most, batchBytes }: QueueLimits,
-): readonly (readonly QueueMessage[])[] {
-  const batches: QueueMessage[][] = [];
+): readonly (readonly StoredDelivery[])[] {
+  const batches: StoredDelivery[][] = [];
   let bytes = Infinity;
   for (const delivery of deliveries) {
-    const text = JSON.stringify(delivery);
-    const length = Buffer.byteLength(text);
+    const length = messageBytesOf(delivery);
     const last = batches.at(-1);
     const fits = last !== undefined && last.length < most && bytes + length <= batchBytes;
-    if (fits) last.push({ delivery, text });
-    else batches.push([{ delivery, text }]);
+    if (fits) last.push(delivery);
+    else batches.push([delivery]);
     bytes = fits ? bytes + length : length;
   }
   return batches;

@@ -15,8 +15,8 @@ async function sent(lengths: readonly number[], options: Partial<QueueInboxOptio
   const batches: number[][] = [];
   const inbox = createQueueInbox({
     limits: { messages: 3, batchBytes: 40 * KIB, messageBytes: 40 * KIB },
-    async send(messages) {
-      batches.push(messages.map(({ delivery }) => Buffer.from(delivery.bodyBase64, "base64").length));
+    async send(deliveries) {
+      batches.push(deliveries.map(({ bodyBase64 }) => Buffer.from(bodyBase64, "base64").length));
     },
     ...options,
   }) as WritingInbox;
@@ -26,7 +26,19 @@ async function sent(lengths: readonly number[], options: Partial<QueueInboxOptio
   return { batches, results };
 }
 
+const bytesOf = (delivery: StoredDelivery): number => Buffer.byteLength(JSON.stringify(delivery));
+
 describe("deliveries as messages", () => {
+  test("fill a batch to its last byte of JSON", async () => {
+    let both = 0;
+    await sent([1_000, 2_000], {
+      send: async (deliveries) => void (both = deliveries.reduce((sum, one) => sum + bytesOf(one), 0)),
+    });
+    const limits = (batchBytes: number) => ({ limits: { messages: 3, batchBytes, messageBytes: 40 * KIB } });
+    expect((await sent([1_000, 2_000], limits(both))).batches).toEqual([[1_000, 2_000]]);
+    expect((await sent([1_000, 2_000], limits(both - 1))).batches).toEqual([[1_000], [2_000]]);
+  });
+
   test("go in batches of as many as the queue takes, in order", async () => {
     expect((await sent([1, 2, 3, 4, 5, 6, 7])).batches).toEqual([[1, 2, 3], [4, 5, 6], [7]]);
   });
@@ -83,8 +95,8 @@ describe("deliveries as messages", () => {
 describe("the longest body", () => {
   const inbox = createQueueInbox({
     limits: { messages: 10, batchBytes: 256 * KIB, messageBytes: 256 * KIB },
-    send: async (messages) => {
-      for (const { text } of messages) if (Buffer.byteLength(text) > 256 * KIB) throw new Error("too long");
+    send: async (deliveries) => {
+      for (const delivery of deliveries) if (bytesOf(delivery) > 256 * KIB) throw new Error("too long");
     },
   });
 
