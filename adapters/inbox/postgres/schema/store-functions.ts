@@ -80,6 +80,7 @@ begin
 end $$;`;
 }
 
+/** By the place of a delivery, those in its list of jobs that were not made. */
 const placesOfDuplicates = `
         select u.o, array_agg(place) as places from jsonb_to_recordset(batch->'unique') as u (i int, o int, p int, n int)
         cross join lateral generate_series(u.p, u.p + u.n - 1) as place
@@ -140,7 +141,7 @@ begin
   else
     with given as materialized (
       select d.*, case when d.o < expanded and not d.o = any (repeated) then base + d.at end as made
-      from jsonb_to_recordset(batch->'deliveries') as d (o int, at int, r bigint, t bigint, s text, b text, g text, h jsonb, a bigint, u bigint, j text, f int, n int) order by d.o),
+      from jsonb_to_recordset(batch->'deliveries') as d (o int, at int, r bigint, t bigint, s text, b text, g text, h jsonb, a bigint, u bigint, j text, f int, n int)),
     kept as (
       insert into ${ident}.delivery (day, id, received_at, sent_at, source, signed_by, signature, headers, account, subscription, jobs, body)
       select today, base + at, r, t, s, b, g, h, case when o < expanded then a end, case when o < expanded then u end, case when o < expanded then j end, substring(bodies from f + 1 for n)
