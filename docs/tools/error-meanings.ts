@@ -44,6 +44,25 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "time-invalid": ["UsageError", "`sign` got a time before 1970, or none"],
   "receiver-invalid": ["UsageError", "`hookline/testing` got a receiver of another copy of the package"],
   "events-not-combinable": ["UsageError", "`hookline/testing`: these events cannot come in one delivery"],
+  "port-taken": ["UsageError", "`createEmulator`: another program listens on that port"],
+  "account-not-found": ["UsageError", "`hookline/emulator`: there is no account with that number"],
+  "subscription-not-found": [
+    "UsageError",
+    "`hookline/emulator`: there is no such subscription, or it was deleted or answered 422",
+  ],
+  "subscription-refused": [
+    "UsageError",
+    "`hookline/emulator`: a resource or a notification URL that cannot be subscribed",
+  ],
+  "handshake-failed": [
+    "UsageError",
+    "`hookline/emulator`: the receiver did not answer the verification request with its token",
+  ],
+  "record-not-found": ["UsageError", "`hookline/emulator`: the account has no such record"],
+  "resource-invalid": ["UsageError", "`hookline/emulator`: the account has no records at that path"],
+  "emit-invalid": ["UsageError", "`hookline/emulator`: an event that a subscription of that resource does not get"],
+  "fault-invalid": ["UsageError", "`hookline/emulator`: no fault of the list, or a number out of its range"],
+  "clock-not-virtual": ["UsageError", "`hookline/emulator`: only a virtual clock can be advanced"],
   "file-busy": ["StorageError", "`sqliteInbox`: another process has the file for itself"],
   "inbox-missing": ["StorageError", "`hookline inbox`: there is no such file; looking makes none"],
   "not-an-inbox": [

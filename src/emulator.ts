@@ -1,0 +1,17 @@
+// The service on a local port: for tests, for development, for load.
+export { createEmulator } from "./emulator/create-emulator.ts";
+export type { Fault, FaultKind } from "./emulator/deliveries/faults.ts";
+export type { Answer, Attempt } from "./emulator/deliveries/journal.ts";
+export type {
+  EmulatedAccount,
+  Emulator,
+  EmulatorOptions,
+  RedeliveryOptions,
+  SubscriptionState,
+} from "./emulator/emulator-types.ts";
+export {
+  emulatorMatchers,
+  type EmulatorMatchers,
+  type ExpectedDelivery,
+  type MatcherResult,
+} from "./emulator/matchers.ts";

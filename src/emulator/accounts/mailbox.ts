@@ -1,0 +1,112 @@
+import type { Clock } from "../../clock.ts";
+import { UsageError } from "../../errors.ts";
+import { resourceOf } from "../../protocol/resource-paths.ts";
+import type { Random } from "../random.ts";
+
+/** A message, an event, a contact or a task: what was given, with an id and times. */
+export interface MailboxRecord {
+  readonly id: string;
+  readonly createdTime: string;
+  readonly lastModifiedTime: string;
+  readonly [field: string]: unknown;
+}
+
+/** A collection of records: all messages, or the events of one calendar. */
+export interface Collection {
+  readonly family: "email" | "calendarEvent" | "contact" | "task";
+  /** Of a calendar or a task list. */
+  readonly id?: string;
+  /** Reached by an alias, too: a calendar by `primary`, a task list by `default`. */
+  readonly isDefault: boolean;
+  readonly records: Map<string, MailboxRecord>;
+}
+
+/** What happened to a record. */
+export interface MailboxChange {
+  readonly collection: Collection;
+  readonly changeType: "created" | "updated" | "deleted";
+  readonly record: MailboxRecord;
+}
+
+/** All records of one account. Every change of them is announced. */
+export interface Mailbox {
+  /** @throws UsageError `resource-invalid` for a path of no collection, or of a calendar or task list that is not there */
+  collection(resource: string): Collection;
+  create(collection: Collection, fields: object): MailboxRecord;
+  /** Gives undefined where there is no such record. */
+  update(collection: Collection, id: string, fields: object): MailboxRecord | undefined;
+  remove(collection: Collection, id: string): MailboxRecord | undefined;
+}
+
+/** What a mailbox needs. */
+export interface MailboxDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly onChange: (change: MailboxChange) => void;
+}
+
+/** Ids begin with what they are, as a reader of a log wants it; the service's are opaque. */
+const PREFIXES = { email: "m", calendarEvent: "e", contact: "c", task: "t" } as const;
+
+export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox {
+  const collections: readonly Collection[] = [
+    { family: "email", isDefault: true, records: new Map() },
+    { family: "calendarEvent", id: `cal-${random.hex(8)}`, isDefault: true, records: new Map() },
+    { family: "contact", isDefault: true, records: new Map() },
+    { family: "task", id: `list-${random.hex(8)}`, isDefault: true, records: new Map() },
+  ];
+  const now = (): string => new Date(clock.now()).toISOString();
+
+  return {
+    collection(resource) {
+      const found = resourceOf(resource);
+      const id = found?.ids.calendarId ?? found?.ids.taskListId;
+      const collection = collections.find(
+        ({ family, id: own, isDefault }) =>
+          family === found?.resource.family && (id === own || (isDefault && (id === "primary" || id === "default"))),
+      );
+      if (collection !== undefined) return collection;
+      const known = collections.map(resourcePath).join(", ");
+      throw new UsageError(
+        "resource-invalid",
+        `There are no records at ${JSON.stringify(resource)}, expected one of ${known}.`,
+      );
+    },
+    create(collection, fields) {
+      const time = now();
+      const id = `${PREFIXES[collection.family]}-${random.hex(12)}`;
+      const record = { ...fields, id, createdTime: time, lastModifiedTime: time };
+      collection.records.set(id, record);
+      onChange({ collection, changeType: "created", record });
+      return record;
+    },
+    update(collection, id, fields) {
+      const old = collection.records.get(id);
+      if (old === undefined) return undefined;
+      const record = { ...old, ...fields, id, createdTime: old.createdTime, lastModifiedTime: now() };
+      collection.records.set(id, record);
+      onChange({ collection, changeType: "updated", record });
+      return record;
+    },
+    remove(collection, id) {
+      const record = collection.records.get(id);
+      if (record === undefined || !collection.records.delete(id)) return undefined;
+      onChange({ collection, changeType: "deleted", record });
+      return record;
+    },
+  };
+}
+
+/** True where a subscription to this resource is told of the collection's changes. @see protocol 6.1 */
+export function isWatched(resource: string, { family, id, isDefault }: Collection): boolean {
+  const found = resourceOf(resource);
+  if (found?.resource.family !== family) return false;
+  const watched = found.ids.calendarId ?? found.ids.taskListId;
+  return watched === id || (isDefault && (watched === "primary" || watched === "default"));
+}
+
+function resourcePath({ family, id }: Collection): string {
+  if (family === "email") return "/email/messages";
+  if (family === "contact") return "/contacts";
+  return family === "task" ? `/tasklists/${id}/tasks` : `/calendars/${id}/events`;
+}

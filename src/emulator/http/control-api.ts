@@ -1,0 +1,174 @@
+import type { Context } from "hono";
+import { streamSSE } from "hono/streaming";
+import * as z from "zod";
+import type { Account } from "../accounts/account.ts";
+import type { Fault } from "../deliveries/faults.ts";
+import type { Attempt } from "../deliveries/journal.ts";
+import { samplePayload } from "../deliveries/sample-payload.ts";
+import type { EmulatedService } from "../emulated-service.ts";
+import { ApiError, bodyOf, checked, type Route } from "./routes.ts";
+
+/** Those who watch the journal. */
+export type AttemptListeners = Set<(attempt: Attempt) => void>;
+
+const FAULT = z.custom<Fault>();
+const SCHEMAS = {
+  account: z.strictObject({ name: z.string().optional(), email: z.string().optional() }),
+  mail: z.looseObject({}),
+  change: z.strictObject({
+    resource: z.string(),
+    changeType: z.enum(["created", "updated", "deleted"]),
+    id: z.string().optional(),
+    fields: z.looseObject({}).optional(),
+  }),
+  credentials: z.strictObject({ valid: z.boolean() }),
+  subscription: z.strictObject({
+    accountId: z.number().int(),
+    resource: z.string(),
+    notificationUrl: z.string(),
+    filters: z.array(z.string()).optional(),
+    detailLevel: z.enum(["status", "signal"]).optional(),
+  }),
+  emit: z.strictObject({ payloads: z.array(z.looseObject({})).optional() }),
+  fault: z.strictObject({ fault: z.union([z.null(), z.array(z.union([z.null(), FAULT])), FAULT]) }),
+  advance: z.strictObject({ ms: z.number().min(0) }),
+  nothing: z.strictObject({}),
+  journal: z.strictObject({
+    subscription: z.coerce.number().int().optional(),
+    limit: z.coerce.number().int().min(1).max(10_000).default(100),
+  }),
+};
+
+/** What a program in any language, and the page, tell the emulator to do. */
+export function controlRoutes(service: EmulatedService, listeners: AttemptListeners): readonly Route[] {
+  function accountOf(context: Context): Account {
+    const account = service.accounts.get(Number(context.req.param("id")));
+    if (account !== undefined) return account;
+    const known = [...service.accounts.keys()].join(", ") || "none";
+    throw new ApiError(
+      404,
+      "account-not-found",
+      `There is no account ${context.req.param("id")}. There are: ${known}.`,
+    );
+  }
+
+  const methodsOf = (context: Context) => service.methodsOf(accountOf(context));
+
+  return [
+    post("/emulator/accounts", async (context) => {
+      const { accountId, token } = await service.account(await bodyOf(context, SCHEMAS.account));
+      return { accountId, token };
+    }),
+    post("/emulator/accounts/:id/mail", async (context) =>
+      methodsOf(context).receiveMail(await bodyOf(context, SCHEMAS.mail)),
+    ),
+    post("/emulator/accounts/:id/changes", async (context) => {
+      const { mailbox } = accountOf(context);
+      const { resource, changeType, id, fields = {} } = await bodyOf(context, SCHEMAS.change);
+      const collection = mailbox.collection(resource);
+      if (changeType === "created") return { id: mailbox.create(collection, fields).id };
+      if (id === undefined)
+        throw new ApiError(400, "badRequest", `The field "id" is missing: which record is ${changeType}?`);
+      const record = changeType === "updated" ? mailbox.update(collection, id, fields) : mailbox.remove(collection, id);
+      if (record === undefined) throw new ApiError(404, "record-not-found", `There is no record ${id} at ${resource}.`);
+      return { id };
+    }),
+    post("/emulator/accounts/:id/credentials", async (context) => {
+      const account = methodsOf(context);
+      const { valid } = await bodyOf(context, SCHEMAS.credentials);
+      await (valid ? account.restoreCredentials() : account.expireCredentials());
+    }),
+    post("/emulator/subscriptions", async (context) => {
+      const { accountId, ...wanted } = await bodyOf(context, SCHEMAS.subscription);
+      return { id: (await service.subscribe(accountId, wanted)).id };
+    }),
+    post("/emulator/subscriptions/:id/emit", async (context) => {
+      const { payloads } = await bodyOf(context, SCHEMAS.emit);
+      const subscription = service.subscriptions.get(subscriptionId(context));
+      await service.emit(
+        subscriptionId(context),
+        payloads ?? (subscription === undefined ? [] : [samplePayload(subscription.resource, service)]),
+      );
+    }),
+    post("/emulator/subscriptions/:id/fault", async (context) => {
+      const { fault } = await bodyOf(context, SCHEMAS.fault);
+      const given = Array.isArray(fault) ? fault.map((one) => one ?? undefined) : (fault ?? undefined);
+      service.fault(subscriptionId(context), given);
+    }),
+    post("/emulator/clock/advance", async (context) => {
+      await service.advance((await bodyOf(context, SCHEMAS.advance)).ms);
+      return { now: new Date(service.clock.now()) };
+    }),
+    post("/emulator/settled", async (context) => {
+      await bodyOf(context, SCHEMAS.nothing);
+      await service.settled();
+    }),
+    post("/emulator/reset", async (context) => {
+      await bodyOf(context, SCHEMAS.nothing);
+      await service.reset();
+    }),
+    get("/emulator/state", () => ({
+      now: new Date(service.clock.now()),
+      isVirtual: service.isVirtual,
+      attempts: service.attempts,
+      accounts: [...service.accounts.values()].map(accountState),
+      subscriptions: [...service.subscriptions.values()].map(service.stateOf),
+    })),
+    get("/emulator/journal", (context) => {
+      const { subscription, limit } = checked(SCHEMAS.journal, context.req.query());
+      const attempts = service.journal.filter(
+        (attempt) => subscription === undefined || attempt.subscription === subscription,
+      );
+      return { attempts: attempts.slice(-limit), total: service.attempts };
+    }),
+    get("/emulator/live", (context) => streamSSE(context, (stream) => watch(stream, listeners))),
+  ];
+}
+
+function accountState({ id, name, email, token, hasAccess }: Account) {
+  return { accountId: id, name, email, token, hasAccess };
+}
+
+function subscriptionId(context: Context): number {
+  return Number(context.req.param("id"));
+}
+
+/** What this needs of Hono's stream. */
+interface EventStream {
+  writeSSE(message: { readonly event: string; readonly data: string }): Promise<void>;
+  onAbort(listener: () => void): void;
+}
+
+/** A browser that does not read: more attempts than these are not kept for it. */
+const MAX_UNSENT = 1_000;
+
+/** Writes each attempt, until the reader has gone. */
+async function watch(stream: EventStream, listeners: AttemptListeners): Promise<void> {
+  const unsent: Attempt[] = [];
+  let wake: (() => void) | undefined;
+  let isGone = false;
+  const listener = (attempt: Attempt): void => {
+    if (unsent.length < MAX_UNSENT) unsent.push(attempt);
+    wake?.();
+  };
+  listeners.add(listener);
+  stream.onAbort(() => {
+    isGone = true;
+    wake?.();
+  });
+  await stream.writeSSE({ event: "open", data: "{}" });
+  while (!isGone) {
+    const attempt = unsent.shift();
+    if (attempt !== undefined) await stream.writeSSE({ event: "attempt", data: JSON.stringify(attempt) });
+    else await new Promise<void>((resolve) => (wake = resolve));
+  }
+  listeners.delete(listener);
+}
+
+function post(path: string, run: Route["run"]): Route {
+  return { method: "POST", path, run };
+}
+
+function get(path: string, run: Route["run"]): Route {
+  return { method: "GET", path, run };
+}

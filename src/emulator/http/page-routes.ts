@@ -1,0 +1,26 @@
+import type { Route } from "./routes.ts";
+
+const FILES = [
+  { path: "/", file: "index.html", type: "text/html; charset=utf-8" },
+  { path: "/page.css", file: "page.css", type: "text/css; charset=utf-8" },
+  { path: "/page.js", file: "page.js", type: "text/javascript; charset=utf-8" },
+] as const;
+
+/** Nothing is loaded from elsewhere, and no other page may show this one in a frame. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/** The page for a person. @param read gives the text of one of its files */
+export function pageRoutes(read: (file: string) => string): readonly Route[] {
+  return FILES.map(({ path, file, type }) => ({
+    method: "GET",
+    path,
+    run: (context) =>
+      context.body(read(file), 200, {
+        "Content-Type": type,
+        "Content-Security-Policy": POLICY,
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+      }),
+  }));
+}
