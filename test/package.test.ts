@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -66,9 +66,10 @@ test("the tarball holds the built files and the papers, nothing else", () => {
     "LICENSE",
     "README.md",
     "SECURITY.md",
+    "THIRD_PARTY_LICENSES",
     "package.json",
   ]);
-  const built = /^dist\/(?:src|adapters)\/.+\.(?:js|d\.ts)$/;
+  const built = /^dist\/(?:(?:src|adapters)\/.+\.(?:js|d\.ts)|src\/emulator\/page\/[\w-]+\.(?:html|css))$/;
   expect(packed.files.filter((path) => path.startsWith("dist/") && !built.test(path))).toEqual([]);
 });
 
@@ -87,6 +88,28 @@ test("the pages of the tarball link to files in it, and it has at most 1.5 MB", 
   expect(broken).toEqual([]);
 });
 
+describe("the emulator", () => {
+  test("has what it needs of other packages in a file of its own, with their licences", () => {
+    const bundle = readFileSync(join(repository, "dist/src/emulator/create-emulator.js"), "utf8");
+    const imported = [...bundle.matchAll(/^import .* from "([^"]+)";/gm)].map(([, name = ""]) => name);
+    expect(imported.filter((name) => !/^(?:node:|\.{1,2}\/)/.test(name) && name !== "zod")).toEqual([]);
+    const licences = readFileSync(join(repository, "THIRD_PARTY_LICENSES"), "utf8");
+    const inside = new Set(
+      [...bundle.matchAll(/^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)\//gm)].map(([, name]) => name),
+    );
+    expect(inside).toEqual(new Set(["@hono/node-server", "hono"]));
+    for (const name of inside) expect(licences).toMatch(new RegExp(`^${name} \\d`, "m"));
+    expect(licences.match(/^MIT License$/gm)).toHaveLength(inside.size);
+  });
+
+  test("takes at most 1.5 MB of who installs the package", () => {
+    const files = packed.files.filter((path) => path.startsWith("dist/src/emulator"));
+    const bytes = files.reduce((sum, path) => sum + statSync(join(repository, path)).size, 0);
+    expect(bytes).toBeGreaterThan(100_000);
+    expect(bytes).toBeLessThan(1_500_000);
+  });
+});
+
 describe("installed in an empty project", () => {
   let project: Awaited<ReturnType<typeof emptyProject>>;
   beforeAll(async () => {
@@ -101,6 +124,19 @@ describe("installed in an empty project", () => {
   test.each(["use.mjs", "use.cjs"])("receives a delivery on the oldest Node that is promised (%s)", async (program) => {
     const args = ["--yes", `--package=node@${oldestNode()}`, "--", "node", program];
     expect(await run("npx", args, project.folder)).toBe(`v${oldestNode()} handled 2\n`);
+  });
+
+  test("brings no package for the emulator", () => {
+    const installed = readdirSync(join(project.folder, "node_modules"));
+    expect(installed).toEqual(expect.arrayContaining(["hookline", "p-queue", "pino", "raw-body", "zod"]));
+    expect(installed.filter((name) => /hono|esbuild/.test(name))).toEqual([]);
+  });
+
+  test("has an emulator that delivers to a receiver", async () => {
+    writeFileSync(join(project.folder, "emulator.mjs"), EMULATOR_PROGRAM);
+    expect(await run(process.execPath, ["emulator.mjs"], project.folder)).toBe(
+      "email.created 200 text/html; charset=utf-8\n",
+    );
   });
 
   test("brings the command `hookline`", async () => {
@@ -137,6 +173,29 @@ describe("type-checked where it is used", () => {
     });
   });
 });
+
+const EMULATOR_PROGRAM = `
+import { createServer } from "node:http";
+import { createReceiver, memoryInbox } from "hookline";
+import { createEmulator } from "hookline/emulator";
+import { nodeReceiver } from "hookline/node";
+await using emulator = await createEmulator({ clock: "virtual" });
+const receiver = createReceiver({ secret: emulator.secret, inbox: memoryInbox(), clock: emulator.clock });
+const handled = [];
+receiver.on("email", ({ type }) => handled.push(type));
+await receiver.start();
+const server = createServer(nodeReceiver(receiver)).listen(0, "127.0.0.1");
+await new Promise((resolve) => server.once("listening", resolve));
+const account = await emulator.account();
+await emulator.subscribe(account, "/email/messages", "http://127.0.0.1:" + server.address().port + "/");
+await account.receiveMail();
+await emulator.settled();
+await receiver.idle();
+const page = await fetch(emulator.url);
+console.log(handled.join(), emulator.journal[0].status, page.headers.get("content-type"));
+server.close();
+await receiver.close();
+`;
 
 /** Of `engines`: 22.16 for `>=22.16` is its first release, 22.16.0. */
 function oldestNode(): string {
