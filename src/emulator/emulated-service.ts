@@ -184,6 +184,8 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
         fault: undefined,
         faultScript: [],
         waiting: new Set(),
+        due: [],
+        isSending: false,
       };
       subscriptions.set(subscription.id, subscription);
       return subscription;

@@ -13,7 +13,7 @@ export interface ExpectedDelivery {
   times?: number | undefined;
 }
 
-/** For vitest's declaration of what `expect` can do: `interface Matchers<T> extends EmulatorMatchers<T> {}`. */
+/** For vitest's types: `declare module "vitest" { interface Matchers<R, T> extends EmulatorMatchers<R> {} }`. */
 export interface EmulatorMatchers<R = unknown> {
   /** The emulator's journal has an attempt like this. */
   toHaveDelivered(expected?: ExpectedDelivery): R;

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import sharePostgres from "../support/postgres/shared-server.ts";
+import { runSeed as runWithEmulator } from "../emulator/simulation/run-seed.ts";
 import { runChildren } from "./child-processes.ts";
 import { commandFor, isRepeatable, NOT_REPEATABLE, report } from "./report.ts";
 import { runSeed } from "./run-seed.ts";
@@ -17,6 +18,7 @@ Flags:
   --inbox I    memory, sqlite, sqlite-thread, or postgres. Default: memory. No two runs of a seed are the same on sqlite-thread,
                which commits on a thread of its own, nor on postgres, a real server: there a seed may have to run again to fail.
   --children   Each process of a world is a real one that works on a file and is killed. Default: 100 seeds.
+  --emulator   A world is an emulator of the service and a receiver on its clock, in one process; each 500th is over sockets.
   --help       Print this.
 `;
 
@@ -33,6 +35,7 @@ const { values } = parseArgs({
     from: { type: "string", default: "1" },
     inbox: { type: "string", default: "memory" },
     children: { type: "boolean", default: false },
+    emulator: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
@@ -43,6 +46,7 @@ const seeds = values.seeds ?? (values.children ? "100" : "10000");
 // One server for all threads.
 const endServer = store === "postgres" && !values.help ? await sharePostgres() : undefined;
 if (values.help) console.log(HELP);
+else if (values.emulator) await runEmulators();
 else if (values.children) await runFamilies();
 else if (values.seed === undefined)
   await runRange({ from: toNumber("from", values.from), count: toNumber("seeds", seeds) });
@@ -101,6 +105,26 @@ async function runFamilies(): Promise<void> {
     `${count} worlds, ${total.killed} processes killed, ${total.acknowledged} deliveries acknowledged, ${total.calls} calls, ${total.broken} worlds broken`,
   );
   if (total.broken > 0) process.exitCode = 1;
+}
+
+async function runEmulators(): Promise<void> {
+  const since = performance.now();
+  const [from, count] =
+    values.seed === undefined
+      ? [toNumber("from", values.from), toNumber("seeds", seeds)]
+      : [toNumber("seed", values.seed), 1];
+  const broken: number[] = [];
+  let attempts = 0;
+  for (let seed = from; seed < from + count && broken.length < ENOUGH; seed += 1) {
+    const outcome = await runWithEmulator(seed, seed % 500 === 0);
+    attempts += outcome.attempts;
+    if (outcome.broken.length === 0) continue;
+    broken.push(seed);
+    console.error(`seed ${seed}:\n${outcome.broken.slice(0, ENOUGH).join("\n")}`);
+  }
+  const seconds = ((performance.now() - since) / 1_000).toFixed(1);
+  console.log(`${count} worlds in ${seconds} s, ${attempts} attempts to deliver, ${broken.length} broken`);
+  if (broken.length > 0) process.exitCode = 1;
 }
 
 function toNumber(flag: string, text: string): number {

@@ -53,7 +53,7 @@ export interface DeliveryQueue {
   clear(): void;
 }
 
-/** Deliveries that are sent at once; the others wait in their order. */
+/** Subscriptions that are sent to at once; the others wait in their order. */
 const MAX_IN_FLIGHT = 256;
 
 interface Sent {
@@ -71,19 +71,29 @@ interface Sent {
 
 export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
   const { clock, transport, journal, redelivery, inOrder } = deps;
-  const due: Delivery[] = [];
+  /** Subscriptions with a delivery that is due, and none under way: each is sent to once at a time. */
+  const ready = new Set<Subscription>();
   /** In the order of sending. */
   const inFlight = new Set<Sent>();
   const waiters = new Set<{ readonly isDone: () => boolean; readonly resolve: () => void }>();
   let lastId = 0;
 
-  const isAnswered = (): boolean => due.length === 0 && [...inFlight].every(({ waitsForClock }) => waitsForClock);
-  const isSettled = (): boolean => due.length === 0 && inFlight.size === 0;
+  const isAnswered = (): boolean => ready.size === 0 && [...inFlight].every(({ waitsForClock }) => waitsForClock);
+  const isSettled = (): boolean => ready.size === 0 && inFlight.size === 0;
+
+  function isDue(delivery: Delivery): void {
+    const { subscription } = delivery;
+    subscription.due.push(delivery);
+    if (!subscription.isSending) ready.add(subscription);
+    sendDue();
+  }
 
   function sendDue(): void {
-    while (due.length > 0 && inFlight.size < MAX_IN_FLIGHT) {
-      const delivery = due.shift();
-      if (delivery !== undefined && !delivery.subscription.isRemoved) send(delivery);
+    for (const subscription of ready) {
+      if (inFlight.size >= MAX_IN_FLIGHT) break;
+      ready.delete(subscription);
+      const delivery = subscription.due.shift();
+      if (delivery !== undefined) send(delivery);
     }
     for (const waiter of waiters) {
       if (!waiter.isDone()) continue;
@@ -94,6 +104,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
 
   function send(delivery: Delivery): void {
     const { subscription } = delivery;
+    subscription.isSending = true;
     delivery.attempts += 1;
     const fault = (delivery.attempts === 1 ? delivery.fault : undefined) ?? subscription.fault;
     const renewed = redelivery.timestamp === "renewed" || delivery.headers === undefined;
@@ -137,7 +148,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
       .then(() => {
         timer.clear();
         sent.waitsForClock = false;
-        takeAnswers(sent);
+        takeAnswers();
       });
   }
 
@@ -155,14 +166,12 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
         goOn(() => reject(signal.reason as Error));
       });
       sent.waitsForClock = true;
-      sendDue();
+      takeAnswers();
     });
   }
 
-  function takeAnswers(sent: Sent): void {
-    if (!inOrder) take(sent);
-    else if ([...inFlight].every(({ result, waitsForClock }) => result !== undefined || waitsForClock))
-      for (const one of inFlight) if (one.result !== undefined) take(one);
+  function takeAnswers(): void {
+    if (!inOrder || ![...inFlight].some(isOpen)) for (const sent of inFlight) if (sent.result !== undefined) take(sent);
     sendDue();
   }
 
@@ -175,6 +184,10 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     const isLost = fault === "lose-answer" && !sent.isReplay;
     const status = isLost ? undefined : answer?.status;
     const outcome = outcomeOf(sent, status);
+    if (!sent.isReplay) {
+      subscription.isSending = false;
+      if (subscription.due.length > 0) ready.add(subscription);
+    }
     if (outcome === "redelivery") wait(delivery);
     journal.add({
       subscription: subscription.id,
@@ -208,8 +221,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     delivery.nextAttemptAt = clock.now() + ms;
     delivery.timer = clock.setTimer(() => {
       delete delivery.nextAttemptAt;
-      due.push(delivery);
-      sendDue();
+      isDue(delivery);
     }, ms);
   }
 
@@ -218,7 +230,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     const { waiting } = delivery.subscription;
     waiting.delete(delivery);
     const [next] = waiting;
-    if (redelivery.headOfLine && next !== undefined) due.push(next);
+    if (redelivery.headOfLine && next !== undefined) isDue(next);
   }
 
   function when(isDone: () => boolean): Promise<void> {
@@ -230,10 +242,12 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
       const delivery: Delivery = { id: (lastId += 1), subscription, body, fault, attempts: 0 };
       subscription.waiting.add(delivery);
       if (redelivery.headOfLine && subscription.waiting.size > 1) return;
-      due.push(delivery);
-      sendDue();
+      isDue(delivery);
     },
-    drop,
+    drop(subscription) {
+      ready.delete(subscription);
+      forget(subscription);
+    },
     isAnswered,
     answered: () => when(isAnswered),
     isSlow: () => inFlight.size > 0,
@@ -243,16 +257,19 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
         if (result === undefined && !waitsForClock) abort.abort(new Error(reason));
     },
     clear() {
-      due.length = 0;
+      ready.clear();
       for (const sent of inFlight) {
         inFlight.delete(sent);
-        drop(sent.delivery.subscription);
         sent.abort.abort(new Error("the emulator was reset"));
       }
       lastId = 0;
       sendDue();
     },
   };
+}
+
+function isOpen({ result, waitsForClock }: Sent): boolean {
+  return result === undefined && !waitsForClock;
 }
 
 const FIRST_DELAY_MS = 1_000;
@@ -263,9 +280,10 @@ function redeliveryDelayMs(failedAttempts: number): number {
   return Math.min(FIRST_DELAY_MS * 2 ** (failedAttempts - 1), LONGEST_DELAY_MS);
 }
 
-function drop(subscription: Subscription): void {
+function forget(subscription: Subscription): void {
   for (const delivery of subscription.waiting) delivery.timer?.clear();
   subscription.waiting.clear();
+  subscription.due.length = 0;
 }
 
 /** Its headers are no request of the service. */

@@ -19,6 +19,9 @@ export interface Subscription {
   faultScript: (Fault | undefined)[];
   /** Deliveries that are not settled, in their order. */
   readonly waiting: Set<Delivery>;
+  /** Those of them that are to be sent now. */
+  readonly due: Delivery[];
+  isSending: boolean;
   /** Sent again by the fault `replay`. */
   firstRequest?: { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer };
 }
