@@ -2,15 +2,17 @@ import { build } from "esbuild";
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
-// Puts what the emulator needs of other packages into its own file, so that an app which installs hookline for its receiver gains no
-// package. The compiler has run before: this replaces its files of src/emulator/ by one, and copies the page.
+// Puts what the emulator needs of other packages into its own files, so that an app which installs hookline for its receiver gains no
+// package. The compiler has run before: this replaces its files of src/emulator/ by a few, and copies the page.
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "dist/src/emulator");
-const outfile = join(folder, "create-emulator.js");
+const entryPoints = ["create-emulator.js", "load.js"].map((file) => join(folder, file));
 
 const { metafile } = await build({
-  entryPoints: [outfile],
-  outfile,
+  entryPoints,
+  outdir: folder,
+  splitting: true,
+  chunkNames: "shared-[hash]",
   allowOverwrite: true,
   bundle: true,
   format: "esm",
@@ -35,7 +37,7 @@ const { metafile } = await build({
 });
 
 const inputs = Object.keys(metafile.inputs).map((path) => resolve(path));
-for (const path of inputs) if (path.startsWith(folder) && path !== outfile) rmSync(path);
+for (const path of inputs) if (path.startsWith(folder) && !entryPoints.includes(path)) rmSync(path);
 rmSync(join(folder, "http"), { recursive: true });
 cpSync(join(root, "src/emulator/page"), join(folder, "page"), { recursive: true });
 writeFileSync(join(root, "THIRD_PARTY_LICENSES"), licenceTexts(bundledPackages()));
@@ -61,5 +63,5 @@ function licenceTexts(folders: readonly string[]): string {
     const { name, version } = JSON.parse(readFileSync(join(parent, "package.json"), "utf8")) as Record<string, string>;
     return `${name} ${version}\n\n${readFileSync(join(parent, "LICENSE"), "utf8").trim()}\n`;
   });
-  return `The emulator (dist/src/emulator/create-emulator.js) contains code of these packages.\n\n${texts.join(`\n${"-".repeat(80)}\n\n`)}`;
+  return `The emulator (dist/src/emulator/*.js) contains code of these packages.\n\n${texts.join(`\n${"-".repeat(80)}\n\n`)}`;
 }

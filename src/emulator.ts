@@ -9,6 +9,7 @@ export type {
   RedeliveryOptions,
   SubscriptionState,
 } from "./emulator/emulator-types.ts";
+export { runLoad, type LoadOptions, type LoadReport } from "./emulator/load.ts";
 export {
   emulatorMatchers,
   type EmulatorMatchers,

@@ -258,7 +258,15 @@ ${tableOf(["code", "meaning", "fix"], rows)}
 }
 
 async function cliPage(): Promise<string> {
-  const names = ["serve", "send", "check", "explain", ...INBOX_COMMANDS.map(({ name }) => name)];
+  const names = [
+    "serve",
+    "send",
+    "emulator",
+    "emulator load",
+    "check",
+    "explain",
+    ...INBOX_COMMANDS.map(({ name }) => name),
+  ];
   const helps = await Promise.all(names.map(async (name) => `## ${name}\n\n${textBlock(await helpOf([name]))}`));
   return `# Command line
 

@@ -41,6 +41,11 @@ export const ID_NUMBER: ValueType<number> = {
   read: (text) => (/^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
 };
 
+/** One of some words. */
+export function oneOf<const W extends string>(...words: readonly W[]): ValueType<W> {
+  return { expects: words.join(" or "), read: (text) => words.find((word) => word === text) };
+}
+
 /** How many in a second. */
 export const RATE: ValueType<number> = {
   expects: "a number from 0.001 to 1,000,000, such as 50 or 0.5",

@@ -3,6 +3,8 @@ import { isHooklineError } from "../index.ts";
 import { HELP_FLAG, parseArguments, tokensOf } from "./arguments.ts";
 import { check } from "./check.ts";
 import { CommandError, EXIT, type Command, type ExitCode, type Io } from "./command.ts";
+import { emulator } from "./emulator.ts";
+import { emulatorLoad } from "./emulator/load.ts";
 import { explainCommand } from "./explain.ts";
 import { commandHelp, mainHelp } from "./help.ts";
 import { INBOX_COMMANDS, inboxCommand } from "./inbox/inbox-commands.ts";
@@ -11,8 +13,8 @@ import { serve } from "./serve.ts";
 import { exitCodeOf } from "./terminal/printer.ts";
 
 /** The commands of one word, in the order of the help. */
-const COMMANDS: readonly Command[] = [serve, send, check, explainCommand, inboxCommand];
-const ALL_COMMANDS: readonly Command[] = [...COMMANDS, ...INBOX_COMMANDS];
+const COMMANDS: readonly Command[] = [serve, send, emulator, check, explainCommand, inboxCommand];
+const ALL_COMMANDS: readonly Command[] = [...COMMANDS, emulatorLoad, ...INBOX_COMMANDS];
 
 /**
  * The program: finds the command, parses its flags, runs it. Never rejects: an error becomes a sentence on stderr and an

@@ -31,7 +31,10 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   const listeners: AttemptListeners = new Set();
   const service = createEmulatedService(options, {
     transport: createHttpTransport({ allowRemote: options.allowRemote ?? false }),
-    onAttempt: (attempt) => listeners.forEach((listener) => listener(attempt)),
+    onAttempt(attempt) {
+      for (const listener of listeners) listener(attempt);
+      options.onAttempt?.(attempt);
+    },
   });
   const app = serveRoutes(
     [

@@ -208,7 +208,8 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     stateOf(subscription) {
       const { id, accountId, resource, notificationUrl, active, failSince, failDescription, fault, waiting } =
         subscription;
-      const times = [...waiting].flatMap(({ nextAttemptAt }) => nextAttemptAt ?? []);
+      let next = Infinity;
+      for (const { nextAttemptAt = Infinity } of waiting) next = Math.min(next, nextAttemptAt);
       return {
         id,
         accountId,
@@ -218,7 +219,7 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
         failDescription,
         waiting: waiting.size,
         failSince: failSince === undefined ? undefined : new Date(failSince),
-        nextAttemptAt: times.length === 0 ? undefined : new Date(Math.min(...times)),
+        nextAttemptAt: next === Infinity ? undefined : new Date(next),
         fault: fault && kindOf(fault),
       };
     },

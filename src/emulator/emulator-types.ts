@@ -21,6 +21,8 @@ export interface EmulatorOptions {
   deliveryTimeoutMs?: number | undefined;
   /** Deliver to public addresses, too. @default false: only to loopback and private ones */
   allowRemote?: boolean | undefined;
+  /** Called with each attempt as it ends. */
+  onAttempt?: ((attempt: Attempt) => void) | undefined;
   /** Records on a page of a list, where the request names no limit. @default 50 */
   pageSize?: number | undefined;
 }

@@ -21,12 +21,13 @@ describe("help", () => {
       Usage: hookline <command> [flags]
 
       Commands:
-        serve    Receive deliveries and print each handled event as a line of JSON.
-        send     Send a signed sample of any event, or the handshake, to a URL.
-        check    Ask a running app whether it answers as a receiver must.
-        explain  Tell which known mistake makes the signature of a request fail.
-        inbox    Look into an inbox; replay, drop and erase jobs.
-        help     Print the help of a command: hookline help serve.
+        serve     Receive deliveries and print each handled event as a line of JSON.
+        send      Send a signed sample of any event, or the handshake, to a URL.
+        emulator  Play the service on a local port: mailboxes and signed deliveries.
+        check     Ask a running app whether it answers as a receiver must.
+        explain   Tell which known mistake makes the signature of a request fail.
+        inbox     Look into an inbox; replay, drop and erase jobs.
+        help      Print the help of a command: hookline help serve.
 
       Flags:
         -h, --help     Print this help.
@@ -237,7 +238,7 @@ describe("help", () => {
     const [list = ""] = main.out().split("Flags:");
     const listed = [...list.matchAll(/^ {2}(\w+) /gm)].map(([, word]) => word ?? "");
     const pages = listed.filter((word) => word !== "help");
-    expect(pages).toEqual(["serve", "send", "check", "explain", "inbox"]);
+    expect(pages).toEqual(["serve", "send", "emulator", "check", "explain", "inbox"]);
     const below = INBOX_COMMANDS.map(({ name }) => name.split(" "));
     expect(below).toHaveLength(10);
     for (const words of [[], ...pages.map((page) => [page]), ...below]) {
@@ -256,7 +257,7 @@ test.each([["--version"], ["-v"]])("%s prints the package's version", async (wor
 });
 
 describe("wrong usage ends with 2 and says what is allowed", () => {
-  const words = "Allowed: serve, send, check, explain, inbox, help, --help, --version.";
+  const words = "Allowed: serve, send, emulator, check, explain, inbox, help, --help, --version.";
   const flags = "Allowed: --port, --host, --path, --admin-port, --admin-host, --inbox, --help.";
   const host = "expected an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all.";
   const path = 'expected a path that begins with "/", without a query and no pattern, such as /webhooks.';
