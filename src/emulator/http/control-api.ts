@@ -110,6 +110,7 @@ export function controlRoutes(service: EmulatedService, listeners: AttemptListen
     get("/emulator/state", () => ({
       now: new Date(service.clock.now()),
       isVirtual: service.isVirtual,
+      secret: service.secret,
       attempts: service.attempts,
       accounts: [...service.accounts.values()].map(accountState),
       subscriptions: [...service.subscriptions.values()].map(service.stateOf),
@@ -121,7 +122,7 @@ export function controlRoutes(service: EmulatedService, listeners: AttemptListen
       );
       return { attempts: attempts.slice(-limit), total: service.attempts };
     }),
-    get("/emulator/live", (context) => streamSSE(context, (stream) => watch(stream, listeners))),
+    get("/emulator/live", (context) => streamSSE(context, (stream) => watch(stream, service, listeners))),
   ];
 }
 
@@ -135,20 +136,20 @@ function subscriptionId(context: Context): number {
 
 /** What this needs of Hono's stream. */
 interface EventStream {
-  writeSSE(message: { readonly event: string; readonly data: string }): Promise<void>;
+  writeSSE(message: { readonly event: string; readonly data: string; readonly id?: string }): Promise<void>;
   onAbort(listener: () => void): void;
 }
 
 /** A browser that does not read: more attempts than these are not kept for it. */
 const MAX_UNSENT = 1_000;
 
-/** Writes each attempt, until the reader has gone. */
-async function watch(stream: EventStream, listeners: AttemptListeners): Promise<void> {
-  const unsent: Attempt[] = [];
+/** Writes each attempt with its number as the id, until the reader has gone. A number that is missing was not kept. */
+async function watch(stream: EventStream, service: EmulatedService, listeners: AttemptListeners): Promise<void> {
+  const unsent: { readonly number: number; readonly attempt: Attempt }[] = [];
   let wake: (() => void) | undefined;
   let isGone = false;
   const listener = (attempt: Attempt): void => {
-    if (unsent.length < MAX_UNSENT) unsent.push(attempt);
+    if (unsent.length < MAX_UNSENT) unsent.push({ number: service.attempts, attempt });
     wake?.();
   };
   listeners.add(listener);
@@ -158,8 +159,9 @@ async function watch(stream: EventStream, listeners: AttemptListeners): Promise<
   });
   await stream.writeSSE({ event: "open", data: "{}" });
   while (!isGone) {
-    const attempt = unsent.shift();
-    if (attempt !== undefined) await stream.writeSSE({ event: "attempt", data: JSON.stringify(attempt) });
+    const next = unsent.shift();
+    if (next !== undefined)
+      await stream.writeSSE({ event: "attempt", id: String(next.number), data: JSON.stringify(next.attempt) });
     else await new Promise<void>((resolve) => (wake = resolve));
   }
   listeners.delete(listener);
