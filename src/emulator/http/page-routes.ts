@@ -1,10 +1,28 @@
 import type { Route } from "./routes.ts";
 
+/** Modules of the page, without a build: a browser loads each by its name. */
+const MODULES = [
+  "page",
+  "accounts-panel",
+  "api",
+  "attempt-row",
+  "clock-panel",
+  "dom",
+  "format",
+  "journal-panel",
+  "journal-rows",
+  "live",
+  "subscribe-form",
+  "subscriptions-panel",
+];
+
+const STYLES = ["page", "panels", "journal"];
+
 const FILES = [
   { path: "/", file: "index.html", type: "text/html; charset=utf-8" },
-  { path: "/page.css", file: "page.css", type: "text/css; charset=utf-8" },
-  { path: "/page.js", file: "page.js", type: "text/javascript; charset=utf-8" },
-] as const;
+  ...STYLES.map((name) => ({ path: `/${name}.css`, file: `${name}.css`, type: "text/css; charset=utf-8" })),
+  ...MODULES.map((name) => ({ path: `/${name}.js`, file: `${name}.js`, type: "text/javascript; charset=utf-8" })),
+];
 
 /** Nothing is loaded from elsewhere, and no other page may show this one in a frame. */
 const POLICY =
