@@ -87,7 +87,7 @@ function showSubscription(part, { active, failSince, failDescription, waiting, n
  */
 function nextAttemptIn(waiting, nextAttemptAt, now) {
   if (waiting === 0) return "";
-  if (nextAttemptAt === undefined) return ", next now";
+  if (nextAttemptAt === undefined) return ", being sent";
   return `, next in ${toSpan(Date.parse(nextAttemptAt) - Date.parse(now))}`;
 }
 
