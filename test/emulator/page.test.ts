@@ -285,6 +285,29 @@ describe.skipIf(skip !== undefined)(skip === undefined ? "in a browser" : `in a 
     await shows(page.getByLabel("Body of the request"), '"m-509"');
   });
 
+  test("an attempt that is open stays so while others arrive", async () => {
+    const { account } = await subscribed();
+    await account.receiveMail();
+    await rows().getByRole("button").click();
+    await account.receiveMail();
+    await rows().nth(1).waitFor();
+    expect(await rows().nth(0).getByRole("button").getAttribute("aria-expanded")).toBe("false");
+    expect(await rows().nth(1).getByRole("button").getAttribute("aria-expanded")).toBe("true");
+    await shows(page.locator("tr.detail:visible"), "Status 200");
+  });
+
+  test("after a program's reset the journal begins anew, even if more attempts follow than were before", async () => {
+    const { emulator, card, receiverUrl } = await subscribed();
+    await card.getByRole("button", { name: "Emit" }).click();
+    await shows(page.locator("#journal-count"), "1 attempt");
+    await emulator.advance(1_000);
+    await emulator.reset();
+    await emulator.subscribe(await emulator.account(), "/contacts", receiverUrl);
+    for (const id of ["c-1", "c-2"]) await emulator.emit(1001, [{ id, changeType: "created" }]);
+    await shows(page.locator("#journal-count"), "2 attempts");
+    for (const row of await rows().all()) await shows(row, "2 Jan 03:04:06");
+  });
+
   test("what a program does shows without a reload, and an unsubscribed receiver goes", async () => {
     const { emulator, account, receiverUrl, card } = await subscribed();
     await emulator.subscribe(account, "/contacts", receiverUrl);
