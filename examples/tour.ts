@@ -9,7 +9,7 @@ import { createPrinter } from "./tour/printer.ts";
 import { parts } from "./tour/parts.ts";
 import { createService } from "./tour/service.ts";
 
-// `npm start` runs this: an app with a receiver, and a sender that plays the service over a real socket.
+// `npm start` runs this: an app with a receiver, and the emulator, which plays the service over a real socket.
 process.stdout.on("error", () => process.exit()); // a reader that has seen enough, such as `head`
 const startedAt = performance.now();
 const secret = "from the application's dashboard";
@@ -26,15 +26,18 @@ const app = createApp({ secret, file: join(folder, "inbox.db") }, (event, text) 
 
 const server = await app.listen();
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
-const service = createService(url, secret);
+const service = await createService(secret);
+const account = await service.account();
 printer.title("Hookline, a tour");
 printer.line(`An Express app with typed handlers listens on ${url}.`);
 printer.line("It stores each delivery in an SQLite file before it answers.");
-printer.line("The same program plays the service: it signs deliveries, and obeys the answers.");
+printer.line("The emulator plays the service: it signs deliveries, and obeys the answers.");
 const counts: Count[] = [];
-for (const part of parts) await part({ app, service, journal, printer, secret, folder, counts });
+const tour = { app, url, service, account, journal, printer, secret, folder, counts, subscriptions: new Map() };
+for (const part of parts) await part(tour);
 await app.receiver.idle();
 counts.unshift(...countAll(service, app));
+await service.close();
 server.close();
 await app.receiver.close();
 

@@ -46,6 +46,7 @@ export default defineConfig({
         "several-consumers",
         "several-applications",
         "testing",
+        "../emulator",
         "migrate",
       ]),
       group("Reference", "reference", ["options", "events", "context", "errors", "answers", "problems", "cli"]),

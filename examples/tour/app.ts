@@ -5,7 +5,7 @@ import { expressReceiver } from "hookline/express";
 import { sqliteInbox } from "hookline/sqlite";
 
 /** Its user has left, but the subscription still sends. */
-export const CLOSED_ACCOUNT = 99;
+const CLOSED_ACCOUNT = 2002;
 
 /** Its first fetches fail. */
 export const LOCKED_TASK = "t-2";

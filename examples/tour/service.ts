@@ -1,55 +1,80 @@
-import { sign } from "hookline/signature";
-import type { Delivery } from "./deliveries.ts";
+import { createEmulator, type Attempt, type EmulatedAccount } from "hookline/emulator";
 
-/** Plays the service at the app's URL. */
+/** The service, played by the emulator: what it sends goes over a real socket, and is sent again until it is answered 200. */
 export interface Service {
-  /** Sends the verification handshake. */
-  verify(token: string): Promise<{ readonly status: number; readonly same: boolean }>;
-  /** Signs and sends. @returns undefined if the subscription is deleted, so nothing was sent */
-  deliver(delivery: Delivery): Promise<number | undefined>;
-  /** Sends a forged request: the signature of one delivery with the body of another. */
-  forge(delivery: Delivery): Promise<number>;
-  /** Number of tokens that came back unchanged. */
-  readonly tokensBack: number;
-  /** Answers by status. */
-  readonly answers: ReadonlyMap<number, number>;
+  /** Opens a mailbox. */
+  account(): Promise<EmulatedAccount>;
+  /** Subscribes a URL, which has to return a token first. */
+  subscribe(account: EmulatedAccount, resource: string, url: string): Promise<Subscription>;
+  /** All attempts to deliver so far. */
+  readonly attempts: readonly Attempt[];
+  readonly handshakes: number;
   /** Subscriptions that a 422 has deleted. */
-  readonly deleted: ReadonlySet<number>;
+  readonly deleted: number;
+  close(): Promise<void>;
 }
 
-export function createService(url: string, secret: string): Service {
-  const answers = new Map<number, number>();
-  const deleted = new Set<number>();
-  let tokensBack = 0;
+/** One resource of an account, delivered to one URL. */
+export interface Subscription {
+  readonly id: number;
+  readonly resource: string;
+  /** Delivers entries, or another body of an event. Resolves with the answer to the first attempt; undefined if the subscription is deleted. */
+  deliver(what: Parameters<Awaited<ReturnType<typeof createEmulator>>["emit"]>[1]): Promise<Attempt | undefined>;
+  /** The answer to the next attempt: a redelivery. */
+  redelivery(): Promise<Attempt>;
+  /** Something goes wrong with the next delivery: its answer is lost, or it is signed with another secret. */
+  spoilNext(fault: "lose-answer" | "wrong-signature"): void;
+}
 
-  async function post(target: string, body: string, signed = body): Promise<Response> {
-    const headers = { "content-type": "application/json", ...sign(signed, { secret }) };
-    const response = await fetch(target, { method: "POST", headers, body });
-    answers.set(response.status, (answers.get(response.status) ?? 0) + 1);
-    return response;
+export async function createService(secret: string): Promise<Service> {
+  const attempts: Attempt[] = [];
+  const listeners = new Set<(attempt: Attempt) => void>();
+  const emulator = await createEmulator({
+    secret,
+    onAttempt(attempt) {
+      attempts.push(attempt);
+      for (const listener of listeners) listener(attempt);
+    },
+  });
+  let handshakes = 0;
+
+  /** Of one subscription. */
+  function nextAttempt(id: number): Promise<Attempt> {
+    return new Promise((resolve) => {
+      const listener = (attempt: Attempt): void => {
+        if (attempt.subscription !== id) return;
+        listeners.delete(listener);
+        resolve(attempt);
+      };
+      listeners.add(listener);
+    });
   }
 
   return {
-    answers,
-    deleted,
-    get tokensBack() {
-      return tokensBack;
+    attempts,
+    get handshakes() {
+      return handshakes;
     },
-    async verify(token) {
-      const response = await post(`${url}?validationToken=${encodeURIComponent(token)}`, "");
-      const same = response.status === 200 && (await response.text()) === token;
-      if (same) tokensBack += 1;
-      return { status: response.status, same };
+    get deleted() {
+      return handshakes - emulator.subscriptions.length;
     },
-    async deliver(delivery) {
-      if (deleted.has(delivery.subscription)) return undefined;
-      const { status } = await post(url, JSON.stringify(delivery));
-      if (status === 422) deleted.add(delivery.subscription);
-      return status;
-    },
-    async forge(delivery) {
-      const { status } = await post(url, JSON.stringify({ ...delivery, accountId: 1 }), JSON.stringify(delivery));
-      return status;
+    account: () => emulator.account(),
+    close: () => emulator.close(),
+    async subscribe(account, resource, url) {
+      const id = await emulator.subscribe(account, resource, url);
+      handshakes += 1;
+      return {
+        id,
+        resource,
+        async deliver(what) {
+          if (!emulator.subscriptions.some((subscription) => subscription.id === id)) return undefined;
+          const answer = nextAttempt(id);
+          await emulator.emit(id, what);
+          return answer;
+        },
+        redelivery: () => nextAttempt(id),
+        spoilNext: (fault) => emulator.fault(id, [fault]),
+      };
     },
   };
 }
