@@ -180,7 +180,7 @@ import { createServer } from "node:http";
 import { createReceiver, memoryInbox } from "hookline";
 import { createEmulator } from "hookline/emulator";
 import { nodeReceiver } from "hookline/node";
-await using emulator = await createEmulator({ clock: "virtual" });
+const emulator = await createEmulator({ clock: "virtual" });
 const receiver = createReceiver({ secret: emulator.secret, inbox: memoryInbox(), clock: emulator.clock });
 const handled = [];
 receiver.on("email", ({ type }) => handled.push(type));
@@ -196,6 +196,7 @@ const page = await fetch(emulator.url);
 console.log(handled.join(), emulator.journal[0].status, page.headers.get("content-type"));
 server.close();
 await receiver.close();
+await emulator.close();
 `;
 
 /** Of `engines`: 22.16 for `>=22.16` is its first release, 22.16.0. */

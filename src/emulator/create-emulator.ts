@@ -20,11 +20,12 @@ const PAGE_SIZE = 50;
  * @throws UsageError `option-invalid`, `port-taken`
  * @see protocol 3, 6, 8; docs/emulator.md has the assumptions
  * @example
- * await using emulator = await createEmulator({ clock: "virtual" });
+ * const emulator = await createEmulator({ clock: "virtual" });
  * const account = await emulator.account();
  * await emulator.subscribe(account, "/email/messages", "http://127.0.0.1:3000/webhooks");
  * await account.receiveMail();
  * await emulator.settled();
+ * await emulator.close();
  */
 export async function createEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   assertOptions(options);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { createEmulatedService } from "../../src/emulator/emulated-service.ts";
 import { createVirtualClock } from "../../src/emulator/virtual-clock.ts";
 import { testClock } from "../../src/testing.ts";
-import { DAY_MS, startEmulator, startPair } from "./support.ts";
+import { DAY_MS, serve, startEmulator, startPair } from "./support.ts";
 
 const atOnce = async (): Promise<void> => {};
 
@@ -60,6 +61,59 @@ describe("emulator.advance", () => {
       "no answer in 5 s of real time, for which the virtual clock waits",
       200,
     ]);
+  });
+
+  test("ends although a body begins to wait for the clock after the other answers have come", async () => {
+    const later = async (turns: number): Promise<void> => {
+      for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const service = createEmulatedService(
+      { clock: "virtual" },
+      {
+        transport: {
+          async send({ url, body }) {
+            const token = new URL(url).searchParams.get("validationToken");
+            if (token === null && !(body instanceof Uint8Array)) {
+              await later(5);
+              for await (const _ of body);
+            }
+            return { status: 200, headers: {}, body: token ?? "" };
+          },
+          close() {},
+        },
+      },
+    );
+    const { accountId } = await service.account();
+    const notificationUrl = "http://127.0.0.1:3000/";
+    const quick = await service.subscribe(accountId, { resource: "/contacts", notificationUrl });
+    const slow = await service.subscribe(accountId, { resource: "/email/messages", notificationUrl });
+    service.fault(slow.id, "slow-body");
+    await service.emit(quick.id, []);
+    await service.emit(slow.id, []);
+    await service.advance(20_000);
+    expect(service.journal.map(({ subscription }) => subscription)).toEqual([quick.id, slow.id]);
+  });
+
+  test("takes answers in the order of sending, whichever receiver is faster", async () => {
+    const emulator = await startEmulator();
+    let answerFirst: (() => void) | undefined;
+    const { url } = await serve((request, response) => {
+      const token = new URL(request.url ?? "", "http://localhost").searchParams.get("validationToken");
+      request.resume();
+      request.on("end", () => {
+        if (token !== null || answerFirst !== undefined) {
+          response.end(token ?? "");
+          answerFirst?.();
+        } else answerFirst = () => void response.end();
+      });
+    });
+    const account = await emulator.account();
+    const first = await emulator.subscribe(account, "/contacts", url);
+    const second = await emulator.subscribe(account, "/email/messages", url);
+    await emulator.emit(first, []);
+    await emulator.emit(second, []);
+    await emulator.settled();
+    expect(emulator.journal.map(({ subscription }) => subscription)).toEqual([first, second]);
   });
 
   test("throws under the real clock, under one of the user's, and for what is no time", async () => {

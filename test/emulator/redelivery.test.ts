@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DAY_MS, startPair, type Pair } from "./support.ts";
+import { DAY_MS, serve, startEmulator, startPair, type Pair } from "./support.ts";
 
 /** Seconds between the attempts of the first delivery. */
 function delays({ emulator }: Pair): readonly number[] {
@@ -97,6 +97,30 @@ describe("what the service's description leaves open", () => {
     const [first, second] = signatures(pair);
     expect(Number(second?.[0])).toBe(Number(first?.[0]) + 1);
     expect(second?.[1]).not.toBe(first?.[1]);
+  });
+
+  test("a subscription is sent to once at a time, and in order", async () => {
+    const emulator = await startEmulator({ clock: "real" });
+    const order: string[] = [];
+    const { url } = await serve((request, response) => {
+      const token = new URL(request.url ?? "", "http://localhost").searchParams.get("validationToken");
+      if (token !== null) return void response.end(token);
+      let body = "";
+      order.push("begins");
+      request.on("data", (chunk: Buffer) => (body += chunk.toString()));
+      request.on("end", () =>
+        // Long enough for another request to arrive meanwhile.
+        setTimeout(() => {
+          order.push(/"id":"([^"]+)"/.exec(body)?.[1] ?? "");
+          response.end();
+        }, 30),
+      );
+    });
+    const account = await emulator.account();
+    const id = await emulator.subscribe(account, "/contacts", url);
+    for (const record of ["c-1", "c-2", "c-3"]) await emulator.emit(id, [{ id: record, changeType: "updated" }]);
+    await emulator.settled();
+    expect(order).toEqual(["begins", "c-1", "begins", "c-2", "begins", "c-3"]);
   });
 
   test("a failing delivery does not hold up the next one", async () => {

@@ -209,6 +209,9 @@ describe("what is announced", () => {
     await account.receiveMail({ sysLabels: ["draft"] });
     await emulator.settled();
     expect(receiver.received).toEqual([]);
+    await account.receiveMail();
+    await emulator.settled();
+    expect(receiver.received.splice(0)).toHaveLength(1);
     await call(emulator, "DELETE /v1/subscriptions/1002", { token: account.token });
     expect((await post({ ...wanted, detailLevel: "signal" })).json).toMatchObject({ detailLevel: "signal" });
     await account.receiveMail();
