@@ -10,6 +10,7 @@ import { controlRoutes, type AttemptListeners } from "./http/control-api.ts";
 import { pageRoutes } from "./http/page-routes.ts";
 import { serveRoutes } from "./http/routes.ts";
 import { unifiedRoutes } from "./http/unified-api.ts";
+import { stateOf } from "./subscriptions/subscription.ts";
 
 const HOST = "127.0.0.1";
 const PAGE_SIZE = 50;
@@ -69,7 +70,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
     emit: service.emit,
     fault: service.fault,
     get subscriptions() {
-      return [...service.subscriptions.values()].map(service.stateOf);
+      return [...service.subscriptions.values()].map(stateOf);
     },
     advance: service.advance,
     settled: service.settled,

@@ -57,6 +57,11 @@ describe("the same seed and program", () => {
     expect(again.token).toBe(account.token);
     await emulator.subscribe(again, "/email/messages", receiver.url);
     expect((await again.receiveMail()).id).toBe(first.id);
+    await emulator.settled();
+    // The account of before has the same number, and is not the same.
+    await account.receiveMail();
+    await emulator.settled();
+    expect(emulator.attempts).toBe(1);
   });
 });
 
@@ -98,11 +103,13 @@ describe("the journal", () => {
     expect(journal.total).toBe(10_100);
   });
 
-  test("has at most 64 MiB of bodies", () => {
-    const journal = createJournal(() => {});
+  test("has at most 64 MiB of requests and answers", () => {
     const body = "x".repeat(20 * 1024 ** 2);
-    for (let at = 0; at < 5; at += 1) journal.add({ ...attempt, body });
-    expect(journal.attempts).toHaveLength(3);
+    for (const large of [{ body }, { answer: { status: 200, headers: {}, body } }]) {
+      const journal = createJournal(() => {});
+      for (let at = 0; at < 5; at += 1) journal.add({ ...attempt, ...large });
+      expect(journal.attempts).toHaveLength(3);
+    }
   });
 });
 

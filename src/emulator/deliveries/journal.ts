@@ -46,7 +46,7 @@ export interface Journal {
 }
 
 const MAX_ATTEMPTS = 10_000;
-/** Batches of 30,000 entries have a megabyte each: they would fill the memory long before the number of attempts does. */
+/** Of requests and answers. Batches of 30,000 entries have a megabyte each: they would fill the memory long before the number of attempts does. */
 const MAX_CHARACTERS = 64 * 1024 ** 2;
 
 export function createJournal(onAttempt: (attempt: Attempt) => void): Journal {
@@ -56,14 +56,14 @@ export function createJournal(onAttempt: (attempt: Attempt) => void): Journal {
   return {
     add(attempt) {
       attempts.push(attempt);
-      characters += attempt.body.length;
+      characters += charactersOf(attempt);
       total += 1;
       let leaving = 0;
       while (
         attempts.length - leaving > MAX_ATTEMPTS ||
         (characters > MAX_CHARACTERS && leaving < attempts.length - 1)
       ) {
-        characters -= attempts[leaving]?.body.length ?? 0;
+        characters -= charactersOf(attempts[leaving]);
         leaving += 1;
       }
       if (leaving > 0) attempts.splice(0, leaving);
@@ -79,4 +79,8 @@ export function createJournal(onAttempt: (attempt: Attempt) => void): Journal {
       attempts.length = characters = total = 0;
     },
   };
+}
+
+function charactersOf(attempt: Attempt | undefined): number {
+  return (attempt?.body.length ?? 0) + (attempt?.answer?.body.length ?? 0);
 }

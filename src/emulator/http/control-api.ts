@@ -6,6 +6,7 @@ import type { Fault } from "../deliveries/faults.ts";
 import type { Attempt } from "../deliveries/journal.ts";
 import { samplePayload } from "../deliveries/sample-payload.ts";
 import type { EmulatedService } from "../emulated-service.ts";
+import { stateOf } from "../subscriptions/subscription.ts";
 import { ApiError, bodyOf, checked, type Route } from "./routes.ts";
 
 /** Those who watch the journal. */
@@ -113,7 +114,7 @@ export function controlRoutes(service: EmulatedService, listeners: AttemptListen
       secret: service.secret,
       attempts: service.attempts,
       accounts: [...service.accounts.values()].map(accountState),
-      subscriptions: [...service.subscriptions.values()].map(service.stateOf),
+      subscriptions: [...service.subscriptions.values()].map(stateOf),
     })),
     get("/emulator/journal", (context) => {
       const { subscription, limit } = checked(SCHEMAS.journal, context.req.query());
