@@ -50,21 +50,31 @@ async function runThread(
   signal: AbortSignal,
 ): Promise<void> {
   const thread = new Worker(new URL("worker-thread.ts", import.meta.url), { workerData });
-  const end = (): void => void thread.terminate();
   let watch: NodeJS.Timeout | undefined;
+  /** The world that it lives through. */
+  let current: number | undefined;
+  const end = (): void => {
+    current = undefined;
+    void thread.terminate();
+  };
+  const broke = (seed: number, failure: string): void => told({ seed, hash: "", calls: 0, trace: [], failure });
   signal.addEventListener("abort", end);
   thread.on("message", (word: Word) => {
     clearTimeout(watch);
-    if ("ended" in word) return told(word.ended);
-    const seed = word.began;
+    if ("ended" in word) {
+      current = undefined;
+      return told(word.ended);
+    }
+    const seed = (current = word.began);
     watch = setTimeout(() => {
-      told({ seed, hash: "", calls: 0, trace: [], failure: `it did not end within ${HUNG_MS} ms` });
       end();
+      broke(seed, `it did not end within ${HUNG_MS} ms`);
     }, HUNG_MS);
   });
-  await new Promise((resolve, reject) => {
+  const code = await new Promise<number>((resolve, reject) => {
     thread.on("exit", resolve);
     thread.on("error", reject);
   });
   clearTimeout(watch);
+  if (current !== undefined) broke(current, `its thread ended in the middle of it, with code ${code}`);
 }
