@@ -17,10 +17,14 @@ export interface Outcome {
   readonly failure: string | undefined;
 }
 
+const HOUR_MS = 3_600_000;
+
 /** Lives through one world. Everything random in it comes from the seed, `Math.random` included; the times of a thread or a server do not. */
 export async function runSeed(seed: number, store?: StoreName): Promise<Outcome> {
   const world = await createWorld(seed, store);
   let failure: string | undefined;
+  // An inbox that closes lets its program end, even while it waits for a server; the world goes on.
+  const alive = setInterval(() => {}, HOUR_MS);
   try {
     await governed(world, async () => {
       await live(world);
@@ -30,6 +34,7 @@ export async function runSeed(seed: number, store?: StoreName): Promise<Outcome>
     failure = error instanceof Violation ? error.message : String(error instanceof Error ? error.stack : error);
   } finally {
     await world.end();
+    clearInterval(alive);
   }
   return { seed, hash: world.trace.hash(), calls: world.calls(), trace: world.trace.lines, failure };
 }
