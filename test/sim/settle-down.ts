@@ -1,3 +1,4 @@
+import { watch } from "../support/event-loop.ts";
 import { AGAIN_MS, assertCounts, assertProgress } from "./checks.ts";
 import { specsFor } from "./handler-plans.ts";
 import { show } from "./ledger.ts";
@@ -6,6 +7,8 @@ import type { World } from "./world.ts";
 
 const WAITS_MS = [0, 1_000, 10_000, 600_000, 3_600_000, 86_400_000] as const;
 const MOST_ROUNDS = 60;
+/** More than a page of them takes whose deliveries are long. */
+const MOST_TURNS = 200;
 
 /** No more troubles: time passes, all handlers succeed, and everything that was stored comes to its end. */
 export async function settleDown(world: World): Promise<void> {
@@ -17,7 +20,7 @@ export async function settleDown(world: World): Promise<void> {
   const life = world.life ?? boot(world);
   start(world, life);
   await pass(world, AGAIN_MS); // what failed is tried again, the sweep of unhandled jobs too
-  for (let rounds = 0; rounds < MOST_ROUNDS && !isQuiet(world); rounds += 1) {
+  for (let rounds = 0; rounds < MOST_ROUNDS && !(await isQuiet(world)); rounds += 1) {
     const calls = world.calls();
     const { waiting } = world.store.stats();
     for (const performance of world.open) performance.finish();
@@ -27,7 +30,7 @@ export async function settleDown(world: World): Promise<void> {
     if (world.calls() > calls || world.store.stats().waiting < waiting) rounds -= 1; // a long lane takes its time
     world.assertWhole();
   }
-  if (!isQuiet(world)) books.broken("everything comes to its end", world.store.stats());
+  if (!(await isQuiet(world))) books.broken("everything comes to its end", world.store.stats());
   world.assertWhole();
   await world.look();
   assertCounts(world);
@@ -40,7 +43,15 @@ export async function settleDown(world: World): Promise<void> {
   world.assertWhole();
 }
 
-function isQuiet({ store, life, books, faults }: World): boolean {
+/** Unhandled jobs are reopened page by page: between two pages nothing waits and nothing runs, and yet there is more to come. */
+async function isQuiet(world: World): Promise<boolean> {
+  if (!isEmpty(world)) return false;
+  const idle = watch(world.life?.receiver.idle() ?? Promise.resolve());
+  for (let left = MOST_TURNS; !idle.ended && left > 0; left -= 1) await world.turns(1);
+  return idle.ended && isEmpty(world);
+}
+
+function isEmpty({ store, life, books, faults }: World): boolean {
   const { waiting, running, unexpanded } = store.stats();
   return life?.started === true && waiting + running + unexpanded + faults.slow === 0 && books.calls.size === 0;
 }
