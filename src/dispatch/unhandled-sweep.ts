@@ -62,12 +62,17 @@ export function createUnhandledSweep(
   async function reopen(page: readonly UnhandledJob[], pause: Pause): Promise<void> {
     const replacements: { readonly id: string; readonly jobs: readonly NewJob[] }[] = [];
     let parsed = 0;
+    let last: Uint8Array | undefined;
     for (const job of page) {
       if (parsed > TURN_BYTES) {
         await nextTurn();
+        if (pause.isOver) return;
         parsed = 0;
       }
-      if (job.event === undefined) parsed += job.delivery.body.byteLength;
+      const { event, delivery } = job;
+      // One that several jobs share is parsed once.
+      if (event === undefined && delivery.body !== last) parsed += delivery.body.byteLength;
+      last = delivery.body;
       const jobs = jobsFor(job);
       if (jobs.length > 0) replacements.push({ id: job.id, jobs });
     }

@@ -1,6 +1,6 @@
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
-import type { InboxJobs } from "../../src/inbox/port/jobs.ts";
+import type { InboxJobs, UnhandledJob } from "../../src/inbox/port/jobs.ts";
 import { deferred, turns, until, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { bookingBody, lifecycleBody } from "../support/make-delivery.ts";
@@ -33,6 +33,20 @@ async function withUnhandled(
   await receiver.close();
   const verbs = stubInbox(() => ({ ...inbox, jobs: { ...inbox.jobs, ...change(inbox.jobs) } }));
   return rig({ inbox: verbs, clock, ...options });
+}
+
+/**
+ * The same with 100 of one delivery that is so long that the event loop gets a turn once it is parsed.
+ * @param change how the inbox gives each
+ */
+async function withLongDelivery(change: (job: UnhandledJob) => UnhandledJob) {
+  const pages: number[] = [];
+  const ids = named(100).map((id) => id.padEnd(1_000, "x"));
+  const { receiver } = await withUnhandled(ids, (own) => ({
+    unhandled: async (page) => (await own.unhandled(page)).map(change),
+    reopen: (page) => (pages.push(page.length), own.reopen(page)),
+  }));
+  return { pages, receiver };
 }
 
 describe("a later start", () => {
@@ -135,6 +149,15 @@ describe("a later start", () => {
     expect(pages.map(({ jobs }) => jobs)).toEqual(Array.from({ length: 10 }, () => 100));
     expect(new Set(pages.map((page) => page.turn)).size).toBeGreaterThan(5);
     expect(receiver.stats().succeeded).toBe(1_000);
+  });
+
+  test("lets the event loop turn after a long delivery, not after each job of it", async () => {
+    const { pages, receiver } = await withLongDelivery((job) => ({ ...job, event: undefined }));
+    receiver.on("email", () => {});
+    await receiver.start();
+    await turns(10);
+    expect(pages).toEqual([100]);
+    await receiver.idle();
   });
 
   test("goes on behind a page that the inbox cut short", async () => {
@@ -265,6 +288,20 @@ describe("close()", () => {
     watch(receiver.start());
     await pass();
     expect(closing).toMatchObject([{ ended: true }]);
+  });
+
+  test("is not kept by a sweep in the middle of a page of long deliveries", async () => {
+    const { pages, receiver } = await withLongDelivery(({ delivery, ...job }) => ({
+      ...job,
+      event: undefined,
+      delivery: { ...delivery, body: Uint8Array.from(delivery.body) },
+    }));
+    receiver.on("email", () => {});
+    await receiver.start();
+    await turns(10);
+    const closed = watch(receiver.close());
+    await turns(10);
+    expect([closed.ended, pages]).toEqual([true, []]);
   });
 
   test("is not kept by a sweep that waits after a failure, and says nothing of one that fails because of it", async () => {
