@@ -150,6 +150,8 @@ describe("find and get", () => {
       if (page.length === 0) break;
       pages.push(page.length);
       after = page.at(-1)?.id;
+      // Jobs of one delivery share it: it came, and is parsed, once.
+      expect(new Set(page.map(({ delivery }) => delivery.body)).size).toBe(page.length / 2);
     }
     expect(pages).toEqual([8, 4]);
   });

@@ -145,16 +145,8 @@ export function createPostgresJobs({ ident, pool, writer, changed }: PostgresJob
       await changed();
       return count;
     },
-    async unhandled({ handled, after, limit }) {
-      const rows = await findUnhandled(pool, ident(), { handled, after: toId(after) ?? 0, limit });
-      return rows.map(({ job, entry, consumer, ...row }) => ({
-        id: String(job),
-        event: undefined,
-        entry,
-        consumer: consumer ?? undefined,
-        delivery: toDelivery(row),
-      }));
-    },
+    unhandled: ({ handled, after, limit }) =>
+      findUnhandled(pool, ident(), { handled, after: toId(after) ?? 0, limit }),
     async reopen(replacements) {
       const jobsFor = new Map(replacements.flatMap(({ id, jobs }) => [[Number(id), jobs] as const]));
       const count = await again(() =>
