@@ -94,7 +94,7 @@ export function createDispatcher(
    * Expand: deliveries that were stored without jobs (by another process, or before `start()`) become jobs: the oldest first, a page a
    *   round, so that handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
    * Sweep: when this process becomes the worker, unhandled jobs that have a handler by now become waiting jobs, at the tail of their
-   *   lanes. Where many work, one of them does so, when the inbox says so. That goes on beside the loop, a page a commit: the next page follows when fewer jobs wait than a page has, at the latest
+   *   lanes. Where many work, the inbox says when. That goes on beside the loop, a page a commit: the next page follows when fewer jobs wait than a page has, at the latest
    *   after a second. So neither the start nor a fresh job waits for the sweep, and no stuck lane ends it.
    * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
    * Prefetch: running and waiting to start are twice `concurrency` claims, or, where handlers are fast, as many as started within 50 ms;

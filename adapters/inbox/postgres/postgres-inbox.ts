@@ -225,6 +225,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       ident,
       pool: other,
       writer,
+      looksAt: worker.looksAt,
       async changed() {
         await Promise.all([worker.changed(), count(), subscriptions.refresh()]);
       },

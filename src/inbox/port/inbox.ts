@@ -121,8 +121,8 @@ export interface Worker {
    */
   lost(claims: readonly Claim[]): void;
   /**
-   * Where many work: this process is now the one that looks at unhandled jobs, all of them once, or workers came and went since it
-   * last did. Where one works, it does so at `begin`.
+   * Where many work: unhandled jobs are now this process's to look at, those that `jobs.unhandled` gives it, once; or workers came and went
+   * since it last did. Where one works, it does so at `begin`.
    */
   reopen?(): void;
 }

@@ -47,7 +47,8 @@ export interface InboxJobs {
   erase(accountId: number): Promise<number>;
   /**
    * Unhandled jobs after `after` whose type is handled now, in the order of ids: by any consumer where the job has none, else by its own.
-   * At most `limit`, fewer where their deliveries are long; an empty page is the end.
+   * At most `limit`, fewer where their deliveries are long; an empty page is the end. Where many work, those alone that are this process's
+   * to look at.
    */
   unhandled(page: {
     readonly handled: readonly HandledType[];

@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 /** Works on changes of these names: those whose ids begin with the same letter are in one lane. */
-async function deploy(...names: readonly EventName[]): Promise<Pod> {
+async function deploy(...names: readonly (EventName | `${EventName}@search`)[]): Promise<Pod> {
   const receiver = createReceiver({
     secret: SECRET,
     inbox: openDatabase(database.connectionString),
@@ -43,8 +43,11 @@ async function deploy(...names: readonly EventName[]): Promise<Pod> {
   const seen: string[] = [];
   const attempts: number[] = [];
   receiver.use((_, ctx, next) => (attempts.push(ctx.attempt), next()));
-  for (const name of names)
-    receiver.on(name, (event) => void seen.push((event as { readonly id: string }).id), { lane: laneOf });
+  for (const name of names) {
+    const [event, consumer] = name.split("@") as [EventName, string?];
+    const handler = (given: unknown): void => void seen.push((given as { readonly id: string }).id);
+    receiver.on(event, handler, { lane: laneOf, ...(consumer === undefined ? {} : { consumer }) });
+  }
   await receiver.start();
   const pod: Pod = {
     receiver,
@@ -85,6 +88,13 @@ async function counts(): Promise<{ readonly open: number; readonly unhandled: nu
 
 async function allEnded(unhandled = 0): Promise<void> {
   await eventually(async () => expect(await counts()).toEqual({ open: 0, unhandled }));
+}
+
+/** An older version did not ask who else is there: what was stored is unhandled beside all that became of it. */
+async function leaveAsAnOlderVersion(): Promise<void> {
+  await pool.query(
+    `insert into hookline.unhandled select nextval('hookline.block') * 4096, day, id, 0, 'contact.updated', null, account, subscription, received_at, null, 0, null, 0 from hookline.delivery`,
+  );
 }
 
 /** Each was handled once, and those of a lane in their order. */
@@ -177,15 +187,31 @@ describe("what no live worker has a handler for", () => {
     expect(again.seen).toEqual(["a1"]);
   });
 
+  test("is handled by a new pod that has it, while one goes on that has what the new one lacks", async () => {
+    const old = await deploy("email");
+    await old.send("contact", "a0");
+    await allEnded(1);
+    const next = await deploy("contact");
+    await allEnded();
+    expect([next.seen, await expander()]).toEqual([["a0"], 0]);
+  });
+
+  test("goes to all consumers of the one that expands, though a new pod with one of them has what that one lacks", async () => {
+    const old = await deploy("contact", "contact@search");
+    await old.send("contact", "a0");
+    await allEnded();
+    await leaveAsAnOlderVersion();
+    const next = await deploy("contact", "email");
+    await allEnded();
+    expect([...old.seen, ...next.seen]).toEqual(["a0", "a0", "a0", "a0"]);
+  });
+
   test("is looked at again when an old pod has ended", async () => {
     const [old, next] = [await deploy("email"), await deploy("email", "contact")];
     await eventually(async () => expect(await expander()).toBe(1));
     await next.send("contact", "a0");
     await allEnded();
-    // As an older version left it, which did not ask who else is there.
-    await pool.query(
-      `insert into hookline.unhandled select nextval('hookline.block') * 4096, day, id, 0, 'contact.updated', 'default', account, subscription, received_at, null, 0, null, 0 from hookline.delivery`,
-    );
+    await leaveAsAnOlderVersion();
     await old.receiver.close();
     await allEnded();
     expect(next.seen).toEqual(["a0", "a0"]);

@@ -1,5 +1,13 @@
-import type { Presence } from "../work/postgres-worker.ts";
 import { openSession, type Session } from "./pool.ts";
+
+/** An advisory lock for as long as this process's own connection lives. */
+export interface Presence {
+  /** Takes the lock, unless it has it. @returns whether it has: an accelerator is nothing to fail for */
+  hold(worker: number): Promise<boolean>;
+  /** Whether nobody holds a worker's lock; false where that is unknown. */
+  isGone(worker: number): Promise<boolean>;
+  drop(): Promise<void>;
+}
 
 /** Of the advisory locks by which workers say that they are there. */
 const SPACE = 0x486f_6f6b;

@@ -15,6 +15,8 @@ export interface PostgresJobsDeps {
   readonly ident: () => string;
   readonly pool: Pool;
   readonly writer: Pick<Writer, "transaction">;
+  /** Whether unhandled jobs of a type are this process's to look at. @default all */
+  readonly looksAt?: (type: string) => boolean;
   /** Something was made or removed: memory is to follow. */
   readonly changed: () => Promise<void>;
 }
@@ -29,7 +31,13 @@ const MOST_TRIES = 30;
 const HELD_UP = new Set(["40001", "40P01", "55P03"]);
 
 /** Queries and admin commands, from any process: the owners of the shards need not answer. */
-export function createPostgresJobs({ ident, pool, writer, changed }: PostgresJobsDeps): InboxJobs {
+export function createPostgresJobs({
+  ident,
+  pool,
+  writer,
+  looksAt = () => true,
+  changed,
+}: PostgresJobsDeps): InboxJobs {
   /** Reads of one snapshot: a job that ends meanwhile is found once. */
   const snapshot = <T>(run: (queries: Queries) => Promise<T>): Promise<T> =>
     pool.transaction(async (queries) => {
@@ -146,7 +154,11 @@ export function createPostgresJobs({ ident, pool, writer, changed }: PostgresJob
       return count;
     },
     unhandled: ({ handled, after, limit }) =>
-      findUnhandled(pool, ident(), { handled, after: toId(after) ?? 0, limit }),
+      findUnhandled(pool, ident(), {
+        handled: handled.filter(({ type }) => looksAt(type)),
+        after: toId(after) ?? 0,
+        limit,
+      }),
     async reopen(replacements) {
       const jobsFor = new Map(replacements.flatMap(({ id, jobs }) => [[Number(id), jobs] as const]));
       const count = await again(() =>

@@ -66,6 +66,7 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     handOver: createHandOver({ memory, lanes, steps, now }),
     others,
     hasBegun: false,
+    looksAt: "none",
     hasReopened: false,
     owned: new Set(),
     isDirty: true,

@@ -52,11 +52,14 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
 
   async function findAlive(): Promise<readonly WorkerRow[]> {
     const rows = await pool.query<WorkerRow>(
-      `select id, beat, present, case when id <> all ($1) then handled end as handled from ${ident()}.worker where alive`,
+      `select id, beat, present, case when id <> all ($1) then handled end as handled, exists (select from ${ident()}.shard as s where s.id = ${EXPANDER} and s.owner = w.id) as expands
+       from ${ident()}.worker as w where alive`,
       [[...handledBy.keys()]],
     );
     handledBy = new Map(rows.map(({ id, handled }) => [id, handledBy.get(id) ?? handled]));
-    return rows.map(({ id, beat, present }) => ({ id, beat, present, handled: handledBy.get(id) ?? null }));
+    return rows.map(({ id, beat, present, expands }) => {
+      return { id, beat, present, expands, handled: handledBy.get(id) ?? null };
+    });
   }
 
   /** @returns those that live, and when to look again */

@@ -9,6 +9,8 @@ export interface LiveWorker {
   readonly id: number;
   /** Null where it is not known. */
   readonly handled: Handled | null;
+  /** It expands deliveries, and looks at unhandled jobs. */
+  readonly expands: boolean;
 }
 
 /** The other live workers, as of the last look. While a new version is deployed, some have handlers that this one lacks. */
@@ -19,6 +21,10 @@ export interface OtherWorkers {
   heirOf(types: readonly string[]): number | undefined;
   /** The same, of all types. */
   heirOfAll(): number | undefined;
+  /** Another one expands, and lacks a consumer of this type that this one has: it would leave its unhandled jobs where they are. */
+  isLeftTo(type: string): boolean;
+  /** There are such types. */
+  readonly hasOwn: boolean;
   /** No worker that came later was seen. */
   readonly lastSeen: number;
 }
@@ -28,12 +34,14 @@ type Consumers = ReadonlyMap<string, ReadonlySet<string>>;
 
 const NONE: ReadonlySet<string> = new Set();
 
-export function createOtherWorkers(me: LiveWorker): OtherWorkers {
+export function createOtherWorkers(me: Omit<LiveWorker, "expands">): OtherWorkers {
   const mine = toConsumers(me.handled);
   /** The newest first. */
   let others: readonly { readonly id: number; readonly consumers: Consumers }[] = [];
   /** Some other one has a consumer of them that this one lacks. */
   let lacked: readonly string[] = [];
+  /** Types of which the one that expands lacks a consumer. */
+  let own = NONE;
   let lastSeen = me.id;
 
   function heirOf(types: readonly string[]): number | undefined {
@@ -45,9 +53,17 @@ export function createOtherWorkers(me: LiveWorker): OtherWorkers {
     )?.id;
   }
 
+  function ownBeside(expander: LiveWorker | undefined): ReadonlySet<string> {
+    // What is not known is taken for enough: two that look make jobs for their own consumers alone.
+    if (expander === undefined || expander.handled === null) return NONE;
+    const theirs = toConsumers(expander.handled);
+    return new Set([...mine].flatMap(([type, of]) => (hasAll(theirs.get(type), of) ? [] : [type])));
+  }
+
   return {
     see(workers) {
       const live = workers.filter(({ id }) => id !== me.id).toSorted((a, b) => b.id - a.id);
+      own = ownBeside(live.find(({ expands }) => expands));
       const isSame = live.length === others.length && live.every(({ id }, place) => id === others[place]?.id);
       if (isSame) return false;
       others = live.map(({ id, handled }) => ({ id, consumers: toConsumers(handled) }));
@@ -58,6 +74,10 @@ export function createOtherWorkers(me: LiveWorker): OtherWorkers {
       return true;
     },
     heirOf,
+    isLeftTo: (type) => own.has(type),
+    get hasOwn() {
+      return own.size > 0;
+    },
     heirOfAll: () => heirOf([...new Set([...mine.keys(), ...lacked])]),
     get lastSeen() {
       return lastSeen;

@@ -1,5 +1,6 @@
 import type { Claim, InboxHost, StorageError, Timer, Worker } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
+import type { Presence } from "../connection/presence.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
 import { BEAT_MS, createLife } from "./create-life.ts";
 import type { Row } from "./lanes.ts";
@@ -21,6 +22,8 @@ export interface PostgresWorker extends WorkerClaims {
   readonly size: number;
   /** What this worker knows of the others; undefined while it does not work. */
   others(): (Pick<OtherWorkers, "heirOf" | "lastSeen"> & { readonly me: number }) | undefined;
+  /** Whether unhandled jobs of this type are this worker's to look at. */
+  looksAt(type: string): boolean;
   /** Leaves the expansion to another worker. */
   passExpander(heir: number): void;
   /** Gives everything back. */
@@ -39,15 +42,6 @@ export interface PostgresWorkerDeps extends Pick<WorkerClaimsDeps, "ended"> {
   readonly goneMs: number;
   /** Locks that end with a connection, where there may be some. */
   readonly presence: Presence;
-}
-
-/** An advisory lock for as long as this process's own connection lives. */
-export interface Presence {
-  /** Takes the lock, unless it has it. @returns whether it has: an accelerator is nothing to fail for */
-  hold(worker: number): Promise<boolean>;
-  /** Whether nobody holds a worker's lock; false where that is unknown. */
-  isGone(worker: number): Promise<boolean>;
-  drop(): Promise<void>;
 }
 
 /** Between two looks at the other workers. */
@@ -192,7 +186,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       return;
     }
     mine.hasBegun = true;
-    tellExpander(mine);
+    tellReopen(mine);
     const loop = (ms: number, run: () => Promise<void>, nextMs = (last: number): number => last): void =>
       later(ms, () => {
         if (!isCurrent(mine)) return;
@@ -240,18 +234,19 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     const heir = others.heirOfAll();
     if (heir !== undefined && isExpander(mine)) handOver.pass(EXPANDER, heir);
     handOver.goOn(owned);
-    tellExpander(mine);
+    tellReopen(mine);
     await mine.steps.beat();
   }
 
-  /** Only one worker looks at unhandled jobs. */
-  function tellExpander(mine: Life): void {
-    if (!isExpander(mine)) mine.hasReopened = false;
-    else if (mine.hasBegun && !mine.hasReopened) {
-      mine.hasReopened = true;
-      worker?.reopen?.();
-      worker?.wake();
-    }
+  /** One worker looks at unhandled jobs; others only at those for which that one lacks a consumer. */
+  function tellReopen(mine: Life): void {
+    const looksAt = isExpander(mine) ? "all" : mine.others.hasOwn ? "own" : "none";
+    if (looksAt !== mine.looksAt) mine.hasReopened = false;
+    mine.looksAt = looksAt;
+    if (looksAt === "none" || !mine.hasBegun || mine.hasReopened) return;
+    mine.hasReopened = true;
+    worker?.reopen?.();
+    worker?.wake();
   }
 
   /** The server does not answer: before another process takes over, handlers are to stop. */
@@ -283,6 +278,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     },
     expander: () => (life !== undefined && isExpander(life) ? life.id : undefined),
     others: () => life && { me: life.id, heirOf: life.others.heirOf, lastSeen: life.others.lastSeen },
+    looksAt: (type) => life?.looksAt !== "own" || life.others.isLeftTo(type),
     passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
     isLoaded: () => life !== undefined,
     share: () => [...(life?.owned ?? [])].filter((shard) => shard !== EXPANDER).length / SHARDS,

@@ -58,7 +58,9 @@ export interface Life {
   owned: ReadonlySet<number>;
   /** It may claim. */
   hasBegun: boolean;
-  /** It was told to look at unhandled jobs since workers last came or went. */
+  /** The unhandled jobs that are its to look at: where it does not expand, those that the one that expands would leave where they are. */
+  looksAt: "all" | "own" | "none";
+  /** It was told to look at them since workers last came or went. */
   hasReopened: boolean;
   /** Memory is behind the tables. */
   isDirty: boolean;
