@@ -2,8 +2,8 @@ import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Claim, Worker, WorkingInbox } from "../../../src/adapter.ts";
 import { toLogger } from "../../../src/logger.ts";
-import { mail } from "../../suites/inbox/deliveries.ts";
-import { claimAll, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { mail, one } from "../../suites/inbox/deliveries.ts";
+import { claimAll, claimOne, done, firstAttempts, recordsOf, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { wallClock, type WallClock } from "../../suites/inbox/wall-clock.ts";
 import { newDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { turns } from "../../support/event-loop.ts";
@@ -75,6 +75,21 @@ test("one that stalls past its lease is fenced: its settle changes nothing, and 
     expect(stalled.heard.begun).toBe(2);
   });
   expect(await other.inbox.settle([{ claim: again[0] as Claim, outcomes: [done] }])).toEqual([true]);
+});
+
+test("a job that another process made while the one before it ran inherits the time of that one", async () => {
+  const [{ inbox, clock, work }, other] = [await start(), await start()];
+  await work();
+  await storeAll(inbox, mail([one("b")]));
+  await settleAll(inbox, await claimOne(inbox), done);
+  await storeAll(inbox, mail([one("a")]));
+  const first = clock.now();
+  const claim = await claimOne(inbox);
+  expect(await other.inbox.jobs.replay({ states: ["done"] })).toBe(1);
+  clock.jump(1_000);
+  const error = { name: "Error", message: "no", at: clock.now() };
+  await settleAll(inbox, claim, { to: "dead", error, ofWindow: true });
+  expect(await firstAttempts(inbox, done)).toEqual([["b", first]]);
 });
 
 test("one that cannot reach the server is not ready, says why, and is ready again by itself", async () => {

@@ -30,6 +30,17 @@ export const laneWindow: InboxPromises = {
         assert.deepEqual([job.attempt, job.firstAttemptAt], [1, first]);
       },
 
+      "what was stored while it ran, too": async (bench) => {
+        const { inbox, clock } = bench;
+        await storeAll(inbox, mail([one("a")]));
+        const first = clock.now();
+        const claim = await claimOne(inbox);
+        await storeAll(inbox, mail([one("b")]));
+        clock.jump(1_000);
+        await settleAll(inbox, claim, over(bench));
+        assert.deepEqual(await firstAttempts(inbox, done), [["b", first]]);
+      },
+
       "what was claimed with it, too": async (bench) => {
         const { inbox, clock } = bench;
         await storeAll(inbox, mail([one("a", "x")]));

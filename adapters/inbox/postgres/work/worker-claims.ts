@@ -141,7 +141,17 @@ export function createWorkerClaims({
     });
   }
 
+  /** All that waits now, of whatever process, is to be in the lanes. */
+  async function lookBehind(): Promise<void> {
+    const mine = life();
+    if (mine === undefined) return;
+    mine.isDirty = true;
+    // What is not known keeps its own time: better than a job that is not settled.
+    await catchUp(mine).catch(() => {});
+  }
+
   async function settleOne({ claim, outcomes }: Settlement): Promise<boolean> {
+    if (outcomes.some((outcome) => outcome.to === "dead" && outcome.ofWindow === true)) await lookBehind();
     const mine = life();
     if (mine === undefined) handlerEnded(claim);
     const plan = mine?.lanes.plan(claim, outcomes, now());
