@@ -127,7 +127,10 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
 
   function confirmed(mine: Life, reply: StepReply, sentAt: number): void {
     mine.confirmedAt = Math.max(mine.confirmedAt, sentAt);
+    const expanded = isExpander(mine);
     mine.owned = new Set(reply.shards);
+    // An answer that was on its way when it began to expand had taken that from it: what waits was left waiting.
+    if (isExpander(mine) && !expanded) worker?.wake();
     noteUnexpanded(mine, reply.unexpanded);
     if (!mine.isDirty && mine.memory.isBehind(reply)) {
       mine.isDirty = true;
