@@ -8,7 +8,8 @@ import { newDatabase, type TestDatabase } from "../../support/postgres.ts";
 
 export interface Databases extends InboxSubject {
   make(): Promise<WorkingInbox>;
-  crash(inbox: Inbox): Promise<WorkingInbox>;
+  /** @param alone no other process works: all that are in the tables are dead */
+  crash(inbox: Inbox, alone?: boolean): Promise<WorkingInbox>;
   cleanup(inbox: Inbox): Promise<void>;
   /** Another process on the same database, not yet open. */
   beside(inbox: WorkingInbox): WorkingInbox;
@@ -32,9 +33,10 @@ export function inDatabases(options: Partial<PostgresOptions> = {}): Databases {
   return {
     make: async () => open(await newDatabase()),
     beside: (inbox) => open(processes.get(inbox)!.database),
-    async crash(inbox) {
+    async crash(inbox, alone = false) {
       const { database, sockets } = processes.get(inbox)!;
       await endBackends(database, sockets.die());
+      if (alone) await markPresent(database);
       return open(database);
     },
     cleanup: async (inbox) => processes.get(inbox)?.database.drop(),
@@ -82,6 +84,15 @@ export function openDatabase(connectionString: string, options: Partial<Postgres
     maxJobs: Infinity,
     ...options,
   });
+}
+
+/** A worker that died before it had its lock, on a busy machine, would be taken over from after its lease alone. */
+async function markPresent({ connectionString }: TestDatabase): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  const { rows } = await client.query("select to_regclass('hookline.worker') as made");
+  if (rows[0].made !== null) await client.query("update hookline.worker set present = true where alive");
+  await client.end();
 }
 
 /** A server notices at once that a machine's sockets are closed, but not in the middle of a statement. */
