@@ -197,8 +197,14 @@ export async function createWorld(seed: number, storeName: StoreName = "memory")
     alone: pace.alone,
     async look() {
       if (store.look === undefined) return;
-      await store.look();
-      await pace.turns();
+      const states = (): string => [...books.entries.values()].map(({ state }) => state).join();
+      let before: string;
+      // A count that was read before a job ended, and comes after it, lacks it until the next one.
+      do {
+        before = states();
+        await store.look();
+        await pace.turns();
+      } while (states() !== before);
     },
     end: async () => store.end(),
     doomed: () => doomed,
