@@ -62,7 +62,7 @@ function inProcess(end: { readonly receiver?: Receiver }): Transport {
   return {
     async send({ url, headers, body, signal }) {
       const gone = new Promise<never>((_, reject) =>
-        signal.addEventListener("abort", () => reject(signal.reason as Error)),
+        signal?.addEventListener("abort", () => reject(signal.reason as Error)),
       );
       const reply = end.receiver?.receive({ method: "POST", url, headers, body });
       return Promise.race([reply ?? gone, gone]);
