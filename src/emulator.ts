@@ -8,6 +8,7 @@ export type {
   EmulatorOptions,
   RedeliveryOptions,
   SubscriptionState,
+  SyncConfigSigning,
 } from "./emulator/emulator-types.ts";
 export { runLoad, type LoadOptions, type LoadReport } from "./emulator/load.ts";
 export {

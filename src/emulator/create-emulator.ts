@@ -10,6 +10,7 @@ import { controlRoutes, type AttemptListeners } from "./http/control-api.ts";
 import { pageRoutes } from "./http/page-routes.ts";
 import { serveRoutes } from "./http/routes.ts";
 import { unifiedRoutes } from "./http/unified-api.ts";
+import { syncConfigRoutes } from "./sync-config/sync-config-routes.ts";
 import { stateOf } from "./subscriptions/subscription.ts";
 
 const HOST = "127.0.0.1";
@@ -31,7 +32,9 @@ const PAGE_SIZE = 50;
 export async function createEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   assertOptions(options);
   const listeners: AttemptListeners = new Set();
+  let url = "";
   const service = createEmulatedService(options, {
+    baseUrl: () => url,
     transport: createHttpTransport({ allowRemote: options.allowRemote ?? false }),
     onAttempt(attempt) {
       for (const listener of listeners) listener(attempt);
@@ -41,6 +44,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   const app = serveRoutes(
     [
       ...unifiedRoutes(service, { pageSize: options.pageSize ?? PAGE_SIZE }),
+      ...syncConfigRoutes(service.syncConfig),
       ...controlRoutes(service, listeners),
       ...pageRoutes(readPage),
     ],
@@ -49,7 +53,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   const answer = getRequestListener(app.fetch);
   const server = createServer((request, response) => void answer(request, response));
   const { port } = await listen(server, options.port ?? 0);
-  const url = `http://${HOST}:${port}`;
+  url = `http://${HOST}:${port}`;
 
   async function close(): Promise<void> {
     await service.close();
@@ -63,6 +67,8 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
     url,
     syncConfigUrl: `${url}/v2`,
     secret: service.secret,
+    appId: service.appId,
+    appSecret: service.appSecret,
     clock: service.clock,
     account: service.account,
     subscribe: async ({ accountId }, resource, notificationUrl) =>
@@ -90,6 +96,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
 function assertOptions(options: EmulatorOptions): void {
   const { port, seed, secret, clock, startAt, redelivery, deliveryTimeoutMs, pageSize } = options;
   const { timestamp, giveUpAfter } = redelivery ?? {};
+  const { signedText } = options.syncConfig ?? {};
   const isClock = typeof clock === "object" && typeof clock.now === "function" && typeof clock.setTimer === "function";
   const rules = [
     { port, isGood: isWhole(port, 0, 65_535), expected: "a whole number from 0 to 65535" },
@@ -103,6 +110,7 @@ function assertOptions(options: EmulatorOptions): void {
     { startAt, isGood: startAt === undefined || startAt.getTime() >= 0, expected: "a Date of 1970 or later" },
     { deliveryTimeoutMs, isGood: isWhole(deliveryTimeoutMs, 1, 600_000), expected: "milliseconds up to 600000" },
     { pageSize, isGood: isWhole(pageSize, 1, 1_000), expected: "a whole number from 1 to 1000" },
+    { signedText, isGood: [undefined, "ids", "literal"].includes(signedText), expected: '"ids" or "literal"' },
     { timestamp, isGood: [undefined, "kept", "renewed"].includes(timestamp), expected: '"kept" or "renewed"' },
     { giveUpAfter, isGood: isWhole(giveUpAfter, 1, 1e9), expected: "a whole number of attempts from 1" },
   ];

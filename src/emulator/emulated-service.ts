@@ -11,6 +11,7 @@ import type { EmulatedAccount, Emulator, EmulatorOptions } from "./emulator-type
 import { createRandom } from "./random.ts";
 import { setFault, type Subscription } from "./subscriptions/subscription.ts";
 import { createSubscriptions, type WantedSubscription } from "./subscriptions/subscriptions.ts";
+import { createSyncConfig, type SyncConfig } from "./sync-config/sync-config.ts";
 import { createVirtualClock } from "./virtual-clock.ts";
 
 /** The service without its HTTP server. */
@@ -24,6 +25,7 @@ export interface EmulatedService extends Omit<
   subscribe(accountId: number, wanted: WantedSubscription): Promise<Subscription>;
   unsubscribe(subscription: Subscription): void;
   methodsOf(account: Account): EmulatedAccount;
+  readonly syncConfig: SyncConfig;
   /** A request's id in an error's body. */
   requestId(): string;
 }
@@ -31,6 +33,8 @@ export interface EmulatedService extends Omit<
 /** What the service is given beside its options. */
 export interface EmulatedServiceDeps {
   readonly transport: Transport;
+  /** Where the service listens. @default this machine, without a port */
+  readonly baseUrl?: () => string;
   /** Something happened that a page would show. */
   readonly onAttempt?: (attempt: Attempt) => void;
 }
@@ -72,6 +76,17 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     allowRemote: options.allowRemote ?? false,
     random: () => random,
     isOpen: (account) => accounts.get(account.id) === account,
+  });
+
+  const { baseUrl = () => "http://127.0.0.1" } = deps;
+  const { appId = "app-emulator", appSecret = `app-${secret}`, signedText = "ids" } = options.syncConfig ?? {};
+  const syncConfig = createSyncConfig({
+    appId,
+    appSecret,
+    signedText,
+    clock,
+    random: () => random,
+    authorizeUrl: (key) => `${baseUrl()}/authorize/${key}`,
   });
 
   function unsubscribe(subscription: Subscription): void {
@@ -124,6 +139,7 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     announcer.clear();
     queue.clear();
     accounts.clear();
+    syncConfig.clear();
   }
 
   return {
@@ -134,6 +150,9 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     subscriptions: subscriptions.byId,
     unsubscribe,
     methodsOf,
+    syncConfig,
+    appId,
+    appSecret,
     requestId: () => random.uuid(),
     async account(fields = {}) {
       const id = FIRST_ACCOUNT + accounts.size;

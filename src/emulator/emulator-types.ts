@@ -17,6 +17,8 @@ export interface EmulatorOptions {
   startAt?: Date | undefined;
   /** What the service's description leaves open about redeliveries. */
   redelivery?: RedeliveryOptions | undefined;
+  /** How sign-ups of the sync-configuration API are signed. */
+  syncConfig?: SyncConfigSigning | undefined;
   /** How long a receiver may take to answer a delivery, milliseconds. @default 30_000 */
   deliveryTimeoutMs?: number | undefined;
   /** Deliver to public addresses, too. @default false: only to loopback and private ones */
@@ -25,6 +27,16 @@ export interface EmulatorOptions {
   onAttempt?: ((attempt: Attempt) => void) | undefined;
   /** Records on a page of a list, where the request names no limit. @default 50 */
   pageSize?: number | undefined;
+}
+
+/** The application of the sync-configuration API. @see protocol 5 */
+export interface SyncConfigSigning {
+  /** @default "app-emulator" */
+  appId?: string | undefined;
+  /** @default one that follows from the seed */
+  appSecret?: string | undefined;
+  /** Whether the ids are put into the signed text, or it has the words `OrgId:UserId:`: the description leaves that open. @default "ids" */
+  signedText?: "ids" | "literal" | undefined;
 }
 
 /** How a delivery that was not answered 200 is sent again. @see protocol 8 */
@@ -92,6 +104,10 @@ export interface Emulator {
   readonly syncConfigUrl: string;
   /** Deliveries are signed with it. */
   readonly secret: string;
+  /** Of the application that signs users up at the sync-configuration API. */
+  readonly appId: string;
+  /** Sign-ups are signed with it. */
+  readonly appSecret: string;
   /** Give it to `createReceiver` as well, if it is virtual: otherwise deliveries of later days are refused as from the future. */
   readonly clock: Clock;
   /** Opens an account. @param seed its `name` and `email` */

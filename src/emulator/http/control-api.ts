@@ -96,6 +96,10 @@ export function controlRoutes(service: EmulatedService, listeners: AttemptListen
       const given = Array.isArray(fault) ? fault.map((one) => one ?? undefined) : (fault ?? undefined);
       service.fault(subscriptionId(context), given);
     }),
+    post("/emulator/sync/expire-tokens", async (context) => {
+      await bodyOf(context, SCHEMAS.nothing);
+      service.syncConfig.expireTokens();
+    }),
     post("/emulator/clock/advance", async (context) => {
       await service.advance((await bodyOf(context, SCHEMAS.advance)).ms);
       return { now: new Date(service.clock.now()) };

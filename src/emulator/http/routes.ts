@@ -7,7 +7,7 @@ import { guard } from "./guard.ts";
 
 /** One method of one path. */
 export interface Route {
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   /** Its result is the answer's JSON, unless it is a Response. @throws ApiError */
   readonly run: (context: Context) => unknown;
