@@ -9,9 +9,9 @@ import type { Emulator, EmulatorOptions } from "./emulator-types.ts";
 import { controlRoutes, type AttemptListeners } from "./http/control-api.ts";
 import { pageRoutes } from "./http/page-routes.ts";
 import { serveRoutes } from "./http/routes.ts";
-import { unifiedRoutes } from "./http/unified-api.ts";
 import { syncConfigRoutes } from "./sync-config/sync-config-routes.ts";
 import { stateOf } from "./subscriptions/subscription.ts";
+import { unifiedRoutes } from "./unified/unified-routes.ts";
 
 const HOST = "127.0.0.1";
 const PAGE_SIZE = 50;

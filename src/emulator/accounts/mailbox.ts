@@ -21,6 +21,13 @@ export interface Collection {
   readonly records: Map<string, MailboxRecord>;
 }
 
+/** The events of one calendar, and what the calendar says of itself. */
+export interface Calendar extends Collection {
+  readonly id: string;
+  /** Its name, colour and description. */
+  readonly fields: Record<string, unknown>;
+}
+
 /** What happened to a record. */
 export interface MailboxChange {
   readonly collection: Collection;
@@ -32,6 +39,11 @@ export interface MailboxChange {
 export interface Mailbox {
   /** @throws UsageError `resource-invalid` for a path of no collection, or of a calendar or task list that is not there */
   collection(resource: string): Collection;
+  /** In the order in which they came; the first is the primary one. */
+  calendars(): readonly Calendar[];
+  /** By its id, or the alias `primary`. */
+  calendar(id: string): Calendar | undefined;
+  addCalendar(fields: object): Calendar;
   create(collection: Collection, fields: object): MailboxRecord;
   /** Gives undefined where there is no such record. */
   update(collection: Collection, id: string, fields: object): MailboxRecord | undefined;
@@ -49,18 +61,31 @@ export interface MailboxDeps {
 const PREFIXES = { email: "m", calendarEvent: "e", contact: "c", task: "t" } as const;
 
 export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox {
-  const collections: readonly Collection[] = [
+  const calendars: Calendar[] = [];
+  addCalendar({ name: "Calendar" });
+  const others: readonly Collection[] = [
     { family: "email", isDefault: true, records: new Map() },
-    { family: "calendarEvent", id: `cal-${random.hex(8)}`, isDefault: true, records: new Map() },
     { family: "contact", isDefault: true, records: new Map() },
     { family: "task", id: `list-${random.hex(8)}`, isDefault: true, records: new Map() },
   ];
   const now = (): string => new Date(clock.now()).toISOString();
 
+  function addCalendar(fields: object): Calendar {
+    const id = `cal-${random.hex(8)}`;
+    const isDefault = calendars.length === 0;
+    const calendar: Calendar = { family: "calendarEvent", id, isDefault, fields: { ...fields }, records: new Map() };
+    calendars.push(calendar);
+    return calendar;
+  }
+
   return {
+    calendars: () => calendars,
+    calendar: (id) => calendars.find((calendar) => calendar.id === id || (id === "primary" && calendar.isDefault)),
+    addCalendar,
     collection(resource) {
       const found = resourceOf(resource);
       const id = found?.ids.calendarId ?? found?.ids.taskListId;
+      const collections = [...others, ...calendars];
       const collection = collections.find(
         ({ family, id: own, isDefault }) =>
           family === found?.resource.family && (id === own || (isDefault && (id === "primary" || id === "default"))),
