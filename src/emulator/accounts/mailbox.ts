@@ -19,6 +19,8 @@ export interface Collection {
   /** Reached by an alias, too: a calendar by `primary`, a task list by `default`. */
   readonly isDefault: boolean;
   readonly records: Map<string, MailboxRecord>;
+  /** By id: as the how manieth it came. */
+  readonly nthOf: Map<string, number>;
 }
 
 /** The events of one calendar, and what the calendar says of itself. */
@@ -64,16 +66,17 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
   const calendars: Calendar[] = [];
   addCalendar({ name: "Calendar" });
   const others: readonly Collection[] = [
-    { family: "email", isDefault: true, records: new Map() },
-    { family: "contact", isDefault: true, records: new Map() },
-    { family: "task", id: `list-${random.hex(8)}`, isDefault: true, records: new Map() },
+    { family: "email", isDefault: true, ...empty() },
+    { family: "contact", isDefault: true, ...empty() },
+    { family: "task", id: `list-${random.hex(8)}`, isDefault: true, ...empty() },
   ];
+  let count = 0;
   const now = (): string => new Date(clock.now()).toISOString();
 
   function addCalendar(fields: object): Calendar {
     const id = `cal-${random.hex(8)}`;
     const isDefault = calendars.length === 0;
-    const calendar: Calendar = { family: "calendarEvent", id, isDefault, fields: { ...fields }, records: new Map() };
+    const calendar: Calendar = { family: "calendarEvent", id, isDefault, fields: { ...fields }, ...empty() };
     calendars.push(calendar);
     return calendar;
   }
@@ -102,6 +105,7 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
       const id = `${PREFIXES[collection.family]}-${random.hex(12)}`;
       const record = { ...fields, id, createdTime: time, lastModifiedTime: time };
       collection.records.set(id, record);
+      collection.nthOf.set(id, (count += 1));
       onChange({ collection, changeType: "created", record });
       return record;
     },
@@ -116,10 +120,15 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
     remove(collection, id) {
       const record = collection.records.get(id);
       if (record === undefined || !collection.records.delete(id)) return undefined;
+      collection.nthOf.delete(id);
       onChange({ collection, changeType: "deleted", record });
       return record;
     },
   };
+}
+
+function empty(): Pick<Collection, "records" | "nthOf"> {
+  return { records: new Map(), nthOf: new Map() };
 }
 
 /** True where a subscription to this resource is told of the collection's changes. @see protocol 6.1 */

@@ -27,7 +27,7 @@ export function pageOf<T>(
   records: Iterable<readonly [nth: number, record: T]>,
   { list, pageToken = "", pageSize }: PageRequest,
 ): Page<T> {
-  const after = pageToken === "" ? -1 : readToken(pageToken, list);
+  const after = pageToken === "" ? -Infinity : readToken(pageToken, list);
   const rest = [...records].filter(([nth]) => nth > after);
   const page = rest.slice(0, pageSize);
   const last = page.at(-1);
