@@ -25,6 +25,8 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./adapter": { target: "node", kib: 79 },
   "./signature": { target: "workers", kib: 8 },
   "./testing": { target: "node", kib: 98 },
+  // No app has it in a bundle; Hono and zod are most of it.
+  "./emulator": { target: "node", kib: 130 },
   "./node": { target: "node", kib: 78 },
   "./express": { target: "node", kib: 78 },
   "./koa": { target: "node", kib: 78 },
@@ -35,7 +37,7 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./aws-lambda": { target: "node", kib: 72 },
   "./fetch": { target: "workers", kib: 56 },
   "./hono": { target: "workers", kib: 56 },
-  "./next": { target: "node", kib: 78 },
+  "./next": { target: "node", kib: 79 },
   "./workers": { target: "workers", kib: 56 },
   "./sqlite": { target: "node", kib: 88 },
   "./sqlite-thread": { target: "node", kib: 20 },
