@@ -31,7 +31,7 @@ export type Fault =
   | { readonly clockSkewSeconds: number };
 
 /** Faults without a number. */
-const FAULT_NAMES = [
+export const FAULT_NAMES = [
   "duplicate",
   "reorder",
   "split",

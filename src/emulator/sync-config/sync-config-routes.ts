@@ -1,5 +1,4 @@
 import type { Context } from "hono";
-import * as z from "zod";
 import { ApiError, bodyOf, type Route } from "../http/routes.ts";
 import {
   MODULE_LIST,
@@ -179,7 +178,7 @@ function found<T>(thing: T | undefined, what: string, id: string | undefined): T
 }
 
 function numberOf(context: Context, name: string): number {
-  return z.coerce.number().catch(Number.NaN).parse(context.req.param(name));
+  return Number(context.req.param(name));
 }
 
 function get(path: string, run: Route["run"]): Route {

@@ -6,7 +6,7 @@ import type { EmulatedService } from "../emulated-service.ts";
 import { ApiError, bodyOf, checked, type Route } from "../http/routes.ts";
 import { reachableAccountOf } from "./authenticate.ts";
 import { threadKnownInMs, toRaw, toView } from "./message-view.ts";
-import { pageOf } from "./pages.ts";
+import { pageOf, type Page } from "./pages.ts";
 import { toMatches } from "./search.ts";
 
 /** A boolean of a query, which may be empty. @see protocol 4.1: "query booleans are nullable" */
@@ -51,6 +51,11 @@ export function messageRoutes(service: EmulatedService, pageSize: number): reado
 
   const now = (): number => service.clock.now();
 
+  function withViews(page: Page<MailboxRecord>, type: "html" | "text"): Page<object> {
+    const records = page.records.map((message) => toView(message, { bodyType: type, stripQuoted: false, now: now() }));
+    return { ...page, records };
+  }
+
   return [
     {
       method: "GET",
@@ -64,10 +69,7 @@ export function messageRoutes(service: EmulatedService, pageSize: number): reado
           (message) => (includeTrashAndJunk === "true" || !isAway(message)) && matches(message),
         );
         const page = pageOf(found, { list: "messages", pageToken, pageSize });
-        return {
-          ...page,
-          records: page.records.map((message) => toView(message, { bodyType: type, stripQuoted: false, now: now() })),
-        };
+        return withViews(page, type);
       },
     },
     {
@@ -120,10 +122,7 @@ export function messageRoutes(service: EmulatedService, pageSize: number): reado
         const { pageToken, bodyType: type } = checked(CONVERSATION, context.req.query());
         const { list, found } = conversationOf(context);
         const page = pageOf(found, { list, pageToken, pageSize });
-        return {
-          ...page,
-          records: page.records.map((message) => toView(message, { bodyType: type, stripQuoted: false, now: now() })),
-        };
+        return withViews(page, type);
       },
     },
     {

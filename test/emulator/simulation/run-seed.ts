@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { nodeReceiver } from "../../../adapters/http/node.ts";
 import type { EmulatedAccount, Fault } from "../../../src/emulator.ts";
+import { FAULT_NAMES } from "../../../src/emulator/deliveries/faults.ts";
 import { samplePayload } from "../../../src/emulator/deliveries/sample-payload.ts";
 import { createHttpTransport, type Transport } from "../../../src/emulator/deliveries/transport.ts";
 import { createEmulatedService, type EmulatedService } from "../../../src/emulator/emulated-service.ts";
@@ -83,16 +84,7 @@ const RESOURCES = [
 const FAULTS: readonly (Fault | undefined)[] = [
   undefined,
   undefined,
-  "duplicate",
-  "reorder",
-  "split",
-  "merge",
-  "replay",
-  "lose-answer",
-  "slow-body",
-  "wrong-signature",
-  "unknown-values",
-  "silence",
+  ...FAULT_NAMES,
   { entries: 5 },
   { delayMs: 7_000 },
   { clockSkewSeconds: 3_600 },
