@@ -156,6 +156,16 @@ describe("what a receiver of ours makes of", () => {
     expect(pair.statuses()).toEqual([status]);
   });
 
+  test("a replay after a forgery: what is sent again is a request of the service", async () => {
+    const pair = await withReceiver();
+    pair.emulator.fault(pair.id, ["wrong-signature"]);
+    await receive(pair);
+    await pair.emulator.advance(1_000);
+    pair.emulator.fault(pair.id, "replay");
+    await receive(pair);
+    expect(pair.statuses()).toEqual([401, 200, 200, 200]);
+  });
+
   test("an old request that is replayed: it has its old timestamp, and its answer decides nothing", async () => {
     const pair = await withReceiver();
     await receive(pair);

@@ -81,7 +81,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
   const isAnswered = (): boolean => ready.size === 0 && [...inFlight].every(({ waitsForClock }) => waitsForClock);
   const isSettled = (): boolean => ready.size === 0 && inFlight.size === 0;
 
-  function isDue(delivery: Delivery): void {
+  function makeDue(delivery: Delivery): void {
     const { subscription } = delivery;
     subscription.due.push(delivery);
     if (!subscription.isSending) ready.add(subscription);
@@ -110,7 +110,8 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     const renewed = redelivery.timestamp === "renewed" || delivery.headers === undefined;
     const headers = renewed ? signed(delivery.body, fault) : (delivery.headers ?? {});
     // What was sent wrongly on purpose is not what is sent again.
-    if (!isForgery(fault)) delivery.headers ??= headers;
+    const isGenuine = !isForgery(fault);
+    if (isGenuine) delivery.headers ??= headers;
     post({ delivery, headers, fault, isReplay: false });
     const { firstRequest } = subscription;
     if (fault === "replay" && firstRequest !== undefined)
@@ -120,7 +121,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
         fault,
         isReplay: true,
       });
-    subscription.firstRequest ??= { headers, body: delivery.body };
+    if (isGenuine) subscription.firstRequest ??= { headers, body: delivery.body };
   }
 
   function signed(body: Buffer, fault: Fault | undefined): Record<string, string> {
@@ -221,7 +222,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     delivery.nextAttemptAt = clock.now() + ms;
     delivery.timer = clock.setTimer(() => {
       delete delivery.nextAttemptAt;
-      isDue(delivery);
+      makeDue(delivery);
     }, ms);
   }
 
@@ -230,7 +231,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     const { waiting } = delivery.subscription;
     waiting.delete(delivery);
     const [next] = waiting;
-    if (redelivery.headOfLine && next !== undefined) isDue(next);
+    if (redelivery.headOfLine && next !== undefined) makeDue(next);
   }
 
   function when(isDone: () => boolean): Promise<void> {
@@ -242,7 +243,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
       const delivery: Delivery = { id: (lastId += 1), subscription, body, fault, attempts: 0 };
       subscription.waiting.add(delivery);
       if (redelivery.headOfLine && subscription.waiting.size > 1) return;
-      isDue(delivery);
+      makeDue(delivery);
     },
     drop(subscription) {
       ready.delete(subscription);
