@@ -2,13 +2,16 @@
 export { createEmulator } from "./emulator/create-emulator.ts";
 export type { Fault, FaultKind } from "./emulator/deliveries/faults.ts";
 export type { Answer, Attempt } from "./emulator/deliveries/journal.ts";
+export type { Opener } from "./emulator/accounts/tracking.ts";
 export type {
+  AccountSeed,
   EmulatedAccount,
   Emulator,
   EmulatorOptions,
   RedeliveryOptions,
   SubscriptionState,
   SyncConfigSigning,
+  Variants,
 } from "./emulator/emulator-types.ts";
 export { runLoad, type LoadOptions, type LoadReport } from "./emulator/load.ts";
 export {

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { UsageError } from "../errors.ts";
 import { createHttpTransport } from "./deliveries/transport.ts";
 import { createEmulatedService } from "./emulated-service.ts";
-import type { Emulator, EmulatorOptions } from "./emulator-types.ts";
+import type { Emulator, EmulatorOptions, Variants } from "./emulator-types.ts";
 import { controlRoutes, type AttemptListeners } from "./http/control-api.ts";
 import { pageRoutes } from "./http/page-routes.ts";
 import { serveRoutes } from "./http/routes.ts";
@@ -15,6 +15,7 @@ import { unifiedRoutes } from "./unified/unified-routes.ts";
 
 const HOST = "127.0.0.1";
 const PAGE_SIZE = 50;
+const VARIANTS: Required<Variants> = { calendarCreatedStatus: 201, iCalUId: "iCalUId", tentative: "tentative" };
 
 /**
  * Starts an emulator of the service on a local port: accounts, subscriptions and signed deliveries, with the law of redelivery.
@@ -43,7 +44,10 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   });
   const app = serveRoutes(
     [
-      ...unifiedRoutes(service, { pageSize: options.pageSize ?? PAGE_SIZE }),
+      ...unifiedRoutes(service, {
+        pageSize: options.pageSize ?? PAGE_SIZE,
+        variants: { ...VARIANTS, ...options.variants },
+      }),
       ...syncConfigRoutes(service.syncConfig),
       ...controlRoutes(service, listeners),
       ...pageRoutes(readPage),
@@ -75,6 +79,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
       (await service.subscribe(accountId, { resource, notificationUrl })).id,
     emit: service.emit,
     fault: service.fault,
+    open: service.open,
     get subscriptions() {
       return [...service.subscriptions.values()].map(stateOf);
     },
@@ -94,7 +99,8 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
 
 /** @throws UsageError `option-invalid` */
 function assertOptions(options: EmulatorOptions): void {
-  const { port, seed, secret, clock, startAt, redelivery, deliveryTimeoutMs, pageSize } = options;
+  const { port, seed, secret, clock, startAt, redelivery, deliveryTimeoutMs, pageSize, callsPerSecond } = options;
+  const { calendarCreatedStatus, iCalUId, tentative } = options.variants ?? {};
   const { timestamp, giveUpAfter } = redelivery ?? {};
   const { signedText } = options.syncConfig ?? {};
   const isClock = typeof clock === "object" && typeof clock.now === "function" && typeof clock.setTimer === "function";
@@ -110,6 +116,14 @@ function assertOptions(options: EmulatorOptions): void {
     { startAt, isGood: startAt === undefined || startAt.getTime() >= 0, expected: "a Date of 1970 or later" },
     { deliveryTimeoutMs, isGood: isWhole(deliveryTimeoutMs, 1, 600_000), expected: "milliseconds up to 600000" },
     { pageSize, isGood: isWhole(pageSize, 1, 1_000), expected: "a whole number from 1 to 1000" },
+    { callsPerSecond, isGood: isWhole(callsPerSecond, 1, 1e6), expected: "a whole number from 1" },
+    { calendarCreatedStatus, isGood: [undefined, 200, 201].includes(calendarCreatedStatus), expected: "200 or 201" },
+    { iCalUId, isGood: [undefined, "iCalUId", "iCalUid"].includes(iCalUId), expected: '"iCalUId" or "iCalUid"' },
+    {
+      tentative,
+      isGood: [undefined, "tentative", "tentitive"].includes(tentative),
+      expected: '"tentative" or "tentitive"',
+    },
     { signedText, isGood: [undefined, "ids", "literal"].includes(signedText), expected: '"ids" or "literal"' },
     { timestamp, isGood: [undefined, "kept", "renewed"].includes(timestamp), expected: '"kept" or "renewed"' },
     { giveUpAfter, isGood: isWhole(giveUpAfter, 1, 1e9), expected: "a whole number of attempts from 1" },

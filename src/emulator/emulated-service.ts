@@ -1,7 +1,9 @@
 import { systemClock, type Clock } from "../clock.ts";
 import { UsageError } from "../errors.ts";
-import { toEmulatedAccount, type Account } from "./accounts/account.ts";
+import { seedMailbox, toEmulatedAccount, type Account } from "./accounts/account.ts";
 import { createMailbox, type MailboxChange } from "./accounts/mailbox.ts";
+import { createRateLimit } from "./accounts/rate-limit.ts";
+import { createTracking } from "./accounts/tracking.ts";
 import { createAnnouncer } from "./deliveries/announce.ts";
 import { createDeliveryQueue } from "./deliveries/delivery-queue.ts";
 import { emittedBody } from "./deliveries/emitted-body.ts";
@@ -26,6 +28,8 @@ export interface EmulatedService extends Omit<
   unsubscribe(subscription: Subscription): void;
   methodsOf(account: Account): EmulatedAccount;
   readonly syncConfig: SyncConfig;
+  /** Where the service listens. */
+  baseUrl(): string;
   /** A request's id in an error's body. */
   requestId(): string;
 }
@@ -94,6 +98,12 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     queue.drop(subscription);
   }
 
+  /** @see protocol 6.2, email tracking notification */
+  function announceTracking(account: Account, event: object): void {
+    for (const subscription of subscriptions.of(account))
+      if (subscription.resource === "/email/tracking" && subscription.active) announcer.payloads(subscription, [event]);
+  }
+
   /** A change is announced to all who watch, unless the service cannot see it. */
   function announce(account: Account, { collection, changeType, record }: MailboxChange): void {
     if (accounts.get(account.id) !== account) return; // a reset has taken it away
@@ -119,7 +129,7 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     }
   }
 
-  const methodsOf = (account: Account): EmulatedAccount => toEmulatedAccount(account, { random, setAccess });
+  const methodsOf = (account: Account): EmulatedAccount => toEmulatedAccount(account, setAccess);
 
   /** Waits for the answers to all that was sent, and for what follows from them in this process. */
   async function quiet(): Promise<void> {
@@ -153,14 +163,33 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     syncConfig,
     appId,
     appSecret,
+    baseUrl,
     requestId: () => random.uuid(),
-    async account(fields = {}) {
+    async account(accountSeed = {}) {
       const id = FIRST_ACCOUNT + accounts.size;
-      const mailbox = createMailbox({ clock, random, onChange: (change) => announce(account, change) });
-      const named = { name: "Grace Hopper", email: `user${id}@example.com`, ...fields };
-      const account: Account = { id, token: `token_${random.hex(24)}`, ...named, mailbox, hasAccess: true };
+      const { name = "Grace Hopper", email = `user${id}@example.com`, hasBodiesInLists = true } = accountSeed;
+      const account: Account = {
+        id,
+        token: `token_${random.hex(24)}`,
+        name,
+        email,
+        mailbox: createMailbox({ clock, random, onChange: (change) => announce(account, change) }),
+        tracking: createTracking({ clock, random, announce: (event) => announceTracking(account, event) }),
+        random,
+        calls: createRateLimit(clock, options.callsPerSecond ?? Infinity),
+        hasBodiesInLists,
+        hasAccess: true,
+      };
       accounts.set(id, account);
+      seedMailbox(account, accountSeed);
       return methodsOf(account);
+    },
+    async open({ id }, by) {
+      for (const { tracking } of accounts.values()) {
+        const tracked = tracking.find(id);
+        if (tracked !== undefined) return tracking.opened(tracked, by);
+      }
+      throw new UsageError("record-not-found", `No account has sent a message ${JSON.stringify(id)} with tracking.`);
     },
     async subscribe(accountId, wanted) {
       const account = accounts.get(accountId);

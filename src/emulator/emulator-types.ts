@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import type { AnyEvent } from "../protocol/event-types.ts";
 import type { Fault, FaultKind } from "./deliveries/faults.ts";
 import type { Attempt } from "./deliveries/journal.ts";
+import type { Opener } from "./accounts/tracking.ts";
 
 /** Options of {@link Emulator}. */
 export interface EmulatorOptions {
@@ -27,6 +28,39 @@ export interface EmulatorOptions {
   onAttempt?: ((attempt: Attempt) => void) | undefined;
   /** Records on a page of a list, where the request names no limit. @default 50 */
   pageSize?: number | undefined;
+  /** Calls of the unified API that each account may make in a second: the next ones get 429 with `Retry-After`. @default no limit */
+  callsPerSecond?: number | undefined;
+  /** What the service's description and its public reference tell differently. */
+  variants?: Variants | undefined;
+}
+
+/** Of what is told in two ways, the one to play. The default is that of the service's description. */
+export interface Variants {
+  /** The status of `POST /v1/calendars`. @default 201 */
+  calendarCreatedStatus?: 200 | 201 | undefined;
+  /** The field of an event. @default "iCalUId" */
+  iCalUId?: "iCalUId" | "iCalUid" | undefined;
+  /** The answer of an attendee who may come. @default "tentative" */
+  tentative?: "tentative" | "tentitive" | undefined;
+}
+
+/** What an account has when it is opened. Nobody is notified of it. */
+export interface AccountSeed {
+  /** @default "Grace Hopper" */
+  name?: string | undefined;
+  /** @default one with the account's id */
+  email?: string | undefined;
+  /** False: lists have a preview of a message's body, as with some kinds of account. @default true */
+  hasBodiesInLists?: boolean | undefined;
+  /** Messages, the oldest first: any fields. */
+  mail?: readonly object[] | undefined;
+  /** Events of the primary calendar. */
+  events?: readonly object[] | undefined;
+  /** More calendars. One that is shared belongs to another account, and is listed where `withShared` is set. */
+  calendars?: readonly { name: string; isShared?: boolean; events?: readonly object[] }[] | undefined;
+  contacts?: readonly object[] | undefined;
+  /** Tasks of the default list. */
+  tasks?: readonly object[] | undefined;
 }
 
 /** The application of the sync-configuration API. @see protocol 5 */
@@ -110,8 +144,8 @@ export interface Emulator {
   readonly appSecret: string;
   /** Give it to `createReceiver` as well, if it is virtual: otherwise deliveries of later days are refused as from the future. */
   readonly clock: Clock;
-  /** Opens an account. @param seed its `name` and `email` */
-  account(seed?: object): Promise<EmulatedAccount>;
+  /** Opens an account. */
+  account(seed?: AccountSeed): Promise<EmulatedAccount>;
   /**
    * Subscribes as `POST /v1/subscriptions` does, handshake included.
    *
@@ -133,6 +167,13 @@ export interface Emulator {
    * @throws UsageError `subscription-not-found`, `fault-invalid`
    */
   fault(subscription: number, fault: Fault | readonly (Fault | undefined)[] | undefined): void;
+  /**
+   * An addressee opens a message that was sent with tracking: subscribers to `/email/tracking` get `open`.
+   *
+   * @param mail the `id` of the answer to the sending, where `returnIds` was set
+   * @throws UsageError `record-not-found`
+   */
+  open(mail: { readonly id: string }, by?: Opener): Promise<void>;
   /** All subscriptions. Those that were deleted, or answered 422, are gone. */
   readonly subscriptions: readonly SubscriptionState[];
   /**

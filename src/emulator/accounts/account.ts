@@ -1,7 +1,9 @@
 import { UsageError } from "../../errors.ts";
-import type { EmulatedAccount } from "../emulator-types.ts";
+import type { AccountSeed, EmulatedAccount } from "../emulator-types.ts";
 import type { Random } from "../random.ts";
 import type { Mailbox, MailboxRecord } from "./mailbox.ts";
+import type { RateLimit } from "./rate-limit.ts";
+import type { Tracking } from "./tracking.ts";
 
 /** An account in the emulator's memory. */
 export interface Account {
@@ -10,20 +12,64 @@ export interface Account {
   readonly name: string;
   readonly email: string;
   readonly mailbox: Mailbox;
+  readonly tracking: Tracking;
+  readonly random: Random;
+  /** Calls of the API that it may make. */
+  readonly calls: RateLimit;
+  /** False: lists have a preview of a message's body alone. @see protocol 4.1: so it is with some kinds of account */
+  readonly hasBodiesInLists: boolean;
   /** False while the service has lost its access. */
   hasAccess: boolean;
 }
 
-/** What the methods of an account need. */
-export interface AccountDeps {
-  readonly random: Random;
-  /** Tells all subscriptions of the account. */
-  readonly setAccess: (account: Account, hasAccess: boolean) => void;
+/** A message comes into the inbox. It belongs to the conversation that it answers. */
+export function receiveMessage(account: Account, mail: Readonly<Record<string, unknown>>): MailboxRecord {
+  const { mailbox, random, name, email } = account;
+  const message = mailbox.create(mailbox.collection("/email/messages"), {
+    subject: "Hello",
+    from: { name: "Ada Byron", address: "ada@example.com" },
+    to: [{ name, address: email }],
+    sysLabels: ["inbox", "unread"],
+    internetMessageId: `<${random.uuid()}@example.com>`,
+    ...mail,
+    threadId: mail["threadId"] ?? threadOf(account, mail["inReplyTo"]) ?? `t-${random.hex(12)}`,
+  });
+  account.tracking.received(message);
+  return message;
 }
 
-/** The methods by which a program changes an account. */
-export function toEmulatedAccount(account: Account, { random, setAccess }: AccountDeps): EmulatedAccount {
-  const { mailbox, email, name } = account;
+/** Of the message with this Message-ID. */
+export function threadOf({ mailbox }: Account, internetMessageId: unknown): string | undefined {
+  if (internetMessageId === undefined) return undefined;
+  const { records } = mailbox.collection("/email/messages");
+  for (const message of records.values())
+    if (message["internetMessageId"] === internetMessageId) return message["threadId"] as string;
+  return undefined;
+}
+
+/** Fills the mailbox of a new account, of which nobody is told. */
+export function seedMailbox(
+  account: Account,
+  { calendars = [], mail = [], events, contacts, tasks }: AccountSeed,
+): void {
+  const { mailbox } = account;
+  const add = (resource: string, records: readonly object[] = []): void => {
+    for (const record of records) mailbox.create(mailbox.collection(resource), record);
+  };
+  add("/calendars/primary/events", events);
+  for (const { isShared = false, events: own = [], ...fields } of calendars)
+    add(`/calendars/${mailbox.addCalendar(fields, { isShared }).id}/events`, own);
+  for (const message of mail) receiveMessage(account, { ...message });
+  add("/contacts", contacts);
+  add("/tasklists/default/tasks", tasks);
+}
+
+/** The methods by which a program changes an account. @param setAccess tells all subscriptions of the account */
+export function toEmulatedAccount(
+  account: Account,
+  setAccess: (account: Account, hasAccess: boolean) => void,
+): EmulatedAccount {
+  const { mailbox } = account;
   const add = (resource: string, fields: object): MailboxRecord => mailbox.create(mailbox.collection(resource), fields);
   const missing = (resource: string, id: string): UsageError =>
     new UsageError("record-not-found", `Account ${account.id} has no record ${JSON.stringify(id)} at ${resource}.`);
@@ -34,16 +80,8 @@ export function toEmulatedAccount(account: Account, { random, setAccess }: Accou
     expireCredentials: async () => setAccess(account, false),
     restoreCredentials: async () => setAccess(account, true),
     async receiveMail(mail = {}) {
-      const threadId = "threadId" in mail && typeof mail.threadId === "string" ? mail.threadId : `t-${random.hex(12)}`;
-      const sender = { name: "Ada Byron", address: "ada@example.com" };
-      const arrived = {
-        subject: "Hello",
-        from: sender,
-        to: [{ name, address: email }],
-        sysLabels: ["inbox", "unread"],
-      };
-      const { id } = add("/email/messages", { ...arrived, ...mail, threadId });
-      return { id, threadId };
+      const { id, threadId } = receiveMessage(account, { ...mail });
+      return { id, threadId: threadId as string };
     },
     async addEvent(event = {}, calendarId = "primary") {
       return add(`/calendars/${encodeURIComponent(calendarId)}/events`, { subject: "Meeting", ...event });

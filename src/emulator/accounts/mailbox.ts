@@ -28,6 +28,8 @@ export interface Calendar extends Collection {
   readonly id: string;
   /** Its name, colour and description. */
   readonly fields: Record<string, unknown>;
+  /** Of someone else, who lets the account read it. */
+  readonly isShared: boolean;
 }
 
 /** What happened to a record. */
@@ -45,7 +47,7 @@ export interface Mailbox {
   calendars(): readonly Calendar[];
   /** By its id, or the alias `primary`. */
   calendar(id: string): Calendar | undefined;
-  addCalendar(fields: object): Calendar;
+  addCalendar(fields: object, options?: { readonly isShared?: boolean }): Calendar;
   create(collection: Collection, fields: object): MailboxRecord;
   /** Gives undefined where there is no such record. */
   update(collection: Collection, id: string, fields: object): MailboxRecord | undefined;
@@ -73,10 +75,10 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
   let count = 0;
   const now = (): string => new Date(clock.now()).toISOString();
 
-  function addCalendar(fields: object): Calendar {
+  function addCalendar(fields: object, { isShared = false } = {}): Calendar {
     const id = `cal-${random.hex(8)}`;
     const isDefault = calendars.length === 0;
-    const calendar: Calendar = { family: "calendarEvent", id, isDefault, fields: { ...fields }, ...empty() };
+    const calendar: Calendar = { family: "calendarEvent", id, isDefault, isShared, fields: { ...fields }, ...empty() };
     calendars.push(calendar);
     return calendar;
   }

@@ -12,9 +12,21 @@ import { ApiError, bodyOf, checked, type Route } from "./routes.ts";
 /** Those who watch the journal. */
 export type AttemptListeners = Set<(attempt: Attempt) => void>;
 
+const RECORDS = z.array(z.looseObject({})).optional();
 const FAULT = z.custom<Fault>();
 const SCHEMAS = {
-  account: z.strictObject({ name: z.string().optional(), email: z.string().optional() }),
+  account: z.strictObject({
+    name: z.string().optional(),
+    email: z.string().optional(),
+    hasBodiesInLists: z.boolean().optional(),
+    mail: RECORDS,
+    events: RECORDS,
+    calendars: z
+      .array(z.strictObject({ name: z.string(), isShared: z.boolean().default(false), events: RECORDS.default([]) }))
+      .optional(),
+    contacts: RECORDS,
+    tasks: RECORDS,
+  }),
   mail: z.looseObject({}),
   change: z.strictObject({
     resource: z.string(),
@@ -32,6 +44,12 @@ const SCHEMAS = {
   }),
   emit: z.strictObject({ payloads: z.array(z.looseObject({})).optional() }),
   fault: z.strictObject({ fault: z.union([z.null(), z.array(z.union([z.null(), FAULT])), FAULT]) }),
+  open: z.strictObject({
+    id: z.string(),
+    location: z.string().optional(),
+    userAgent: z.string().optional(),
+    remoteAddr: z.string().optional(),
+  }),
   advance: z.strictObject({ ms: z.number().min(0) }),
   nothing: z.strictObject({}),
   journal: z.strictObject({
@@ -95,6 +113,10 @@ export function controlRoutes(service: EmulatedService, listeners: AttemptListen
       const { fault } = await bodyOf(context, SCHEMAS.fault);
       const given = Array.isArray(fault) ? fault.map((one) => one ?? undefined) : (fault ?? undefined);
       service.fault(subscriptionId(context), given);
+    }),
+    post("/emulator/open", async (context) => {
+      const { id, ...by } = await bodyOf(context, SCHEMAS.open);
+      await service.open({ id }, by);
     }),
     post("/emulator/sync/expire-tokens", async (context) => {
       await bodyOf(context, SCHEMAS.nothing);

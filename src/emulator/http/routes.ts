@@ -9,8 +9,24 @@ import { guard } from "./guard.ts";
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
+  /** For the OpenAPI document. */
+  readonly description?: Description;
   /** Its result is the answer's JSON, unless it is a Response. @throws ApiError */
   readonly run: (context: Context) => unknown;
+}
+
+/** What a route takes and gives. */
+export interface Description {
+  readonly summary: string;
+  readonly tag: string;
+  readonly auth: "bearer" | "basic" | "none";
+  readonly query?: z.ZodObject | undefined;
+  readonly body?: z.ZodType | undefined;
+  readonly answer?: z.ZodType | undefined;
+  /** @default 200 */
+  readonly status?: 200 | 201 | 303 | undefined;
+  /** Of the answers that are errors, beside 400 and 401. */
+  readonly errors?: readonly number[] | undefined;
 }
 
 /** An answer that is an error. Its body is `{ code, message, requestId }`. @see protocol 7, where the shape is "not shown" */

@@ -56,8 +56,17 @@ export type ServiceFields = { readonly [N in keyof typeof SERVICE_FIELDS]: z.inf
   readonly type: string;
 };
 
+/** What the service says of a remote account. */
+const STATE = { id: z.int(), type, authRedirectUrl: z.string().nullable(), authError: z.string().nullable() };
+
+/** A service as it is shown. */
+export const SERVICE_ANSWER = z.looseObject({ ...STATE, templId: z.int().nullable(), templLocked: z.boolean() });
+
+/** A template service as it is shown. */
+export const TEMPLATE_SERVICE_ANSWER = z.looseObject({ ...STATE, groupId: z.int(), lockService: z.boolean() });
+
 /** What a new service has where its caller says nothing. */
-export const SERVICE_DEFAULTS: Omit<ServiceFields, "type"> = {
+const SERVICE_DEFAULTS: Omit<ServiceFields, "type"> = {
   offline: false,
   displayName: "",
   fullName: "",
@@ -75,6 +84,18 @@ export const SERVICE_DEFAULTS: Omit<ServiceFields, "type"> = {
   contacts: {},
   tasks: {},
 };
+
+/** What a caller cannot set. */
+const SET_BY_SERVICE = new Set(["id", "groupId", "authRedirectUrl", "authError", "templId", "templLocked"]);
+
+/** Without what the service alone sets. */
+export function toServiceFields(given: object): object {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !SET_BY_SERVICE.has(name)));
+}
+
+export function withDefaults<F extends object>(given: F): F & typeof SERVICE_DEFAULTS {
+  return Object.assign({}, SERVICE_DEFAULTS, toServiceFields(given) as F);
+}
 
 /** @see protocol 2.2, sync settings: the list of options is open-ended */
 export const SYNC_SETTINGS = z.looseObject({

@@ -3,18 +3,34 @@ import type { Account } from "../accounts/account.ts";
 import type { EmulatedService } from "../emulated-service.ts";
 import { ApiError } from "../http/routes.ts";
 
-/** The account of a request's bearer token. @throws ApiError 401. @see protocol 5 */
+/**
+ * The account of a request's bearer token.
+ *
+ * @throws ApiError 401; 429 with `Retry-After` beyond the rate limit
+ * @see protocol 5
+ */
 export function accountOf({ accounts }: EmulatedService, context: Context): Account {
   const token = /^Bearer (.+)$/i.exec(context.req.header("authorization") ?? "")?.[1];
   if (token === undefined)
     throw new ApiError(401, "unauthorized", "There is no Authorization header with a bearer token.");
-  for (const account of accounts.values()) if (account.token === token) return account;
+  for (const account of accounts.values()) {
+    if (account.token !== token) continue;
+    const waitMs = account.calls.take();
+    if (waitMs === 0) return account;
+    context.header("Retry-After", String(Math.ceil(waitMs / 1_000)));
+    throw new ApiError(429, "tooManyRequests", "The account has made all calls of this second. Retry later.");
+  }
   throw new ApiError(401, "unauthorized", "The bearer token is not one of an account's.");
 }
 
-/** The same, of an account whose mailbox the service can reach. @throws ApiError 401 */
+/** The same, of an account whose mailbox the service can reach. @throws ApiError 401, 429 */
 export function reachableAccountOf(service: EmulatedService, context: Context): Account {
   const account = accountOf(service, context);
-  if (account.hasAccess) return account;
-  throw new ApiError(401, "token.refresh.failed", "The service has lost its access to the mailbox.");
+  assertReachable(account);
+  return account;
+}
+
+/** @throws ApiError 401 */
+export function assertReachable({ hasAccess }: Account): void {
+  if (!hasAccess) throw new ApiError(401, "token.refresh.failed", "The service has lost its access to the mailbox.");
 }

@@ -1,31 +1,60 @@
+import * as z from "zod";
 import type { MailboxRecord } from "../accounts/mailbox.ts";
+import { RECORD } from "./schemas.ts";
 
 /** How a message is asked for. */
 export interface View {
   readonly bodyType: "html" | "text";
-  readonly stripQuoted: boolean;
+  readonly stripQuoted?: boolean;
+  /** With what is in inline attachments. */
+  readonly loadInlines?: boolean;
+  /** Of the body there is only the beginning. */
+  readonly isPreview?: boolean;
   /** Present time, milliseconds. */
   readonly now: number;
 }
+
+/** @see protocol 2.1, where the schema of a message is not shown */
+export const MESSAGE = RECORD.extend({
+  threadId: z.string().optional(),
+  subject: z.string().optional(),
+  sysLabels: z.array(z.string()).optional(),
+  body: z.string().optional(),
+  bodySnippet: z.string(),
+  hasAttachments: z.boolean(),
+  omitted: z.array(z.enum(["threadId", "body"])),
+});
 
 /**
  * A message as the API shows it.
  *
  * @see protocol 2.1, `omitted`
  */
-export function toView(message: MailboxRecord, { bodyType, stripQuoted, now }: View): Record<string, unknown> {
-  const { threadIdAfterMs: _, body, ...fields } = message;
+export function toView(
+  message: MailboxRecord,
+  { bodyType, stripQuoted = false, loadInlines = false, isPreview = false, now }: View,
+): Record<string, unknown> {
+  const { threadIdAfterMs: _, body, threadId, attachments, ...fields } = message;
   const html = typeof body === "string" ? body : "";
   const shown = stripQuoted ? withoutQuotes(html) : html;
   const hasThread = threadKnownInMs(message, now) <= 0;
-  const view: Record<string, unknown> = {
+  const files = (Array.isArray(attachments) ? attachments : []).map((file) => withoutContent(file, loadInlines));
+  return {
     ...fields,
-    body: bodyType === "text" ? toText(shown) : shown,
+    ...(hasThread && { threadId }),
+    ...(!isPreview && { body: bodyType === "text" ? toText(shown) : shown }),
     bodySnippet: toText(html).slice(0, SNIPPET_CHARACTERS),
-    omitted: hasThread ? [] : ["threadId"],
+    hasAttachments: files.length > 0,
+    ...(files.length > 0 && { attachments: files }),
+    omitted: [...(hasThread ? [] : ["threadId"]), ...(isPreview ? ["body"] : [])],
   };
-  if (!hasThread) delete view["threadId"];
-  return view;
+}
+
+/** What is in an attachment is shown only of an inline one, and only when asked for. */
+function withoutContent(attachment: unknown, loadInlines: boolean): unknown {
+  if (typeof attachment !== "object" || attachment === null) return attachment;
+  const { content: _, ...others } = attachment as { readonly content?: unknown; readonly inline?: unknown };
+  return loadInlines && others.inline === true ? attachment : others;
 }
 
 const SNIPPET_CHARACTERS = 100;

@@ -1,66 +1,81 @@
-import type { Context } from "hono";
 import * as z from "zod";
 import type { Account } from "../accounts/account.ts";
 import type { Collection, MailboxRecord } from "../accounts/mailbox.ts";
 import type { EmulatedService } from "../emulated-service.ts";
-import { ApiError, bodyOf, type Route } from "../http/routes.ts";
+import { operationsOf } from "../http/operation.ts";
+import { ApiError, type Route } from "../http/routes.ts";
 import { reachableAccountOf } from "./authenticate.ts";
+import { RECORD } from "./schemas.ts";
 
-const RECORD = z.looseObject({});
+const FIELDS = z.looseObject({});
 
-/** Create, get, update and delete of one kind of record. @param resourceOf the resource of a calendar, or a task list */
-export function recordRoutes(
-  service: EmulatedService,
-  path: string,
-  resourceOf: (collectionId: string) => string,
-): readonly Route[] {
-  function collectionOf(context: Context): { readonly account: Account; readonly collection: Collection } {
-    const account = reachableAccountOf(service, context);
-    const id = context.req.param("collection") ?? "";
+/** Where records of one kind are. */
+export interface RecordPath {
+  /** What the records are, in the plural. */
+  readonly tag: string;
+  readonly path: string;
+  /** The resource of a task list; of contacts there is one. */
+  readonly resourceOf: (collectionId: string) => string;
+}
+
+/** Create, get, update and delete of one kind of record, as far as webhooks need them. */
+export function recordRoutes(service: EmulatedService, { tag, path, resourceOf }: RecordPath): readonly Route[] {
+  const operation = operationsOf({ tag, auth: "bearer", caller: (context) => reachableAccountOf(service, context) });
+  const one = tag.slice(0, -1).toLowerCase();
+
+  /** @throws ApiError 404 */
+  function collectionOf({ mailbox }: Account, id: string): Collection {
     try {
-      return { account, collection: account.mailbox.collection(resourceOf(id)) };
+      return mailbox.collection(resourceOf(id));
     } catch (error) {
       throw new ApiError(404, "not_found", (error as Error).message);
     }
   }
 
+  /** @throws ApiError 404 */
+  function found(record: MailboxRecord | undefined, id: string): MailboxRecord {
+    if (record !== undefined) return record;
+    throw new ApiError(404, "not_found", `There is no ${one} ${JSON.stringify(id)}.`);
+  }
+
   return [
-    {
+    operation({
       method: "POST",
       path,
-      async run(context) {
-        const { account, collection } = collectionOf(context);
-        return context.json(account.mailbox.create(collection, await bodyOf(context, RECORD)), 201);
-      },
-    },
-    {
+      summary: `Creates a ${one}.`,
+      body: FIELDS,
+      answer: RECORD,
+      status: 201,
+      errors: [404],
+      run: ({ caller, body, param }) => caller.mailbox.create(collectionOf(caller, param("collection")), body),
+    }),
+    operation({
       method: "GET",
       path: `${path}/:id`,
-      run: (context) => found(collectionOf(context).collection.records.get(context.req.param("id") ?? ""), context),
-    },
-    {
+      summary: `Gets a ${one}.`,
+      answer: RECORD,
+      errors: [404],
+      run: ({ caller, param }) =>
+        found(collectionOf(caller, param("collection")).records.get(param("id")), param("id")),
+    }),
+    operation({
       method: "PATCH",
       path: `${path}/:id`,
-      async run(context) {
-        const { account, collection } = collectionOf(context);
-        const fields = await bodyOf(context, RECORD);
-        return found(account.mailbox.update(collection, context.req.param("id") ?? "", fields), context);
-      },
-    },
-    {
+      summary: `Updates a ${one}.`,
+      body: FIELDS,
+      answer: RECORD,
+      errors: [404],
+      run: ({ caller, body, param }) =>
+        found(caller.mailbox.update(collectionOf(caller, param("collection")), param("id"), body), param("id")),
+    }),
+    operation({
       method: "DELETE",
       path: `${path}/:id`,
-      run(context) {
-        const { account, collection } = collectionOf(context);
-        found(account.mailbox.remove(collection, context.req.param("id") ?? ""), context);
-        return context.body(null, 200);
+      summary: `Deletes a ${one}.`,
+      errors: [404],
+      run({ caller, param }) {
+        found(caller.mailbox.remove(collectionOf(caller, param("collection")), param("id")), param("id"));
       },
-    },
+    }),
   ];
-}
-
-/** @throws ApiError 404 */
-function found(record: MailboxRecord | undefined, context: Context): MailboxRecord {
-  if (record !== undefined) return record;
-  throw new ApiError(404, "not_found", `There is no record ${context.req.param("id")}.`);
 }

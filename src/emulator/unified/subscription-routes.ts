@@ -1,10 +1,12 @@
-import type { Context } from "hono";
 import * as z from "zod";
 import { isHooklineError } from "../../errors.ts";
 import type { EmulatedService } from "../emulated-service.ts";
-import { ApiError, bodyOf, checked, type Route } from "../http/routes.ts";
+import { operationsOf } from "../http/operation.ts";
+import { ApiError, type Route } from "../http/routes.ts";
 import type { Subscription } from "../subscriptions/subscription.ts";
 import { accountOf } from "./authenticate.ts";
+import { flag } from "./schemas.ts";
+import type { UnifiedOptions } from "./unified-routes.ts";
 
 const WANTED = z.strictObject({
   resource: z.string(),
@@ -15,56 +17,85 @@ const WANTED = z.strictObject({
 const LIST = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).optional(),
   offset: z.coerce.number().int().min(0).default(0),
-  includeInactive: z.enum(["true", "false"]).default("false"),
+  includeInactive: flag(false),
+});
+const SUBSCRIPTION = z.looseObject({
+  id: z.string(),
+  resource: z.string(),
+  notificationUrl: z.string(),
+  active: z.boolean(),
+  failSince: z.string().optional(),
+  failDescription: z.string().optional(),
+  disabledByBilling: z.boolean(),
+});
+const PAGE = z.looseObject({
+  offset: z.int(),
+  totalSize: z.int(),
+  done: z.boolean(),
+  records: z.array(SUBSCRIPTION),
 });
 
 /** Subscriptions of an account. @see protocol 4.1 */
-export function subscriptionRoutes(service: EmulatedService, pageSize: number): readonly Route[] {
-  function subscriptionOf(context: Context): Subscription {
-    const { id: accountId } = accountOf(service, context);
-    const subscription = service.subscriptions.get(Number(context.req.param("id")));
+export function subscriptionRoutes(service: EmulatedService, { pageSize }: UnifiedOptions): readonly Route[] {
+  const operation = operationsOf({
+    tag: "Subscriptions",
+    auth: "bearer",
+    caller: (context) => accountOf(service, context),
+  });
+
+  /** @throws ApiError 404 */
+  function subscriptionOf(accountId: number, id: string): Subscription {
+    const subscription = service.subscriptions.get(Number(id));
     if (subscription?.accountId === accountId) return subscription;
-    throw new ApiError(404, "not_found", `There is no subscription ${context.req.param("id")}.`);
+    throw new ApiError(404, "not_found", `There is no subscription ${id}.`);
   }
 
   return [
-    {
+    operation({
       method: "GET",
       path: "/v1/subscriptions",
-      run(context) {
-        const { id } = accountOf(service, context);
-        const { limit = pageSize, offset, includeInactive } = checked(LIST, context.req.query());
+      summary: "Lists subscriptions.",
+      query: LIST,
+      answer: PAGE,
+      run({ caller: { id }, query: { limit = pageSize, offset, includeInactive } }) {
         const all = [...service.subscriptions.values()].filter(
-          ({ accountId, active }) => accountId === id && (active || includeInactive === "true"),
+          ({ accountId, active }) => accountId === id && (active || includeInactive),
         );
         const records = all.slice(offset, offset + limit).map(toRecord);
         return { offset, totalSize: all.length, done: offset + limit >= all.length, records };
       },
-    },
-    {
+    }),
+    operation({
       method: "POST",
       path: "/v1/subscriptions",
-      async run(context) {
-        const { id } = accountOf(service, context);
-        const wanted = await bodyOf(context, WANTED);
+      summary: "Subscribes, after a verification handshake with the receiver.",
+      body: WANTED,
+      answer: SUBSCRIPTION,
+      async run({ caller, body }) {
         try {
-          return toRecord(await service.subscribe(id, wanted));
+          return toRecord(await service.subscribe(caller.id, body));
         } catch (error) {
           if (!isHooklineError(error)) throw error;
           const code = isHooklineError(error, "handshake-failed") ? "notificationUrl.notValid" : "badRequest";
           throw new ApiError(400, code, error.message);
         }
       },
-    },
-    { method: "GET", path: "/v1/subscriptions/:id", run: (context) => toRecord(subscriptionOf(context)) },
-    {
+    }),
+    operation({
+      method: "GET",
+      path: "/v1/subscriptions/:id",
+      summary: "Gets a subscription.",
+      answer: SUBSCRIPTION,
+      errors: [404],
+      run: ({ caller, param }) => toRecord(subscriptionOf(caller.id, param("id"))),
+    }),
+    operation({
       method: "DELETE",
       path: "/v1/subscriptions/:id",
-      run(context) {
-        service.unsubscribe(subscriptionOf(context));
-        return context.body(null, 200);
-      },
-    },
+      summary: "Ends a subscription.",
+      errors: [404],
+      run: ({ caller, param }) => service.unsubscribe(subscriptionOf(caller.id, param("id"))),
+    }),
   ];
 }
 

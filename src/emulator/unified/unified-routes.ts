@@ -1,26 +1,38 @@
 import type { EmulatedService } from "../emulated-service.ts";
+import type { Variants } from "../emulator-types.ts";
 import type { Route } from "../http/routes.ts";
 import { calendarRoutes } from "./calendar-routes.ts";
+import { conversationRoutes } from "./conversation-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
 import { recordRoutes } from "./record-routes.ts";
 import { subscriptionRoutes } from "./subscription-routes.ts";
+import { trackingRoutes } from "./tracking-routes.ts";
 
-/** The part of the unified API that causes deliveries, and that a handler calls after one. @see protocol 4.1 */
-export function unifiedRoutes(service: EmulatedService, { pageSize }: { readonly pageSize: number }): readonly Route[] {
+/** How the unified API answers. */
+export interface UnifiedOptions {
+  /** Records on a page. */
+  readonly pageSize: number;
+  readonly variants: Required<Variants>;
+}
+
+/** All rows of the unified API. @see protocol 4.1 */
+export function unifiedRoutes(service: EmulatedService, options: UnifiedOptions): readonly Route[] {
   return [
-    ...subscriptionRoutes(service, pageSize),
-    ...calendarRoutes(service, pageSize),
-    ...recordRoutes(service, "/v1/calendars/:collection/events", eventsOf),
-    ...messageRoutes(service, pageSize),
-    ...recordRoutes(service, "/v1/contacts", () => "/contacts"),
-    ...recordRoutes(service, "/v1/tasklists/:collection/tasks", tasksOf),
+    ...subscriptionRoutes(service, options),
+    ...calendarRoutes(service, options),
+    ...recordRoutes(service, {
+      tag: "Events",
+      path: "/v1/calendars/:collection/events",
+      resourceOf: (calendarId) => `/calendars/${encodeURIComponent(calendarId)}/events`,
+    }),
+    ...messageRoutes(service, options),
+    ...conversationRoutes(service, options),
+    ...trackingRoutes(service),
+    ...recordRoutes(service, { tag: "Contacts", path: "/v1/contacts", resourceOf: () => "/contacts" }),
+    ...recordRoutes(service, {
+      tag: "Tasks",
+      path: "/v1/tasklists/:collection/tasks",
+      resourceOf: (taskListId) => `/tasklists/${encodeURIComponent(taskListId)}/tasks`,
+    }),
   ];
-}
-
-function eventsOf(calendarId: string): string {
-  return `/calendars/${encodeURIComponent(calendarId)}/events`;
-}
-
-function tasksOf(taskListId: string): string {
-  return `/tasklists/${encodeURIComponent(taskListId)}/tasks`;
 }

@@ -189,10 +189,10 @@ test("GET /v1/email/conversations/{threadId}, and its follow-up", async () => {
   const next = await ask(`GET ${path}?pageToken=${String(page.json["nextPageToken"])}`);
   expect(next.json).toMatchObject({ records: [{ id: first.id }] });
   expect(next.json).not.toHaveProperty("nextPageToken");
-  expect((await ask(`GET ${path}/followup?skipMailboxCheck=true`)).json).toMatchObject({
-    lastSentEmail: { id: first.id },
-    followup: null,
-  });
+  const none = { followup: null, mailboxError: null, followupError: null };
+  expect((await ask(`GET ${path}/followup`)).json).toMatchObject({ lastSentEmail: { id: first.id }, ...none });
+  const past = await ask(`GET ${path}x/followup?skipMailboxCheck=true`);
+  expect(past).toMatchObject({ status: 200, json: { lastSentEmail: null, ...none } });
   for (const line of [`GET ${path}x`, `GET ${path}x/followup`]) expect(await ask(line)).toMatchObject({ status: 404 });
   expect((await ask(`GET ${path}/followup?skipMailboxCheck=1`)).json["message"]).toContain('"skipMailboxCheck"');
 });

@@ -1,0 +1,27 @@
+import type { Clock } from "../../clock.ts";
+
+/** Calls of one account. */
+export interface RateLimit {
+  /** Counts a call. Gives 0, or how many milliseconds are left until one is allowed again: such a call is not counted. */
+  take(): number;
+}
+
+const WINDOW_MS = 1_000;
+
+/** Allows so many calls in each second of the clock. @see protocol 8: the service's own limits are "not shown" */
+export function createRateLimit(clock: Clock, perSecond: number): RateLimit {
+  let windowEndsAt = -Infinity;
+  let left = 0;
+  return {
+    take() {
+      const now = clock.now();
+      if (now >= windowEndsAt || now < windowEndsAt - WINDOW_MS) {
+        windowEndsAt = now + WINDOW_MS;
+        left = perSecond;
+      }
+      if (left === 0) return windowEndsAt - now;
+      left -= 1;
+      return 0;
+    },
+  };
+}
