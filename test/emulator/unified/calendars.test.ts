@@ -30,6 +30,23 @@ describe("GET /v1/calendars", () => {
       });
   });
 
+  test("has shared ones where that is asked for", async () => {
+    const { emulator } = await startAccount();
+    const { token } = await emulator.account({ calendars: [{ name: "Team" }, { name: "Boss", isShared: true }] });
+    const names = async (query: string) =>
+      ((await call(emulator, `GET /v1/calendars${query}`, { token })).json["records"] as readonly object[]).map(
+        (record) =>
+          Object.entries(record).flatMap(([key, value]) =>
+            ["name", "accessRole"].includes(key) ? [value as string] : [],
+          ),
+      );
+    expect(await names("")).toEqual([
+      ["Calendar", "owner"],
+      ["Team", "owner"],
+    ]);
+    expect((await names("?withShared=true")).at(-1)).toEqual(["Boss", "reader"]);
+  });
+
   test("pages to the end, with changes in between", async () => {
     const { ask } = await startAccount({ pageSize: 2 });
     for (const name of ["a", "b", "c"]) await ask("POST /v1/calendars", { name });
@@ -54,6 +71,11 @@ describe("GET /v1/calendars", () => {
         json: { code: "token.notValid" },
       });
   });
+});
+
+test("POST /v1/calendars has the status of the service's public reference, if wished", async () => {
+  const { ask } = await startAccount({ variants: { calendarCreatedStatus: 200 } });
+  expect(await ask("POST /v1/calendars", { name: "Team" })).toMatchObject({ status: 200, json: { name: "Team" } });
 });
 
 test("POST /v1/calendars", async () => {

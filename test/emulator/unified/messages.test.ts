@@ -71,6 +71,17 @@ describe("GET /v1/email/messages", () => {
       expect(await ids(`?q=${encodeURIComponent(q)}`), q).toEqual(expected);
   });
 
+  test("shows a preview of the body, and says so, where the kind of account has no more", async () => {
+    const { emulator } = await startMailbox();
+    const account = await emulator.account({ hasBodiesInLists: false, mail: [{ body: "<p>Hi</p>" }] });
+    const list = await call(emulator, "GET /v1/email/messages", { token: account.token });
+    const [message] = list.json["records"] as readonly Record<string, unknown>[];
+    expect(message).toMatchObject({ bodySnippet: "Hi", omitted: ["body"] });
+    expect(message).not.toHaveProperty("body");
+    const whole = await call(emulator, `GET /v1/email/messages/${String(message?.["id"])}`, { token: account.token });
+    expect(whole.json).toMatchObject({ body: "<p>Hi</p>", omitted: [] });
+  });
+
   test("leaves trash and junk out, unless they are asked for", async () => {
     const { account, ids } = await startMailbox();
     const junk = (await account.receiveMail({ sysLabels: ["junk"] })).id;
@@ -117,6 +128,21 @@ describe("GET /v1/email/messages/{messageId}", () => {
     expect((await get("")).json).not.toHaveProperty("threadId");
     await emulator.advance(5_000);
     expect(await get("?requireThreadId=true")).toMatchObject({ status: 200, json: { threadId, omitted: [] } });
+  });
+
+  test("has what is in inline attachments where that is asked for", async () => {
+    const { account, ask } = await startMailbox();
+    const picture = { id: "a-1", name: "logo.png", inline: true, contentId: "logo" };
+    const file = { id: "a-2", name: "offer.pdf", inline: false };
+    const withContent = [
+      { ...picture, content: "AAAA" },
+      { ...file, content: "BBBB" },
+    ];
+    const { id } = await account.receiveMail({ attachments: withContent });
+    const get = async (query = "") => (await ask(`GET /v1/email/messages/${id}${query}`)).json;
+    expect(await get()).toMatchObject({ hasAttachments: true });
+    expect((await get())["attachments"]).toEqual([picture, file]);
+    expect((await get("?loadInlines=true"))["attachments"]).toEqual([withContent[0], file]);
   });
 
   test("has the id of a draft where that is asked for", async () => {
