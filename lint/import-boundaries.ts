@@ -52,6 +52,8 @@ export const boundaries: readonly Boundary[] = [
       "npm:hono",
       "npm:hono/",
       "npm:@hono/node-server",
+      "npm:rrule-temporal",
+      "npm:temporal-polyfill",
       "npm:zod",
       "node:",
     ],
