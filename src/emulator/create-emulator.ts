@@ -47,6 +47,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
       ...unifiedRoutes(service, {
         pageSize: options.pageSize ?? PAGE_SIZE,
         variants: { ...VARIANTS, ...options.variants },
+        deltaSync: options.deltaSync ?? {},
       }),
       ...syncConfigRoutes(service.syncConfig),
       ...controlRoutes(service, listeners),
@@ -100,6 +101,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
 /** @throws UsageError `option-invalid` */
 function assertOptions(options: EmulatorOptions): void {
   const { port, seed, secret, clock, startAt, redelivery, deliveryTimeoutMs, pageSize, callsPerSecond } = options;
+  const { readyAfterMs, tokenLifeMs } = options.deltaSync ?? {};
   const { calendarCreatedStatus, iCalUId, tentative } = options.variants ?? {};
   const { timestamp, giveUpAfter } = redelivery ?? {};
   const { signedText } = options.syncConfig ?? {};
@@ -116,6 +118,8 @@ function assertOptions(options: EmulatorOptions): void {
     { startAt, isGood: startAt === undefined || startAt.getTime() >= 0, expected: "a Date of 1970 or later" },
     { deliveryTimeoutMs, isGood: isWhole(deliveryTimeoutMs, 1, 600_000), expected: "milliseconds up to 600000" },
     { pageSize, isGood: isWhole(pageSize, 1, 1_000), expected: "a whole number from 1 to 1000" },
+    { readyAfterMs, isGood: isWhole(readyAfterMs, 0, 1e12), expected: "milliseconds" },
+    { tokenLifeMs, isGood: isWhole(tokenLifeMs, 1, 1e12), expected: "milliseconds from 1" },
     { callsPerSecond, isGood: isWhole(callsPerSecond, 1, 1e6), expected: "a whole number from 1" },
     { calendarCreatedStatus, isGood: [undefined, 200, 201].includes(calendarCreatedStatus), expected: "200 or 201" },
     { iCalUId, isGood: [undefined, "iCalUId", "iCalUid"].includes(iCalUId), expected: '"iCalUId" or "iCalUid"' },

@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import type { AnyEvent } from "../protocol/event-types.ts";
 import type { Fault, FaultKind } from "./deliveries/faults.ts";
 import type { Attempt } from "./deliveries/journal.ts";
+import type { DeltaSyncOptions } from "./unified/delta-sync.ts";
 import type { Opener } from "./accounts/tracking.ts";
 
 /** Options of {@link Emulator}. */
@@ -30,6 +31,8 @@ export interface EmulatorOptions {
   pageSize?: number | undefined;
   /** Calls of the unified API that each account may make in a second: the next ones get 429 with `Retry-After`. @default no limit */
   callsPerSecond?: number | undefined;
+  /** How long a delta sync takes to begin, and how long its tokens hold. */
+  deltaSync?: DeltaSyncOptions | undefined;
   /** What the service's description and its public reference tell differently. */
   variants?: Variants | undefined;
 }

@@ -21,6 +21,18 @@ export interface Collection {
   readonly records: Map<string, MailboxRecord>;
   /** By id: as the how manieth it came. */
   readonly nthOf: Map<string, number>;
+  /** By id: as the how manieth change of the mailbox the record became as it is. */
+  readonly versionOf: Map<string, number>;
+  /** Records that were deleted, in that order. */
+  readonly removed: RemovedRecord[];
+}
+
+/** A record that was deleted. */
+export interface RemovedRecord {
+  readonly record: MailboxRecord;
+  readonly version: number;
+  /** When, as a timestamp. */
+  readonly timestamp: string;
 }
 
 /** The events of one calendar, and what the calendar says of itself. */
@@ -52,6 +64,8 @@ export interface Mailbox {
   /** Gives undefined where there is no such record. */
   update(collection: Collection, id: string, fields: object): MailboxRecord | undefined;
   remove(collection: Collection, id: string): MailboxRecord | undefined;
+  /** How many changes there were. */
+  readonly version: number;
 }
 
 /** What a mailbox needs. */
@@ -73,6 +87,7 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
     { family: "task", id: `list-${random.hex(8)}`, isDefault: true, ...empty() },
   ];
   let count = 0;
+  let version = 0;
   const now = (): string => new Date(clock.now()).toISOString();
 
   function addCalendar(fields: object, { isShared = false } = {}): Calendar {
@@ -84,6 +99,9 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
   }
 
   return {
+    get version() {
+      return version;
+    },
     calendars: () => calendars,
     calendar: (id) => calendars.find((calendar) => calendar.id === id || (id === "primary" && calendar.isDefault)),
     addCalendar,
@@ -108,6 +126,7 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
       const record = { ...fields, id, createdTime: time, lastModifiedTime: time };
       collection.records.set(id, record);
       collection.nthOf.set(id, (count += 1));
+      collection.versionOf.set(id, (version += 1));
       onChange({ collection, changeType: "created", record });
       return record;
     },
@@ -116,6 +135,7 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
       if (old === undefined) return undefined;
       const record = { ...old, ...fields, id, createdTime: old.createdTime, lastModifiedTime: now() };
       collection.records.set(id, record);
+      collection.versionOf.set(id, (version += 1));
       onChange({ collection, changeType: "updated", record });
       return record;
     },
@@ -123,14 +143,16 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
       const record = collection.records.get(id);
       if (record === undefined || !collection.records.delete(id)) return undefined;
       collection.nthOf.delete(id);
+      collection.versionOf.delete(id);
+      collection.removed.push({ record, version: (version += 1), timestamp: now() });
       onChange({ collection, changeType: "deleted", record });
       return record;
     },
   };
 }
 
-function empty(): Pick<Collection, "records" | "nthOf"> {
-  return { records: new Map(), nthOf: new Map() };
+function empty(): Pick<Collection, "records" | "nthOf" | "versionOf" | "removed"> {
+  return { records: new Map(), nthOf: new Map(), versionOf: new Map(), removed: [] };
 }
 
 /** True where a subscription to this resource is told of the collection's changes. @see protocol 6.1 */

@@ -76,7 +76,7 @@ export function calendarRoutes(service: EmulatedService, { pageSize, variants }:
 }
 
 /** By its id, or the alias `primary`. @throws ApiError 404 */
-function calendarOf(mailbox: Mailbox, id: string): Calendar {
+export function calendarOf(mailbox: Mailbox, id: string): Calendar {
   const calendar = mailbox.calendar(id);
   if (calendar !== undefined) return calendar;
   throw new ApiError(404, "not_found", `There is no calendar ${JSON.stringify(id)}.`);

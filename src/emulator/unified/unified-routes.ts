@@ -2,7 +2,10 @@ import type { EmulatedService } from "../emulated-service.ts";
 import type { Variants } from "../emulator-types.ts";
 import type { Route } from "../http/routes.ts";
 import { calendarRoutes } from "./calendar-routes.ts";
+import { calendarSyncRoutes } from "./calendar-sync-routes.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
+import type { DeltaSyncOptions } from "./delta-sync.ts";
+import { emailSyncRoutes } from "./email-sync-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
 import { recordRoutes } from "./record-routes.ts";
 import { subscriptionRoutes } from "./subscription-routes.ts";
@@ -13,6 +16,7 @@ export interface UnifiedOptions {
   /** Records on a page. */
   readonly pageSize: number;
   readonly variants: Required<Variants>;
+  readonly deltaSync: DeltaSyncOptions;
 }
 
 /** All rows of the unified API. @see protocol 4.1 */
@@ -20,11 +24,13 @@ export function unifiedRoutes(service: EmulatedService, options: UnifiedOptions)
   return [
     ...subscriptionRoutes(service, options),
     ...calendarRoutes(service, options),
+    ...calendarSyncRoutes(service, options),
     ...recordRoutes(service, {
       tag: "Events",
       path: "/v1/calendars/:collection/events",
       resourceOf: (calendarId) => `/calendars/${encodeURIComponent(calendarId)}/events`,
     }),
+    ...emailSyncRoutes(service, options),
     ...messageRoutes(service, options),
     ...conversationRoutes(service, options),
     ...trackingRoutes(service),
