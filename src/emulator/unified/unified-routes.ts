@@ -1,6 +1,7 @@
 import type { EmulatedService } from "../emulated-service.ts";
 import type { Variants } from "../emulator-types.ts";
 import type { Route } from "../http/routes.ts";
+import { authorizeRoutes } from "./authorize-routes.ts";
 import { calendarRoutes } from "./calendar-routes.ts";
 import { calendarSyncRoutes } from "./calendar-sync-routes.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
@@ -22,6 +23,7 @@ export interface UnifiedOptions {
 /** All rows of the unified API. @see protocol 4.1 */
 export function unifiedRoutes(service: EmulatedService, options: UnifiedOptions): readonly Route[] {
   return [
+    ...authorizeRoutes(service),
     ...subscriptionRoutes(service, options),
     ...calendarRoutes(service, options),
     ...calendarSyncRoutes(service, options),
