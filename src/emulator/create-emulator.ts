@@ -7,8 +7,9 @@ import { createHttpTransport } from "./deliveries/transport.ts";
 import { createEmulatedService } from "./emulated-service.ts";
 import type { Emulator, EmulatorOptions, Variants } from "./emulator-types.ts";
 import { controlRoutes, type AttemptListeners } from "./http/control-api.ts";
+import { toOpenApi } from "./http/openapi.ts";
 import { pageRoutes } from "./http/page-routes.ts";
-import { serveRoutes } from "./http/routes.ts";
+import { serveRoutes, type Route } from "./http/routes.ts";
 import { syncConfigRoutes } from "./sync-config/sync-config-routes.ts";
 import { stateOf } from "./subscriptions/subscription.ts";
 import { unifiedRoutes } from "./unified/unified-routes.ts";
@@ -42,19 +43,17 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
       options.onAttempt?.(attempt);
     },
   });
-  const app = serveRoutes(
-    [
-      ...unifiedRoutes(service, {
-        pageSize: options.pageSize ?? PAGE_SIZE,
-        variants: { ...VARIANTS, ...options.variants },
-        deltaSync: options.deltaSync ?? {},
-      }),
-      ...syncConfigRoutes(service.syncConfig),
-      ...controlRoutes(service, listeners),
-      ...pageRoutes(readPage),
-    ],
-    service.requestId,
-  );
+  const api = [
+    ...unifiedRoutes(service, {
+      pageSize: options.pageSize ?? PAGE_SIZE,
+      variants: { ...VARIANTS, ...options.variants },
+      deltaSync: options.deltaSync ?? {},
+    }),
+    ...syncConfigRoutes(service.syncConfig),
+  ];
+  const document: Route = { method: "GET", path: "/openapi.json", run: () => toOpenApi(api, url) };
+  const routes = [...api, document, ...controlRoutes(service, listeners), ...pageRoutes(readPage)];
+  const app = serveRoutes(routes, service.requestId);
   const answer = getRequestListener(app.fetch);
   const server = createServer((request, response) => void answer(request, response));
   const { port } = await listen(server, options.port ?? 0);

@@ -11,7 +11,7 @@ async function authorize(emulator: Emulator, fields: Record<string, string> = {}
     returnUrl: RETURN_URL,
     ...fields,
   });
-  const response = await fetch(`${emulator.url}/v1/auth/authorize?${query}`, { redirect: "manual" });
+  const response = await fetch(`${emulator.url}/v1/auth/authorize?${query.toString()}`, { redirect: "manual" });
   const location = response.headers.get("location");
   return {
     status: response.status,
