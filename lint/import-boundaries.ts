@@ -33,6 +33,25 @@ export const boundaries: readonly Boundary[] = [
     why: "Dispatch gets its work from the inbox alone, never from src/ingest/. Declare shared types in src/inbox/port/.",
   },
   {
+    module: "src/client/",
+    may: [
+      "src/errors.ts",
+      "src/assert.ts",
+      "src/clock.ts",
+      "src/retry-after.ts",
+      "src/protocol/fields.ts",
+      "src/protocol/event-types.ts",
+      "npm:p-queue",
+      "npm:zod/mini",
+    ],
+    why: "The client works alone, in browsers and on edge runtimes too: nothing of the receiver, and nothing of Node.",
+  },
+  {
+    module: "src/client.ts",
+    may: ["src/client/"],
+    why: "This entry point only lists what src/client/ exports.",
+  },
+  {
     module: "src/testing/",
     may: ["src/", "node:"],
     why: "Testing imports only the modules and Node, so that it works in every test runner.",

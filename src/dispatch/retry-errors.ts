@@ -1,4 +1,5 @@
 import { HooklineError, UsageError, type ErrorOptions } from "../errors.ts";
+import { parseRetryAfter } from "../retry-after.ts";
 
 /**
  * Thrown by a handler: do not try again. The job is dead at once, whatever attempts are left.
@@ -61,29 +62,5 @@ function describe(when: unknown): string {
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-retry-after
  */
 export function retryAfter(header: string | null | undefined): RetryLater {
-  const text = String(header ?? "").trim();
-  // A server may ask for more than a number can hold.
-  if (/^\d+$/.test(text)) return new RetryLater({ afterSeconds: Math.min(Number(text), Number.MAX_SAFE_INTEGER) });
-  const at = dateOf(text);
-  return new RetryLater(at === undefined ? { afterMs: 0 } : { at });
-}
-
-/** The current one, RFC 850's, and C's asctime: https://www.rfc-editor.org/rfc/rfc9110#name-date-time-formats */
-const FORMS = [
-  /^(?<weekday>[A-Z][a-z]{2}), (?<day>\d{2}) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<time>[\d:]{8}) GMT$/,
-  /^(?<weekday>[A-Z][a-z]{5,8}), (?<day>\d{2})-(?<month>[A-Z][a-z]{2})-(?<year>\d{2}) (?<time>[\d:]{8}) GMT$/,
-  /^(?<weekday>[A-Z][a-z]{2}) (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) (?<time>[\d:]{8}) (?<year>\d{4})$/,
-];
-
-function dateOf(text: string): Date | undefined {
-  const groups = FORMS.map((form) => form.exec(text)?.groups).find((found) => found !== undefined);
-  if (groups === undefined) return undefined;
-  const { weekday = "", day = "", month = "", year = "", time = "" } = groups;
-  // The weekday gives the century of a two-digit year: a date has another weekday a century later.
-  for (const century of year.length === 2 ? ["20", "19", "21"] : [""]) {
-    const today = `${weekday.slice(0, 3)}, ${day.replace(" ", "0")} ${month} ${century}${year} ${time} GMT`;
-    const date = new Date(today);
-    if (date.toUTCString() === today) return date; // a day that does not exist would come out as another
-  }
-  return undefined;
+  return new RetryLater(parseRetryAfter(header) ?? { afterMs: 0 });
 }

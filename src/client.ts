@@ -1,0 +1,62 @@
+// The service's APIs. Works alone, on any runtime that has fetch and Web Crypto.
+export { clients, createClient, type AnyRequest, type Client, type ClientOptions } from "./client/create-client.ts";
+export {
+  BadRequest,
+  NotFound,
+  NotReady,
+  PreconditionFailed,
+  RateLimited,
+  ServiceError,
+  TokenExpired,
+  Unauthorized,
+  type ServiceErrorFacts,
+} from "./client/errors.ts";
+export type { Page, Paged } from "./client/paging.ts";
+export type { ConnectionOptions, RequestOptions, RetryOptions } from "./client/request-options.ts";
+export type { Instant, TextLike, Window } from "./client/times.ts";
+
+// Records
+export type { Attachment } from "./client/records/attachment.ts";
+export type { BusyTime, FreeBusySchedule, MeetingTimes, TimeSlot } from "./client/records/availability.ts";
+export type {
+  Attendee,
+  CalendarEvent,
+  EmailAddress,
+  EventSeries,
+  EventTime,
+  MeetingInfo,
+  OccurrenceInfo,
+  SavedEvent,
+} from "./client/records/calendar-event.ts";
+export type { Calendar } from "./client/records/calendar.ts";
+export type { FollowupStatus, Message, MessageAttachment, SentMessage } from "./client/records/message.ts";
+export type { Open } from "./client/records/reader.ts";
+export type { Subscription } from "./client/records/subscription.ts";
+export type { DeletedRecord, SyncStart } from "./client/records/sync.ts";
+
+// Members of a client
+export type { Availability, FreeBusyRequest, MeetingTimesRequest } from "./client/unified/availability.ts";
+export type { AvailableTimesRequest, OneCalendar } from "./client/unified/calendar.ts";
+export type { CalendarBody, CalendarListOptions, Calendars } from "./client/unified/calendars.ts";
+export type { Conversations, FollowupOptions } from "./client/unified/conversations.ts";
+export type { DeltaOptions, DeltaSync } from "./client/unified/delta-sync.ts";
+export type {
+  CreateEventOptions,
+  Events,
+  FindOptions,
+  MeetingResponse,
+  NativePropertiesOptions,
+  NotifyOptions,
+  UpdateEventOptions,
+} from "./client/unified/events.ts";
+export type {
+  BodyTypeOptions,
+  EmailSyncOptions,
+  GetMessageOptions,
+  MessageListOptions,
+  Messages,
+  MessageStatus,
+  SendOptions,
+} from "./client/unified/messages.ts";
+export type { PlainRecord, PlainRecords } from "./client/unified/records.ts";
+export type { NewSubscription, SubscriptionListOptions, Subscriptions } from "./client/unified/subscriptions.ts";

@@ -1,0 +1,63 @@
+import { HooklineError } from "../errors.ts";
+import type { Loose } from "../protocol/fields.ts";
+import { AnswerProblem, listReader, type Reader } from "./records/reader.ts";
+
+/** A page of a list. @see protocol 2.1, pages and tokens */
+export interface Page<T> {
+  readonly records: readonly T[];
+  /** Absent on the last page. */
+  readonly nextPageToken?: string;
+  /** Of a sync, on the last page alone: where the next walk begins. */
+  readonly nextDeltaToken?: string;
+}
+
+/** A list: `for await (const record of ...)` walks all of it; `pages()` gives page after page, `page(token)` a single one. */
+export interface Paged<T> extends AsyncIterable<T> {
+  /** All pages, from the first. */
+  pages(): AsyncIterable<Page<T>>;
+  /** One page: the first one, or the one behind a `nextPageToken`. */
+  page(pageToken?: string): Promise<Page<T>>;
+}
+
+/** @param fetchPage asks for the page behind a token; the first without one */
+export function createPaged<T>(fetchPage: (pageToken: string | undefined) => Promise<Page<T>>): Paged<T> {
+  async function* pages(): AsyncGenerator<Page<T>, void, undefined> {
+    let token: string | undefined;
+    do {
+      const page = await fetchPage(token);
+      yield page;
+      if (token !== undefined && page.nextPageToken === token)
+        throw new HooklineError(
+          "page-repeated",
+          "The service gave the token of a page on that page: its list never ends.",
+        );
+      token = page.nextPageToken;
+    } while (token !== undefined);
+  }
+
+  return {
+    pages,
+    page: (pageToken) => fetchPage(pageToken === "" ? undefined : pageToken),
+    async *[Symbol.asyncIterator]() {
+      for await (const { records } of pages()) yield* records;
+    },
+  };
+}
+
+/** Reads pages. @param fields where the records are, if not in `records` */
+export function pageReader<T>(read: Reader<T>, ...fields: readonly string[]): Reader<Page<T>> {
+  const readRecords = listReader(read, "records", ...fields);
+  return (json) => {
+    if (typeof json !== "object" || json === null) throw new AnswerProblem("it is no page");
+    const { nextPageToken, nextDeltaToken } = json as Loose;
+    return {
+      records: readRecords(json),
+      ...(isToken(nextPageToken) && { nextPageToken }),
+      ...(isToken(nextDeltaToken) && { nextDeltaToken }),
+    };
+  };
+}
+
+function isToken(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}

@@ -1,0 +1,20 @@
+import * as z from "zod/mini";
+import { AnswerProblem, recordReader, type Reader } from "./reader.ts";
+
+/** The content of an attachment. */
+export interface Attachment {
+  readonly content: Uint8Array;
+}
+
+const readContent = recordReader<{ content: string }>({ content: z.string() });
+
+/** The service sends base64. */
+export const readAttachment: Reader<Attachment> = (json) => {
+  const { content } = readContent(json);
+  try {
+    const binary = atob(content.replaceAll("-", "+").replaceAll("_", "/"));
+    return { content: Uint8Array.from(binary, (character) => character.charCodeAt(0)) };
+  } catch {
+    throw new AnswerProblem('its field "content" is no base64');
+  }
+};

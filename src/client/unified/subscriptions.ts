@@ -1,0 +1,80 @@
+import type { Id } from "../../protocol/event-types.ts";
+import type { Send } from "../http/transport.ts";
+import { createPaged, type Page, type Paged } from "../paging.ts";
+import { flag, listReader, number, readNothing, recordReader, type Reader } from "../records/reader.ts";
+import { readSubscription, type Subscription } from "../records/subscription.ts";
+import type { RequestOptions } from "../request-options.ts";
+
+/** Subscriptions to webhooks. One cannot be changed: delete it and create another. @see protocol 4.1, "Subscriptions" */
+export interface Subscriptions {
+  /** `GET /v1/subscriptions`. Its pages are counted: the token of a page is the number of records before it. */
+  list(options?: SubscriptionListOptions): Paged<Subscription>;
+  /** `GET /v1/subscriptions/{id}`. @throws NotFound */
+  get(id: Id, options?: RequestOptions): Promise<Subscription>;
+  /**
+   * `POST /v1/subscriptions`. The service asks the URL to verify itself meanwhile, so the receiver must listen already.
+   *
+   * @throws BadRequest when the receiver does not answer the verification request
+   */
+  create(body: NewSubscription, options?: RequestOptions): Promise<Subscription>;
+  /** `DELETE /v1/subscriptions/{id}`. @throws NotFound */
+  delete(id: Id, options?: RequestOptions): Promise<void>;
+}
+
+/** Which subscriptions are listed. */
+export interface SubscriptionListOptions extends RequestOptions {
+  /** Those that do not work now, too. @default false */
+  includeInactive?: boolean | undefined;
+}
+
+/** What is subscribed to. @see protocol 6.1 */
+export interface NewSubscription {
+  /** Such as `/email/messages`. */
+  resource: string;
+  notificationUrl: string;
+  /** Such as `withoutDrafts`. */
+  filters?: readonly string[] | undefined;
+  /** `signal`: deliveries without `payloads`, which only say that something changed. */
+  detailLevel?: "status" | "signal" | undefined;
+}
+
+/** The service waits 30 s for the receiver's answer, before it answers itself. */
+const CREATE_TIMEOUT_MS = 45_000;
+
+const readRecords = listReader(readSubscription, "records");
+const readCounts = recordReader<{ offset?: number; done?: boolean }>({ offset: number, done: flag });
+
+/** @see protocol 2.1; the service's public description has `offset`, `totalSize` and `done` */
+const readPage: Reader<Page<Subscription>> = (json) => {
+  const records = readRecords(json);
+  const { offset = 0, done = true } = readCounts(json);
+  return done || records.length === 0 ? { records } : { records, nextPageToken: String(offset + records.length) };
+};
+
+export function createSubscriptions(send: Send, timeoutMs: number | undefined): Subscriptions {
+  return {
+    list: ({ includeInactive, ...options } = {}) =>
+      createPaged((offset) =>
+        send({ method: "GET", path: "/v1/subscriptions", query: { offset, includeInactive }, read: readPage, options }),
+      ),
+    get: (id, options) =>
+      send({ method: "GET", path: "/v1/subscriptions/{id}", params: { id }, read: readSubscription, options }),
+    create: (body, options) =>
+      send({
+        method: "POST",
+        path: "/v1/subscriptions",
+        body,
+        read: readSubscription,
+        options: { timeoutMs: timeoutMs ?? CREATE_TIMEOUT_MS, ...options },
+      }),
+    delete: (id, options) =>
+      send({
+        method: "DELETE",
+        path: "/v1/subscriptions/{id}",
+        params: { id },
+        read: readNothing,
+        answerOptional: true,
+        options,
+      }),
+  };
+}
