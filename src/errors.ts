@@ -86,4 +86,12 @@ const HOOKLINE_NAMES: ReadonlySet<string> = new Set([
   "ClosedError",
   "GiveUp",
   "RetryLater",
+  "ServiceError",
+  "BadRequest",
+  "Unauthorized",
+  "NotFound",
+  "NotReady",
+  "TokenExpired",
+  "PreconditionFailed",
+  "RateLimited",
 ]);

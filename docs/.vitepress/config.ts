@@ -39,6 +39,7 @@ export default defineConfig({
       group("Deploy", "deploy", ["server", "postgres", "replicas", "queues", "platforms", "functions", "bundlers"]),
       group("Operate", "operate", ["runbook", "outage", "monitoring", "storage", "upgrade", "security", "lifecycle"]),
       group("Recipes", "recipes", [
+        "../client",
         "sync",
         "idempotent-effects",
         "unsubscribe",

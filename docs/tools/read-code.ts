@@ -92,6 +92,8 @@ export function errorCodes(): ReadonlySet<string> {
       if (!file.endsWith(".ts") || file.startsWith("cli/")) continue;
       const source = readFileSync(join(root, folder, file), "utf8");
       for (const [, code = ""] of source.matchAll(/(?:new \w*Error|super)\(\s*"([a-z-]+)"/g)) codes.add(code);
+      // The client's are in a table by status.
+      for (const [, code = ""] of source.matchAll(/"(service-[a-z-]+)"/g)) codes.add(code);
     }
   }
   return codes;

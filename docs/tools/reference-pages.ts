@@ -216,6 +216,10 @@ ${tableOf(
     ["BodyError", "a body could not be read"],
     ["StorageError", "an inbox could not store, or not in time; nothing was acknowledged"],
     ["ClosedError", "the receiver is closing or closed, or the job was taken away"],
+    [
+      "ServiceError, BadRequest, Unauthorized, NotFound ...",
+      "a call of the service failed: [the client](../client.md#errors)",
+    ],
     ["GiveUp, RetryLater", "your handlers throw them: dead at once; tried again at that time"],
   ],
 )}

@@ -1,5 +1,5 @@
 import PQueue from "p-queue";
-import { ClosedError, HooklineError, isHooklineError } from "../errors.ts";
+import { ClosedError, HooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import { eventsOf, parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
@@ -10,6 +10,7 @@ import type { Registration } from "./handlers.ts";
 import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./merged-event.ts";
+import { retryErrorOf } from "./retry-errors.ts";
 import { compose, startCall, type RunningCall } from "./run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */
@@ -31,7 +32,7 @@ interface DirectJob {
 
 /** @param apart deliveries share neither lanes nor `concurrency`: one must not wait for what another one began */
 export function createDirectHandling(
-  { handlers, middleware, services, clock, counters, concurrency, graceMs }: DispatchDeps,
+  { handlers, middleware, services, clock, counters, concurrency, graceMs, handlerEnded }: DispatchDeps,
   reporter: Pick<ExpansionReporter, "arrived" | "unhandled">,
   { apart }: { readonly apart: boolean },
 ): DirectHandling {
@@ -76,7 +77,8 @@ export function createDirectHandling(
           over = true;
           if (running !== undefined) calls.delete(running);
           signal?.removeEventListener("abort", abort);
-          if (result.ok || isHooklineError(result.error, "give-up")) resolve();
+          handlerEnded(event, result);
+          if (result.ok || retryErrorOf(result.error)?.code === "give-up") resolve();
           else reject(result.error);
         },
         overdue: () => {},

@@ -2,9 +2,11 @@ import type { Clock } from "../clock.ts";
 import type { Job } from "../inbox/port/jobs.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
+import type { SingleEvent } from "../protocol/event-types.ts";
 import type { Counters } from "../stats.ts";
 import type { ContextServices } from "./context.ts";
 import type { Handlers, Middleware } from "./handlers.ts";
+import type { CallResult } from "./retry-policy.ts";
 
 /** What the receiver gives to all that runs handlers. */
 export interface DispatchDeps {
@@ -20,6 +22,8 @@ export interface DispatchDeps {
   readonly random: () => number;
   readonly counters: Counters;
   readonly observers: Observers;
+  /** A handler's call ended: of merged events this is the oldest. Never throws. */
+  readonly handlerEnded: (event: SingleEvent, result: CallResult) => void;
   /** Jobs run at once. */
   readonly concurrency: number;
   /** From the abort of a handler until its slot is free. */

@@ -1,4 +1,4 @@
-import { HooklineError, UsageError, type ErrorOptions } from "../errors.ts";
+import { HooklineError, isHooklineError, UsageError, type ErrorOptions } from "../errors.ts";
 import { parseRetryAfter } from "../retry-after.ts";
 
 /**
@@ -63,4 +63,44 @@ function describe(when: unknown): string {
  */
 export function retryAfter(header: string | null | undefined): RetryLater {
   return new RetryLater(parseRetryAfter(header) ?? { afterMs: 0 });
+}
+
+/**
+ * What becomes of a job whose handler threw an error of `hookline/client`, by the error's `code`: nothing more is known of the client here.
+ * Codes that are not in it, such as those of 404, 410, 412, 5xx and of no answer, are ordinary failures: what was announced may not be
+ * visible yet.
+ */
+const SERVICE_ERRORS: Readonly<
+  Record<string, { readonly to: "give-up" } | { readonly to: "later"; readonly afterMs: number }>
+> = {
+  "service-bad-request": { to: "give-up" }, // 400
+  "service-forbidden": { to: "give-up" }, // 403
+  "service-not-ready": { to: "later", afterMs: 5_000 }, // 408, where the answer names no time
+  "service-rate-limited": { to: "later", afterMs: 30_000 }, // 429, the same
+};
+
+/** The service refused the account's token: 401. It is retried like any failure, and a problem of the account. */
+export function isUnauthorized(error: unknown): boolean {
+  return isHooklineError(error, "service-unauthorized");
+}
+
+/**
+ * What a handler asked for by what it threw: `GiveUp`, `RetryLater`, or an error of the service that means the same; undefined for an
+ * ordinary failure. Never throws.
+ */
+export function retryErrorOf(error: unknown): GiveUp | RetryLater | undefined {
+  try {
+    if (!isHooklineError(error)) return undefined;
+    if (error.code === "give-up") return error;
+    // It may be of another copy of the package.
+    if (error.code === "retry-later") return "delayMs" in error ? error : undefined;
+    const meant = Object.hasOwn(SERVICE_ERRORS, error.code) ? SERVICE_ERRORS[error.code] : undefined;
+    if (meant === undefined) return undefined;
+    if (meant.to === "give-up") return new GiveUp(error.message, { cause: error });
+    const asked = (error as { retryAfterMs?: unknown }).retryAfterMs;
+    const afterMs = typeof asked === "number" && asked >= 0 ? asked : meant.afterMs;
+    return new RetryLater({ afterMs: Math.min(afterMs, Number.MAX_SAFE_INTEGER) }, { cause: error });
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,7 @@
-import { isHooklineError } from "../errors.ts";
 import type { ClaimedJob, JobError, JobOutcome } from "../inbox/port/claims.ts";
 import { describeThrown } from "../thrown.ts";
 import type { RunLimits } from "./handlers.ts";
-import type { RetryLater } from "./retry-errors.ts";
+import { retryErrorOf, type GiveUp, type RetryLater } from "./retry-errors.ts";
 
 /** How a call ended. */
 export type CallResult = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
@@ -23,9 +22,10 @@ export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rule
   if (result.ok) return jobs.map(() => DONE);
   const { attempts, retryForMs, now, random } = rules;
   const error = toJobError(result.error, now);
-  if (isHooklineError(result.error, "give-up")) return jobs.map(() => ({ to: "dead", error }));
-  const isLater = isRetryLater(result.error);
-  const delayMs = isLater ? laterMs(result.error, rules) : backoffMs(jobs[0]?.attempt ?? 1, random);
+  const asked = retryErrorOf(result.error);
+  if (asked?.code === "give-up") return jobs.map(() => ({ to: "dead", error }));
+  const isLater = isRetryLater(asked);
+  const delayMs = isLater ? laterMs(asked, rules) : backoffMs(jobs[0]?.attempt ?? 1, random);
   const leftMs = (job: ClaimedJob): number => job.firstAttemptAt + retryForMs - now;
   // Jobs claimed with one whose window is over inherit that window: they do not wait for the end of their own.
   const isAnyOver = jobs.some((job) => leftMs(job) <= 0);
@@ -59,13 +59,9 @@ export function backoffMs(attempt: number, random: number): number {
 
 /** Whether a handler asked for a time beyond the job's window, so that the job is tried at the window's end instead. */
 export function isBroughtForward(error: unknown, outcome: JobOutcome): boolean {
-  if (outcome.to !== "retry" || !isRetryLater(error)) return false;
-  return delayOf(error, outcome.at - outcome.delayMs) > outcome.delayMs;
-}
-
-/** `GiveUp` or `RetryLater`. */
-export function isRetryError(error: unknown): boolean {
-  return isHooklineError(error, "give-up") || isRetryLater(error);
+  const asked = retryErrorOf(error);
+  if (outcome.to !== "retry" || !isRetryLater(asked)) return false;
+  return delayOf(asked, outcome.at - outcome.delayMs) > outcome.delayMs;
 }
 
 const DONE: JobOutcome = { to: "done" };
@@ -89,12 +85,8 @@ export function toJobError(error: unknown, now: number): JobError {
   return { ...describeThrown(error), at: now };
 }
 
-function isRetryLater(error: unknown): error is RetryLater {
-  try {
-    return isHooklineError(error, "retry-later") && "delayMs" in error; // it may be of another copy of the package
-  } catch {
-    return false;
-  }
+function isRetryLater(asked: GiveUp | RetryLater | undefined): asked is RetryLater {
+  return asked?.code === "retry-later";
 }
 
 /** NaN where it has no time: it may be of another copy of the package, or of the user's own class. */

@@ -13,7 +13,8 @@ import { eventAt } from "./job-view.ts";
 import { mergeKeyOf } from "./merge-key.ts";
 import { mergeEvents } from "./merged-event.ts";
 import { SUSPECT_MS } from "./poison-isolation.ts";
-import { isLastAttempt, isRetryError, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
+import { retryErrorOf } from "./retry-errors.ts";
+import { isLastAttempt, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
 import { compose, createHungHandlers, startCall, type RunningCall } from "./run-handler.ts";
 import type { Settle } from "./settle-queue.ts";
 
@@ -141,9 +142,10 @@ export function createJobRunner(
   function finish(call: MergedCall, limits: RunLimits, ending: Omit<EndedCall, "outcomes">): void {
     const { claim, jobs } = call;
     const { result } = ending;
+    deps.handlerEnded(call.events[0], result);
     const rules = { ...limits, now: clock.now(), random: random() };
     // A failure while closing may be due to the close; a retry error counts all the same.
-    const isReleased = closing && !result.ok && !isRetryError(result.error);
+    const isReleased = closing && !result.ok && retryErrorOf(result.error) === undefined;
     const outcomes = isReleased ? jobs.map(toRelease) : outcomesOf(jobs, result, rules);
     const callsListeners = !lost.has(claim) && outcomes.some(({ to }) => to === "dead");
     conclude(call, { ...ending, outcomes }, callsListeners ? limits : undefined);

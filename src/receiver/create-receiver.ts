@@ -24,6 +24,7 @@ import { checkReady } from "./health/checks.ts";
 import { createHealth } from "./health/health.ts";
 import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
+import { createUnauthorizedAccounts } from "./health/unauthorized-accounts.ts";
 import { setInternals } from "./internals.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
 import { createLifecycle, createReceiverStates, toDrainMs } from "./lifecycle.ts";
@@ -61,6 +62,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const inFlightBytes = createInFlightBytes(resolved.maxInFlightBytes);
   const rateLimit = createUnsubscribeRateLimit(resolved.maxUnsubscribesPerHour, clock, inbox);
   const subscriptions = createSubscriptionErrors(working, throttled);
+  const accounts = createUnauthorizedAccounts(clock);
 
   const handlers = createHandlers(resolved.limits);
   const middleware: Middleware[] = [];
@@ -88,6 +90,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     random: Math.random,
     counters,
     observers,
+    handlerEnded: accounts.record,
     concurrency: resolved.concurrency,
     graceMs: resolved.graceMs,
     maxStuck: resolved.maxStuck,
@@ -126,6 +129,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     rateLimit,
     refusals,
     subscriptions,
+    accounts,
     unhandledNames: expansionReporter.unhandledNames,
     freezeWarning,
     clock,

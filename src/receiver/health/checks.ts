@@ -8,6 +8,7 @@ import type { ReceiverState, ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
 import { detailOf, toProblem, type Problem, type ProblemCode } from "./problem-catalog.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
+import type { UnauthorizedAccount } from "./unauthorized-accounts.ts";
 
 export interface ReceivingState {
   readonly states: Pick<ReceiverStates, "isClosing">;
@@ -111,19 +112,27 @@ function seen(count: number, at: number): string {
   return `Seen ${count === 1 ? "once" : `${count} times, last`} at ${new Date(at).toISOString()}.`;
 }
 
-/** Beyond this number subscriptions are only counted: an outage of the service may affect every subscription at once. */
-const MAX_LISTED_SUBSCRIPTIONS = 10;
+/** Beyond this number subscriptions or accounts are only counted: an outage of the service may affect all at once. */
+const MAX_LISTED = 10;
 
 export function checkSubscriptions(errored: readonly ErroredSubscription[]): readonly Problem[] {
-  const details = errored
-    .slice(0, MAX_LISTED_SUBSCRIPTIONS)
-    .map(({ subscription, accountId, resource, source, error }) => {
-      const where = `${resource} of account ${accountId}${source === undefined ? "" : `, source ${source}`}`;
-      return `Subscription ${subscription} (${where}): ${error === "" ? "no reason given" : error}`;
-    });
+  const details = errored.slice(0, MAX_LISTED).map(({ subscription, accountId, resource, source, error }) => {
+    const where = `${resource} of account ${accountId}${source === undefined ? "" : `, source ${source}`}`;
+    return `Subscription ${subscription} (${where}): ${error === "" ? "no reason given" : error}`;
+  });
   const more = errored.length - details.length;
   if (more > 0) details.push(`So did ${countOf(more, "more subscription")}.`);
   return details.map((detail) => toProblem("subscription-errored", { detail }));
+}
+
+/** Accounts whose token the service refuses. */
+export function checkAccounts(refused: readonly UnauthorizedAccount[]): readonly Problem[] {
+  const details = refused
+    .slice(0, MAX_LISTED)
+    .map(({ accountId, at }) => `Account ${accountId}, last at ${new Date(at).toISOString()}.`);
+  const more = refused.length - details.length;
+  if (more > 0) details.push(`So it is with ${countOf(more, "more account")}.`);
+  return details.map((detail) => toProblem("account-unauthorized", { detail }));
 }
 
 /** A failing disk is worth checking for this long after its last failure, milliseconds. */

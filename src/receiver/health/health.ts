@@ -8,6 +8,7 @@ import type { Health } from "../receiver-types.ts";
 import type { FreezeWarning } from "../serverless.ts";
 import type { Work } from "../worker.ts";
 import {
+  checkAccounts,
   checkDisk,
   checkReady,
   checkRefusals,
@@ -19,6 +20,7 @@ import {
 import { toProblem, type Problem } from "./problem-catalog.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
 import type { SubscriptionErrors } from "./subscription-errors.ts";
+import type { UnauthorizedAccounts } from "./unauthorized-accounts.ts";
 
 export interface HealthDeps extends ReceivingState {
   readonly opening: Opening;
@@ -30,6 +32,7 @@ export interface HealthDeps extends ReceivingState {
   readonly rateLimit: Pick<UnsubscribeRateLimit, "reachedLately">;
   readonly refusals: RecentRefusals;
   readonly subscriptions: Pick<SubscriptionErrors, "list">;
+  readonly accounts: Pick<UnauthorizedAccounts, "list">;
   readonly unhandledNames: ReadonlyMap<string, number>;
   readonly freezeWarning: Pick<FreezeWarning, "problems">;
   readonly clock: Clock;
@@ -78,6 +81,7 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
         ...checkRefusals(refusals, new Set(notReady.map(({ code }) => code))),
         ...(deps.rateLimit.reachedLately ? [toProblem("unsubscribe-limit-reached")] : []),
         ...inboxProblems,
+        ...checkAccounts(deps.accounts.list()),
         ...checkDisk(stats.disk, clock.now()),
         ...deps.freezeWarning.problems(),
         ...checkWork({

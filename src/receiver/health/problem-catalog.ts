@@ -109,6 +109,10 @@ export const PROBLEMS = {
     message: "A subscription reported `lifecycle.error`: changes may be missing until `lifecycle.active` comes.",
     fix: "Have the account authorised again; or unsubscribe it.",
   },
+  "account-unauthorized": {
+    message: "The service answered a handler's call with 401: it refuses the account's token. The job is retried.",
+    fix: "Have the account authorised again; this ends with the next success of one of its handlers.",
+  },
   "inbox-stats-failed": {
     message: "The inbox cannot count its jobs: the numbers here are 0.",
     fix: "See the cause in the log.",
