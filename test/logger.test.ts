@@ -1,10 +1,7 @@
-import { expect, test, vi } from "vitest";
-import { toLogger } from "../src/logger.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
 
-// What bundlers for edge runtimes take in place of pino.
-vi.mock("pino", () => vi.importActual("../node_modules/pino/browser.js"));
-
-test("without a stderr the log goes to the console", () => {
+test("without a stderr the log goes to the console", async () => {
+  const { toLogger } = await importWithBrowsersPino();
   const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
   const debugged = vi.spyOn(console, "debug").mockImplementation(() => {});
   const log = toLogger(undefined);
@@ -15,3 +12,15 @@ test("without a stderr the log goes to the console", () => {
   ]);
   expect(debugged).not.toHaveBeenCalled();
 });
+
+/** What bundlers for edge runtimes take in place of pino. Other tests of the process have loaded pino itself. */
+async function importWithBrowsersPino() {
+  vi.resetModules();
+  vi.doMock("pino", () => vi.importActual("../node_modules/pino/browser.js"));
+  onTestFinished(() => {
+    vi.doUnmock("pino");
+    vi.resetModules();
+    vi.restoreAllMocks();
+  });
+  return import("../src/logger.ts");
+}
