@@ -25,8 +25,8 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./adapter": { target: "node", kib: 79 },
   "./signature": { target: "workers", kib: 8 },
   "./testing": { target: "node", kib: 98 },
-  // No app has it in a bundle; Hono and zod are most of it.
-  "./emulator": { target: "node", kib: 130 },
+  // No app has it in a bundle; what computes series is a third of it.
+  "./emulator": { target: "node", kib: 225 },
   "./node": { target: "node", kib: 78 },
   "./express": { target: "node", kib: 78 },
   "./koa": { target: "node", kib: 78 },
