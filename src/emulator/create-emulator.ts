@@ -12,12 +12,10 @@ import { pageRoutes } from "./http/page-routes.ts";
 import { serveRoutes, type Route } from "./http/routes.ts";
 import { syncConfigRoutes } from "./sync-config/sync-config-routes.ts";
 import { stateOf } from "./subscriptions/subscription.ts";
-import { unifiedRoutes } from "./unified/unified-routes.ts";
+import { unifiedRoutes, type ResolvedVariants } from "./unified/unified-routes.ts";
 
 const HOST = "127.0.0.1";
 const PAGE_SIZE = 50;
-const VARIANTS: Required<Variants> = { calendarCreatedStatus: 201, iCalUId: "iCalUId", tentative: "tentative" };
-
 /**
  * Starts an emulator of the service on a local port: accounts, subscriptions and signed deliveries, with the law of redelivery.
  *
@@ -46,7 +44,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   const api = [
     ...unifiedRoutes(service, {
       pageSize: options.pageSize ?? PAGE_SIZE,
-      variants: { ...VARIANTS, ...options.variants },
+      variants: resolveVariants(options.variants),
       deltaSync: options.deltaSync ?? {},
     }),
     ...syncConfigRoutes(service.syncConfig),
@@ -95,6 +93,14 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function resolveVariants({
+  calendarCreatedStatus = 201,
+  iCalUId = "iCalUId",
+  tentative = "tentative",
+}: Variants = {}): ResolvedVariants {
+  return { calendarCreatedStatus, iCalUId, tentative };
 }
 
 /** @throws UsageError `option-invalid` */

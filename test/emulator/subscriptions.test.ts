@@ -162,7 +162,9 @@ describe("what is announced", () => {
   test("an event made through the API, on its calendar and on primary", async () => {
     const { emulator, receiver, account } = await startPair({}, "/calendars/primary/events");
     const { token } = account;
-    const made = await call(emulator, "POST /v1/calendars/primary/events", { token, body: { subject: "Review" } });
+    const times = { start: { dateTime: "2026-03-02T09:00:00Z" }, end: { dateTime: "2026-03-02T10:00:00Z" } };
+    const body = { subject: "Review", ...times };
+    const made = await call(emulator, "POST /v1/calendars/primary/events", { token, body });
     expect(made.status).toBe(201);
     await emulator.settled();
     expect(bodies(receiver)).toMatchObject([
@@ -170,8 +172,9 @@ describe("what is announced", () => {
     ]);
     const path = `/v1/calendars/primary/events/${String(made.json["id"])}`;
     expect(await call(emulator, `GET ${path}`, { token })).toMatchObject({ json: { subject: "Review" } });
-    expect(await call(emulator, `PATCH ${path}`, { token, body: { subject: "Talk" } })).toMatchObject({
-      json: { subject: "Talk" },
+    const headers = { "If-Match": String(made.json["etag"]) };
+    expect(await call(emulator, `PATCH ${path}`, { token, headers, body: { subject: "Talk" } })).toMatchObject({
+      json: { record: { subject: "Talk" } },
     });
     expect(await call(emulator, `DELETE ${path}`, { token })).toMatchObject({ status: 200 });
     expect(await call(emulator, `GET ${path}`, { token })).toMatchObject({ status: 404 });

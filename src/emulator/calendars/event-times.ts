@@ -60,8 +60,9 @@ export function toEventTime(ms: number, { zone, isAllDay }: Pick<Span, "zone" | 
   return { dateTime, timezone: zone };
 }
 
-/** Whether a text is the name of a zone. */
+/** Whether a text is the name of a zone, and no offset. */
 export function isZone(text: string): boolean {
+  if (!/^[a-z]/i.test(text)) return false;
   try {
     zoned(0, text);
     return true;
@@ -106,6 +107,16 @@ function addDays(ms: number, days: number, zone: string): number {
   return startOfDay(dayOf(ms, zone).add({ days }), zone);
 }
 
-function zoned(ms: number, zone: string): Temporal.ZonedDateTime {
+/** A moment in the form of iCalendar: `20260329T090000Z`. */
+export function toBasic(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, -".000Z".length)}Z`.replaceAll(/[-:]/g, "");
+}
+
+/** A day or a time in the form of iCalendar as `dateOnly` or `dateTime` has it. */
+export function fromBasic(text: string): string {
+  return text.replace(/^(\d{4})(\d\d)(\d\d)/, "$1-$2-$3").replace(/T(\d\d)(\d\d)/, "T$1:$2:");
+}
+
+export function zoned(ms: number, zone: string): Temporal.ZonedDateTime {
   return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
 }

@@ -1,7 +1,7 @@
 import type { MailboxRecord } from "../accounts/mailbox.ts";
 import { moveSpan, spanOf, type Span } from "./event-times.ts";
-import { fieldsAt, readKey, seriesOf, toEvent, toOccurrence, type Series } from "./event-view.ts";
-import { startsBetween } from "./recurrence.ts";
+import { toEvent, toOccurrence } from "./event-view.ts";
+import { exceptionStarts, fieldsAt, seriesOf, toKey, type Series } from "./series.ts";
 
 /** Milliseconds since the epoch. */
 export interface Window {
@@ -13,7 +13,7 @@ export interface Window {
 export interface Instance {
   readonly startMs: number;
   readonly endMs: number;
-  /** Of an occurrence, before it was moved. */
+  /** Of an occurrence, before it was moved; 0 of an event that does not repeat. */
   readonly originalStartMs: number;
   /** An event that does not repeat, or an occurrence, as the API shows it but for its `calendarId`. */
   readonly event: MailboxRecord;
@@ -35,27 +35,22 @@ export function instancesBetween(records: Iterable<MailboxRecord>, window: Windo
     .toSorted((a, b) => a.startMs - b.startMs);
 }
 
-/** Whether a series has an occurrence that starts at that time, as its rule says: deleted or moved ones as well. */
-export function hasStart({ recurrence, first }: Series, originalStartMs: number): boolean {
-  return startsBetween(recurrence, first, { fromMs: originalStartMs, toMs: originalStartMs }).length > 0;
-}
-
 function singleOf(record: MailboxRecord): readonly Instance[] {
   const span = spanOf(record);
-  return span === undefined ? [] : [toInstance(span, span.startMs, () => toEvent(record))];
+  return span === undefined ? [] : [toInstance(span, 0, () => toEvent(record))];
 }
 
 /** The regular ones of a window, and every one that was changed: it may have been moved into the window from anywhere. */
 function occurrencesOf(series: Series, { timeMin, timeMax }: Window): readonly Instance[] {
-  const { recurrence, first, exceptions } = series;
+  const { rule, first, exceptions } = series;
   const lastsMs = first.endMs - first.startMs + LONGER_MS;
-  const starts = startsBetween(recurrence, first, { fromMs: timeMin - lastsMs, toMs: timeMax });
-  const changes = new Map(Object.entries(exceptions).map(([key, exception]) => [readKey(key, first), exception]));
-  const regular = starts
-    .filter((startMs) => !changes.has(startMs))
+  const exceptional = new Set(exceptionStarts(series));
+  const regular = rule
+    .startsBetween(timeMin - lastsMs, timeMax)
+    .filter((startMs) => !exceptional.has(startMs))
     .map((startMs) => toInstance(moveSpan(first, startMs), startMs, () => toOccurrence(series, startMs)));
-  const changed = [...changes].flatMap(([startMs, exception]) => {
-    if (startMs === undefined || exception === null) return [];
+  const changed = [...exceptional].flatMap((startMs) => {
+    if (exceptions[toKey(startMs, first)] === null) return [];
     const span = spanOf(fieldsAt(series, startMs));
     return span === undefined ? [] : [toInstance(span, startMs, () => toOccurrence(series, startMs))];
   });

@@ -1,136 +1,170 @@
 import { RRuleTemporal } from "rrule-temporal";
-import { Temporal } from "temporal-polyfill";
-import { dayOf, startOfDay, type Span } from "./event-times.ts";
+import * as z from "zod";
+import { dayOf, fromBasic, toBasic, toMs, zoned, type Span } from "./event-times.ts";
 
-/** How a series repeats: in one of two forms. @see protocol 2.1, where it is "not shown"; the names are those of the public description */
-export type Recurrence = SimpleRecurrence | ICalRecurrence;
+const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 
-export interface SimpleRecurrence {
-  readonly original: "simple";
-  readonly simple: { readonly pattern: Pattern; readonly range?: Range | undefined };
-}
+const INSTANCES = { first: 1, second: 2, third: 3, fourth: 4, last: -1 } as const;
 
-export interface ICalRecurrence {
-  readonly original: "ical";
+/** The library computes no dates out of bounds. */
+const MAX_INTERVAL = 999;
+
+const SIMPLE = z.object({
+  pattern: z.object({
+    frequency: z.enum(["daily", "weekly", "monthly", "monthlyRelative", "yearly", "yearlyRelative"]),
+    interval: z.int().min(1).max(MAX_INTERVAL).default(1),
+    daysOfWeek: z.array(z.enum(DAYS)).min(1).optional(),
+    weekStart: z.enum(["monday", "sunday"]).default("monday"),
+    dayOfMonth: z.int().min(1).max(31).optional(),
+    monthOfYear: z.int().min(1).max(12).optional(),
+    instance: z.enum(Object.keys(INSTANCES) as [keyof typeof INSTANCES]).default("first"),
+  }),
+  range: z
+    .discriminatedUnion("type", [
+      z.object({ type: z.literal("unbounded") }),
+      z.object({ type: z.literal("byCount"), count: z.int().min(1) }),
+      /** `recurrenceEnd` is the last day. */
+      z.object({ type: z.literal("byDate"), recurrenceEnd: z.iso.date() }),
+    ])
+    .default({ type: "unbounded" }),
+});
+
+const ICAL = z.object({
   /** One `RRULE`, and any number of `EXDATE` and `RDATE`. @see RFC 5545, 3.8.5 */
-  readonly ical: { readonly rules: readonly string[] };
-}
+  rules: z.array(z.string()).min(1),
+});
 
-export interface Pattern {
-  readonly frequency: "daily" | "weekly" | "monthly" | "monthlyRelative" | "yearly" | "yearlyRelative";
-  readonly interval?: number | undefined;
-  readonly daysOfWeek?: readonly Day[] | undefined;
-  readonly weekStart?: "monday" | "sunday" | undefined;
-  readonly dayOfMonth?: number | undefined;
-  readonly monthOfYear?: number | undefined;
-  readonly instance?: keyof typeof INSTANCES | undefined;
-}
+/**
+ * How a series repeats: in one of two forms. Where both are given, `original` says which one counts.
+ *
+ * @see protocol 2.1, where it is "not shown"; the names are those of the service's public description
+ */
+export const RECURRENCE = z
+  .object({ original: z.enum(["simple", "ical"]).optional(), simple: SIMPLE.optional(), ical: ICAL.optional() })
+  .refine(({ simple, ical }) => simple !== undefined || ical !== undefined, {
+    path: ["simple"],
+    error: "expected simple or ical",
+  })
+  .transform(({ original, simple, ical }) =>
+    simple === undefined || (original === "ical" && ical !== undefined)
+      ? ({ original: "ical", ical: { rules: ical?.rules ?? [] } } as const)
+      : ({ original: "simple", simple } as const),
+  );
 
-export interface Range {
-  readonly type: "byDate" | "byCount" | "unbounded";
-  /** The last day, `2026-03-29`. */
-  readonly recurrenceEnd?: string | undefined;
-  readonly count?: number | undefined;
-}
-
-export const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
-
-type Day = (typeof DAYS)[number];
-
-export const INSTANCES = { first: 1, second: 2, third: 3, fourth: 4, last: -1 } as const;
+export type Recurrence = z.output<typeof RECURRENCE>;
 
 /** How long a series goes on at most: an endless one has no last occurrence that could be asked for. */
-export const MAX_SERIES_YEARS = 30;
+const MAX_YEARS = 30;
 
 /** More than the days of the longest series: the library throws after so many steps. */
-const MAX_STEPS = 366 * (MAX_SERIES_YEARS + 1);
+const MAX_STEPS = 366 * (MAX_YEARS + 1);
 
 const DAY_MS = 86_400_000;
 
 /** What a rule may consist of. A repetition within a day is no series of a calendar. */
 const RULE_PARTS = "FREQ INTERVAL COUNT UNTIL WKST BYDAY BYMONTH BYMONTHDAY BYYEARDAY BYWEEKNO BYSETPOS".split(" ");
 
+/** A recurrence that can be computed. */
+export interface Rule {
+  /** Starts from one moment to another, both included, in order. */
+  startsBetween(fromMs: number, untilMs: number): readonly number[];
+}
+
 /**
- * The starts of a series from one moment to another, both included, in order.
+ * The starts of a series. The rule is computed with the times that a clock in the zone shows: so a change of the clock disturbs no count, and
+ * a start at a time that the clock leaps over is as much later as it leaps.
  *
+ * @param lines of iCalendar
  * @param first the first occurrence; a rule that it does not fit begins with the first start after it that does
+ * @throws Error that says what is wrong with the rules
  */
-export function startsBetween(
-  recurrence: Recurrence,
-  first: Span,
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
-): readonly number[] {
-  const { zone, isAllDay, startMs } = first;
-  const endOfSeriesMs = Temporal.Instant.fromEpochMilliseconds(startMs)
-    .toZonedDateTimeISO(zone)
-    .add({ years: MAX_SERIES_YEARS }).epochMilliseconds;
-  // A rule of days counts them in UTC, and a day begins in its zone up to a day before or after that.
-  const leastMs = Math.max(fromMs, startMs) - DAY_MS;
-  const lastMs = Math.min(toMs, endOfSeriesMs);
-  if (leastMs > lastMs) return [];
-  return compile(recurrence, first)
-    .between(new Date(leastMs), new Date(lastMs + DAY_MS), true)
-    .map(({ epochMilliseconds: ms }) => (isAllDay ? startOfDay(dayOf(ms, "UTC"), zone) : ms))
-    .filter((ms) => ms >= fromMs && ms <= lastMs);
+export function toRule(lines: readonly string[], first: Span): Rule {
+  assertRules(lines);
+  const { zone, isAllDay } = first;
+  const firstMs = Math.floor(first.startMs / 1_000) * 1_000;
+  const firstClockMs = toClockMs(firstMs, zone);
+  const rruleString = isAllDay
+    ? [`DTSTART;VALUE=DATE:${toBasic(firstClockMs).slice(0, "20260329".length)}`, ...lines]
+    : [`DTSTART:${toBasic(firstClockMs)}`, ...lines.map((line) => toClockLine(line, zone))];
+  const rule = new RRuleTemporal({ rruleString: rruleString.join("\n"), maxIterations: MAX_STEPS, strict: true });
+  const endMs = zoned(firstClockMs, "UTC").add({ years: MAX_YEARS }).epochMilliseconds;
+  return {
+    startsBetween(fromMs, untilMs) {
+      // No clock is a day ahead or behind.
+      const leastMs = Math.max(fromMs, firstMs) - DAY_MS;
+      const mostMs = Math.min(untilMs + DAY_MS, endMs);
+      if (leastMs > mostMs) return [];
+      const starts = rule
+        .between(new Date(leastMs), new Date(mostMs), true)
+        // Of two moments with one time the first is taken, except by the event itself, which says which one it means.
+        .map(({ epochMilliseconds: clockMs }) => (clockMs === firstClockMs ? firstMs : fromClockMs(clockMs, zone)));
+      return [...new Set(starts)].filter((ms) => ms >= fromMs && ms <= untilMs);
+    },
+  };
 }
 
 /** The lines of iCalendar that say the same. @see RFC 5545, 3.8.5.3 */
-export function toRules(recurrence: Recurrence, first: Span): readonly string[] {
+export function toLines(recurrence: Recurrence, first: Span): readonly string[] {
   if (recurrence.original === "ical") return recurrence.ical.rules;
   const { pattern, range } = recurrence.simple;
   const start = dayOf(first.startMs, first.zone);
   const days = (pattern.daysOfWeek ?? DAYS.slice(start.dayOfWeek - 1, start.dayOfWeek)).map(toTwoLetters).join(",");
   const month = `BYMONTH=${pattern.monthOfYear ?? start.month}`;
   const day = `BYMONTHDAY=${pattern.dayOfMonth ?? start.day}`;
-  const instance = `BYDAY=${days};BYSETPOS=${INSTANCES[pattern.instance ?? "first"]}`;
+  const instance = `BYDAY=${days};BYSETPOS=${INSTANCES[pattern.instance]}`;
   const frequency = {
     daily: "FREQ=DAILY",
-    weekly: `FREQ=WEEKLY;BYDAY=${days};WKST=${toTwoLetters(pattern.weekStart ?? "monday")}`,
+    weekly: `FREQ=WEEKLY;BYDAY=${days};WKST=${toTwoLetters(pattern.weekStart)}`,
     monthly: `FREQ=MONTHLY;${day}`,
     monthlyRelative: `FREQ=MONTHLY;${instance}`,
     yearly: `FREQ=YEARLY;${month};${day}`,
     yearlyRelative: `FREQ=YEARLY;${month};${instance}`,
   }[pattern.frequency];
-  const end = {
-    byDate: `;UNTIL=${range?.recurrenceEnd?.replaceAll("-", "")}`,
-    byCount: `;COUNT=${range?.count}`,
-    unbounded: "",
-  }[range?.type ?? "unbounded"];
-  return [`RRULE:${frequency};INTERVAL=${pattern.interval ?? 1}${end}`];
+  return [`RRULE:${frequency};INTERVAL=${pattern.interval}${toEnd(range)}`];
 }
 
-/** Why a recurrence cannot be computed; undefined where it can. */
-export function faultOf(recurrence: Recurrence, first: Span): string | undefined {
-  const rules = toRules(recurrence, first);
-  const rrules = rules.filter((line) => line.startsWith("RRULE:"));
-  if (rrules.length !== 1) return `it has ${rrules.length} lines with an RRULE, expected one`;
-  const other = rules.find((line) => !/^(?:RRULE|EXDATE|RDATE)[:;]/.test(line));
-  if (other !== undefined) return `got ${JSON.stringify(other)}, expected RRULE, EXDATE or RDATE`;
-  const parts = rrules[0]?.slice("RRULE:".length).split(";") ?? [];
+function toEnd(range: z.output<typeof SIMPLE>["range"]): string {
+  if (range.type === "byCount") return `;COUNT=${range.count}`;
+  return range.type === "byDate" ? `;UNTIL=${range.recurrenceEnd.replaceAll("-", "")}` : "";
+}
+
+/** What the library would take, and what it would take too long for. @throws Error */
+function assertRules(lines: readonly string[]): void {
+  const other = lines.find((line) => !/^(?:RRULE|EXDATE|RDATE)[:;].*$/.test(line));
+  if (other !== undefined) throw new Error(`got ${JSON.stringify(other)}, expected RRULE, EXDATE or RDATE`);
+  const rules = lines.filter((line) => line.startsWith("RRULE"));
+  if (rules.length !== 1) throw new Error(`got ${rules.length} lines with RRULE, expected one`);
+  const parts = rules[0]?.replace(/^RRULE./, "").split(";") ?? [];
   const part = parts.find((one) => !RULE_PARTS.includes(one.split("=")[0] ?? ""));
-  if (part !== undefined) return `got ${JSON.stringify(part)}, expected ${RULE_PARTS.join(", ")}`;
+  if (part !== undefined) throw new Error(`got ${JSON.stringify(part)}, expected ${RULE_PARTS.join(", ")}`);
+  const interval = parts.find((one) => one.startsWith("INTERVAL="))?.slice("INTERVAL=".length);
+  if (Number(interval ?? 1) > MAX_INTERVAL)
+    throw new Error(`got INTERVAL=${interval}, expected at most ${MAX_INTERVAL}`);
   if (!parts.some((one) => /^FREQ=(?:DAILY|WEEKLY|MONTHLY|YEARLY)$/.test(one)))
-    return "its FREQ is not DAILY, WEEKLY, MONTHLY or YEARLY";
-  try {
-    compile(recurrence, first);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
+    throw new Error("expected FREQ=DAILY, WEEKLY, MONTHLY or YEARLY");
 }
 
-function compile(recurrence: Recurrence, first: Span) {
-  const lines = [toStartLine(first), ...toRules(recurrence, first)];
-  return new RRuleTemporal({ rruleString: lines.join("\n"), maxIterations: MAX_STEPS });
+/** A line with its times as a clock in the zone shows them. The day of an UNTIL is its end. @throws Error */
+function toClockLine(line: string, zone: string): string {
+  const [, from = zone] = /;TZID=([^:;]+)/.exec(line) ?? [];
+  const withTime = line.replace(/(;UNTIL=\d{8})(?=;|$)/, "$1T235959");
+  return withTime.replace(/;TZID=[^:;]+/, "").replaceAll(/\d{8}T\d{6}Z?/g, (text) => {
+    const ms = toMs({ dateTime: fromBasic(text), timezone: from });
+    if (ms === undefined) throw new Error(`got ${text} in the zone ${JSON.stringify(from)}, which is no time`);
+    return toBasic(toClockMs(ms, zone));
+  });
 }
 
-function toStartLine({ zone, isAllDay, startMs }: Span): string {
-  if (isAllDay) return `DTSTART;VALUE=DATE:${dayOf(startMs, zone).toString().replaceAll("-", "")}`;
-  const local = Temporal.Instant.fromEpochMilliseconds(startMs).toZonedDateTimeISO(zone).toPlainDateTime();
-  return `DTSTART;TZID=${zone}:${local.toString({ smallestUnit: "second" }).replaceAll(/[-:]/g, "")}`;
+/** What a clock in the zone shows, as milliseconds: as if it were UTC. */
+function toClockMs(ms: number, zone: string): number {
+  return zoned(ms, zone).toPlainDateTime().toZonedDateTime("UTC").epochMilliseconds;
+}
+
+function fromClockMs(clockMs: number, zone: string): number {
+  return zoned(clockMs, "UTC").toPlainDateTime().toZonedDateTime(zone).epochMilliseconds;
 }
 
 /** `monday` as iCalendar writes it. */
-function toTwoLetters(day: Day): string {
+function toTwoLetters(day: (typeof DAYS)[number]): string {
   return day.slice(0, 2).toUpperCase();
 }

@@ -51,7 +51,7 @@ function toOperation(method: string, path: string, description: Description): ob
     summary,
     tags: [tag],
     security: auth === "none" ? [] : [{ [auth]: [] }],
-    parameters: [...pathParameters(path), ...queryParameters(description)],
+    parameters: [...pathParameters(path), ...queryParameters(description), ...headerParameters(description)],
     ...(body !== undefined && { requestBody: { required: true, content: json(schemaOf(body, "input")) } }),
     responses: responsesOf(description),
   };
@@ -77,6 +77,16 @@ function queryParameters({ query }: Description): readonly object[] {
     in: "query",
     required: required.includes(name),
     schema,
+  }));
+}
+
+function headerParameters({ headers = {} }: Description): readonly object[] {
+  return Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: "header",
+    required: true,
+    description,
+    schema: { type: "string" },
   }));
 }
 

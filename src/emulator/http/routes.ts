@@ -21,6 +21,8 @@ export interface Description {
   readonly tag: string;
   readonly auth: "bearer" | "basic" | "none";
   readonly query?: z.ZodObject | undefined;
+  /** Headers that must be there, and what each has. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: z.ZodType | undefined;
   readonly answer?: z.ZodType | undefined;
   /** @default 200 */
@@ -117,10 +119,10 @@ export function checked<T>(schema: z.ZodType<T>, given: unknown): T {
   const result = schema.safeParse(given);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
-  const field = issue?.path.join(".") ?? "";
-  throw new ApiError(
-    400,
-    "badRequest",
-    `${field === "" ? "The request" : `The field "${field}"`} is wrong: ${issue?.message}.`,
-  );
+  throw wrongField(issue?.path.join(".") ?? "", issue?.message ?? "");
+}
+
+/** 400 that names the field. @param why without a full stop */
+export function wrongField(field: string, why: string): ApiError {
+  return new ApiError(400, "badRequest", `${field === "" ? "The request" : `The field "${field}"`} is wrong: ${why}.`);
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Account } from "../accounts/account.ts";
+import type { Calendar } from "../accounts/mailbox.ts";
 import { toEvent } from "../calendars/event-view.ts";
 import { instancesBetween } from "../calendars/instances.ts";
 import type { EmulatedService } from "../emulated-service.ts";
@@ -8,7 +9,8 @@ import type { Route } from "../http/routes.ts";
 import { reachableAccountOf } from "./authenticate.ts";
 import { calendarOf } from "./calendar-routes.ts";
 import { createDeltaSync, DELTA_QUERY, deltaPageSchema, SYNC_STATUS, type DeltaSource } from "./delta-sync.ts";
-import { RECORD } from "./schemas.ts";
+import { EVENT } from "./event-schemas.ts";
+import { toAnswer } from "./events.ts";
 import { TIME_WINDOW } from "./time-window.ts";
 import type { UnifiedOptions } from "./unified-routes.ts";
 
@@ -20,7 +22,7 @@ type Window = z.output<typeof WINDOW>;
 /** Delta sync of the events of a calendar: a series is one event. @see protocol 4.1, calendar sync */
 export function calendarSyncRoutes(
   service: EmulatedService,
-  { pageSize, deltaSync }: UnifiedOptions,
+  { pageSize, variants, deltaSync }: UnifiedOptions,
 ): readonly Route[] {
   const sync = createDeltaSync(WINDOW, deltaSync);
   const operation = operationsOf({
@@ -29,7 +31,7 @@ export function calendarSyncRoutes(
     caller: (context) => reachableAccountOf(service, context),
   });
 
-  function sourceOf({ mailbox }: Account, calendarId: string): DeltaSource<Window> {
+  function sourceOf({ mailbox }: Account, calendarId: string): DeltaSource<Window> & { readonly collection: Calendar } {
     const calendar = calendarOf(mailbox, calendarId);
     return {
       mailbox,
@@ -55,12 +57,16 @@ export function calendarSyncRoutes(
       path: "/v1/calendars/:id/sync/updated",
       summary: "Lists events that are new or have changed.",
       query: DELTA_QUERY,
-      answer: deltaPageSchema(RECORD),
+      answer: deltaPageSchema(EVENT),
       errors: [404, 410],
       run({ caller, query, param }) {
         const source = sourceOf(caller, param("id"));
+        const calendar = source.collection;
         const page = sync.updated(source, { ...query, pageSize });
-        return { ...page, records: page.records.map(({ record }) => toEvent(record)) };
+        return {
+          ...page,
+          records: page.records.map(({ record }) => toAnswer(toEvent(record), { calendar, variants })),
+        };
       },
     }),
     operation({

@@ -16,19 +16,22 @@ export interface PageRequest {
   readonly pageSize: number;
 }
 
+/** Where a record is in its list, for good: the number under which it came, or that and its place among others of the same number. */
+export type Position = number | readonly [nth: number, place: number];
+
 /**
  * The records behind a token, in the order in which they came. What is added or removed between two pages moves no other record: none comes
  * twice, and none is left out.
  *
- * @param records with the number under which each came
+ * @param records with the position of each, in their order
  * @throws ApiError 400 `token.notValid`
  */
 export function pageOf<T>(
-  records: Iterable<readonly [nth: number, record: T]>,
+  records: Iterable<readonly [position: Position, record: T]>,
   { list, pageToken = "", pageSize }: PageRequest,
 ): Page<T> {
-  const after = pageToken === "" ? -Infinity : readToken(pageToken, list);
-  const rest = [...records].filter(([nth]) => nth > after);
+  const after = pageToken === "" ? ([-Infinity, 0] as const) : readToken(pageToken, list);
+  const rest = [...records].filter(([position]) => compare(toPair(position), after) > 0);
   const page = rest.slice(0, pageSize);
   const last = page.at(-1);
   return {
@@ -38,14 +41,24 @@ export function pageOf<T>(
   };
 }
 
-function toToken(list: string, nth: number): string {
-  return Buffer.from(JSON.stringify([list, nth])).toString("base64url");
+type Pair = readonly [nth: number, place: number];
+
+function toPair(position: Position): Pair {
+  return typeof position === "number" ? [position, 0] : position;
 }
 
-function readToken(token: string, list: string): number {
+function compare([nth, place]: Pair, [otherNth, otherPlace]: Pair): number {
+  return nth - otherNth || place - otherPlace;
+}
+
+function toToken(list: string, position: Position): string {
+  return Buffer.from(JSON.stringify([list, ...toPair(position)])).toString("base64url");
+}
+
+function readToken(token: string, list: string): Pair {
   try {
-    const [of, nth] = JSON.parse(Buffer.from(token, "base64url").toString()) as readonly [unknown, unknown];
-    if (of === list && typeof nth === "number") return nth;
+    const [of, nth, place] = JSON.parse(Buffer.from(token, "base64url").toString()) as readonly unknown[];
+    if (of === list && typeof nth === "number" && typeof place === "number") return [nth, place];
   } catch {
     // The same answer as to a token of another list.
   }

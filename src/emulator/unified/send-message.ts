@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { receiveMessage, threadOf, type Account } from "../accounts/account.ts";
 import type { EmulatedService } from "../emulated-service.ts";
+import { toHtml } from "./html.ts";
 import { messagesOf } from "./messages.ts";
 
 const address = z.looseObject({ address: z.string().min(1), name: z.string().optional() });
@@ -62,7 +63,7 @@ export function sendMessage(
   const { tracking, followUp, body, ...mail } = given;
   const messages = messagesOf(account);
   const internetMessageId = `<${service.requestId()}@example.com>`;
-  const html = bodyType === "text" ? `<p>${escaped(body).replaceAll("\n", "<br>")}</p>` : body;
+  const html = bodyType === "text" ? toHtml(body) : body;
   const sent = { from: { name: account.name, address: account.email }, ...mail, internetMessageId };
   const threadId = threadOf(account, mail.inReplyTo) ?? `t-${service.requestId()}`;
   const message = account.mailbox.create(messages, {
@@ -89,8 +90,4 @@ export function sendMessage(
       processingError: { failedSteps: ["followUp"], errorMessage: "The emulator has no rules of follow-ups." },
     }),
   };
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -7,16 +7,21 @@ import { calendarSyncRoutes } from "./calendar-sync-routes.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import type { DeltaSyncOptions } from "./delta-sync.ts";
 import { emailSyncRoutes } from "./email-sync-routes.ts";
+import { eventRoutes } from "./event-routes.ts";
 import { messageRoutes } from "./message-routes.ts";
+import { occurrenceRoutes } from "./occurrence-routes.ts";
 import { recordRoutes } from "./record-routes.ts";
 import { subscriptionRoutes } from "./subscription-routes.ts";
 import { trackingRoutes } from "./tracking-routes.ts";
+
+/** Variants with their defaults. */
+export type ResolvedVariants = { readonly [K in keyof Variants]-?: NonNullable<Variants[K]> };
 
 /** How the unified API answers. */
 export interface UnifiedOptions {
   /** Records on a page. */
   readonly pageSize: number;
-  readonly variants: Required<Variants>;
+  readonly variants: ResolvedVariants;
   readonly deltaSync: DeltaSyncOptions;
 }
 
@@ -27,11 +32,8 @@ export function unifiedRoutes(service: EmulatedService, options: UnifiedOptions)
     ...subscriptionRoutes(service, options),
     ...calendarRoutes(service, options),
     ...calendarSyncRoutes(service, options),
-    ...recordRoutes(service, {
-      tag: "Events",
-      path: "/v1/calendars/:collection/events",
-      resourceOf: (calendarId) => `/calendars/${encodeURIComponent(calendarId)}/events`,
-    }),
+    ...eventRoutes(service, options),
+    ...occurrenceRoutes(service, options),
     ...emailSyncRoutes(service, options),
     ...messageRoutes(service, options),
     ...conversationRoutes(service, options),

@@ -81,6 +81,16 @@ describe("days of a zone", () => {
       ]);
   });
 
+  test("are found up to their end, also where a day is longer than that of the first occurrence", () => {
+    const time = { timezone: "Europe/Berlin" };
+    const days = series(
+      { dateOnly: "2026-03-29", ...time },
+      { dateOnly: "2026-03-30", ...time },
+      { frequency: "daily" },
+    );
+    expect(startsIn([days], "2026-10-25T22:59:59Z", "2026-10-25T23:00:00Z")).toEqual(["2026-10-25"]);
+  });
+
   test("repeat as days: none is shorter or longer than its own", () => {
     const time = { timezone: "Europe/Berlin" };
     const event = series(
@@ -105,14 +115,23 @@ describe("a series", () => {
     ]);
   });
 
-  test("leaves out a time that a clock leaps over, and takes the first of two", () => {
+  test("is as much later as the clock leaps over its time, and at the first of two times", () => {
     const spring = daily("Europe/Berlin", "2026-03-28T02:30:00+01:00", "2026-03-28T03:00:00+01:00");
     expect(startsIn([spring], "2026-03-28T00:00:00Z", "2026-03-31T00:00:00Z")).toEqual([
       "2026-03-28T02:30:00+01:00",
+      "2026-03-29T03:30:00+02:00",
       "2026-03-30T02:30:00+02:00",
     ]);
     const autumn = daily("Europe/Berlin", "2026-10-24T02:30:00+02:00", "2026-10-24T03:00:00+02:00");
     expect(startsIn([autumn], "2026-10-25T00:00:00Z", "2026-10-26T00:00:00Z")).toEqual(["2026-10-25T02:30:00+02:00"]);
+  });
+
+  test("begins at its own start, also where that is the second of two times", () => {
+    const event = daily("Europe/Berlin", "2026-10-25T02:30:00+01:00", "2026-10-25T03:00:00+01:00");
+    expect(startsIn([event], "2026-10-24T00:00:00Z", "2026-10-27T00:00:00Z")).toEqual([
+      "2026-10-25T02:30:00+01:00",
+      "2026-10-26T02:30:00+01:00",
+    ]);
   });
 
   test("shows a moved occurrence where it is now, and no deleted one", () => {

@@ -89,11 +89,10 @@ interface Call {
 /** A call of an operation. @param ids of records that are there */
 function callOf(operation: Operation, ids: readonly string[]): fc.Arbitrary<Call> {
   const id = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...ids) }, { weight: 1, arbitrary: text });
+  const inUrl = operation.parameters.filter((one) => one.in !== "header");
   const parameters = fc.record(
-    Object.fromEntries(
-      operation.parameters.map((one) => [`${one.in} ${one.name}`, one.in === "path" ? id : valueOf(one.schema)]),
-    ),
-    { requiredKeys: operation.parameters.flatMap((one) => (one.in === "path" ? [`path ${one.name}`] : [])) },
+    Object.fromEntries(inUrl.map((one) => [`${one.in} ${one.name}`, one.in === "path" ? id : valueOf(one.schema)])),
+    { requiredKeys: inUrl.flatMap((one) => (one.in === "path" ? [`path ${one.name}`] : [])) },
   );
   const schema = operation.requestBody?.content["application/json"].schema;
   const body =
