@@ -2,7 +2,7 @@ import { RRuleTemporal } from "rrule-temporal";
 import * as z from "zod";
 import { dayOf, fromBasic, toBasic, toMs, zoned, type Span } from "./event-times.ts";
 
-const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
+export const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 
 const INSTANCES = { first: 1, second: 2, third: 3, fourth: 4, last: -1 } as const;
 

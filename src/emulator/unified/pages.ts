@@ -19,19 +19,23 @@ export interface PageRequest {
 /** Where a record is in its list, for good: the number under which it came, or that and its place among others of the same number. */
 export type Position = number | readonly [nth: number, place: number];
 
+type Positioned<T> = Iterable<readonly [position: Position, record: T]>;
+
 /**
  * The records behind a token, in the order in which they came. What is added or removed between two pages moves no other record: none comes
  * twice, and none is left out.
  *
- * @param records with the position of each, in their order
+ * @param records with the position of each, in their order; or a function that gives those behind a number
  * @throws ApiError 400 `token.notValid`
  */
 export function pageOf<T>(
-  records: Iterable<readonly [position: Position, record: T]>,
+  records: Positioned<T> | ((after: number) => Positioned<T>),
   { list, pageToken = "", pageSize }: PageRequest,
 ): Page<T> {
   const after = pageToken === "" ? ([-Infinity, 0] as const) : readToken(pageToken, list);
-  const rest = [...records].filter(([position]) => compare(toPair(position), after) > 0);
+  const rest = [...(typeof records === "function" ? records(after[0]) : records)].filter(
+    ([position]) => compare(toPair(position), after) > 0,
+  );
   const page = rest.slice(0, pageSize);
   const last = page.at(-1);
   return {

@@ -4,7 +4,7 @@ const EXPECTED =
   'expected an RFC 3339 timestamp with its offset, such as 2026-03-29T09:00:00Z or 2026-03-29T09:00:00+02:00 (in a query "+" is written %2B)';
 
 /** A timestamp with its offset, as milliseconds since the epoch. Milliseconds that it says are ignored. @see protocol 4.1 */
-const time = z.iso
+export const time = z.iso
   .datetime({ offset: true, error: ({ input }) => `got ${JSON.stringify(input) ?? "nothing"}, ${EXPECTED}` })
   .transform((text) => Math.floor(Date.parse(text) / 1_000) * 1_000);
 

@@ -2,6 +2,7 @@ import type { EmulatedService } from "../emulated-service.ts";
 import type { Variants } from "../emulator-types.ts";
 import type { Route } from "../http/routes.ts";
 import { authorizeRoutes } from "./authorize-routes.ts";
+import { availabilityRoutes } from "./availability-routes.ts";
 import { calendarRoutes } from "./calendar-routes.ts";
 import { calendarSyncRoutes } from "./calendar-sync-routes.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
@@ -32,6 +33,7 @@ export function unifiedRoutes(service: EmulatedService, options: UnifiedOptions)
     ...subscriptionRoutes(service, options),
     ...calendarRoutes(service, options),
     ...calendarSyncRoutes(service, options),
+    ...availabilityRoutes(service, options),
     ...eventRoutes(service, options),
     ...occurrenceRoutes(service, options),
     ...emailSyncRoutes(service, options),
