@@ -1,6 +1,20 @@
 // The service's APIs. Works alone, on any runtime that has fetch and Web Crypto.
 export { clients, createClient, type AnyRequest, type Client, type ClientOptions } from "./client/create-client.ts";
 export {
+  createOAuth,
+  type AccountToken,
+  type Authorization,
+  type AuthorizeRequest,
+  type OAuth,
+  type OAuthOptions,
+} from "./client/oauth/create-oauth.ts";
+export {
+  createSyncConfigClient,
+  type SyncConfigClient,
+  type SyncConfigOptions,
+  type SyncConfigUser,
+} from "./client/sync-config/create-sync-config-client.ts";
+export {
   BadRequest,
   NotFound,
   NotReady,
@@ -60,3 +74,23 @@ export type {
 } from "./client/unified/messages.ts";
 export type { PlainRecord, PlainRecords } from "./client/unified/records.ts";
 export type { NewSubscription, SubscriptionListOptions, Subscriptions } from "./client/unified/subscriptions.ts";
+
+// Members of a user of the sync configuration
+export type { FoundService, NewRemoteService, RemoteServices, SyncSettingsOf } from "./client/sync-config/services.ts";
+export type { SignedText, SignUpProfile } from "./client/sync-config/sign-up.ts";
+export type {
+  CurrentUser,
+  RemoteService,
+  SyncModule,
+  SyncSettings,
+  SyncStatus,
+  TemplateGroup,
+} from "./client/sync-config/sync-records.ts";
+export type {
+  Activation,
+  Review,
+  ReviewAndActivateOptions,
+  RunOptions,
+  SyncRuns,
+} from "./client/sync-config/sync-runs.ts";
+export type { TemplateGroups } from "./client/sync-config/template-groups.ts";

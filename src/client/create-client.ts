@@ -2,8 +2,9 @@ import { assertOptions, kindOf, wholeNumber } from "../assert.ts";
 import { systemClock } from "../clock.ts";
 import { UsageError } from "../errors.ts";
 import type { Id } from "../protocol/event-types.ts";
+import { callFetch } from "./http/call-fetch.ts";
 import { createTransport, type Credentials, type Send } from "./http/transport.ts";
-import { toBaseUrl } from "./http/url.ts";
+import { SERVICE_URL, toBaseUrl } from "./http/url.ts";
 import { readAnything, type Reader } from "./records/reader.ts";
 import type { ConnectionOptions, RequestOptions } from "./request-options.ts";
 import { createAvailability, type Availability } from "./unified/availability.ts";
@@ -57,8 +58,6 @@ export interface AnyRequest extends RequestOptions {
   headers?: Record<string, string> | undefined;
 }
 
-const BASE_URL = "https://api.aurinko.io";
-
 /** What providers behind the service allow for a mailbox: Microsoft Graph, 10,000 requests in 10 minutes, 16.7 a second. */
 const PER_SECOND = 10;
 
@@ -83,7 +82,7 @@ const ALLOWED: Readonly<Record<keyof ClientOptions, true>> = {
  */
 export function createClient(options: ClientOptions): Client {
   assertOptions("createClient", options, ALLOWED);
-  const { token, baseUrl = BASE_URL, rateLimit, fetch = callFetch, clock = systemClock, ...defaults } = options;
+  const { token, baseUrl = SERVICE_URL, rateLimit, fetch = callFetch, clock = systemClock, ...defaults } = options;
   if (typeof token !== "string" && typeof token !== "function")
     throw new UsageError(
       "option-invalid",
@@ -126,9 +125,6 @@ export function clients(optionsOf: (accountId: Id) => ClientOptions): (accountId
     return client;
   };
 }
-
-/** By its global name at each call: a test may replace it, and browsers refuse it as another object's method. */
-const callFetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init);
 
 function toPerSecond(rateLimit: ClientOptions["rateLimit"]): number {
   if (rateLimit === false) return Infinity;

@@ -29,6 +29,8 @@ interface Call<T> {
   readonly answerOptional?: boolean;
   /** Accepted instead of JSON. */
   readonly accept?: string;
+  /** What to do about a status, where it is not the usual. */
+  readonly fixes?: Readonly<Record<number, string>>;
   readonly options?: RequestOptions | undefined;
 }
 
@@ -157,7 +159,7 @@ function refusal(
     requestId,
     retryAfterMs: retryAfterMs(headers?.get("retry-after"), clock),
     text: `the service answered ${status}${facts}.`,
-    fix,
+    fix: call.fixes?.[status] ?? fix,
   });
 }
 

@@ -1,6 +1,9 @@
 import { UsageError } from "../../errors.ts";
 import type { Instant } from "../times.ts";
 
+/** The service in public. */
+export const SERVICE_URL = "https://api.aurinko.io";
+
 /** Values of a query: a list is repeated, undefined and null are left out. */
 export type Query = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { fromBase64 } from "../web-crypto.ts";
 import { AnswerProblem, recordReader, type Reader } from "./reader.ts";
 
 /** The content of an attachment. */
@@ -12,8 +13,7 @@ const readContent = recordReader<{ content: string }>({ content: z.string() });
 export const readAttachment: Reader<Attachment> = (json) => {
   const { content } = readContent(json);
   try {
-    const binary = atob(content.replaceAll("-", "+").replaceAll("_", "/"));
-    return { content: Uint8Array.from(binary, (character) => character.charCodeAt(0)) };
+    return { content: fromBase64(content) };
   } catch {
     throw new AnswerProblem('its field "content" is no base64');
   }
