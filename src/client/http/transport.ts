@@ -149,7 +149,7 @@ function refusal(
 ): ServiceError {
   const { code, message, requestId } = bodyOf(text);
   const { code: own, fix } = meaningOf(status);
-  const shown = [plain(code), plain(requestId) && `request ${requestId}`].filter((part) => part !== undefined);
+  const shown = [code, requestId && `request ${requestId}`].filter((part) => part !== undefined);
   const facts = shown.length === 0 ? "" : ` (${shown.join(", ")})`;
   const serviceMessage = secret === undefined ? message : message?.replaceAll(secret, "***");
   return toError(call, own, {
@@ -187,12 +187,12 @@ function bodyOf(text: string): Readonly<Record<"code" | "message" | "requestId",
   } catch {
     // Not the service's own, such as a proxy's page.
   }
-  const field = (name: string): string | undefined => {
+  const fieldOf = (name: string): string | undefined => {
     const value: unknown =
       typeof json === "object" && json !== null ? (json as Record<string, unknown>)[name] : undefined;
     return typeof value === "string" ? value : undefined;
   };
-  return { code: field("code"), message: field("message"), requestId: field("requestId") };
+  return { code: plain(fieldOf("code")), message: fieldOf("message"), requestId: plain(fieldOf("requestId")) };
 }
 
 /** A code or an id may be shown; anything longer or stranger may be content. */
