@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { optional } from "../../protocol/fields.ts";
 import { flag, nested, nestedList, recordReader, text, texts, type Open, type Reader } from "./reader.ts";
 
 /** A time of an event: `dateTime`, or `dateOnly` where it lasts all day. @see protocol 2.1 */
@@ -36,7 +37,9 @@ export interface MeetingInfo {
 export interface OccurrenceInfo {
   readonly id?: string;
   readonly type?: Open<"regular" | "modified" | "deleted">;
-  readonly originalStart?: string;
+  /** Before it was moved. How the service writes it is not shown. */
+  readonly originalStart?: string | EventTime;
+  readonly start?: string | EventTime;
   readonly masterId?: string;
 }
 
@@ -70,6 +73,9 @@ export interface CalendarEvent extends CalendarEventFields {
 }
 
 const time = nested<EventTime>({ dateTime: text, dateOnly: text, timezone: text });
+/** How an occurrence has its times is not shown. */
+const anyTime: z.ZodMiniType<string | EventTime | undefined> = optional(z.union([z.string(), z.looseObject({})]));
+const OCCURRENCE = { id: text, type: text, originalStart: anyTime, start: anyTime, masterId: text };
 const address = nested<EmailAddress>({ address: text, name: text });
 
 const read = recordReader<CalendarEventFields>({
@@ -88,7 +94,7 @@ const read = recordReader<CalendarEventFields>({
     response: text,
   }),
   recurrenceType: text,
-  occurrenceInfo: nested<OccurrenceInfo>({ id: text, type: text, originalStart: text, masterId: text }),
+  occurrenceInfo: nested<OccurrenceInfo>(OCCURRENCE),
   showAs: text,
   sensitivity: text,
   createdTime: text,
@@ -142,7 +148,7 @@ export interface EventSeries extends EventSeriesFields {
   readonly [field: string]: unknown;
 }
 
-const occurrences = nestedList<OccurrenceInfo>({ id: text, type: text, originalStart: text, masterId: text });
+const occurrences = nestedList<OccurrenceInfo>(OCCURRENCE);
 
 export const readEventSeries: Reader<EventSeries> = recordReader<EventSeriesFields>({
   id: text,
