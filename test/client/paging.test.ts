@@ -11,7 +11,7 @@ function servedBy(pages: readonly (readonly string[])[], failures: Iterator<numb
     const status = failures.next().value;
     if (status === 0) throw new TypeError("fetch failed");
     if (status !== undefined) return Response.json({}, { status });
-    const token = new URL(String(input as URL)).searchParams.get("pageToken");
+    const token = new URL(input instanceof Request ? input.url : input).searchParams.get("pageToken");
     asked.push(token);
     const nth = token === null ? 0 : Number(token);
     const records = (pages[nth] ?? []).map((id) => ({ id }));
