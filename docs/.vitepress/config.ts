@@ -40,7 +40,10 @@ export default defineConfig({
       group("Operate", "operate", ["runbook", "outage", "monitoring", "storage", "upgrade", "security", "lifecycle"]),
       group("Recipes", "recipes", [
         "../client",
+        "fetch-a-mail",
         "sync",
+        "reauthorise",
+        "activate-sync",
         "idempotent-effects",
         "unsubscribe",
         "queue",

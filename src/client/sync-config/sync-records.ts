@@ -90,7 +90,8 @@ export interface SyncSettings {
 export const readSyncSettings: Reader<SyncSettings> = recordReader<object>({});
 
 interface StatusFields {
-  readonly syncState: Open<"IDLE" | "REQUESTED" | "QUEUED" | "EXECUTING">;
+  /** All that protocol 3 has; one that the service has added comes as it is. */
+  readonly syncState: "IDLE" | "REQUESTED" | "QUEUED" | "EXECUTING";
   /** Modules in review; null, empty or absent where there are none. */
   readonly needReview?: readonly SyncModule[] | null;
   readonly userSyncEnabled?: boolean;
@@ -109,7 +110,7 @@ export interface SyncStatus extends StatusFields {
 }
 
 export const readSyncStatus: Reader<SyncStatus> = recordReader<StatusFields>({
-  syncState: z.string(),
+  syncState: z.string() as unknown as z.ZodMiniType<StatusFields["syncState"]>,
   needReview: optional(z.nullable(z.array(z.string()))),
   userSyncEnabled: flag,
   pkgCheckFailed: flag,
