@@ -1,56 +1,38 @@
 import { execFile } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { promisify } from "node:util";
-import { createEmulator, type Emulator, type EmulatorOptions } from "hookline/emulator";
-import { chromium, type Browser, type Locator, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { Emulator } from "hookline/emulator";
+import type { Locator } from "playwright-core";
+import { expect, test } from "vitest";
 import { freePort, send, serve } from "../support/http.ts";
 import { mounted } from "../support/mounted.ts";
+import {
+  CONTRAST,
+  FOCUS,
+  REFUSED,
+  describeInBrowser,
+  openPage,
+  page,
+  shows,
+  started,
+  type Opening,
+} from "./page-support.ts";
 
-const CHROMIUM = [process.env["HOOKLINE_TEST_CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
-  (file) => file !== undefined && existsSync(file),
-);
-const skip = CHROMIUM === undefined ? "skipped: chromium is not installed" : undefined;
-/** Chromium reports every answer above 399 so, and every one that does not come. */
-const REFUSED = /^Failed to load resource/;
 const run = promisify(execFile);
 
-let browser: Browser;
-/** One for all tests: to open another takes longer than most of them. */
-let page: Page;
-/** What the page's console said, and what it asked for. */
-const complaints: string[] = [];
-
-interface Opening {
-  readonly look?: { readonly colorScheme?: "light" | "dark"; readonly width?: number };
-  readonly expected?: RegExp;
-}
-
-test("every file of the page is served, and may load nothing from elsewhere", async () => {
+test("every file of the pages is served, and may load nothing from elsewhere", async () => {
   const { url } = await started();
-  for (const file of readdirSync(new URL("../../src/emulator/page/", import.meta.url))) {
-    const { status, headers } = await send(`${url}/${file.replace("index.html", "")}`, { method: "GET" });
+  const folder = new URL("../../src/emulator/page/", import.meta.url);
+  for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    if (!file.includes(".")) continue;
+    const { status, headers } = await send(`${url}/${file.replace(/\/?index.html$/, "")}`, { method: "GET" });
     expect({ file, status }).toEqual({ file, status: 200 });
     expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/);
   }
 });
 
-describe.skipIf(skip !== undefined)(skip === undefined ? "in a browser" : `in a browser (${skip})`, () => {
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM!, args: ["--no-sandbox"] });
-    page = await browser.newPage({ permissions: ["clipboard-read", "clipboard-write"] });
-    page.on("console", (message) => void complaints.push(message.text()));
-    page.on("pageerror", (error) => void complaints.push(String(error)));
-    page.on("request", (request) => {
-      if (!/^(data|about):/.test(request.url())) complaints.push(`request ${request.url()}`);
-    });
-    await page.addInitScript(
-      `addEventListener("securitypolicyviolation", ({ violatedDirective }) => console.error(violatedDirective))`,
-    );
-  });
-  afterAll(() => browser?.close());
-
+describeInBrowser(() => {
   test("an account, a subscription and a delivery are made by hand, and the delivery is seen at once", async () => {
     const emulator = await started();
     const { url, receiver } = await receiverOf(emulator);
@@ -396,58 +378,13 @@ describe.skipIf(skip !== undefined)(skip === undefined ? "in a browser" : `in a 
   });
 });
 
-/** A text with what it is drawn on: WCAG 2.2, 1.4.3. */
-const CONTRAST = `(() => {
-  const channels = (color) => color.match(/[\\d.]+/g).map(Number);
-  const luminance = (color) => {
-    const [red, green, blue] = channels(color).map((value) => value / 255).map((value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
-  const ground = (element) => {
-    const color = getComputedStyle(element).backgroundColor;
-    return channels(color)[3] === 0 ? ground(element.parentElement) : color;
-  };
-  const poor = [];
-  let texts = 0;
-  for (const element of document.body.querySelectorAll("*")) {
-    const isText = element.matches("input, select") || [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== "");
-    if (!isText || !element.checkVisibility() || element.closest("option, .skip, .hidden")) continue;
-    texts += 1;
-    const [low, high] = [luminance(getComputedStyle(element).color), luminance(ground(element))].sort((one, other) => one - other);
-    const ratio = (high + 0.05) / (low + 0.05);
-    if (ratio < 4.5) poor.push(element.outerHTML.slice(0, 80) + " " + ratio);
-  }
-  return { background: luminance(ground(document.body)) > 0.5 ? "light" : "dark", texts, poor };
-})()`;
-
-const FOCUS = `[
-  document.activeElement === document.body ? "body" : document.activeElement.textContent.trim(),
-  getComputedStyle(document.activeElement).outlineStyle,
-]`;
-
-/** An emulator until the test ends. Its clock is virtual, unless something else is said. */
-async function started(options: EmulatorOptions = {}): Promise<Emulator> {
-  const emulator = await createEmulator({ clock: "virtual", ...options });
-  onTestFinished(emulator.close);
-  return emulator;
-}
-
 /** A receiver for its deliveries. */
 function receiverOf({ secret, clock }: Emulator) {
   return mounted({ secret, clock });
 }
 
-/** Its page, until the test ends: then nothing was loaded from elsewhere, and the browser has no complaint but an expected one. */
-async function opened(emulator: Emulator, { look = {}, expected = /^$/ }: Opening = {}): Promise<void> {
-  const { colorScheme = "light", width = 1280 } = look;
-  await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-  await page.setViewportSize({ width, height: 900 });
-  complaints.length = 0;
-  onTestFinished(async () => {
-    await page.goto("about:blank");
-    expect(complaints.filter((one) => !expected.test(one) && !one.startsWith(`request ${emulator.url}/`))).toEqual([]);
-  });
-  await page.goto(emulator.url);
+async function opened(emulator: Emulator, opening: Opening = {}): Promise<void> {
+  await openPage(emulator, "/", opening);
   await shows(page.locator("#connection"), "Live");
 }
 
@@ -481,8 +418,4 @@ async function cells(row: Locator): Promise<Record<string, string>> {
     }),
   );
   return Object.fromEntries(texts);
-}
-
-async function shows(locator: Locator, text: string): Promise<void> {
-  await locator.filter({ hasText: text }).waitFor();
 }

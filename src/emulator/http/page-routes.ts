@@ -12,6 +12,7 @@ const MODULES = [
   "journal-panel",
   "journal-rows",
   "live",
+  "message",
   "subscribe-form",
   "subscriptions-panel",
 ];

@@ -88,17 +88,28 @@ export function unsubscribe(id, token) {
  * @returns {Promise<any>}
  */
 async function request(path, options) {
-  let response;
-  let text;
-  try {
-    response = await fetch(path, options);
-    text = await response.text();
-  } catch (error) {
-    throw new Error(`The emulator does not answer at ${location.origin}. Is it running?`, { cause: error });
-  }
+  const { response, text } = await exchange(path, options);
   const answer = text === "" ? {} : parsed(text);
   if (response.ok && answer !== undefined) return answer;
   throw new Error(answer?.message ?? `${location.origin} answered ${response.status}: is another server on this port?`);
+}
+
+/**
+ * Sends a request, and gives whatever is answered.
+ *
+ * @param {string} path
+ * @param {RequestInit} options
+ * @returns {Promise<{ response: Response, text: string }>}
+ */
+export async function exchange(path, options) {
+  // Outside: what is no request is not the emulator's fault.
+  const sent = new Request(path, options);
+  try {
+    const response = await fetch(sent);
+    return { response, text: await response.text() };
+  } catch (error) {
+    throw new Error(`The emulator does not answer at ${location.origin}. Is it running?`, { cause: error });
+  }
 }
 
 /** @param {string} text */

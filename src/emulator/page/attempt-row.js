@@ -1,4 +1,4 @@
-import { copyOf, setText } from "./dom.js";
+import { copyOf, fillPairs, setText } from "./dom.js";
 import { toCurl, toDuration, toReadable, toTime } from "./format.js";
 
 /** @typedef {import("./api.js").Attempt} Attempt */
@@ -75,7 +75,7 @@ const KINDS = new Map([
 function createExchange({ url, headers, body, answer, failure, fault, durationMs }, copy) {
   const { root, part } = copyOf("exchange-template");
   setText(part("url"), `POST ${url}`);
-  fillHeaders(part("requestHeaders"), headers);
+  fillPairs(part("requestHeaders"), headers);
   fillBody(part("requestBody"), part("requestSize"), body);
   part("copyBody").addEventListener("click", () => copy(body, "the body as it was sent"));
   part("copyCurl").addEventListener("click", () =>
@@ -84,7 +84,7 @@ function createExchange({ url, headers, body, answer, failure, fault, durationMs
   setText(part("status"), `${statusLine(answer, failure)}, after ${toDuration(durationMs)}`);
   part("answerHead").hidden = answer === undefined;
   if (answer !== undefined) {
-    fillHeaders(part("answerHeaders"), answer.headers);
+    fillPairs(part("answerHeaders"), answer.headers);
     fillBody(part("answerBody"), part("answerSize"), answer.body);
   } else part("answerBody").hidden = true;
   if (fault === "slow-body" || fault === "silence")
@@ -99,28 +99,6 @@ function createExchange({ url, headers, body, answer, failure, fault, durationMs
 function statusLine(answer, failure) {
   if (answer === undefined) return `There was none: ${failure}`;
   return failure === undefined ? `Status ${answer.status}` : `Status ${answer.status}, but ${failure}`;
-}
-
-/**
- * @param {HTMLElement} list
- * @param {Record<string, string>} headers
- */
-function fillHeaders(list, headers) {
-  for (const [name, value] of Object.entries(headers)) {
-    const pair = document.createElement("div");
-    pair.append(textElement("dt", name), textElement("dd", value));
-    list.append(pair);
-  }
-}
-
-/**
- * @param {string} name
- * @param {string} text
- */
-function textElement(name, text) {
-  const element = document.createElement(name);
-  element.textContent = text;
-  return element;
 }
 
 /**

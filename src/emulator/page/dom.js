@@ -1,12 +1,12 @@
 /**
- * The element with this id, which index.html has.
+ * The element with this id, which the page has.
  *
  * @param {string} id
  * @returns {any}
  */
 export function byId(id) {
   const element = document.getElementById(id);
-  if (element === null) throw new Error(`index.html has no element with the id ${id}.`);
+  if (element === null) throw new Error(`The page has no element with the id ${id}.`);
   return element;
 }
 
@@ -37,6 +37,30 @@ export function copyOf(id) {
 export function setText(element, text) {
   const wanted = String(text);
   if (element.textContent !== wanted) element.textContent = wanted;
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ */
+export function textElement(name, text) {
+  const element = document.createElement(name);
+  element.textContent = text;
+  return element;
+}
+
+/**
+ * Writes names and values, such as headers.
+ *
+ * @param {HTMLElement} list a `dl`
+ * @param {Record<string, string>} pairs
+ */
+export function fillPairs(list, pairs) {
+  for (const [name, value] of Object.entries(pairs)) {
+    const pair = document.createElement("div");
+    pair.append(textElement("dt", name), textElement("dd", value));
+    list.append(pair);
+  }
 }
 
 /**

@@ -99,11 +99,12 @@ function indented(body) {
 /**
  * A command for a POSIX shell.
  *
- * @param {{ url: string, headers: Record<string, string>, body: string }} request
+ * @param {{ method?: string, url: string, headers: Record<string, string>, body?: string | undefined }} request
  */
-export function toCurl({ url, headers, body }) {
+export function toCurl({ method = "POST", url, headers, body }) {
   const lines = Object.entries(headers).map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)}`);
-  return [`curl -i -X POST ${quoted(url)}`, ...lines, `  --data-binary ${quoted(body)}`].join(" \\\n");
+  if (body !== undefined) lines.push(`  --data-binary ${quoted(body)}`);
+  return [`curl -i -X ${method} ${quoted(url)}`, ...lines].join(" \\\n");
 }
 
 /** @param {string} text */

@@ -4,14 +4,15 @@ import { createClockPanel } from "./clock-panel.js";
 import { byId, setText } from "./dom.js";
 import { createJournalPanel } from "./journal-panel.js";
 import { createLive } from "./live.js";
+import { createMessage } from "./message.js";
 import { createSubscribeForm } from "./subscribe-form.js";
 import { createSubscriptionsPanel } from "./subscriptions-panel.js";
 
 const POLL_MS = 1_000;
 const SOON_MS = 100;
 const STATE_TIMEOUT_MS = 10_000;
-const NOTICE_MS = 8_000;
 
+const { say, fail, copy } = createMessage();
 const page = { act, copy, fail };
 const journal = createJournalPanel(page);
 const panels = [
@@ -33,14 +34,11 @@ let asked = 0;
 let shown = 0;
 /** @type {number | undefined} */
 let soon;
-/** @type {number | undefined} */
-let noticeTimer;
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const { copy: id = "", name = "" } = /** @type {HTMLElement} */ (button).dataset;
   button.addEventListener("click", () => copy(byId(id).textContent, name));
 }
-byId("dismiss").addEventListener("click", () => say("", ""));
 prepareReset();
 setText(byId("base-url"), location.origin);
 document.addEventListener("visibilitychange", poll);
@@ -89,37 +87,6 @@ async function act(run, onError) {
     else onError(/** @type {Error} */ (error).message);
   }
   await refresh();
-}
-
-/** @param {unknown} error */
-function fail(error) {
-  say("failure", /** @type {Error} */ (error).message);
-}
-
-/**
- * @param {string} text
- * @param {string} what
- */
-function copy(text, what) {
-  navigator.clipboard.writeText(text).then(
-    () => say("notice", `Copied ${what}.`),
-    () => say("failure", "The browser did not allow to copy. Select the text instead."),
-  );
-}
-
-/**
- * A failure stays until it is closed, or something else is said.
- *
- * @param {"notice" | "failure" | ""} kind
- * @param {string} text
- */
-function say(kind, text) {
-  clearTimeout(noticeTimer);
-  byId("dismiss").hidden = kind === "";
-  byId("message").dataset.kind = kind;
-  setText(byId("notice"), kind === "notice" ? text : "");
-  setText(byId("failure"), kind === "failure" ? text : "");
-  if (kind === "notice") noticeTimer = setTimeout(() => say("", ""), NOTICE_MS);
 }
 
 function showLost() {
