@@ -37,7 +37,15 @@ export function toOpenApi(routes: readonly Route[], baseUrl: string): object {
     servers: [{ url: baseUrl }],
     paths,
     components: {
-      securitySchemes: { bearer: { type: "http", scheme: "bearer" }, basic: { type: "http", scheme: "basic" } },
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "Each account has one." },
+        basic: {
+          type: "http",
+          scheme: "basic",
+          description:
+            "Under `/v2` a user's token of `POST /v2/signup`, and the password `X`; otherwise the application's id and secret.",
+        },
+      },
       schemas: { Error: schemaOf(ERROR, "output") },
     },
   };
@@ -45,7 +53,7 @@ export function toOpenApi(routes: readonly Route[], baseUrl: string): object {
 
 function toOperation(method: string, path: string, description: Description): object {
   const { summary, tag, auth, body } = description;
-  const names = path.split(/[^A-Za-z]+/).filter((part) => part !== "");
+  const names = path.split(/\W+/).filter((part) => part !== "");
   return {
     operationId: [method.toLowerCase(), ...names].join("_"),
     summary,
