@@ -69,7 +69,7 @@ test("the tarball holds the built files and the papers, nothing else", () => {
     "THIRD_PARTY_LICENSES",
     "package.json",
   ]);
-  const built = /^dist\/(?:(?:src|adapters)\/.+\.(?:js|d\.ts)|src\/emulator\/page\/[\w-]+\.(?:html|css))$/;
+  const built = /^dist\/(?:(?:src|adapters)\/.+\.(?:js|d\.ts)|src\/emulator\/page\/(?:docs\/)?[\w-]+\.(?:html|css))$/;
   expect(packed.files.filter((path) => path.startsWith("dist/") && !built.test(path))).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 import type { Route } from "./routes.ts";
 
-/** Modules of the page, without a build: a browser loads each by its name. */
+/** Modules of the pages, without a build: a browser loads each by its name. */
 const MODULES = [
   "page",
   "accounts-panel",
@@ -15,12 +15,20 @@ const MODULES = [
   "message",
   "subscribe-form",
   "subscriptions-panel",
+  "docs/docs",
+  "docs/api-document",
+  "docs/credentials",
+  "docs/operation-view",
+  "docs/schema",
+  "docs/schema-view",
+  "docs/try-form",
 ];
 
-const STYLES = ["page", "panels", "journal"];
+const STYLES = ["page", "panels", "journal", "docs/docs"];
 
 const FILES = [
   { path: "/", file: "index.html", type: "text/html; charset=utf-8" },
+  { path: "/docs", file: "docs/index.html", type: "text/html; charset=utf-8" },
   ...STYLES.map((name) => ({ path: `/${name}.css`, file: `${name}.css`, type: "text/css; charset=utf-8" })),
   ...MODULES.map((name) => ({ path: `/${name}.js`, file: `${name}.js`, type: "text/javascript; charset=utf-8" })),
 ];
@@ -29,7 +37,7 @@ const FILES = [
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/** The page for a person. @param read gives the text of one of its files */
+/** The pages for a person: the emulator, and the reference of its API. @param read gives the text of one of their files */
 export function pageRoutes(read: (file: string) => string): readonly Route[] {
   return FILES.map(({ path, file, type }) => ({
     method: "GET",
