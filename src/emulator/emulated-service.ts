@@ -129,7 +129,7 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     }
   }
 
-  const methodsOf = (account: Account): EmulatedAccount => toEmulatedAccount(account, setAccess);
+  const methodsOf = (account: Account): EmulatedAccount => toEmulatedAccount(account, { now: clock.now, setAccess });
 
   /** Waits for the answers to all that was sent, and for what follows from them in this process. */
   async function quiet(): Promise<void> {

@@ -98,7 +98,7 @@ export interface EmulatedAccount {
   restoreCredentials(): Promise<void>;
   /** A message arrives. @param mail fields such as `subject`, `from`, `threadId` */
   receiveMail(mail?: object): Promise<{ readonly id: string; readonly threadId: string }>;
-  /** An event enters a calendar. @param calendarId @default "primary" */
+  /** An event enters a calendar: in the next full hour, unless it says when. @param calendarId @default "primary" */
   addEvent(event?: object, calendarId?: string): Promise<{ readonly id: string }>;
   /** A contact is added. */
   addContact(contact?: object): Promise<{ readonly id: string }>;

@@ -64,11 +64,17 @@ export function seedMailbox(
   add("/tasklists/default/tasks", tasks);
 }
 
-/** The methods by which a program changes an account. @param setAccess tells all subscriptions of the account */
-export function toEmulatedAccount(
-  account: Account,
-  setAccess: (account: Account, hasAccess: boolean) => void,
-): EmulatedAccount {
+/** What the methods of an account need. */
+export interface AccountDeps {
+  readonly now: () => number;
+  /** Tells all subscriptions of the account. */
+  readonly setAccess: (account: Account, hasAccess: boolean) => void;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** The methods by which a program changes an account. */
+export function toEmulatedAccount(account: Account, { now, setAccess }: AccountDeps): EmulatedAccount {
   const { mailbox } = account;
   const add = (resource: string, fields: object): MailboxRecord => mailbox.create(mailbox.collection(resource), fields);
   const missing = (resource: string, id: string): UsageError =>
@@ -84,7 +90,9 @@ export function toEmulatedAccount(
       return { id, threadId: threadId as string };
     },
     async addEvent(event = {}, calendarId = "primary") {
-      return add(`/calendars/${encodeURIComponent(calendarId)}/events`, { subject: "Meeting", ...event });
+      const startMs = Math.ceil((now() + 1) / HOUR_MS) * HOUR_MS;
+      const times = { start: timeAt(startMs), end: timeAt(startMs + HOUR_MS) };
+      return add(`/calendars/${encodeURIComponent(calendarId)}/events`, { subject: "Meeting", ...times, ...event });
     },
     addContact: async (contact = {}) => add("/contacts", { name: { displayName: "Ada Byron" }, ...contact }),
     async addTask(task = {}, taskListId = "default") {
@@ -97,4 +105,8 @@ export function toEmulatedAccount(
       if (mailbox.remove(mailbox.collection(resource), id) === undefined) throw missing(resource, id);
     },
   };
+}
+
+function timeAt(ms: number): object {
+  return { dateTime: new Date(ms).toISOString(), timezone: "UTC" };
 }

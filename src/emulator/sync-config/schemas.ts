@@ -51,6 +51,9 @@ export const SERVICE = SERVICE_UPDATE.extend({ type });
 /** @see protocol 2.2, template service */
 export const TEMPLATE_SERVICE = SERVICE.extend({ lockService: z.boolean().default(false) });
 
+/** What an update of a template service may have. */
+export const TEMPLATE_SERVICE_UPDATE = SERVICE_UPDATE.extend({ lockService: z.boolean().optional() });
+
 /** A remote account, as a caller writes it; fields that are not known are kept. */
 export type ServiceFields = { readonly [N in keyof typeof SERVICE_FIELDS]: z.infer<(typeof SERVICE_FIELDS)[N]> } & {
   readonly type: string;

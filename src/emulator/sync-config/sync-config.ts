@@ -16,7 +16,7 @@ export type Service = ServiceFields & {
 };
 
 /** One of a template group. @see protocol 2.2 */
-type TemplateService = ServiceFields & {
+export type TemplateService = ServiceFields & {
   readonly id: number;
   readonly groupId: number;
   readonly lockService: boolean;

@@ -1,7 +1,15 @@
 import * as z from "zod";
 import type { Route } from "../http/routes.ts";
-import { SYNC_SETTINGS, TEMPLATE_GROUP, TEMPLATE_SERVICE, TEMPLATE_SERVICE_ANSWER, withDefaults } from "./schemas.ts";
-import type { SyncConfig, SyncUser, TemplateGroup } from "./sync-config.ts";
+import {
+  SYNC_SETTINGS,
+  TEMPLATE_GROUP,
+  TEMPLATE_SERVICE,
+  TEMPLATE_SERVICE_ANSWER,
+  TEMPLATE_SERVICE_UPDATE,
+  toServiceFields,
+  withDefaults,
+} from "./schemas.ts";
+import type { SyncConfig, SyncUser, TemplateGroup, TemplateService } from "./sync-config.ts";
 import { found, userOperations } from "./user-operations.ts";
 
 const GROUP = TEMPLATE_GROUP.extend({ id: z.int() });
@@ -68,6 +76,24 @@ export function templateRoutes(config: SyncConfig): readonly Route[] {
       errors: [404],
       run: ({ caller, param }) => found(groupOf(caller, param("gid")).services, "service", param("id")),
     }),
+    // "Read and update of an existing one": the method of the update is not shown, so both are taken.
+    ...(["PUT", "POST"] as const).map((method) =>
+      operation({
+        method,
+        path: "/v2/templateGroups/:gid/services/:id",
+        summary: "Updates a remote account of a template group.",
+        body: TEMPLATE_SERVICE_UPDATE,
+        answer: TEMPLATE_SERVICE_ANSWER,
+        errors: [404],
+        run({ caller, body, param }) {
+          const { services } = groupOf(caller, param("gid"));
+          const service = found(services, "service", param("id"));
+          const updated: TemplateService = Object.assign({}, service, toServiceFields(body));
+          services.set(service.id, updated);
+          return updated;
+        },
+      }),
+    ),
     operation({
       method: "GET",
       path: "/v2/templateGroups/:gid/syncSettings",

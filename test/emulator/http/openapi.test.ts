@@ -1,8 +1,10 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { createEmulator, type Emulator } from "../../../src/emulator.ts";
+import { FURTHER_ROWS, UNIFIED_ROWS } from "../../client/protocol-table.ts";
+import { SYNC_CONFIG_ROWS, UPDATE_ROWS } from "../../client/sync-config-table.ts";
 import { call, startEmulator } from "../support.ts";
 import { signUpOf } from "../sync-config/sign-up.ts";
 
@@ -35,6 +37,32 @@ async function operationsOf(emulator: Emulator): Promise<readonly Operation[]> {
 test("GET /openapi.json is an OpenAPI document", async () => {
   const emulator = await startEmulator();
   expect(await new Validator().validate(await documentOf(emulator))).toMatchObject({ valid: true });
+});
+
+describe("the document has every row of the service's description", () => {
+  test.each([...UNIFIED_ROWS, ...FURTHER_ROWS])(
+    "$method $path",
+    async ({ method, path, query = [], body = [], success, errors = [] }) => {
+      const emulator = await startEmulator();
+      const named = (text: string) => text.replaceAll(/\{\w+\}/g, "{}");
+      const operation = (await operationsOf(emulator)).find(
+        (one) => one.method === method && named(one.path) === named(path),
+      );
+      const parameters = operation?.parameters.filter((one) => one.in === "query").map(({ name }) => name);
+      expect(parameters).toEqual(expect.arrayContaining([...query]));
+      const fields = operation?.requestBody?.content["application/json"].schema["properties"] as object | undefined;
+      expect(Object.keys(fields ?? {})).toEqual(expect.arrayContaining([...body]));
+      expect(Object.keys(operation?.responses ?? {})).toEqual(
+        expect.arrayContaining([success, 401, ...errors].map(String)),
+      );
+    },
+  );
+});
+
+test("the document has every operation of the sync-configuration API", async () => {
+  const found = (await operationsOf(await startEmulator())).map(({ method, path }) => `${method} ${path}`);
+  const wanted = [...SYNC_CONFIG_ROWS, ...UPDATE_ROWS].map(({ method, path }) => `${method} /v2${path}`);
+  expect(found).toEqual(expect.arrayContaining(wanted));
 });
 
 /** Texts that programs get wrong. */

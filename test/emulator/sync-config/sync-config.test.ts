@@ -293,6 +293,15 @@ describe("template groups", () => {
     const authorised = Object.assign({}, template, { authRedirectUrl: null, authError: null });
     expect((await call(`GET /templateGroups/${gid}/services`)).json).toEqual([authorised]);
     expect((await call(`GET /templateGroups/${gid}/services/${String(template["id"])}`)).json).toEqual(authorised);
+    const path = `/templateGroups/${gid}/services/${String(template["id"])}`;
+    for (const [method, displayName] of [
+      ["PUT", "Mail"],
+      ["POST", "Post"],
+    ] as const) {
+      const { json } = await call(`${method} ${path}`, { displayName, id: 1, groupId: 1 });
+      expect(json).toEqual({ ...authorised, displayName });
+    }
+    expect((await call(`PUT ${path}`, { lockService: "yes" })).json).toMatchObject(refusal('"lockService"'));
     expect(await call(`GET /templateGroups/${gid}/services/1`)).toMatchObject({ status: 404 });
     expect(await call("GET /templateGroups/1/services")).toMatchObject({ status: 404 });
     expect(await call(`POST /templateGroups/${gid}/services`, { lockService: true })).toMatchObject({
