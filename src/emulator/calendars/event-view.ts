@@ -70,7 +70,7 @@ function etagOf(record: EventFields): string {
 }
 
 /** The same at a series and its occurrences. */
-function iCalUIdOf({ id, iCalUId }: EventFields): unknown {
+export function iCalUIdOf({ id, iCalUId }: EventFields): unknown {
   return iCalUId ?? `${id}@hookline.example`;
 }
 

@@ -26,13 +26,13 @@ export interface Instance {
  */
 export function instancesBetween(records: Iterable<MailboxRecord>, window: Window): readonly Instance[] {
   const isWithin = ({ startMs, endMs }: Instance): boolean => endMs > window.timeMin && startMs < window.timeMax;
-  return [...records]
-    .flatMap((record) => {
-      const series = seriesOf(record);
-      return series === undefined ? singleOf(record) : occurrencesOf(series, window);
-    })
-    .filter(isWithin)
-    .toSorted((a, b) => a.startMs - b.startMs);
+  const found: Instance[] = [];
+  for (const record of records) {
+    const series = seriesOf(record);
+    for (const instance of series === undefined ? singleOf(record) : occurrencesOf(series, window))
+      if (isWithin(instance)) found.push(instance);
+  }
+  return found.toSorted((a, b) => a.startMs - b.startMs);
 }
 
 function singleOf(record: MailboxRecord): readonly Instance[] {

@@ -1,6 +1,6 @@
 import type { Account } from "../accounts/account.ts";
 import type { Calendar, MailboxRecord } from "../accounts/mailbox.ts";
-import { toEvent } from "../calendars/event-view.ts";
+import { iCalUIdOf, toEvent } from "../calendars/event-view.ts";
 import { findEvent, type FoundEvent } from "../calendars/find-event.ts";
 import { seriesOf, type Series } from "../calendars/series.ts";
 import { ApiError } from "../http/routes.ts";
@@ -44,6 +44,6 @@ export function toAnswer(
 /** Events with one of these iCal ids, each with the number under which it came. */
 export function withICalUIds({ records, nthOf }: Calendar, wanted: readonly string[]) {
   return [...records.values()]
-    .map((record) => [nthOf.get(record.id) ?? 0, toEvent(record)] as const)
-    .filter(([, { iCalUId }]) => wanted.includes(iCalUId as string));
+    .filter((record) => wanted.includes(iCalUIdOf(record) as string))
+    .map((record) => [nthOf.get(record.id) ?? 0, toEvent(record)] as const);
 }
