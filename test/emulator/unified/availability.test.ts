@@ -95,6 +95,10 @@ describe(FREE_BUSY, () => {
     await account.addEvent(at(27, "05:00", "06:00", { meetingInfo: { attendees: attendees("accepted") } }));
     await account.addEvent(at(27, "06:00", "07:00", { meetingInfo: "nonsense", showAs: "elsewhere" }));
     await account.addEvent({ subject: "at no time" });
+    const { id } = await account.addEvent(
+      at(27, "07:00", "08:00", { meetingInfo: { attendees: attendees("accepted") } }),
+    );
+    await ask(`PUT /v1/calendars/primary/events/${id}/response`, { response: "declined" });
     const { json } = await ask(FREE_BUSY, WEEK);
     expect(json["records"]).toMatchObject([
       {
