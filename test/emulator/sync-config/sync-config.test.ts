@@ -299,7 +299,7 @@ describe("template groups", () => {
       ["POST", "Post"],
     ] as const) {
       const { json } = await call(`${method} ${path}`, { displayName, id: 1, groupId: 1 });
-      expect(json).toEqual({ ...authorised, displayName });
+      expect(json).toEqual(Object.assign({}, authorised, { displayName }));
     }
     expect((await call(`PUT ${path}`, { lockService: "yes" })).json).toMatchObject(refusal('"lockService"'));
     expect(await call(`GET /templateGroups/${gid}/services/1`)).toMatchObject({ status: 404 });
