@@ -47,6 +47,17 @@ describe("calls of an account", () => {
     expect(other.sent).toEqual([0, 0, 0]);
   });
 
+  test("are as many in any second, not only in seconds that begin with the first call", async () => {
+    const { sent, clientOf } = timed();
+    const client = clientOf({ token: "i", rateLimit: { perSecond: 2 } });
+    const calls = [client.messages.get("first")];
+    await vi.advanceTimersByTimeAsync(990);
+    calls.push(...["a", "b", "c"].map((id) => client.messages.get(id)));
+    await vi.advanceTimersByTimeAsync(5_000);
+    await Promise.all(calls);
+    expect(mostInASecond(sent)).toBe(2);
+  });
+
   test("have no limit where it is switched off", async () => {
     const { sent, clientOf } = timed();
     const client = clientOf({ token: "f", rateLimit: false });

@@ -135,6 +135,26 @@ describe("a call that is answered 401", () => {
     expect(counts()[0]).toBe(2);
   });
 
+  test("that was refused late takes the token that is there by then", async () => {
+    let signUps = 0;
+    let endLate = (): void => {};
+    const late = new Promise<void>((resolve) => (endLate = resolve));
+    const fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+      if (String(input instanceof Request ? input.url : input).endsWith("/signup"))
+        return Response.json({ accessToken: `at-${signUps++}` });
+      const isOld = tokenOf(new Headers(init?.headers).get("authorization") ?? "") === "at-0:X";
+      if (isOld && String(input instanceof Request ? input.url : input).endsWith("/services")) await late;
+      return isOld ? Response.json({}, { status: 401 }) : Response.json([]);
+    };
+    const client = createSyncConfigClient({ baseUrl: "http://localhost", appId: "app", appSecret: "s", fetch });
+    const user = await client.signUp(profile);
+    const slow = user.services.list();
+    await user.templateGroups.list();
+    endLate();
+    expect(await slow).toEqual([]);
+    expect(signUps).toBe(2);
+  });
+
   test("fails as the sign-up fails", async () => {
     const { user } = await refusing(
       (nth) => nth === 0,

@@ -365,7 +365,8 @@ describe("a time limit and a signal", () => {
     const controller = new AbortController();
     const { signal } = controller;
     const reason = new Error("the user left");
-    const { client, requests } = await atService(["hang"], whose === "of the client" ? { signal } : {});
+    const options = { retry: false, rateLimit: false, ...(whose === "of the client" && { signal }) } as const;
+    const { client, requests } = await atService(["hang"], options);
     const ended = client.messages.get("m-1", whose === "of the call" ? { signal } : {});
     while (requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
     controller.abort(reason);

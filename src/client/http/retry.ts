@@ -28,8 +28,8 @@ export function resolveRetry(retry: RequestOptions["retry"]): RetryLimits {
 }
 
 /** Whether the same request may fare better later: 408, 429, 5xx, and no answer. */
-export function mayPass({ status, code }: ServiceError): boolean {
-  return (status === 0 || status === 408 || status === 429 || status >= 500) && code !== "service-answer-invalid";
+export function mayPass({ status }: ServiceError): boolean {
+  return status === 0 || status === 408 || status === 429 || status >= 500;
 }
 
 /**
