@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as adapter from "hookline/adapter";
 import { createReceiver, type EventOf, type Inbox, isHooklineError, memoryInbox, type Receiver } from "hookline";
+import { createClient, NotFound } from "hookline/client";
 import { bullmqInbox, bullmqProcessor } from "hookline/bullmq";
 import { expressReceiver } from "hookline/express";
 import { koaReceiver } from "hookline/koa";
@@ -29,6 +30,7 @@ const signed = {
 async function main(): Promise<void> {
   verifiesAlone();
   standsBehindQueues();
+  await callsTheService();
   await saysWhatToInstall();
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   let handled = 0;
@@ -48,6 +50,15 @@ function standsBehindQueues(): void {
   const receiver = createReceiver({ secret, inbox: memoryInbox() });
   for (const consumer of [bullmqProcessor(receiver), pgBossHandler(receiver), natsConsumer(receiver)])
     strictEqual(typeof consumer, "function");
+}
+
+/** On a fetch of its own. */
+async function callsTheService(): Promise<void> {
+  const answers = [Response.json({ id: "m-1", subject: "Engine notes" }), Response.json({}, { status: 404 })];
+  const client = createClient({ token: "t", fetch: async () => answers.shift() ?? Response.error() });
+  strictEqual((await client.messages.get("m-1")).subject, "Engine notes");
+  const error: unknown = await client.messages.get("m-2").catch((thrown: unknown) => thrown);
+  strictEqual(error instanceof NotFound && isHooklineError(error, "service-not-found"), true);
 }
 
 async function handles(inbox: Inbox): Promise<number> {
