@@ -2,18 +2,18 @@ import type { EmulatedService } from "../emulated-service.ts";
 import type { Variants } from "../emulator-types.ts";
 import type { Route } from "../http/routes.ts";
 import { authorizeRoutes } from "./authorize-routes.ts";
-import { availabilityRoutes } from "./availability-routes.ts";
-import { calendarRoutes } from "./calendar-routes.ts";
-import { calendarSyncRoutes } from "./calendar-sync-routes.ts";
-import { conversationRoutes } from "./conversation-routes.ts";
+import { availabilityRoutes } from "./calendars/availability-routes.ts";
+import { calendarRoutes } from "./calendars/calendar-routes.ts";
+import { calendarSyncRoutes } from "./calendars/calendar-sync-routes.ts";
+import { conversationRoutes } from "./email/conversation-routes.ts";
 import type { DeltaSyncOptions } from "./delta-sync.ts";
-import { emailSyncRoutes } from "./email-sync-routes.ts";
-import { eventRoutes } from "./event-routes.ts";
-import { messageRoutes } from "./message-routes.ts";
-import { occurrenceRoutes } from "./occurrence-routes.ts";
+import { emailSyncRoutes } from "./email/email-sync-routes.ts";
+import { eventRoutes } from "./calendars/event-routes.ts";
+import { messageRoutes } from "./email/message-routes.ts";
+import { occurrenceRoutes } from "./calendars/occurrence-routes.ts";
 import { recordRoutes } from "./record-routes.ts";
 import { subscriptionRoutes } from "./subscription-routes.ts";
-import { trackingRoutes } from "./tracking-routes.ts";
+import { trackingRoutes } from "./email/tracking-routes.ts";
 
 /** Variants with their defaults. */
 export type ResolvedVariants = { readonly [K in keyof Variants]-?: NonNullable<Variants[K]> };

@@ -1,5 +1,5 @@
-import type { EmulatedService } from "../emulated-service.ts";
-import { ApiError, type Route } from "../http/routes.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { ApiError, type Route } from "../../http/routes.ts";
 
 /** A transparent GIF of one pixel. */
 const PICTURE = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");

@@ -1,14 +1,14 @@
 import * as z from "zod";
-import type { Account } from "../accounts/account.ts";
-import type { EmulatedService } from "../emulated-service.ts";
-import { operationsOf } from "../http/operation.ts";
-import type { Route } from "../http/routes.ts";
-import { reachableAccountOf } from "./authenticate.ts";
-import { createDeltaSync, DELTA_QUERY, deltaPageSchema, SYNC_STATUS, type DeltaSource } from "./delta-sync.ts";
+import type { Account } from "../../accounts/account.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { operationsOf } from "../../http/operation.ts";
+import type { Route } from "../../http/routes.ts";
+import { reachableAccountOf } from "../authenticate.ts";
+import { createDeltaSync, DELTA_QUERY, deltaPageSchema, SYNC_STATUS, type DeltaSource } from "../delta-sync.ts";
 import { MESSAGE, toView } from "./message-view.ts";
 import { messagesOf } from "./messages.ts";
-import { bodyType } from "./schemas.ts";
-import type { UnifiedOptions } from "./unified-routes.ts";
+import { bodyType } from "../schemas.ts";
+import type { UnifiedOptions } from "../unified-routes.ts";
 
 const DAY_MS = 86_400_000;
 /** A hundred years. */

@@ -1,11 +1,11 @@
-import type { Account } from "../accounts/account.ts";
-import type { Calendar, MailboxRecord } from "../accounts/mailbox.ts";
-import { iCalUIdOf, toEvent } from "../calendars/event-view.ts";
-import { findEvent, type FoundEvent } from "../calendars/find-event.ts";
-import { seriesOf, type Series } from "../calendars/series.ts";
-import { ApiError } from "../http/routes.ts";
+import type { Account } from "../../accounts/account.ts";
+import type { Calendar, MailboxRecord } from "../../accounts/mailbox.ts";
+import { iCalUIdOf, toEvent } from "../../calendars/event-view.ts";
+import { findEvent, type FoundEvent } from "../../calendars/find-event.ts";
+import { seriesOf, type Series } from "../../calendars/series.ts";
+import { ApiError } from "../../http/routes.ts";
 import { calendarOf } from "./calendar-routes.ts";
-import type { ResolvedVariants } from "./unified-routes.ts";
+import type { ResolvedVariants } from "../unified-routes.ts";
 
 /** One that the account may write to. @throws ApiError 403, 404 */
 export function writableCalendarOf({ mailbox }: Account, id: string): Calendar {

@@ -1,17 +1,17 @@
 import * as z from "zod";
-import { attachmentsOf, toEvent } from "../calendars/event-view.ts";
-import { findOccurrence } from "../calendars/find-event.ts";
-import { exceptionStarts, startAt, toOccurrenceInfo } from "../calendars/series.ts";
-import type { EmulatedService } from "../emulated-service.ts";
-import { operationsOf } from "../http/operation.ts";
-import { ApiError, checked, type Route } from "../http/routes.ts";
-import { reachableAccountOf } from "./authenticate.ts";
+import { attachmentsOf, toEvent } from "../../calendars/event-view.ts";
+import { findOccurrence } from "../../calendars/find-event.ts";
+import { exceptionStarts, startAt, toOccurrenceInfo } from "../../calendars/series.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { operationsOf } from "../../http/operation.ts";
+import { ApiError, checked, type Route } from "../../http/routes.ts";
+import { reachableAccountOf } from "../authenticate.ts";
 import { calendarOf } from "./calendar-routes.ts";
 import { withResponse } from "./event-fields.ts";
 import { ATTACHMENT_CONTENT, EVENT, MEETING_RESPONSE, SERIES_INFO } from "./event-schemas.ts";
 import { eventOf, seriesIn, toAnswer, writableCalendarOf } from "./events.ts";
-import { flag, OK, OK_ANSWER } from "./schemas.ts";
-import type { UnifiedOptions } from "./unified-routes.ts";
+import { flag, OK, OK_ANSWER } from "../schemas.ts";
+import type { UnifiedOptions } from "../unified-routes.ts";
 
 const PATH = "/v1/calendars/:calendarId/events";
 

@@ -1,15 +1,15 @@
 import * as z from "zod";
-import type { Account } from "../accounts/account.ts";
-import { labelsOf } from "../accounts/labels.ts";
-import type { MailboxRecord } from "../accounts/mailbox.ts";
-import type { EmulatedService } from "../emulated-service.ts";
-import { operationsOf } from "../http/operation.ts";
-import { ApiError, type Route } from "../http/routes.ts";
-import { accountOf, assertReachable, reachableAccountOf } from "./authenticate.ts";
+import type { Account } from "../../accounts/account.ts";
+import { labelsOf } from "../../accounts/labels.ts";
+import type { MailboxRecord } from "../../accounts/mailbox.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { operationsOf } from "../../http/operation.ts";
+import { ApiError, type Route } from "../../http/routes.ts";
+import { accountOf, assertReachable, reachableAccountOf } from "../authenticate.ts";
 import { MESSAGE, toView } from "./message-view.ts";
 import { messagesOf, newestFirst, pageOfViews } from "./messages.ts";
-import { bodyType, flag, pageSchema, pageToken } from "./schemas.ts";
-import type { UnifiedOptions } from "./unified-routes.ts";
+import { bodyType, flag, pageSchema, pageToken } from "../schemas.ts";
+import type { UnifiedOptions } from "../unified-routes.ts";
 
 const CONVERSATION = z.object({ pageToken, bodyType });
 const FOLLOW_UP = z.object({ bodyType, skipMailboxCheck: flag(false) });

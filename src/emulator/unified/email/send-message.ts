@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { receiveMessage, threadOf, type Account } from "../accounts/account.ts";
-import type { EmulatedService } from "../emulated-service.ts";
-import { toHtml } from "./html.ts";
+import { receiveMessage, threadOf, type Account } from "../../accounts/account.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { toHtml } from "../html.ts";
 import { messagesOf } from "./messages.ts";
 
 const address = z.looseObject({ address: z.string().min(1), name: z.string().optional() });

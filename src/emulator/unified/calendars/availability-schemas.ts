@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { STATUSES } from "../calendars/busy-times.ts";
-import { isZone } from "../calendars/event-times.ts";
-import { DAYS } from "../calendars/recurrence.ts";
+import { STATUSES } from "../../calendars/busy-times.ts";
+import { isZone } from "../../calendars/event-times.ts";
+import { DAYS } from "../../calendars/recurrence.ts";
 import { time, TIME_WINDOW } from "./time-window.ts";
 
 const zone = z.string().refine(isZone, 'expected the IANA name of a zone, such as "Europe/Berlin"');

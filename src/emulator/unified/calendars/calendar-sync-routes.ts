@@ -1,18 +1,18 @@
 import * as z from "zod";
-import type { Account } from "../accounts/account.ts";
-import type { Calendar } from "../accounts/mailbox.ts";
-import { toEvent } from "../calendars/event-view.ts";
-import { instancesBetween } from "../calendars/instances.ts";
-import type { EmulatedService } from "../emulated-service.ts";
-import { operationsOf } from "../http/operation.ts";
-import type { Route } from "../http/routes.ts";
-import { reachableAccountOf } from "./authenticate.ts";
+import type { Account } from "../../accounts/account.ts";
+import type { Calendar } from "../../accounts/mailbox.ts";
+import { toEvent } from "../../calendars/event-view.ts";
+import { instancesBetween } from "../../calendars/instances.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { operationsOf } from "../../http/operation.ts";
+import type { Route } from "../../http/routes.ts";
+import { reachableAccountOf } from "../authenticate.ts";
 import { calendarOf } from "./calendar-routes.ts";
-import { createDeltaSync, DELTA_QUERY, deltaPageSchema, SYNC_STATUS, type DeltaSource } from "./delta-sync.ts";
+import { createDeltaSync, DELTA_QUERY, deltaPageSchema, SYNC_STATUS, type DeltaSource } from "../delta-sync.ts";
 import { EVENT } from "./event-schemas.ts";
 import { toAnswer } from "./events.ts";
 import { TIME_WINDOW } from "./time-window.ts";
-import type { UnifiedOptions } from "./unified-routes.ts";
+import type { UnifiedOptions } from "../unified-routes.ts";
 
 const WINDOW = z.strictObject({ timeMin: z.number(), timeMax: z.number() });
 const DELETED = z.looseObject({ id: z.string(), timestamp: z.string() });

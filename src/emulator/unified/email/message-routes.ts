@@ -1,17 +1,17 @@
 import * as z from "zod";
-import type { Account } from "../accounts/account.ts";
-import { labelsOf } from "../accounts/labels.ts";
-import type { MailboxRecord } from "../accounts/mailbox.ts";
-import type { EmulatedService } from "../emulated-service.ts";
-import { operationsOf } from "../http/operation.ts";
-import { ApiError, type Route } from "../http/routes.ts";
-import { reachableAccountOf } from "./authenticate.ts";
+import type { Account } from "../../accounts/account.ts";
+import { labelsOf } from "../../accounts/labels.ts";
+import type { MailboxRecord } from "../../accounts/mailbox.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { operationsOf } from "../../http/operation.ts";
+import { ApiError, type Route } from "../../http/routes.ts";
+import { reachableAccountOf } from "../authenticate.ts";
 import { MESSAGE, threadKnownInMs, toRaw, toView } from "./message-view.ts";
 import { isAway, messagesOf, newestFirst, pageOfViews } from "./messages.ts";
-import { bodyType, flag, nativeProperties, OK, OK_ANSWER, pageSchema, pageToken } from "./schemas.ts";
+import { bodyType, flag, nativeProperties, OK, OK_ANSWER, pageSchema, pageToken } from "../schemas.ts";
 import { toMatches } from "./search.ts";
 import { OUTGOING, sendMessage, SENT } from "./send-message.ts";
-import type { UnifiedOptions } from "./unified-routes.ts";
+import type { UnifiedOptions } from "../unified-routes.ts";
 
 const LIST = z.object({
   pageToken,

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { MailboxRecord } from "../accounts/mailbox.ts";
-import { RECORD } from "./schemas.ts";
+import type { MailboxRecord } from "../../accounts/mailbox.ts";
+import { RECORD } from "../schemas.ts";
 
 /** How a message is asked for. */
 export interface View {

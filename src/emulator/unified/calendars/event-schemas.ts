@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { isZone } from "../calendars/event-times.ts";
-import { RECURRENCE } from "../calendars/recurrence.ts";
-import { RECORD } from "./schemas.ts";
+import { isZone } from "../../calendars/event-times.ts";
+import { RECURRENCE } from "../../calendars/recurrence.ts";
+import { RECORD } from "../schemas.ts";
 
 const TIME = z
   .object({

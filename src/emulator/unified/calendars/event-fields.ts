@@ -1,11 +1,11 @@
 import type * as z from "zod";
-import type { Account } from "../accounts/account.ts";
-import { readTime, toMs } from "../calendars/event-times.ts";
-import { attachmentsOf, type Attachment } from "../calendars/event-view.ts";
-import { toSeries } from "../calendars/series.ts";
-import { wrongField } from "../http/routes.ts";
+import type { Account } from "../../accounts/account.ts";
+import { readTime, toMs } from "../../calendars/event-times.ts";
+import { attachmentsOf, type Attachment } from "../../calendars/event-view.ts";
+import { toSeries } from "../../calendars/series.ts";
+import { wrongField } from "../../http/routes.ts";
 import type { EVENT_CHANGES, MEETING_RESPONSE } from "./event-schemas.ts";
-import { toHtml } from "./html.ts";
+import { toHtml } from "../html.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,12 +1,12 @@
 import * as z from "zod";
-import type { Calendar, Mailbox } from "../accounts/mailbox.ts";
-import type { EmulatedService } from "../emulated-service.ts";
-import { operationsOf } from "../http/operation.ts";
-import { ApiError, type Route } from "../http/routes.ts";
-import { reachableAccountOf } from "./authenticate.ts";
-import { pageOf } from "./pages.ts";
-import { flag, pageSchema, pageToken } from "./schemas.ts";
-import type { UnifiedOptions } from "./unified-routes.ts";
+import type { Calendar, Mailbox } from "../../accounts/mailbox.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { operationsOf } from "../../http/operation.ts";
+import { ApiError, type Route } from "../../http/routes.ts";
+import { reachableAccountOf } from "../authenticate.ts";
+import { pageOf } from "../pages.ts";
+import { flag, pageSchema, pageToken } from "../schemas.ts";
+import type { UnifiedOptions } from "../unified-routes.ts";
 
 const LIST = z.object({ pageToken, withShared: flag(false), mode: z.enum(["user", "group"]).optional() });
 const CREATE = z.looseObject({

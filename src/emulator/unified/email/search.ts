@@ -1,4 +1,4 @@
-import type { MailboxRecord } from "../accounts/mailbox.ts";
+import type { MailboxRecord } from "../../accounts/mailbox.ts";
 
 /** Whether a message is found by a search. */
 export type Matches = (message: MailboxRecord) => boolean;

@@ -1,19 +1,19 @@
 import * as z from "zod";
-import type { Calendar, MailboxRecord } from "../accounts/mailbox.ts";
-import { toEvent } from "../calendars/event-view.ts";
-import { instancesBetween, type Instance, type Window } from "../calendars/instances.ts";
-import type { EmulatedService } from "../emulated-service.ts";
-import { operationsOf } from "../http/operation.ts";
-import { ApiError, type Route } from "../http/routes.ts";
-import { reachableAccountOf } from "./authenticate.ts";
+import type { Calendar, MailboxRecord } from "../../accounts/mailbox.ts";
+import { toEvent } from "../../calendars/event-view.ts";
+import { instancesBetween, type Instance, type Window } from "../../calendars/instances.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { operationsOf } from "../../http/operation.ts";
+import { ApiError, type Route } from "../../http/routes.ts";
+import { reachableAccountOf } from "../authenticate.ts";
 import { calendarOf } from "./calendar-routes.ts";
 import { descriptionOf, toFields } from "./event-fields.ts";
 import { EVENT, EVENT_CHANGES, EVENT_OR_ID, NEW_EVENT } from "./event-schemas.ts";
 import { eventOf, toAnswer, withICalUIds, writableCalendarOf } from "./events.ts";
-import { pageOf, type Position } from "./pages.ts";
-import { bodyType, flag, nativeProperties, pageSchema, pageToken } from "./schemas.ts";
+import { pageOf, type Position } from "../pages.ts";
+import { bodyType, flag, nativeProperties, pageSchema, pageToken } from "../schemas.ts";
 import { TIME_WINDOW } from "./time-window.ts";
-import type { UnifiedOptions } from "./unified-routes.ts";
+import type { UnifiedOptions } from "../unified-routes.ts";
 
 const PATH = "/v1/calendars/:calendarId/events";
 

@@ -1,16 +1,16 @@
 import * as z from "zod";
-import type { Account } from "../accounts/account.ts";
-import type { Calendar } from "../accounts/mailbox.ts";
-import { availableTimes } from "../calendars/availability.ts";
-import { busyTimes, toSchedule, type BusyTime } from "../calendars/busy-times.ts";
-import { toEventTime } from "../calendars/event-times.ts";
-import { instancesBetween } from "../calendars/instances.ts";
-import type { Interval } from "../calendars/intervals.ts";
-import { datedTimes, OFFICE_HOURS, workTimes, type DaySchedule } from "../calendars/work-hours.ts";
-import type { EmulatedService } from "../emulated-service.ts";
-import { operationsOf } from "../http/operation.ts";
-import type { Route } from "../http/routes.ts";
-import { reachableAccountOf } from "./authenticate.ts";
+import type { Account } from "../../accounts/account.ts";
+import type { Calendar } from "../../accounts/mailbox.ts";
+import { availableTimes } from "../../calendars/availability.ts";
+import { busyTimes, toSchedule, type BusyTime } from "../../calendars/busy-times.ts";
+import { toEventTime } from "../../calendars/event-times.ts";
+import { instancesBetween } from "../../calendars/instances.ts";
+import type { Interval } from "../../calendars/intervals.ts";
+import { datedTimes, OFFICE_HOURS, workTimes, type DaySchedule } from "../../calendars/work-hours.ts";
+import type { EmulatedService } from "../../emulated-service.ts";
+import { operationsOf } from "../../http/operation.ts";
+import type { Route } from "../../http/routes.ts";
+import { reachableAccountOf } from "../authenticate.ts";
 import {
   AVAILABLE_TIMES,
   BUSY_ITEM,
@@ -22,9 +22,9 @@ import {
   SUGGESTIONS,
 } from "./availability-schemas.ts";
 import { calendarOf } from "./calendar-routes.ts";
-import { pageOf } from "./pages.ts";
-import { pageSchema, pageToken } from "./schemas.ts";
-import type { UnifiedOptions } from "./unified-routes.ts";
+import { pageOf } from "../pages.ts";
+import { pageSchema, pageToken } from "../schemas.ts";
+import type { UnifiedOptions } from "../unified-routes.ts";
 
 type Search = z.output<typeof AVAILABLE_TIMES>;
 type Attendee = z.output<typeof SUGGEST>["attendees"][number];

@@ -1,8 +1,8 @@
-import type { Account } from "../accounts/account.ts";
-import type { Collection, MailboxRecord } from "../accounts/mailbox.ts";
-import { labelsOf } from "../accounts/labels.ts";
+import type { Account } from "../../accounts/account.ts";
+import type { Collection, MailboxRecord } from "../../accounts/mailbox.ts";
+import { labelsOf } from "../../accounts/labels.ts";
 import { toView } from "./message-view.ts";
-import { pageOf, type Page, type PageRequest } from "./pages.ts";
+import { pageOf, type Page, type PageRequest } from "../pages.ts";
 
 /** All messages of an account. */
 export function messagesOf({ mailbox }: Account): Collection {
