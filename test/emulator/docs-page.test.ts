@@ -232,6 +232,7 @@ describeInBrowser(() => {
     const properties = {
       resource: { type: "string" },
       at: { type: "string", format: "date-time", pattern: "." },
+      end: { type: "object", properties: { at: { type: "string", pattern: `^[\\d-]{10}T${"(?:)".repeat(20)}` } } },
       level: { type: "string", enum: ["low", "high"] },
       count: { type: "integer", minimum: 3, maximum: Number.MAX_SAFE_INTEGER },
       page: { type: "integer", default: 7 },
@@ -249,12 +250,13 @@ describeInBrowser(() => {
     await documented({ requestBody: { content: { "application/json": { schema } } }, responses: {} });
     const view = operation("only");
     expect(JSON.parse(await view.getByRole("textbox", { name: "Body" }).inputValue())).toEqual({
-      resource: "resource",
+      resource: "/email/messages",
       at: "2026-01-20T09:00:00Z",
+      end: { at: "2026-01-20T10:00:00Z" },
       level: "low",
       count: 3,
       page: 7,
-      owner: { email: "email" },
+      owner: { email: "ada@example.com" },
       rows: [{ id: {} }],
     });
     const field = (name: string) =>
@@ -263,6 +265,7 @@ describeInBrowser(() => {
         .filter({ has: page.getByText(name, { exact: true }) })
         .first();
     await shows(field("at"), /at\s+string \(date-time\)\s+required\s*$/);
+    await shows(field("end"), /such as 2026-01-20T09:00:00Z/);
     await shows(field("count"), /count\s+integer\s+required\s+at least 3\s*$/);
     await shows(field("owner"), /owner\s+object or null.*email/s);
     await shows(field("rows"), /rows\s+array of object\s+required\s+items: at most 9.*id\s+any\s+required/s);

@@ -33,7 +33,7 @@ export function rulesOf(schema, depth = 0) {
     ...(values === undefined ? [] : [`one of ${values.map(toJson).join(", ")}`]),
     ...LIMITS.filter(([name]) => Math.abs(schema[name]) < MAX_LIMIT).map(([name, words]) => `${words} ${schema[name]}`),
     // The pattern of a format says what its name says.
-    ...(pattern === undefined || format !== undefined ? [] : [`like ${pattern}`]),
+    ...(pattern === undefined || format !== undefined ? [] : [patternText(pattern)]),
     ...("default" in schema ? [`default ${toJson(schema["default"])}`] : []),
   ];
   const inner = [...alternativesOf(schema), ...(schema["items"] === undefined ? [] : [schema["items"]])];
@@ -88,19 +88,20 @@ export function fieldsOf({ properties = {}, required = [], additionalProperties:
  * A value to begin with: the required fields, or all where none is required.
  *
  * @param {Schema} schema
+ * @param {readonly string[]} path the names of the fields that lead to it
  * @returns {unknown}
  */
-export function sampleOf(schema, name = "text", depth = 0) {
+export function sampleOf(schema, path = ["text"], depth = 0) {
   if (depth > MAX_DEPTH) return null;
   if ("default" in schema) return schema["default"];
   if ("const" in schema) return schema["const"];
   if (schema["enum"] !== undefined) return schema["enum"][0];
   const [alternative] = alternativesOf(schema);
-  if (alternative !== undefined) return sampleOf(alternative, name, depth + 1);
-  const { type, items = {}, minimum = 0, format } = schema;
+  if (alternative !== undefined) return sampleOf(alternative, path, depth + 1);
+  const { type, items = {}, minimum = 0 } = schema;
   switch (Array.isArray(type) ? type[0] : type) {
     case "array":
-      return [sampleOf(items, name, depth + 1)];
+      return [sampleOf(items, path, depth + 1)];
     case "integer":
     case "number":
       return Math.max(0, minimum);
@@ -109,28 +110,60 @@ export function sampleOf(schema, name = "text", depth = 0) {
     case "null":
       return null;
     case "string":
-      return SAMPLES.get(format) ?? name;
+      return sampleText(schema, path);
     default:
-      return isObject(schema) || type === "object" ? sampleObject(schema, depth) : {};
+      return isObject(schema) || type === "object" ? sampleObject(schema, path, depth) : {};
   }
 }
 
+/** By a format, or by the name of a field. */
 const SAMPLES = new Map([
   ["date-time", "2026-01-20T09:00:00Z"],
   ["date", "2026-01-20"],
   ["email", "ada@example.com"],
+  ["address", "ada@example.com"],
   ["uri", "http://127.0.0.1:3000/webhooks"],
+  ["notificationUrl", "http://127.0.0.1:3000/webhooks"],
+  ["resource", "/email/messages"],
+  ["timezone", "Europe/London"],
+  ["base64", "SGVsbG8="],
 ]);
+
+/** @param {string} pattern */
+function sampleLike(pattern) {
+  return [...SAMPLES.values()].find((text) => new RegExp(pattern, "u").test(text));
+}
+
+/** Nobody reads a long one. @param {string} pattern */
+function patternText(pattern) {
+  const sample = pattern.length > 60 ? sampleLike(pattern) : undefined;
+  return sample === undefined ? `like ${pattern}` : `such as ${sample}`;
+}
+
+/**
+ * Its name, unless it must be something else.
+ *
+ * @param {Schema} schema
+ * @param {readonly string[]} path
+ */
+function sampleText({ format, pattern }, path) {
+  const name = path.at(-1) ?? "";
+  const like = pattern === undefined ? undefined : sampleLike(pattern);
+  const text = SAMPLES.get(format) ?? SAMPLES.get(name) ?? like ?? name;
+  // What ends does so after it has begun.
+  return path.some((one) => /end|max/i.test(one)) ? text.replace("T09:", "T10:") : text;
+}
 
 /**
  * @param {Schema} schema
+ * @param {readonly string[]} path
  * @param {number} depth
  */
-function sampleObject(schema, depth) {
+function sampleObject(schema, path, depth) {
   const { properties = {}, required = [] } = schema;
   /** @type {string[]} */
   const names = required.length > 0 ? required : Object.keys(properties);
-  return Object.fromEntries(names.map((name) => [name, sampleOf(properties[name] ?? {}, name, depth + 1)]));
+  return Object.fromEntries(names.map((name) => [name, sampleOf(properties[name] ?? {}, [...path, name], depth + 1)]));
 }
 
 /** @param {Schema} schema */
