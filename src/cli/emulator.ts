@@ -129,11 +129,13 @@ async function subscribeAll(
 }
 
 function greeting(
-  { url, secret }: Emulator,
+  { url, secret, clock }: Emulator,
   { accountId, token }: EmulatedAccount,
   notify: string | undefined,
 ): string {
   const json = `-H 'Content-Type: application/json'`;
+  const noon = `${new Date(clock.now()).toISOString().slice(0, "2026-01-02".length)}T12:`;
+  const times = `"start":{"dateTime":"${noon}00:00Z"},"end":{"dateTime":"${noon}30:00Z"}`;
   const target = notify ?? "http://127.0.0.1:3000/webhooks";
   return `The emulator is at ${url}, for a browser, too.
 
@@ -145,7 +147,9 @@ Subscribe your app to messages, let one arrive, make a calendar event:
 
   curl -X POST ${url}/v1/subscriptions -H 'Authorization: Bearer ${token}' ${json} -d '{"resource":"/email/messages","notificationUrl":"${target}"}'
   curl -X POST ${url}/emulator/accounts/${accountId}/mail ${json} -d '{"subject":"Hello"}'
-  curl -X POST ${url}/v1/calendars/primary/events -H 'Authorization: Bearer ${token}' ${json} -d '{"subject":"Review"}'
+  curl -X POST ${url}/v1/calendars/primary/events -H 'Authorization: Bearer ${token}' ${json} -d '{"subject":"Review",${times}}'
+
+The API's reference is at ${url}/docs.
 
 `;
 }

@@ -52,7 +52,8 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   const document: Route = { method: "GET", path: "/openapi.json", run: () => toOpenApi(api, url) };
   const routes = [...api, document, ...controlRoutes(service, listeners), ...pageRoutes(readPage)];
   const app = serveRoutes(routes, service.requestId);
-  const answer = getRequestListener(app.fetch);
+  // Otherwise it replaces the global Request and Response of the app under test.
+  const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   const server = createServer((request, response) => void answer(request, response));
   const { port } = await listen(server, options.port ?? 0);
   url = `http://${HOST}:${port}`;

@@ -16,6 +16,15 @@ function withoutRealTime(attempt: Attempt): object {
   return { ...attempt, durationMs: 0, url: "", failure: attempt.failure !== undefined, answer };
 }
 
+test("leaves the globals of the app under test as they are", async () => {
+  const globals = () =>
+    ["Request", "Response", "fetch", "Temporal"].map((name) => Reflect.get(globalThis, name) as unknown);
+  const before = globals();
+  const emulator = await startEmulator();
+  await fetch(`${emulator.url}/emulator/state`);
+  for (const [index, value] of globals().entries()) expect(value).toBe(before[index]);
+});
+
 describe("the same seed and program", () => {
   test("have the same journal twice, but for durations and the port", async () => {
     const stories = [];
