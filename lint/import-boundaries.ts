@@ -52,6 +52,26 @@ export const boundaries: readonly Boundary[] = [
     why: "This entry point only lists what src/client/ exports.",
   },
   {
+    module: "src/subscriptions/",
+    may: [
+      "src/client.ts",
+      "src/index.ts",
+      "src/protocol/",
+      "src/ingest/responses.ts",
+      "src/receiver/internals.ts",
+      "src/receiver/handshake-listeners.ts",
+      "src/receiver/health/",
+      "src/*",
+      "npm:p-queue",
+    ],
+    why: "Subscriptions stand on the client and the public API; of a receiver they use its internals, never how it works.",
+  },
+  {
+    module: "src/subscriptions.ts",
+    may: ["src/subscriptions/"],
+    why: "This entry point only lists what src/subscriptions/ exports.",
+  },
+  {
     module: "src/testing/",
     may: ["src/", "node:"],
     why: "Testing imports only the modules and Node, so that it works in every test runner.",

@@ -64,7 +64,18 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "service-unreachable": ["ServiceError", "`hookline/client`: no answer came"],
   "service-timeout": ["ServiceError", "`hookline/client`: no answer came within `timeoutMs`"],
   "service-answer-invalid": ["ServiceError", "`hookline/client`: the answer is no JSON, or lacks what it must have"],
-  "receiver-invalid": ["UsageError", "`hookline/testing` got a receiver of another copy of the package"],
+  "subscription-not-created": [
+    "HooklineError",
+    "`hookline/subscriptions`: the service refused to create one; the message says what the receiver answered to the verification request",
+  ],
+  "subscriptions-failed": [
+    "HooklineError",
+    "`plan.apply()`: something could not be created, deleted or asked; all else was done, and `cause` has the errors",
+  ],
+  "receiver-invalid": [
+    "UsageError",
+    "`hookline/testing` or `hookline/subscriptions` got a receiver of another copy of the package",
+  ],
   "events-not-combinable": ["UsageError", "`hookline/testing`: these events cannot come in one delivery"],
   "port-taken": ["UsageError", "`createEmulator`: another program listens on that port"],
   "account-not-found": ["UsageError", "`hookline/emulator`: there is no account with that number"],

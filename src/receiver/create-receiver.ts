@@ -10,7 +10,6 @@ import { createAccept, refuseAccept } from "../ingest/accept.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
 import { createReporter } from "../ingest/answer-reporter.ts";
 import { createInFlightBytes } from "../ingest/read-body.ts";
-import { receive } from "../ingest/receive.ts";
 import { createSecretLookup } from "../ingest/secret-lookup.ts";
 import { createDeliveryStore } from "../ingest/store.ts";
 import type { IngestDeps } from "../ingest/types.ts";
@@ -25,6 +24,7 @@ import { createHealth } from "./health/health.ts";
 import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
 import { createUnauthorizedAccounts } from "./health/unauthorized-accounts.ts";
+import { receiveHeard, type HandshakeListener } from "./handshake-listeners.ts";
 import { setInternals } from "./internals.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
 import { createLifecycle, createReceiverStates, toDrainMs } from "./lifecycle.ts";
@@ -68,6 +68,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const middleware: Middleware[] = [];
   const onDead: ((job: Job) => unknown)[] = [];
   const expandedListeners = new Set<ExpandedListener>();
+  const handshakes = new Set<HandshakeListener>();
   let gate: Gate | undefined;
 
   const unsubscriber = createUnsubscriber({
@@ -215,7 +216,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     }),
     observe: (observer) => observers.add(observer),
     jobs: jobs.verbs,
-    receive: (request, afterHandlers) => receive(request, ingestDeps, afterHandlers),
+    receive: receiveHeard(ingestDeps, handshakes),
     async handle(delivery, { signal } = {}) {
       lifecycle.assertOpen();
       handlers.seal();
@@ -232,6 +233,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     works: working !== undefined,
     handles: handlers.some,
     expandedListeners,
+    handshakes,
   });
   return receiver;
 }

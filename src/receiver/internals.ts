@@ -1,10 +1,11 @@
 import type { Clock } from "../clock.ts";
 import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
+import type { HandshakeListener } from "./handshake-listeners.ts";
 import type { ReceiverState } from "./lifecycle.ts";
 import type { Receiver } from "./receiver-types.ts";
 
-/** Parts of a receiver for the package's own tools, such as `hookline/testing`; not for users. */
+/** Parts of a receiver for the package's own tools, such as `hookline/testing` and `hookline/subscriptions`; not for users. */
 export interface Internals {
   readonly clock: Clock;
   readonly state: () => ReceiverState;
@@ -14,6 +15,8 @@ export interface Internals {
   readonly handles: () => boolean;
   /** Called with the jobs of each expanded delivery. Remove yours when done. */
   readonly expandedListeners: Set<ExpandedListener>;
+  /** Called with each verification request and its answer. Remove yours when done. */
+  readonly handshakes: Set<HandshakeListener>;
 }
 
 const internals = new WeakMap<Receiver, Internals>();
