@@ -2,7 +2,8 @@ import { planSubscriptions, type Desired } from "hookline/subscriptions";
 import type { Receiver } from "hookline";
 import { expect, test } from "vitest";
 import { serve } from "../emulator/support.ts";
-import { deadUrl, MAIL, startReceiver, startWorld, type World } from "./support.ts";
+import { deferred } from "../support/event-loop.ts";
+import { clientsOf, deadUrl, MAIL, startReceiver, startWorld, type World } from "./support.ts";
 
 /** Why the subscription was not created, and what to do. */
 async function refusalOf({ clientOf }: World, desired: Desired, receiver?: Receiver): Promise<string> {
@@ -51,18 +52,35 @@ test("without the receiver, this machine's own try says what answers there", asy
   );
 });
 
-test("a receiver that only the service cannot reach is told from one that nobody can", async () => {
+test("a receiver that only the service cannot reach is told from one that nobody can, for two accounts at once", async () => {
   const world = await startWorld();
-  // A proxy that lets signed requests not through.
+  const other = await world.emulator.account();
+  const tried = deferred();
+  // It lets no signed request through.
   const proxy = await serve((request, response) => {
     if (request.headers["x-aurinko-signature"] !== undefined) return void response.writeHead(403).end();
-    void fetch(world.url + (request.url?.replace("/webhooks", "") ?? ""), { method: "POST" }).then(({ status }) =>
-      response.writeHead(status).end(),
-    );
+    void fetch(world.url + (request.url?.replace("/webhooks", "") ?? ""), { method: "POST" }).then(({ status }) => {
+      tried.resolve();
+      response.writeHead(status).end();
+    });
   });
-  expect(await refusalOf(world, world.desired(MAIL, { notificationUrl: proxy.url }), world.receiver)).toContain(
-    "No verification request reached this receiver. From this machine the URL answers 401 to a request without a signature, and that is this receiver: so the service cannot reach it.",
+  // What this machine tried for the one account is no verification request for the other one.
+  const client = clientsOf(world.emulator, [world.account, other], {
+    async fetch(input, init) {
+      const answer = await fetch(input, init);
+      const isOther = new Headers(init?.headers).get("authorization") === `Bearer ${other.token}`;
+      if (init?.method === "POST" && isOther) await tried.promise;
+      return answer;
+    },
+  });
+  const { receiver } = world;
+  const all = [world.account, other].map(({ accountId }) =>
+    world.desired(MAIL, { accountId, notificationUrl: proxy.url }),
   );
+  const error: unknown = await (await planSubscriptions(all, { client, receiver })).apply().catch((thrown) => thrown);
+  const found =
+    "No verification request reached this receiver. From this machine the URL answers 401 to a request without a signature, and that is this receiver: so the service cannot reach it.";
+  expect((error as Error).message.split(found)).toHaveLength(3);
 });
 
 test("an answer that was changed on its way is told from a refusal", async () => {
