@@ -33,8 +33,14 @@ export type { StorageKind, Worker, WorkingInbox, WritingInbox } from "./inbox/po
 export type { HandledType, InboxJobs, Job, JobQuery, JobSelection, JobState } from "./inbox/port/jobs.ts";
 export type { StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
 export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/tombstones.ts";
-export type { ErroredSubscription, Subscriptions } from "./inbox/port/subscriptions.ts";
-export { noticeOf, type LifecycleNotice } from "./inbox/errored-subscriptions.ts";
+export type {
+  ErroredSubscription,
+  KnownSubscription,
+  LifecycleNotice,
+  NoticeOrigin,
+  Subscriptions,
+} from "./inbox/port/subscriptions.ts";
+export { noticeOf } from "./inbox/errored-subscriptions.ts";
 export { completionOf, type CompletedCall, type Completion } from "./inbox/port/transactional.ts";
 export type { SqlTransaction, Transactional } from "./inbox/port/transactional.ts";
 export type { Clock, Timer } from "./clock.ts";

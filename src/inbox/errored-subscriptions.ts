@@ -1,21 +1,17 @@
 import type { SingleEvent } from "../protocol/event-types.ts";
-import type { ErroredSubscription } from "./port/subscriptions.ts";
+import type { ErroredSubscription, KnownSubscription, LifecycleNotice, NoticeOrigin } from "./port/subscriptions.ts";
 
 /** Subscriptions in error, in memory. */
 export interface ErroredSubscriptions {
   /** Records a lifecycle notice, handled or not. A notice older than the last one is ignored. */
-  record(notice: LifecycleNotice, origin: { readonly source: string | undefined; readonly sentAt: number }): void;
+  record(notice: LifecycleNotice, origin: NoticeOrigin): void;
   /** Forgets an unwanted subscription, which will never become `active`. Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
   forgetAccount(accountId: number): void;
   /** Those in error, in the order of their notices. */
   list(): readonly ErroredSubscription[];
-}
-
-/** The content of a lifecycle notice. */
-export interface LifecycleNotice extends Pick<ErroredSubscription, "subscription" | "accountId" | "resource"> {
-  /** Undefined: the subscription is active. */
-  readonly error: string | undefined;
+  /** All, in the order of their notices. */
+  known(): readonly KnownSubscription[];
 }
 
 /** Ids come from signed deliveries only, but the number of accounts is unbounded. */
@@ -27,8 +23,17 @@ const MOST_CHARACTERS = 2_000;
 export function noticeOf(event: SingleEvent): LifecycleNotice | undefined {
   if (event.type !== "lifecycle.error" && event.type !== "lifecycle.active") return undefined;
   const { subscription, accountId, resource } = event;
-  const error = event.type === "lifecycle.error" ? cut(event.error) : undefined;
-  return { subscription, accountId, resource: cut(resource), error };
+  return toNotice({
+    subscription,
+    accountId,
+    resource,
+    error: event.type === "lifecycle.error" ? event.error : undefined,
+  });
+}
+
+/** The same with long texts cut. */
+export function toNotice({ subscription, accountId, resource, error }: LifecycleNotice): LifecycleNotice {
+  return { subscription, accountId, resource: cut(resource), error: error === undefined ? undefined : cut(error) };
 }
 
 /** @param most stored; beyond it active subscriptions are forgotten first, then the oldest */
@@ -61,6 +66,10 @@ export function createErroredSubscriptions(most = MOST): ErroredSubscriptions {
       for (const [key, one] of known) if (one.accountId === accountId) known.delete(key);
     },
     list: () => [...known.values()].flatMap(({ sentAt: _sentAt, errored, ...one }) => (errored ? one : [])),
+    known: () =>
+      [...known.values()].map(({ sentAt: _sentAt, errored, error, ...one }) =>
+        Object.assign(one, { error: errored ? error : undefined }),
+      ),
   };
 }
 

@@ -114,6 +114,8 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     subscriptions: {
       errored: subscriptions.list,
       forget: async (...unwanted) => subscriptions.forget(...unwanted),
+      record: async (...notice) => subscriptions.record(...notice),
+      known: async () => subscriptions.known(),
     },
     ready: () =>
       store.hasRoom()

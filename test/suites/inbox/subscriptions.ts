@@ -77,6 +77,42 @@ export const subscriptions: InboxPromises = {
     },
   },
 
+  "record: Records what was learnt without a notice, such as by asking the service, as a notice sent at that time. Resolves when durable.":
+    {
+      "it stands until a newer notice, and over a restart; an older one changes nothing": async ({
+        inbox,
+        restart,
+      }) => {
+        const learnt = { subscription: 1001, accountId: 2002, resource: "/email/messages", error: "billing" };
+        await storeAll(inbox, notice("older", { sentAt: 1_000 }), notice("other", { subscription: 2, sentAt: 1_000 }));
+        await inbox.subscriptions.record(learnt, { source: undefined, sentAt: 2_000 });
+        await inbox.subscriptions.record({ ...learnt, error: "oldest" }, { source: undefined, sentAt: 500 });
+        await inbox.subscriptions.record({ ...learnt, error: "its own" }, { source: "crm", sentAt: 2_000 });
+        await storeAll(inbox, notice("late", { sentAt: 1_999 }));
+        const told = ["2 /email/messages: other", "1001 /email/messages: billing", "1001 /email/messages crm: its own"];
+        await tells(inbox, told);
+        await restart();
+        await tells(inbox, told);
+        await storeAll(inbox, notice(undefined, { sentAt: 3_000 }));
+        await tells(inbox, ["2 /email/messages: other", "1001 /email/messages crm: its own"]);
+      },
+    },
+
+  "known: All that are recorded, those that work included, in the order of their notices.": {
+    "with their source and their error, if they have any": async ({ inbox }) => {
+      const one = { subscription: 1001, accountId: 2002, resource: "/email/messages" };
+      await storeAll(inbox, notice(undefined), notice("gone", { subscription: 2, source: "crm" }));
+      await inbox.subscriptions.record({ ...one, subscription: 3, error: undefined }, { source: "a", sentAt: 1_000 });
+      assert.deepEqual(await inbox.subscriptions.known(), [
+        { ...one, source: undefined, error: undefined },
+        { ...one, subscription: 2, source: "crm", error: "gone" },
+        { ...one, subscription: 3, source: "a", error: undefined },
+      ]);
+      await inbox.subscriptions.forget(3, undefined);
+      assert.equal((await inbox.subscriptions.known()).length, 2);
+    },
+  },
+
   "put: The lifecycle notices of the subscription are forgotten.": {
     "with a source of that one alone, without one of all": async ({ inbox }) => {
       await storeAll(

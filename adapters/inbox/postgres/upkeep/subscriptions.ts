@@ -1,4 +1,9 @@
-import type { AskedUnsubscribe, ErroredSubscription, Subscriptions } from "../../../../src/adapter.ts";
+import type {
+  AskedUnsubscribe,
+  ErroredSubscription,
+  KnownSubscription,
+  Subscriptions,
+} from "../../../../src/adapter.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { toText } from "../store/encode-batch.ts";
 
@@ -56,9 +61,35 @@ export function createPostgresSubscriptions({
       await forgetSubscription(pool, ident(), { subscription, source });
       await refresh();
     },
+    async record({ subscription, accountId, resource, error }, { source, sentAt }) {
+      const texts = [resource, source, error].map((text) => (text === undefined ? null : toText(text)));
+      // The key is that of the notices of deliveries.
+      await pool.query(
+        `insert into ${ident()}.subscription as s (key, subscription, account, sent_at, resource, source, error)
+         values (md5(jsonb_build_array($5::text, $1::bigint, $4::text)::text), $1, $2, $3, $4, $5, $6)
+         on conflict (key) do update set account = excluded.account, sent_at = excluded.sent_at, error = excluded.error, seq = default
+         where s.sent_at <= excluded.sent_at`,
+        [subscription, accountId, sentAt, ...texts],
+      );
+      await refresh();
+    },
+    async known() {
+      const rows = await pool.query<Nullable<KnownSubscription>>(
+        `select subscription, account as "accountId", resource, source, error from ${ident()}.subscription order by seq`,
+      );
+      return rows.map(({ source, error, ...row }) =>
+        Object.assign(row, { source: source ?? undefined, error: error ?? undefined }),
+      );
+    },
     trim: () => trimSubscriptions(pool, ident()),
   };
 }
+
+/** As the driver gives it. */
+type Nullable<T extends { readonly source: unknown; readonly error: unknown }> = Omit<T, "source" | "error"> & {
+  readonly source: string | null;
+  readonly error: string | null;
+};
 
 /** Without a source: in every source. */
 export async function forgetSubscription(

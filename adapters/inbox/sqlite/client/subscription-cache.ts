@@ -31,5 +31,10 @@ export function createFileSubscriptions(commits: CommitQueue): FileSubscriptions
       await commits.add("forgetSubscription", { subscription, source });
       await refresh();
     },
+    async record(notice, origin) {
+      await commits.add("noteSubscription", { ...notice, ...origin });
+      await refresh();
+    },
+    known: () => commits.add("knownSubscriptions", undefined),
   };
 }

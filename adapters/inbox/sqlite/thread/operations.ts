@@ -23,7 +23,7 @@ export interface Operations
     RetentionSteps,
     Vacuum,
     TombstoneTable,
-    Pick<SubscriptionTable, "erroredSubscriptions" | "forgetSubscription">,
+    Omit<SubscriptionTable, "note" | "forgetAccount">,
     Pick<WindowTable, "windows"> {}
 
 /** They change nothing: together they take no lock. */
@@ -39,6 +39,7 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "newestAt",
   "tombstones",
   "erroredSubscriptions",
+  "knownSubscriptions",
 ]);
 
 /** Operations, and what stands beside their transactions. */
@@ -94,8 +95,7 @@ export function createOperations(
     ...createRetentionSteps(db, { state, lists, jobs }),
     ...createVacuum(db),
     ...createTombstoneTable(db, { state, subscriptions }),
-    erroredSubscriptions: subscriptions.erroredSubscriptions,
-    forgetSubscription: subscriptions.forgetSubscription,
+    ...subscriptions,
     windows: windows.windows,
     counts(works) {
       const counts = state.counts();

@@ -1,16 +1,20 @@
-import type { DatabaseSync } from "node:sqlite";
-import type { ErroredSubscription } from "../../../../src/adapter.ts";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { ErroredSubscription, KnownSubscription, LifecycleNotice } from "../../../../src/adapter.ts";
 import type { NoticeRecord } from "../client/thread-protocol.ts";
 
 /** What lifecycle notices said of subscriptions, in the file. */
 export interface SubscriptionTable {
   /** Of events of one delivery. An older notice than the last changes nothing. */
   note(notices: readonly NoticeRecord[], origin: NoticeOrigin): void;
+  /** Learnt without a delivery. */
+  noteSubscription(notice: LifecycleNotice & { readonly source: string | undefined; readonly sentAt: number }): void;
   /** Without a source: of every source. */
   forgetSubscription(which: { readonly subscription: number; readonly source: string | undefined }): void;
   forgetAccount(accountId: number): void;
   /** Those in trouble, in the order of their last notice. */
   erroredSubscriptions(): ErroredSubscription[];
+  /** All, in the same order. */
+  knownSubscriptions(): KnownSubscription[];
 }
 
 interface NoticeOrigin {
@@ -35,15 +39,22 @@ export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
     errored: db.prepare(
       "SELECT subscription, account, resource, source, error FROM subscription WHERE error IS NOT NULL ORDER BY seq",
     ),
+    known: db.prepare("SELECT subscription, account, resource, source, error FROM subscription ORDER BY seq"),
   };
+
+  function note(notices: readonly NoticeRecord[], { source, sentAt }: NoticeOrigin): void {
+    for (const [accountId, subscription, resource, error] of notices) {
+      const key = JSON.stringify([source, subscription, resource]);
+      if (sql.newer.get(key, sentAt) !== undefined) continue;
+      sql.note.run(key, subscription, accountId, resource, source, error, sentAt);
+      sql.trim.run();
+    }
+  }
+
   return {
-    note(notices, { source, sentAt }) {
-      for (const [accountId, subscription, resource, error] of notices) {
-        const key = JSON.stringify([source, subscription, resource]);
-        if (sql.newer.get(key, sentAt) !== undefined) continue;
-        sql.note.run(key, subscription, accountId, resource, source, error, sentAt);
-        sql.trim.run();
-      }
+    note,
+    noteSubscription({ subscription, accountId, resource, error = null, source = null, sentAt }) {
+      note([[accountId, subscription, resource, error]], { source, sentAt });
     },
     forgetSubscription({ subscription, source }) {
       if (source === undefined) sql.forgetAll.run(subscription);
@@ -51,12 +62,21 @@ export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
     },
     forgetAccount: (accountId) => void sql.forgetAccount.run(accountId),
     erroredSubscriptions: () =>
-      sql.errored.all().map((row) => ({
-        subscription: Number(row["subscription"]),
-        accountId: Number(row["account"]),
-        resource: String(row["resource"]),
-        source: row["source"] === null ? undefined : String(row["source"]),
-        error: String(row["error"]),
-      })),
+      sql.errored.all().map((row) => Object.assign(toKnown(row), { error: String(row["error"]) })),
+    knownSubscriptions: () => sql.known.all().map(toKnown),
   };
+}
+
+function toKnown(row: Readonly<Record<string, SQLOutputValue>>): KnownSubscription {
+  return {
+    subscription: Number(row["subscription"]),
+    accountId: Number(row["account"]),
+    resource: String(row["resource"]),
+    source: textOf(row["source"]),
+    error: textOf(row["error"]),
+  };
+}
+
+function textOf(value: SQLOutputValue | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
