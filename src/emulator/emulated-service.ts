@@ -100,13 +100,14 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
 
   /** @see protocol 6.2, email tracking notification */
   function announceTracking(account: Account, event: object): void {
+    if (!account.isPaid) return;
     for (const subscription of subscriptions.of(account))
       if (subscription.resource === "/email/tracking" && subscription.active) announcer.payloads(subscription, [event]);
   }
 
   /** A change is announced to all who watch, unless the service cannot see it. */
   function announce(account: Account, { collection, changeType, record }: MailboxChange): void {
-    if (accounts.get(account.id) !== account) return; // a reset has taken it away
+    if (accounts.get(account.id) !== account || !account.isPaid) return; // a reset has taken it away
     const { threadId, sysLabels } = record;
     const isDraft = Array.isArray(sysLabels) && sysLabels.includes("draft");
     const entry = { id: record.id, changeType, ...(typeof threadId === "string" && { attributes: { threadId } }) };
@@ -179,6 +180,7 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
         calls: createRateLimit(clock, options.callsPerSecond ?? Infinity),
         hasBodiesInLists,
         hasAccess: true,
+        isPaid: true,
       };
       accounts.set(id, account);
       seedMailbox(account, accountSeed);

@@ -96,6 +96,8 @@ export interface EmulatedAccount {
   expireCredentials(): Promise<void>;
   /** The access is back: each subscription is sent `lifecycle.active`. */
   restoreCredentials(): Promise<void>;
+  /** False: billing has lapsed. Its subscriptions are `disabledByBilling`, and no notice says so; changes are not announced. */
+  setPaid(isPaid: boolean): Promise<void>;
   /** A message arrives. @param mail fields such as `subject`, `from`, `threadId` */
   receiveMail(mail?: object): Promise<{ readonly id: string; readonly threadId: string }>;
   /** An event enters a calendar: in the next full hour, unless it says when. @param calendarId @default "primary" */

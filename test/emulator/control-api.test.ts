@@ -29,6 +29,8 @@ describe("POST /emulator/...", () => {
     );
     await post(`accounts/${String(accountId)}/credentials`, { valid: false });
     await post(`accounts/${String(accountId)}/credentials`, { valid: true });
+    await post(`accounts/${String(accountId)}/billing`, { paid: false });
+    await post(`accounts/${String(accountId)}/billing`, { paid: true });
     await post(`subscriptions/${String(id)}/emit`, { payloads: [{ id: "c-1", changeType: "updated" }] });
     await post(`subscriptions/${String(id)}/emit`);
     await post(`subscriptions/${String(id)}/fault`, { fault: "lose-answer" });

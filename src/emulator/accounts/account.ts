@@ -20,6 +20,8 @@ export interface Account {
   readonly hasBodiesInLists: boolean;
   /** False while the service has lost its access. */
   hasAccess: boolean;
+  /** False: the service announces nothing, and says so nowhere but in its subscriptions. */
+  isPaid: boolean;
 }
 
 /** A message comes into the inbox. It belongs to the conversation that it answers. */
@@ -85,6 +87,9 @@ export function toEmulatedAccount(account: Account, { now, setAccess }: AccountD
     token: account.token,
     expireCredentials: async () => setAccess(account, false),
     restoreCredentials: async () => setAccess(account, true),
+    async setPaid(isPaid) {
+      account.isPaid = isPaid;
+    },
     async receiveMail(mail = {}) {
       const { id, threadId } = receiveMessage(account, { ...mail });
       return { id, threadId: threadId as string };

@@ -35,6 +35,7 @@ const SCHEMAS = {
     fields: z.looseObject({}).optional(),
   }),
   credentials: z.strictObject({ valid: z.boolean() }),
+  billing: z.strictObject({ paid: z.boolean() }),
   subscription: z.strictObject({
     accountId: z.number().int(),
     resource: z.string(),
@@ -97,6 +98,9 @@ export function controlRoutes(service: EmulatedService, listeners: AttemptListen
       const { valid } = await bodyOf(context, SCHEMAS.credentials);
       await (valid ? account.restoreCredentials() : account.expireCredentials());
     }),
+    post("/emulator/accounts/:id/billing", async (context) =>
+      methodsOf(context).setPaid((await bodyOf(context, SCHEMAS.billing)).paid),
+    ),
     post("/emulator/subscriptions", async (context) => {
       const { accountId, ...wanted } = await bodyOf(context, SCHEMAS.subscription);
       return { id: (await service.subscribe(accountId, wanted)).id };

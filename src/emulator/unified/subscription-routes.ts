@@ -50,6 +50,9 @@ export function subscriptionRoutes(service: EmulatedService, { pageSize }: Unifi
     throw new ApiError(404, "not_found", `There is no subscription ${id}.`);
   }
 
+  const view = (subscription: Subscription) =>
+    toRecord(subscription, service.accounts.get(subscription.accountId)?.isPaid === false);
+
   return [
     operation({
       method: "GET",
@@ -61,7 +64,7 @@ export function subscriptionRoutes(service: EmulatedService, { pageSize }: Unifi
         const all = [...service.subscriptions.values()].filter(
           ({ accountId, active }) => accountId === id && (active || includeInactive),
         );
-        const records = all.slice(offset, offset + limit).map(toRecord);
+        const records = all.slice(offset, offset + limit).map(view);
         return { offset, totalSize: all.length, done: offset + limit >= all.length, records };
       },
     }),
@@ -73,7 +76,7 @@ export function subscriptionRoutes(service: EmulatedService, { pageSize }: Unifi
       answer: SUBSCRIPTION,
       async run({ caller, body }) {
         try {
-          return toRecord(await service.subscribe(caller.id, body));
+          return view(await service.subscribe(caller.id, body));
         } catch (error) {
           if (!isHooklineError(error)) throw error;
           const code = isHooklineError(error, "handshake-failed") ? "notificationUrl.notValid" : "badRequest";
@@ -87,7 +90,7 @@ export function subscriptionRoutes(service: EmulatedService, { pageSize }: Unifi
       summary: "Gets a subscription.",
       answer: SUBSCRIPTION,
       errors: [404],
-      run: ({ caller, param }) => toRecord(subscriptionOf(caller.id, param("id"))),
+      run: ({ caller, param }) => view(subscriptionOf(caller.id, param("id"))),
     }),
     operation({
       method: "DELETE",
@@ -100,7 +103,7 @@ export function subscriptionRoutes(service: EmulatedService, { pageSize }: Unifi
 }
 
 /** A subscription as the API shows it. @see protocol 2.1 */
-function toRecord(subscription: Subscription) {
+function toRecord(subscription: Subscription, disabledByBilling: boolean) {
   const { id, resource, notificationUrl, active, failSince, failDescription, filters, detailLevel } = subscription;
   return {
     id: String(id),
@@ -108,7 +111,7 @@ function toRecord(subscription: Subscription) {
     notificationUrl,
     active,
     ...(failSince !== undefined && { failSince: new Date(failSince).toISOString(), failDescription }),
-    disabledByBilling: false,
+    disabledByBilling,
     filters,
     detailLevel,
   };
