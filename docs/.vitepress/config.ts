@@ -41,6 +41,7 @@ export default defineConfig({
       group("Recipes", "recipes", [
         "../client",
         "fetch-a-mail",
+        "../subscriptions",
         "sync",
         "reauthorise",
         "activate-sync",

@@ -21,6 +21,7 @@ import type { EventName } from "../protocol/event-types.ts";
 import { createCounters } from "../stats.ts";
 import { checkReady } from "./health/checks.ts";
 import { createHealth } from "./health/health.ts";
+import type { Problem } from "./health/problem-catalog.ts";
 import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
 import { createUnauthorizedAccounts } from "./health/unauthorized-accounts.ts";
@@ -69,6 +70,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const onDead: ((job: Job) => unknown)[] = [];
   const expandedListeners = new Set<ExpandedListener>();
   const handshakes = new Set<HandshakeListener>();
+  const problemSources = new Set<() => readonly Problem[]>();
   let gate: Gate | undefined;
 
   const unsubscriber = createUnsubscriber({
@@ -79,6 +81,8 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     log,
     observers,
     unsubscribed: subscriptions.forget,
+    learn: subscriptions.learn,
+    clock,
   });
   const dispatchDeps = {
     handlers,
@@ -131,6 +135,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     refusals,
     subscriptions,
     accounts,
+    problemSources,
     unhandledNames: expansionReporter.unhandledNames,
     freezeWarning,
     clock,
@@ -234,6 +239,11 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     handles: handlers.some,
     expandedListeners,
     handshakes,
+    log: throttled,
+    opened: opening.opened,
+    tombstones: inbox.tombstones,
+    subscriptions,
+    problemSources,
   });
   return receiver;
 }

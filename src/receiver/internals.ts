@@ -2,6 +2,10 @@ import type { Clock } from "../clock.ts";
 import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
 import type { HandshakeListener } from "./handshake-listeners.ts";
+import type { Tombstones } from "../inbox/port/tombstones.ts";
+import type { Logger } from "../logger.ts";
+import type { Problem } from "./health/problem-catalog.ts";
+import type { SubscriptionErrors } from "./health/subscription-errors.ts";
 import type { ReceiverState } from "./lifecycle.ts";
 import type { Receiver } from "./receiver-types.ts";
 
@@ -17,6 +21,15 @@ export interface Internals {
   readonly expandedListeners: Set<ExpandedListener>;
   /** Called with each verification request and its answer. Remove yours when done. */
   readonly handshakes: Set<HandshakeListener>;
+  readonly log: Logger;
+  /** Opens the inbox. @throws ClosedError `closed` */
+  readonly opened: () => Promise<void>;
+  /** Of the open inbox. */
+  readonly tombstones: Pick<Tombstones, "list">;
+  /** What is known of the states of subscriptions. */
+  readonly subscriptions: Pick<SubscriptionErrors, "learn" | "unlearn" | "known">;
+  /** Problems that `health()` adds to its own. Remove yours when done. */
+  readonly problemSources: Set<() => readonly Problem[]>;
 }
 
 const internals = new WeakMap<Receiver, Internals>();

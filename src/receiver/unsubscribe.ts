@@ -1,5 +1,6 @@
 import { assertOptions, kindOf } from "../assert.ts";
 import type { ContextServices } from "../dispatch/context.ts";
+import type { Clock } from "../clock.ts";
 import { HooklineError, UsageError } from "../errors.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
 import { toReason } from "../ingest/unsubscribe-gate.ts";
@@ -8,6 +9,7 @@ import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
 import type { Id } from "../protocol/event-types.ts";
 import { toId } from "../protocol/fields.ts";
+import type { SubscriptionErrors } from "./health/subscription-errors.ts";
 import type { Receiver } from "./receiver-types.ts";
 
 /** Writes tombstones, and lifts them. */
@@ -27,10 +29,13 @@ export interface UnsubscriberDeps {
   readonly observers: Observers;
   /** Called after a tombstone was written. */
   readonly unsubscribed: (subscription: Id, source: string | undefined) => void;
+  /** Records what the subscription of a tombstone was for: one like it is not to be created again. */
+  readonly learn: SubscriptionErrors["learn"];
+  readonly clock: Clock;
 }
 
 export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
-  const { opened, assertOpen, tombstones, rateLimit, log, observers, unsubscribed } = deps;
+  const { opened, assertOpen, tombstones, rateLimit, log, observers, unsubscribed, learn, clock } = deps;
 
   async function put(tombstone: Target & { readonly reason: string }): Promise<void> {
     const { subscription, source, reason } = tombstone;
@@ -57,7 +62,7 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
       await tombstones.lift(subscription, source);
       log.info({ code: "resubscribed", subscription, source }, "resubscribed: its deliveries are accepted again");
     },
-    async byHandler({ subscription }, source, given) {
+    async byHandler({ subscription, accountId, resource }, source, given) {
       const reason = toReason(given);
       if (subscription === undefined)
         throw new UsageError("subscription-invalid", "This event names no subscription.", {
@@ -76,6 +81,12 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
         );
       }
       await put({ subscription, source, reason });
+      if (accountId === undefined || resource === undefined) return;
+      const origin = { source, sentAt: clock.now() };
+      // The tombstone stands, whatever becomes of this.
+      await learn({ subscription, accountId, resource, error: undefined }, origin).catch((error: unknown) =>
+        log.warn({ err: error, code: "subscriptions-failed" }, "the inbox cannot record what was unsubscribed"),
+      );
     },
   };
 }

@@ -46,7 +46,7 @@ export function fits(desired: Desired, { resource, notificationUrl, detailLevel 
 }
 
 /** Equal for paths that name the same resource, however they are escaped. */
-function resourceKey(path: string): string {
+export function resourceKey(path: string): string {
   const [plain = ""] = path.split("?");
   const segments = plain.replace(/\/+$/, "").split("/");
   return JSON.stringify(segments.map(decoded));

@@ -33,6 +33,8 @@ export interface HealthDeps extends ReceivingState {
   readonly refusals: RecentRefusals;
   readonly subscriptions: Pick<SubscriptionErrors, "list">;
   readonly accounts: Pick<UnauthorizedAccounts, "list">;
+  /** Of the package's own tools, such as `watchSubscriptions`. */
+  readonly problemSources: ReadonlySet<() => readonly Problem[]>;
   readonly unhandledNames: ReadonlyMap<string, number>;
   readonly freezeWarning: Pick<FreezeWarning, "problems">;
   readonly clock: Clock;
@@ -80,6 +82,7 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
         ...notReady,
         ...checkRefusals(refusals, new Set(notReady.map(({ code }) => code))),
         ...(deps.rateLimit.reachedLately ? [toProblem("unsubscribe-limit-reached")] : []),
+        ...[...deps.problemSources].flatMap((list) => list()),
         ...inboxProblems,
         ...checkAccounts(deps.accounts.list()),
         ...checkDisk(stats.disk, clock.now()),

@@ -105,8 +105,17 @@ export const PROBLEMS = {
       "Within the last hour the gate and handlers asked for more than `gate.maxUnsubscribesPerHour` unsubscribes: the rest were not done.",
     fix: "Check the gate and the handlers for a bug first; then raise the limit, or call `receiver.unsubscribe`, which has none.",
   },
+  "subscription-gone": {
+    message: "A desired subscription does not exist at the service: none of its changes comes.",
+    fix: "Apply a plan of `planSubscriptions`, or watch with `recreate: true`; then fetch what changed meanwhile, by a delta sync.",
+  },
+  "subscription-watch-failed": {
+    message: "Whether the desired subscriptions exist and work is not known: `watchSubscriptions` could not ask.",
+    fix: "See the cause in the log; the next poll tries again.",
+  },
   "subscription-errored": {
-    message: "A subscription reported `lifecycle.error`: changes may be missing until `lifecycle.active` comes.",
+    message:
+      "A subscription reported `lifecycle.error`, or the service says that it fails: changes may be missing until it is active again.",
     fix: "Have the account authorised again; or unsubscribe it.",
   },
   "account-unauthorized": {

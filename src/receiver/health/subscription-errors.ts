@@ -1,7 +1,12 @@
-import { createErroredSubscriptions, noticeOf } from "../../inbox/errored-subscriptions.ts";
+import { createErroredSubscriptions, noticeOf, toNotice } from "../../inbox/errored-subscriptions.ts";
 import type { Delivery } from "../../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
-import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
+import type {
+  ErroredSubscription,
+  KnownSubscription,
+  LifecycleNotice,
+  NoticeOrigin,
+} from "../../inbox/port/subscriptions.ts";
 import type { Logger } from "../../logger.ts";
 import type { SingleEvent } from "../../protocol/event-types.ts";
 
@@ -12,6 +17,12 @@ export interface SubscriptionErrors {
   /** Removes an unsubscribed one; without a source, of every source. */
   forget(subscription: number, source: string | undefined): void;
   list(): readonly ErroredSubscription[];
+  /** Records what was learnt without a notice. */
+  learn(notice: LifecycleNotice, origin: NoticeOrigin): Promise<void>;
+  /** Forgets one, in every source, whatever is recorded of it. */
+  unlearn(subscription: number): Promise<void>;
+  /** All that are recorded, those that work included. */
+  known(): Promise<readonly KnownSubscription[]>;
 }
 
 /** @param inbox undefined where it has no working half */
@@ -48,5 +59,14 @@ export function createSubscriptionErrors(
       if (isRecorded) inbox?.subscriptions.forget(subscription, source).catch(failed);
     },
     list: () => [...recorded(), ...direct.list()],
+    async learn(notice, origin) {
+      if (inbox === undefined) direct.record(toNotice(notice), origin);
+      else await inbox.subscriptions.record(toNotice(notice), origin);
+    },
+    async unlearn(subscription) {
+      direct.forget(subscription, undefined);
+      await inbox?.subscriptions.forget(subscription, undefined);
+    },
+    known: async () => [...((await inbox?.subscriptions.known()) ?? []), ...direct.known()],
   };
 }
