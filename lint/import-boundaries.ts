@@ -111,6 +111,8 @@ export const boundaries: readonly Boundary[] = [
       "src/signature.ts",
       "src/testing.ts",
       "src/emulator.ts",
+      "src/client.ts",
+      "src/subscriptions.ts",
       "src/errors.ts",
       "adapters/",
       "npm:pino",

@@ -1,6 +1,7 @@
 import { Writable } from "node:stream";
 import { INBOX_COMMANDS } from "../../src/cli/inbox/inbox-commands.ts";
 import { run } from "../../src/cli/run.ts";
+import { SUBSCRIPTIONS_COMMANDS } from "../../src/cli/subscriptions/subscriptions-commands.ts";
 import type { Io } from "../../src/cli/command.ts";
 import { REFUSALS } from "../../src/ingest/responses.ts";
 import { EVENT_NAMES, familyOf } from "../../src/protocol/event-names.ts";
@@ -269,6 +270,8 @@ async function cliPage(): Promise<string> {
     "emulator load",
     "check",
     "explain",
+    "subscriptions",
+    ...SUBSCRIPTIONS_COMMANDS.map(({ name }) => name),
     ...INBOX_COMMANDS.map(({ name }) => name),
   ];
   const helps = await Promise.all(names.map(async (name) => `## ${name}\n\n${textBlock(await helpOf([name]))}`));

@@ -50,6 +50,8 @@ interface CommandHelp {
   readonly notes?: string;
   /** Whose secret SIGNING_SECRET is, where the command needs one. */
   readonly secretOf?: string;
+  /** Other variables of the environment that the command reads. */
+  readonly environment?: readonly (readonly [name: string, about: string])[];
   /** Meanings of the exit codes that differ from the usual ones. */
   readonly exits?: Partial<Record<ExitCode, string>>;
 }

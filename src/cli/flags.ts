@@ -62,6 +62,15 @@ export const APP_URL: ValueType<string> = {
   },
 };
 
+/** The base URL of the service's API. */
+export const API_URL: ValueType<string> = { ...APP_URL, expects: "a URL such as https://api.aurinko.io" };
+
+/** What can be subscribed to. @see protocol 6.1 */
+export const RESOURCE: ValueType<string> = {
+  expects: "a resource such as /email/messages, /calendars/primary/events or /contacts",
+  read: (text) => (text.startsWith("/") ? text : undefined),
+};
+
 /** What a receiver was given for its inbox: the path of a file, or the connection string of a database. */
 export const INBOX_PLACE: ValueType<string> = {
   expects: "the path of a file, or a connection string such as postgres://user@host/database",

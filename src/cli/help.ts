@@ -2,6 +2,7 @@ import { HELP_FLAG, type Flag } from "./arguments.ts";
 import { EXIT, type Command } from "./command.ts";
 
 const COLUMNS = 80;
+const NO_COLOR = ["NO_COLOR", "Set it to have no colours on a terminal."] as const;
 /** A flag that is longer has a line of its own. */
 const LONGEST_FLAG = 20;
 
@@ -24,21 +25,21 @@ ${section("Exit codes", exitRows({ [EXIT.failed]: "Failed, or a problem was foun
 
 /** The page of `hookline <command> --help`. */
 export function commandHelp({ help, flags }: Command): string {
-  const { usage, about, notes, secretOf, exits = {} } = help;
+  const { usage, about, notes, secretOf, environment = [], exits = {} } = help;
   const [summary = "", ...paragraphs] = about.split("\n\n");
   const flagRows = Object.entries({ ...flags, ...HELP_FLAG }).flatMap(([name, flag]: [string, Flag]) =>
     flag.about === undefined ? [] : [[nameOf(name, flag), aboutOf(flag)] as const],
   );
-  const environment = [
-    ["SIGNING_SECRET", `The signing secret of ${secretOf}. Required.`],
-    ["NO_COLOR", "Set it to have no colours on a terminal."],
-  ] as const;
+  const variables: readonly Row[] = [
+    ...(secretOf === undefined ? [] : [["SIGNING_SECRET", `The signing secret of ${secretOf}. Required.`] as const]),
+    ...environment,
+  ];
   return `${[
     reflow(summary),
     `Usage: ${usage.split("\n").join("\n       ")}`,
     ...paragraphs.map(reflow),
     section("Flags", flagRows),
-    ...(secretOf === undefined ? [] : [section("Environment", environment)]),
+    ...(variables.length === 0 ? [] : [section("Environment", [...variables, NO_COLOR])]),
     ...(notes?.split("\n\n").map(reflow) ?? []),
     section("Exit codes", exitRows(exits)),
   ].join("\n\n")}\n`;

@@ -10,11 +10,12 @@ import { commandHelp, mainHelp } from "./help.ts";
 import { INBOX_COMMANDS, inboxCommand } from "./inbox/inbox-commands.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
+import { SUBSCRIPTIONS_COMMANDS, subscriptionsCommand } from "./subscriptions/subscriptions-commands.ts";
 import { exitCodeOf } from "./terminal/printer.ts";
 
 /** The commands of one word, in the order of the help. */
-const COMMANDS: readonly Command[] = [serve, send, emulator, check, explainCommand, inboxCommand];
-const ALL_COMMANDS: readonly Command[] = [...COMMANDS, emulatorLoad, ...INBOX_COMMANDS];
+const COMMANDS: readonly Command[] = [serve, send, emulator, check, explainCommand, subscriptionsCommand, inboxCommand];
+const ALL_COMMANDS: readonly Command[] = [...COMMANDS, emulatorLoad, ...SUBSCRIPTIONS_COMMANDS, ...INBOX_COMMANDS];
 
 /**
  * The program: finds the command, parses its flags, runs it. Never rejects: an error becomes a sentence on stderr and an

@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { INBOX_COMMANDS } from "../../src/cli/inbox/inbox-commands.ts";
 import { run } from "../../src/cli/run.ts";
+import { SUBSCRIPTIONS_COMMANDS } from "../../src/cli/subscriptions/subscriptions-commands.ts";
 import { SEND_NAMES } from "../../src/cli/send/compose-events.ts";
 import { startCli } from "./child.ts";
 import { runCli } from "./in-process.ts";
@@ -21,13 +22,16 @@ describe("help", () => {
       Usage: hookline <command> [flags]
 
       Commands:
-        serve     Receive deliveries and print each handled event as a line of JSON.
-        send      Send a signed sample of any event, or the handshake, to a URL.
-        emulator  Play the service on a local port: mailboxes and signed deliveries.
-        check     Ask a running app whether it answers as a receiver must.
-        explain   Tell which known mistake makes the signature of a request fail.
-        inbox     Look into an inbox; replay, drop and erase jobs.
-        help      Print the help of a command: hookline help serve.
+        serve          Receive deliveries and print each handled event as a line of
+                       JSON.
+        send           Send a signed sample of any event, or the handshake, to a URL.
+        emulator       Play the service on a local port: mailboxes and signed
+                       deliveries.
+        check          Ask a running app whether it answers as a receiver must.
+        explain        Tell which known mistake makes the signature of a request fail.
+        subscriptions  List, create and delete an account's subscriptions.
+        inbox          Look into an inbox; replay, drop and erase jobs.
+        help           Print the help of a command: hookline help serve.
 
       Flags:
         -h, --help     Print this help.
@@ -238,9 +242,9 @@ describe("help", () => {
     const [list = ""] = main.out().split("Flags:");
     const listed = [...list.matchAll(/^ {2}(\w+) /gm)].map(([, word]) => word ?? "");
     const pages = listed.filter((word) => word !== "help");
-    expect(pages).toEqual(["serve", "send", "emulator", "check", "explain", "inbox"]);
-    const below = INBOX_COMMANDS.map(({ name }) => name.split(" "));
-    expect(below).toHaveLength(10);
+    expect(pages).toEqual(["serve", "send", "emulator", "check", "explain", "subscriptions", "inbox"]);
+    const below = [...INBOX_COMMANDS, ...SUBSCRIPTIONS_COMMANDS].map(({ name }) => name.split(" "));
+    expect(below).toHaveLength(14);
     for (const words of [[], ...pages.map((page) => [page]), ...below]) {
       const cli = runCli(["help", ...words]);
       expect(await cli.ended).toBe(0);
@@ -257,7 +261,7 @@ test.each([["--version"], ["-v"]])("%s prints the package's version", async (wor
 });
 
 describe("wrong usage ends with 2 and says what is allowed", () => {
-  const words = "Allowed: serve, send, emulator, check, explain, inbox, help, --help, --version.";
+  const words = "Allowed: serve, send, emulator, check, explain, subscriptions, inbox, help, --help, --version.";
   const flags = "Allowed: --port, --host, --path, --admin-port, --admin-host, --inbox, --help.";
   const host = "expected an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all.";
   const path = 'expected a path that begins with "/", without a query and no pattern, such as /webhooks.';
