@@ -72,6 +72,24 @@ export const boundaries: readonly Boundary[] = [
     why: "This entry point only lists what src/subscriptions/ exports.",
   },
   {
+    module: "src/sync/",
+    may: [
+      "src/client.ts",
+      "src/index.ts",
+      "src/assert.ts",
+      "src/protocol/resource-paths.ts",
+      "src/receiver/internals.ts",
+      "src/receiver/health/problem-catalog.ts",
+      "npm:zod/mini",
+    ],
+    why: "A sync stands on the public receiver and the public client, like a user's program; src/receiver/internals.ts gives it the clock, health() and the inbox's store.",
+  },
+  {
+    module: "src/sync.ts",
+    may: ["src/sync/"],
+    why: "This entry point only lists what src/sync/ exports.",
+  },
+  {
     module: "src/testing/",
     may: ["src/", "node:"],
     why: "Testing imports only the modules and Node, so that it works in every test runner.",

@@ -32,6 +32,7 @@ export type {
 export type { StorageKind, Worker, WorkingInbox, WritingInbox } from "./inbox/port/inbox.ts";
 export type { HandledType, InboxJobs, Job, JobQuery, JobSelection, JobState } from "./inbox/port/jobs.ts";
 export type { StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
+export type { KeyValues } from "./inbox/port/key-values.ts";
 export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/tombstones.ts";
 export type {
   ErroredSubscription,

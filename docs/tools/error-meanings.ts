@@ -52,6 +52,12 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "authorization-refused": ["HooklineError", "`createOAuth`: the user came back without a code"],
   "sync-run-failed": ["HooklineError", "`hookline/client`: a run of the sync ended with an error, or never began"],
   "page-repeated": ["HooklineError", "`hookline/client`: the service gave the token of a page on that page"],
+  "sync-not-working": [
+    "UsageError",
+    "`run` of a delta sync in a process that does not work on the inbox: call it after `start()`, where handlers run",
+  ],
+  "tokens-unavailable": ["UsageError", "`sqliteTokens` of a receiver whose inbox is not `sqliteInbox`"],
+  "tokens-invalid": ["UsageError", "the token store of a delta sync gave something else than a text"],
   "service-bad-request": ["BadRequest", "`hookline/client`: the service answered 400; `serviceMessage` has its words"],
   "service-unauthorized": ["Unauthorized", "`hookline/client`: 401, the token is missing, invalid or dead"],
   "service-forbidden": ["ServiceError", "`hookline/client`: 403, the account lacks a scope"],

@@ -6,6 +6,7 @@ import { UsageError } from "../errors.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
 import { asWorking, asWriting, type StorageKind, type WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Job } from "../inbox/port/jobs.ts";
+import type { KeyValues } from "../inbox/port/key-values.ts";
 import { createAccept, refuseAccept } from "../ingest/accept.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
 import { createReporter } from "../ingest/answer-reporter.ts";
@@ -26,7 +27,7 @@ import { createRecentRefusals, recordingReporter } from "./health/recent-refusal
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
 import { createUnauthorizedAccounts } from "./health/unauthorized-accounts.ts";
 import { receiveHeard, type HandshakeListener } from "./handshake-listeners.ts";
-import { setInternals } from "./internals.ts";
+import { setInternals, type Internals } from "./internals.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
 import { createLifecycle, createReceiverStates, toDrainMs } from "./lifecycle.ts";
 import { createOpening } from "./open-inbox.ts";
@@ -70,7 +71,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const onDead: ((job: Job) => unknown)[] = [];
   const expandedListeners = new Set<ExpandedListener>();
   const handshakes = new Set<HandshakeListener>();
-  const problemSources = new Set<() => readonly Problem[]>();
+  const problemSources: Internals["problemSources"] = new Set();
   let gate: Gate | undefined;
 
   const unsubscriber = createUnsubscriber({
@@ -135,9 +136,9 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     refusals,
     subscriptions,
     accounts,
-    problemSources,
     unhandledNames: expansionReporter.unhandledNames,
     freezeWarning,
+    problemSources,
     clock,
     log: throttled,
   });
@@ -244,8 +245,22 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     tombstones: inbox.tombstones,
     subscriptions,
     problemSources,
+    keyValues: working?.keyValues && openedFirst(working.keyValues, opening.opened),
   });
   return receiver;
+}
+
+function openedFirst({ get, set }: KeyValues, opened: () => Promise<void>): KeyValues {
+  return {
+    async get(key) {
+      await opened();
+      return get(key);
+    },
+    async set(key, value) {
+      await opened();
+      await set(key, value);
+    },
+  };
 }
 
 /** A user's inbox that cannot count now is not to break a look at the counters. */

@@ -1,9 +1,10 @@
 import type { Clock } from "../clock.ts";
 import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
-import type { HandshakeListener } from "./handshake-listeners.ts";
+import type { KeyValues } from "../inbox/port/key-values.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
 import type { Logger } from "../logger.ts";
+import type { HandshakeListener } from "./handshake-listeners.ts";
 import type { Problem } from "./health/problem-catalog.ts";
 import type { SubscriptionErrors } from "./health/subscription-errors.ts";
 import type { ReceiverState } from "./lifecycle.ts";
@@ -28,8 +29,10 @@ export interface Internals {
   readonly tombstones: Pick<Tombstones, "list">;
   /** What is known of the states of subscriptions. */
   readonly subscriptions: Pick<SubscriptionErrors, "learn" | "unlearn" | "known">;
-  /** Problems that `health()` adds to its own. Remove yours when done. */
+  /** Asked by each `health()` for problems of other modules. They never throw. Remove yours when done. */
   readonly problemSources: Set<() => readonly Problem[]>;
+  /** Opens the inbox if need be. Undefined where the inbox has none. */
+  readonly keyValues: KeyValues | undefined;
 }
 
 const internals = new WeakMap<Receiver, Internals>();

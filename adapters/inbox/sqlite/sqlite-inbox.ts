@@ -179,6 +179,10 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     }),
     ...createClaims({ commits, workerState, now }),
     jobs: createFileJobs({ commits, requests }),
+    keyValues: {
+      get: (key) => commits.add("keyValue", key),
+      set: (key, value) => commits.add("putKeyValue", { key, value: value ?? null }),
+    },
     stats() {
       const { oldestUnexpandedAt, oldestOpenAt, tombstones: _, ...counts } = thread.counts();
       const here = workerState.isLoaded

@@ -4,6 +4,7 @@ import type { Logger } from "../../logger.ts";
 import type { Claim, Claimed, ClaimLimits, Settlement } from "./claims.ts";
 import type { Expanded, Expansion, NewDelivery, StoreResult, Unexpanded } from "./delivery.ts";
 import type { HandledType, InboxJobs } from "./jobs.ts";
+import type { KeyValues } from "./key-values.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 import type { Tombstones } from "./tombstones.ts";
 import type { Transactional } from "./transactional.ts";
@@ -91,6 +92,8 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
   readonly subscriptions: Subscriptions;
   /** Where transactions of the application can settle jobs. */
   readonly transactional?: Transactional | undefined;
+  /** Where it has room for texts of other modules. */
+  readonly keyValues?: KeyValues | undefined;
   /**
    * Cheap: every health check calls it. Where many work, `waiting`, `running` and `blockedLanes` are of this process's share, and exact,
    * while it works; all else is of the whole, from a query at most 5 s old.

@@ -33,10 +33,10 @@ export interface HealthDeps extends ReceivingState {
   readonly refusals: RecentRefusals;
   readonly subscriptions: Pick<SubscriptionErrors, "list">;
   readonly accounts: Pick<UnauthorizedAccounts, "list">;
-  /** Of the package's own tools, such as `watchSubscriptions`. */
-  readonly problemSources: ReadonlySet<() => readonly Problem[]>;
   readonly unhandledNames: ReadonlyMap<string, number>;
   readonly freezeWarning: Pick<FreezeWarning, "problems">;
+  /** Of what stands on the receiver, such as `watchSubscriptions`. */
+  readonly problemSources: ReadonlySet<() => readonly Problem[]>;
   readonly clock: Clock;
   /** Throttled: probes call every few seconds. */
   readonly log: Logger;
@@ -82,9 +82,9 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
         ...notReady,
         ...checkRefusals(refusals, new Set(notReady.map(({ code }) => code))),
         ...(deps.rateLimit.reachedLately ? [toProblem("unsubscribe-limit-reached")] : []),
-        ...[...deps.problemSources].flatMap((list) => list()),
         ...inboxProblems,
         ...checkAccounts(deps.accounts.list()),
+        ...[...deps.problemSources].flatMap((problems) => problems()),
         ...checkDisk(stats.disk, clock.now()),
         ...deps.freezeWarning.problems(),
         ...checkWork({

@@ -122,6 +122,10 @@ export const PROBLEMS = {
     message: "The service answered a handler's call with 401: it refuses the account's token. The job is retried.",
     fix: "Have the account authorised again; this ends with the next success of one of its handlers.",
   },
+  "sync-incomplete": {
+    message: "A delta sync had to begin anew: what was deleted meanwhile may still be in your copy.",
+    fix: "Give `deltaSync` the option `known`: the next run of that resource then removes what is gone.",
+  },
   "inbox-stats-failed": {
     message: "The inbox cannot count its jobs: the numbers here are 0.",
     fix: "See the cause in the log.",

@@ -56,7 +56,15 @@ const PHASE: Partial<Record<Verb, number>> = { settle: 1, expand: 1, claim: 3, u
 const ANY = 2;
 
 /** Only the active worker does this: never without its epoch. */
-const WORKER_ONLY: ReadonlySet<Verb> = new Set(["settle", "claim", "expand", "reopen", "retain", "vacuum"]);
+const WORKER_ONLY: ReadonlySet<Verb> = new Set([
+  "settle",
+  "claim",
+  "expand",
+  "reopen",
+  "retain",
+  "vacuum",
+  "putKeyValue",
+]);
 /** Only the active worker does this, or a process that holds the worker lock. */
 const ADMIN: ReadonlySet<Verb> = new Set(["runRequest", "failRequest"]);
 

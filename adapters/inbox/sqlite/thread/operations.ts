@@ -7,6 +7,7 @@ import { createFileState, type FileCounts } from "./file-state.ts";
 import { createJobFinder, type JobFinder } from "./find-jobs.ts";
 import { createJobLists } from "./job-lists.ts";
 import { createJobTable } from "./job-table.ts";
+import { createKeyValueTable, type KeyValueTable } from "./key-value-table.ts";
 import { createWindowTable, type WindowTable } from "./lane-window-table.ts";
 import { createDeliveryOperations, type DeliveryOperations } from "./store-deliveries.ts";
 import { createSubscriptionTable, type SubscriptionTable } from "./subscription-table.ts";
@@ -24,7 +25,8 @@ export interface Operations
     Vacuum,
     TombstoneTable,
     Omit<SubscriptionTable, "note" | "forgetAccount">,
-    Pick<WindowTable, "windows"> {}
+    Pick<WindowTable, "windows">,
+    KeyValueTable {}
 
 /** They change nothing: together they take no lock. */
 export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
@@ -40,6 +42,7 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "tombstones",
   "erroredSubscriptions",
   "knownSubscriptions",
+  "keyValue",
 ]);
 
 /** Operations, and what stands beside their transactions. */
@@ -97,6 +100,7 @@ export function createOperations(
     ...createTombstoneTable(db, { state, subscriptions }),
     ...subscriptions,
     windows: windows.windows,
+    ...createKeyValueTable(db),
     counts(works) {
       const counts = state.counts();
       const at = counts.unexpanded > 0 ? oldest.unexpanded.get()?.["at"] : undefined;

@@ -3,7 +3,7 @@ import { FileError } from "../disk/file-errors.ts";
 import { APPLICATION_ID, assertOurs, kindOf } from "../disk/file-kind.ts";
 
 /** What a file has that this Hookline wrote. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 function endedTable(name: "dead" | "unhandled"): string {
   return `
@@ -79,6 +79,9 @@ const TABLES = `
     seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, subscription INTEGER NOT NULL, account INTEGER NOT NULL, resource TEXT NOT NULL,
     source TEXT, error TEXT, sent_at INTEGER NOT NULL
   );
+
+  -- Small texts of other modules, such as the tokens of a delta sync.
+  CREATE TABLE key_value (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
   -- Admin requests, in the order of asking. Ids are of the same count as those of jobs: what is above one came after it.
   -- selection: JSON; null once answered. cursor: how far it has come; null when only the bytes of what was erased are to be overwritten.

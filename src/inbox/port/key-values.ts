@@ -1,0 +1,7 @@
+/** Small texts of other modules, stored beside the deliveries. */
+export interface KeyValues {
+  /** Undefined where there is none. */
+  get(key: string): Promise<string | undefined>;
+  /** Durable when it resolves; undefined removes it. Only the process that works may: others get a StorageError `epoch-stale`. */
+  set(key: string, value: string | undefined): Promise<void>;
+}

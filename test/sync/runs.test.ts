@@ -1,0 +1,269 @@
+import { createReceiver, forwardInbox, memoryInbox, type UsageError } from "hookline";
+import { createClient, type Client } from "hookline/client";
+import { sqliteInbox } from "hookline/sqlite";
+import { deltaSync, memoryTokens, sqliteTokens, type DeltaSyncOptions } from "hookline/sync";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { folderFor } from "../adapters/inbox/on-disk.ts";
+import { startService, type Answer, type Recorded } from "../client/support.ts";
+import { rig } from "../support/rig.ts";
+
+const READY = { syncUpdatedToken: "u0", syncDeletedToken: "d0", ready: true };
+
+/** A service of which a test says how it answers; by default a mailbox that has nothing. */
+async function startSyncService(answerOf: (request: Recorded, nth: number) => Answer | undefined = () => undefined) {
+  const service = await startService((request, nth) => {
+    const usual = request.method === "POST" ? READY : { records: [], nextDeltaToken: "next" };
+    return answerOf(request, nth) ?? { json: usual };
+  });
+  const client = createClient({ baseUrl: service.url, token: "t", retry: false, rateLimit: false });
+  return { ...service, client };
+}
+
+function optionsOf(client: Client, given: Partial<DeltaSyncOptions<unknown>> = {}): DeltaSyncOptions<unknown> {
+  return { client: () => client, tokens: memoryTokens(), apply: async () => {}, remove: async () => {}, ...given };
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<UsageError> {
+  return promise.then(
+    () => expect.unreachable(),
+    (error: unknown) => error as UsageError,
+  );
+}
+
+function start(client: Client, given?: Partial<DeltaSyncOptions<unknown>>) {
+  const { receiver, clock } = rig();
+  return { receiver, clock, sync: deltaSync(receiver, "email", optionsOf(client, given)) };
+}
+
+describe("run()", () => {
+  test("is refused where this process does not work, with what to do", async () => {
+    const { client } = await startSyncService();
+    const { receiver, sync } = start(client);
+    expect(await errorOf(sync.run(2002))).toMatchObject({
+      code: "sync-not-working",
+      fix: expect.stringMatching(/after `receiver\.start\(\)`/),
+    });
+    await receiver.start();
+    await sync.run(2002);
+    await receiver.close();
+    expect(await errorOf(sync.run(2002))).toMatchObject({ code: "closed" });
+  });
+
+  test("stops before the next page when the receiver closes", async () => {
+    const { client, requests } = await startSyncService(({ path }) =>
+      path.endsWith("/updated") ? { json: { records: [{ id: "m" }], nextPageToken: `p${Math.random()}` } } : undefined,
+    );
+    const { receiver, sync } = start(client, {
+      async apply() {
+        if (requests.length > 3) await receiver.close();
+      },
+    });
+    await receiver.start();
+    expect(await errorOf(sync.run(2002))).toMatchObject({ code: "closed" });
+    expect(requests).toHaveLength(4);
+  });
+
+  test("works beside a queue of one's own, where nothing can start", async () => {
+    const { client, requests } = await startSyncService();
+    const receiver = createReceiver({ secret: "s", inbox: forwardInbox(async () => {}), log: false });
+    await deltaSync(receiver, "email", optionsOf(client)).run(2002);
+    expect(requests).toHaveLength(3);
+  });
+
+  test("waits while the service prepares the sync, ten minutes at most", async () => {
+    let isReady = false;
+    const { client, requests } = await startSyncService(({ method }) =>
+      method === "POST" && !isReady
+        ? { json: { syncUpdatedToken: "", syncDeletedToken: "", ready: false } }
+        : undefined,
+    );
+    const { receiver, sync, clock } = start(client);
+    await receiver.start();
+    const running = sync.run(2002);
+    await expect.poll(() => clock.waiting).toBeGreaterThan(0);
+    isReady = true;
+    await clock.advance(5_000);
+    await running;
+    expect(requests.filter(({ method }) => method === "POST")).toHaveLength(2);
+
+    isReady = false;
+    const late = errorOf(sync.run(2003));
+    const isOver = late.then(() => true);
+    while (!(await Promise.race([isOver, new Promise((resolve) => setTimeout(resolve, 5, false))])))
+      await clock.advance(5_000);
+    expect(await late).toMatchObject({ code: "retry-later" });
+    expect(requests.filter(({ method }) => method === "POST")).toHaveLength(2 + 121);
+  });
+
+  test("of one resource come one after the other, of two beside each other", async () => {
+    const { client } = await startSyncService(({ path }) =>
+      path.endsWith("/updated") ? { json: { records: [{ id: "m" }], nextDeltaToken: "next" } } : undefined,
+    );
+    const running = new Map<number, number>();
+    let [most, mostOfOne] = [0, 0];
+    const { receiver, sync } = start(client, {
+      async apply(_, { accountId }) {
+        running.set(accountId, (running.get(accountId) ?? 0) + 1);
+        mostOfOne = Math.max(mostOfOne, running.get(accountId) ?? 0);
+        most = Math.max(
+          most,
+          [...running.values()].reduce((sum, count) => sum + count),
+        );
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        running.set(accountId, (running.get(accountId) ?? 0) - 1);
+      },
+    });
+    await receiver.start();
+    await Promise.all([sync.run(2002), sync.run(2002), sync.run(2003)]);
+    expect([most, mostOfOne]).toEqual([2, 1]);
+  });
+
+  test("is refused for a resource of another family, or no account", async () => {
+    const { client } = await startSyncService();
+    const { receiver, sync } = start(client);
+    await receiver.start();
+    for (const resource of ["/calendars/primary/events", "/contacts", "messages"])
+      expect(await errorOf(sync.run(2002, resource))).toMatchObject({ code: "option-invalid" });
+    expect(await errorOf(sync.run("2002" as never))).toMatchObject({ code: "option-invalid" });
+  });
+});
+
+describe("a walk", () => {
+  test("ends with an error where the service gives the token of a page on that page", async () => {
+    const { client } = await startSyncService(({ path }) =>
+      path.endsWith("/updated") ? { json: { records: [], nextPageToken: "again" } } : undefined,
+    );
+    const { receiver, sync } = start(client);
+    await receiver.start();
+    expect(await errorOf(sync.run(2002))).toMatchObject({ code: "page-repeated" });
+  });
+
+  test("begins at the same token again where its last page had none", async () => {
+    const { client, requests } = await startSyncService(({ path }) =>
+      path.endsWith("/updated") ? { json: { records: [{ id: "m" }] } } : undefined,
+    );
+    const applied: unknown[] = [];
+    const { receiver, sync } = start(client, { apply: async (records) => applied.push(...records) });
+    await receiver.start();
+    await sync.run(2002);
+    await sync.run(2002);
+    const tokens = requests.filter(({ path }) => path.endsWith("/updated")).map(({ query }) => query);
+    expect(tokens).toEqual([[["deltaToken", "u0"]], [["deltaToken", "u0"]]]);
+    expect(applied).toHaveLength(2);
+  });
+
+  test("tells `apply` and `remove` what the store is given after them", async () => {
+    const { client } = await startSyncService(({ path, query }) =>
+      path.endsWith("/sync")
+        ? undefined
+        : query[0]?.[1] === "second"
+          ? { json: { records: [{ id: "b" }], nextDeltaToken: "next" } }
+          : { json: { records: [{ id: "a" }], nextPageToken: "second" } },
+    );
+    const told: unknown[] = [];
+    const saved: unknown[] = [];
+    const store = memoryTokens();
+    const { receiver, sync } = start(client, {
+      tokens: {
+        get: store.get,
+        async set(key, token) {
+          saved.push({ key, token });
+          await store.set(key, token);
+        },
+      },
+      apply: async (_, { saves }) => void told.push(saves),
+      remove: async (_, { saves }) => void told.push(saves),
+    });
+    await receiver.start();
+    await sync.run(2002);
+    expect(told).toHaveLength(4);
+    // Before them are the two of the start.
+    expect(saved.slice(2)).toEqual(told);
+  });
+
+  test("asks the service for the window in days, or for the times of a calendar", async () => {
+    const { client, requests } = await startSyncService();
+    const { receiver, sync, clock } = start(client, { window: { daysPast: 7 } });
+    const events = deltaSync(receiver, "calendarEvent", optionsOf(client, { window: { daysPast: 1, daysAhead: 2 } }));
+    await receiver.start();
+    await sync.run(2002);
+    await events.run(2002, "/calendars/team%20a/events");
+    const starts = requests.filter(({ method }) => method === "POST");
+    const at = (days: number): string => new Date(clock.now() + days * 86_400_000).toISOString();
+    expect(starts.map(({ path, query }) => [path, query])).toEqual([
+      ["/v1/email/sync", [["daysWithin", "7"]]],
+      [
+        "/v1/calendars/team%20a/sync",
+        [
+          ["timeMin", at(-1)],
+          ["timeMax", at(2)],
+        ],
+      ],
+    ]);
+  });
+});
+
+describe("deltaSync refuses", () => {
+  test.each([
+    [{ apply: undefined }, /apply/],
+    [{ remove: "x" }, /remove/],
+    [{ client: {} }, /client/],
+    [{ known: [] }, /known/],
+    [{ tokens: undefined }, /tokens\.get/],
+    [{ windows: {} }, /Did you mean "window"/],
+    [{ window: {} }, /window\.daysPast/],
+    [{ window: { daysPast: 1.5 } }, /window\.daysPast/],
+    [{ window: { daysPast: 1, daysAhead: 2 } }, /only calendars/],
+  ])("%o", async (given, message) => {
+    const { client } = await startSyncService();
+    expect(() => deltaSync(rig().receiver, "email", optionsOf(client, given as never))).toThrow(message);
+  });
+
+  test("another family, with what to do", async () => {
+    const { client } = await startSyncService();
+    expect(() => deltaSync(rig().receiver, "contact" as never, optionsOf(client))).toThrow(/use `fetchChanged`/);
+    expect(() => deltaSync(rig().receiver, "toString" as never, optionsOf(client))).toThrow(/"email" or/);
+  });
+
+  test("a store that gives something else than texts", async () => {
+    const { client } = await startSyncService();
+    const { receiver, sync } = start(client, { tokens: { get: async () => ({}) as never, set: async () => {} } });
+    await receiver.start();
+    expect(await errorOf(sync.run(2002))).toMatchObject({ code: "tokens-invalid", message: /an object/ });
+  });
+});
+
+describe("sqliteTokens", () => {
+  test("are in the file of the inbox, and there after a restart", async () => {
+    const { client, requests } = await startSyncService();
+    const file = join(folderFor(), "inbox.db");
+    for (const starts of [1, 1]) {
+      const receiver = createReceiver({ secret: "s", inbox: sqliteInbox(file), log: false });
+      onTestFinished(async () => void (await receiver.close()));
+      const tokens = sqliteTokens(receiver);
+      const sync = deltaSync(receiver, "email", optionsOf(client, { tokens }));
+      await receiver.start();
+      await sync.run(2002);
+      expect(requests.filter(({ method }) => method === "POST")).toHaveLength(starts);
+      await tokens.set("another", "text");
+      await tokens.set("another", undefined);
+      expect(await tokens.get("another")).toBeUndefined();
+      await receiver.close();
+    }
+  });
+
+  test("can be set by the process that works alone", async () => {
+    const file = join(folderFor(), "inbox.db");
+    const receiver = createReceiver({ secret: "s", inbox: sqliteInbox(file), log: false });
+    onTestFinished(async () => void (await receiver.close()));
+    const tokens = sqliteTokens(receiver);
+    expect(await tokens.get("a")).toBeUndefined();
+    expect(await errorOf(tokens.set("a", "b"))).toMatchObject({ code: "epoch-stale" });
+  });
+
+  test("need sqliteInbox", () => {
+    const receiver = createReceiver({ secret: "s", inbox: memoryInbox(), log: false });
+    expect(() => sqliteTokens(receiver)).toThrow(expect.objectContaining({ code: "tokens-unavailable" }));
+  });
+});
