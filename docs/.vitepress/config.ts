@@ -40,9 +40,11 @@ export default defineConfig({
       group("Operate", "operate", ["runbook", "outage", "monitoring", "storage", "upgrade", "security", "lifecycle"]),
       group("Recipes", "recipes", [
         "../client",
+        "../sync",
         "fetch-a-mail",
         "../subscriptions",
         "sync",
+        "keep-events-in-step",
         "reauthorise",
         "activate-sync",
         "idempotent-effects",
