@@ -22,7 +22,6 @@ import type { EventName } from "../protocol/event-types.ts";
 import { createCounters } from "../stats.ts";
 import { checkReady } from "./health/checks.ts";
 import { createHealth } from "./health/health.ts";
-import type { Problem } from "./health/problem-catalog.ts";
 import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
 import { createUnauthorizedAccounts } from "./health/unauthorized-accounts.ts";
