@@ -53,7 +53,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   const routes = [...api, document, ...controlRoutes(service, listeners), ...pageRoutes(readPage)];
   const app = serveRoutes(routes, service.requestId);
   // Otherwise it replaces the global Request and Response of the app under test.
-  const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const answer = getRequestListener((request) => app.fetch(toRequest(request)), { overrideGlobalObjects: false });
   const server = createServer((request, response) => void answer(request, response));
   const { port } = await listen(server, options.port ?? 0);
   url = `http://${HOST}:${port}`;
@@ -102,6 +102,12 @@ function resolveVariants({
   tentative = "tentative",
 }: Variants = {}): ResolvedVariants {
   return { calendarCreatedStatus, iCalUId, tentative };
+}
+
+/** What the library of the server gives is of a class of its own, which the global Request cannot copy: Hono's `bodyLimit` does so. */
+function toRequest({ url, method, headers, body, signal }: Request): Request {
+  const hasBody = method !== "GET" && method !== "HEAD";
+  return new Request(url, { method, headers, signal, ...(hasBody && { body, duplex: "half" }) });
 }
 
 /** @throws UsageError `option-invalid` */

@@ -7,7 +7,7 @@ import { runCli } from "./in-process.ts";
 async function start(receiverSecret?: string) {
   const emulator = await startEmulator();
   const account = await emulator.account();
-  const { secret = receiverSecret, clock } = emulator;
+  const { secret, clock } = emulator;
   const receiver = createReceiver({ secret: receiverSecret ?? secret, inbox: memoryInbox(), clock, log: false });
   onTestFinished(async () => void (await receiver.close({ drainMs: 0 })));
   const { url } = await serve(nodeReceiver(receiver));

@@ -25,6 +25,16 @@ test("leaves the globals of the app under test as they are", async () => {
   for (const [index, value] of globals().entries()) expect(value).toBe(before[index]);
 });
 
+test.each([
+  ["DELETE", {}, 404],
+  ["POST", { body: chunks("{}"), duplex: "half" }, 405],
+] as const)("takes a %s without a Content-Length", async (method, sent, status) => {
+  const emulator = await startEmulator();
+  const { token } = await emulator.account();
+  const request = { method, headers: { Authorization: `Bearer ${token}` }, ...sent };
+  expect((await fetch(`${emulator.url}/v1/subscriptions/7`, request)).status).toBe(status);
+});
+
 describe("the same seed and program", () => {
   test("have the same journal twice, but for durations and the port", async () => {
     const stories = [];
@@ -171,3 +181,8 @@ describe("createEmulator", () => {
     await expect(fetch(emulator.url)).rejects.toThrow("fetch failed");
   });
 });
+
+/** A body of unknown length. */
+function chunks(text: string): ReadableStream {
+  return new Blob([text]).stream();
+}

@@ -21,37 +21,37 @@ interface Budget {
  * has all of pino, nearly 20 KiB more than pino's build for browsers.
  */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  ".": { target: "node", kib: 76 },
+  ".": { target: "node", kib: 77 },
   "./adapter": { target: "node", kib: 79 },
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.
   "./client": { target: "workers", kib: 25 },
-  "./subscriptions": { target: "node", kib: 1 },
+  "./subscriptions": { target: "node", kib: 78 },
   "./testing": { target: "node", kib: 98 },
   "./sync": { target: "node", kib: 77 },
   // No app has it in a bundle; what computes series is a third of it.
   "./emulator": { target: "node", kib: 225 },
-  "./node": { target: "node", kib: 78 },
-  "./express": { target: "node", kib: 78 },
-  "./koa": { target: "node", kib: 78 },
-  "./fastify": { target: "node", kib: 78 },
-  "./nest": { target: "node", kib: 79 },
-  "./gcp": { target: "node", kib: 78 },
-  "./azure": { target: "node", kib: 72 },
-  "./aws-lambda": { target: "node", kib: 72 },
-  "./fetch": { target: "workers", kib: 56 },
-  "./hono": { target: "workers", kib: 56 },
-  "./next": { target: "node", kib: 79 },
-  "./workers": { target: "workers", kib: 56 },
-  "./sqlite": { target: "node", kib: 88 },
+  "./node": { target: "node", kib: 79 },
+  "./express": { target: "node", kib: 79 },
+  "./koa": { target: "node", kib: 79 },
+  "./fastify": { target: "node", kib: 79 },
+  "./nest": { target: "node", kib: 80 },
+  "./gcp": { target: "node", kib: 79 },
+  "./azure": { target: "node", kib: 73 },
+  "./aws-lambda": { target: "node", kib: 73 },
+  "./fetch": { target: "workers", kib: 57 },
+  "./hono": { target: "workers", kib: 58 },
+  "./next": { target: "node", kib: 80 },
+  "./workers": { target: "workers", kib: 57 },
+  "./sqlite": { target: "node", kib: 89 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
-  "./postgres": { target: "node", kib: 112 },
-  "./bullmq": { target: "node", kib: 72 },
-  "./pg-boss": { target: "node", kib: 72 },
+  "./postgres": { target: "node", kib: 113 },
+  "./bullmq": { target: "node", kib: 73 },
+  "./pg-boss": { target: "node", kib: 73 },
   // Without the client of AWS.
-  "./sqs": { target: "node", kib: 72 },
-  "./nats": { target: "node", kib: 72 },
+  "./sqs": { target: "node", kib: 73 },
+  "./nats": { target: "node", kib: 73 },
 };
 
 describe("the size of an entry in a bundle", () => {

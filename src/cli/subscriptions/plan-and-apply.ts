@@ -55,6 +55,14 @@ interface PlanValues {
   readonly json: boolean;
 }
 
+/** As `--json` prints it. */
+interface Step {
+  readonly step: string;
+  readonly id?: number;
+  readonly resource: string;
+  readonly notificationUrl: string;
+}
+
 /** The service knows the account by its token. */
 const ACCOUNT = 0;
 
@@ -71,14 +79,12 @@ async function runPlan(
   const [failed] = plan.failed;
   if (failed !== undefined) throw failed.error;
   await act(plan);
-  const steps = (["create", "delete", "keep"] as const).flatMap((step) =>
-    plan[step === "delete" ? "remove" : step].map((one) => ({
-      step,
-      ...("id" in one && { id: one.id }),
-      resource: one.resource,
-      notificationUrl: one.notificationUrl,
-    })),
-  );
+  const { create, remove, keep } = plan;
+  const steps: readonly Step[] = [
+    ...create.map(({ resource, notificationUrl }) => ({ step: "create", resource, notificationUrl })),
+    ...remove.map(({ id, resource, notificationUrl }) => ({ step: "delete", id, resource, notificationUrl })),
+    ...keep.map(({ id, resource, notificationUrl }) => ({ step: "keep", id, resource, notificationUrl })),
+  ];
   const rows = steps.map(({ step, id, resource, notificationUrl }) => [
     step,
     id === undefined ? "(new)" : String(id),
