@@ -6,7 +6,6 @@ import { UsageError } from "../errors.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
 import { asWorking, asWriting, type StorageKind, type WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Job } from "../inbox/port/jobs.ts";
-import type { KeyValues } from "../inbox/port/key-values.ts";
 import { createAccept, refuseAccept } from "../ingest/accept.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
 import { createReporter } from "../ingest/answer-reporter.ts";
@@ -244,22 +243,9 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     tombstones: inbox.tombstones,
     subscriptions,
     problemSources,
-    keyValues: working?.keyValues && openedFirst(working.keyValues, opening.opened),
+    keyValues: working?.keyValues,
   });
   return receiver;
-}
-
-function openedFirst({ get, set }: KeyValues, opened: () => Promise<void>): KeyValues {
-  return {
-    async get(key) {
-      await opened();
-      return get(key);
-    },
-    async set(key, value) {
-      await opened();
-      await set(key, value);
-    },
-  };
 }
 
 /** A user's inbox that cannot count now is not to break a look at the counters. */

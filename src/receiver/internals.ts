@@ -31,7 +31,7 @@ export interface Internals {
   readonly subscriptions: Pick<SubscriptionErrors, "learn" | "unlearn" | "known">;
   /** Asked by each `health()` for problems of other modules. They never throw. Remove yours when done. */
   readonly problemSources: Set<() => readonly Problem[]>;
-  /** Opens the inbox if need be. Undefined where the inbox has none. */
+  /** Of the open inbox; undefined where it has none. */
   readonly keyValues: KeyValues | undefined;
 }
 

@@ -28,14 +28,20 @@ export function memoryTokens(): TokenStore {
  * @example deltaSync(receiver, "email", { client, tokens: sqliteTokens(receiver), apply, remove });
  */
 export function sqliteTokens(receiver: Receiver): TokenStore {
-  const { keyValues } = internalsOf(receiver);
+  const { keyValues, opened } = internalsOf(receiver);
   if (keyValues === undefined)
     throw new UsageError("tokens-unavailable", "sqliteTokens got a receiver whose inbox is not `sqliteInbox`.", {
       fix: "Give `tokens` an object with get and set over the database of your records (docs/sync.md shows PostgreSQL), or `memoryTokens()` in a test.",
     });
   return {
-    get: (key) => keyValues.get(PREFIX + key),
-    set: (key, token) => keyValues.set(PREFIX + key, token),
+    async get(key) {
+      await opened();
+      return keyValues.get(PREFIX + key);
+    },
+    async set(key, token) {
+      await opened();
+      await keyValues.set(PREFIX + key, token);
+    },
   };
 }
 

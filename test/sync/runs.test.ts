@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { folderFor } from "../adapters/inbox/on-disk.ts";
 import { startService, type Answer, type Recorded } from "../client/support.ts";
+import { deferred } from "../support/event-loop.ts";
+import { eventually } from "../support/eventually.ts";
 import { rig } from "../support/rig.ts";
 
 const READY = { syncUpdatedToken: "u0", syncDeletedToken: "d0", ready: true };
@@ -80,18 +82,20 @@ describe("run()", () => {
     );
     const { receiver, sync, clock } = start(client);
     await receiver.start();
+    const pass = async (): Promise<void> => {
+      await eventually(() => expect(clock.waiting).toBeGreaterThan(0));
+      await clock.advance(5_000);
+    };
     const running = sync.run(2002);
-    await expect.poll(() => clock.waiting).toBeGreaterThan(0);
+    await eventually(() => expect(clock.waiting).toBeGreaterThan(0));
     isReady = true;
-    await clock.advance(5_000);
+    await pass();
     await running;
     expect(requests.filter(({ method }) => method === "POST")).toHaveLength(2);
 
     isReady = false;
     const late = errorOf(sync.run(2003));
-    const isOver = late.then(() => true);
-    while (!(await Promise.race([isOver, new Promise((resolve) => setTimeout(resolve, 5, false))])))
-      await clock.advance(5_000);
+    for (let nth = 0; nth < 120; nth += 1) await pass();
     expect(await late).toMatchObject({ code: "retry-later" });
     expect(requests.filter(({ method }) => method === "POST")).toHaveLength(2 + 121);
   });
@@ -100,23 +104,24 @@ describe("run()", () => {
     const { client } = await startSyncService(({ path }) =>
       path.endsWith("/updated") ? { json: { records: [{ id: "m" }], nextDeltaToken: "next" } } : undefined,
     );
-    const running = new Map<number, number>();
-    let [most, mostOfOne] = [0, 0];
+    const running: number[] = [];
+    const calls: number[] = [];
+    const released = deferred();
     const { receiver, sync } = start(client, {
       async apply(_, { accountId }) {
-        running.set(accountId, (running.get(accountId) ?? 0) + 1);
-        mostOfOne = Math.max(mostOfOne, running.get(accountId) ?? 0);
-        most = Math.max(
-          most,
-          [...running.values()].reduce((sum, count) => sum + count),
-        );
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        running.set(accountId, (running.get(accountId) ?? 0) - 1);
+        expect(running).not.toContain(accountId);
+        running.push(accountId);
+        calls.push(accountId);
+        await released.promise;
+        running.splice(running.indexOf(accountId), 1);
       },
     });
     await receiver.start();
-    await Promise.all([sync.run(2002), sync.run(2002), sync.run(2003)]);
-    expect([most, mostOfOne]).toEqual([2, 1]);
+    const runs = Promise.all([sync.run(2002), sync.run(2002), sync.run(2003)]);
+    await eventually(() => expect(new Set(running)).toEqual(new Set([2002, 2003])));
+    released.resolve();
+    await runs;
+    expect(calls).toHaveLength(3);
   });
 
   test("is refused for a resource of another family, or no account", async () => {
