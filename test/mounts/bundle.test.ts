@@ -39,14 +39,14 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./gcp": { target: "node", kib: 79 },
   "./azure": { target: "node", kib: 73 },
   "./aws-lambda": { target: "node", kib: 73 },
-  "./fetch": { target: "workers", kib: 57 },
+  "./fetch": { target: "workers", kib: 58 },
   "./hono": { target: "workers", kib: 58 },
   "./next": { target: "node", kib: 80 },
-  "./workers": { target: "workers", kib: 57 },
+  "./workers": { target: "workers", kib: 58 },
   "./sqlite": { target: "node", kib: 89 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
-  "./postgres": { target: "node", kib: 113 },
+  "./postgres": { target: "node", kib: 114 },
   "./bullmq": { target: "node", kib: 73 },
   "./pg-boss": { target: "node", kib: 73 },
   // Without the client of AWS.
