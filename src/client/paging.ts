@@ -21,23 +21,24 @@ export interface Paged<T> extends AsyncIterable<T> {
 
 /** @param fetchPage asks for the page behind a token; the first without one */
 export function createPaged<T>(fetchPage: (pageToken: string | undefined) => Promise<Page<T>>): Paged<T> {
+  async function fetchNext(token: string | undefined): Promise<Page<T>> {
+    const page = await fetchPage(token);
+    if (token === undefined || page.nextPageToken !== token) return page;
+    throw new HooklineError("page-repeated", "The service gave the token of a page on that page: its list never ends.");
+  }
+
   async function* pages(): AsyncGenerator<Page<T>, void, undefined> {
     let token: string | undefined;
     do {
-      const page = await fetchPage(token);
+      const page = await fetchNext(token);
       yield page;
-      if (token !== undefined && page.nextPageToken === token)
-        throw new HooklineError(
-          "page-repeated",
-          "The service gave the token of a page on that page: its list never ends.",
-        );
       token = page.nextPageToken;
     } while (token !== undefined);
   }
 
   return {
     pages,
-    page: (pageToken) => fetchPage(pageToken === "" ? undefined : pageToken),
+    page: (pageToken) => fetchNext(pageToken === "" ? undefined : pageToken),
     async *[Symbol.asyncIterator]() {
       for await (const { records } of pages()) yield* records;
     },

@@ -3,7 +3,7 @@ import type { Client, Subscription } from "../client.ts";
 import { LONGEST_TIMER_MS, type Timer } from "../clock.ts";
 import type { Receiver } from "../index.ts";
 import type { Id } from "../protocol/event-types.ts";
-import { detailOf, toProblem, type Problem, type ProblemCode } from "../receiver/health/problem-catalog.ts";
+import { detailOf, toProblems, type Problem } from "../receiver/health/problem-catalog.ts";
 import { internalsOf, type Internals } from "../receiver/internals.ts";
 import { forEachAccount, type ClientOf } from "./accounts.ts";
 import { createMissing, deleteIfThere, listAll } from "./create-missing.ts";
@@ -116,15 +116,6 @@ async function poll(
     fail(error, "All accounts");
   }
   return [...toProblems("subscription-gone", gone), ...toProblems("subscription-watch-failed", failed)];
-}
-
-/** Beyond this number they are only counted: an outage of the service may affect all at once. */
-const MAX_LISTED = 10;
-
-function toProblems(code: ProblemCode, details: readonly string[]): readonly Problem[] {
-  const more = details.length - MAX_LISTED;
-  const shown = details.slice(0, MAX_LISTED).concat(more > 0 ? `So it is with ${more} more.` : []);
-  return shown.map((detail) => toProblem(code, { detail }));
 }
 
 /** What the inbox has recorded of subscriptions. */

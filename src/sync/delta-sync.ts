@@ -1,7 +1,7 @@
 import { assertFunction, assertOptions, kindOf, wholeNumber } from "../assert.ts";
 import type { Client } from "../client.ts";
 import { ClosedError, isHooklineError, RetryLater, UsageError, type Clock, type Id, type Receiver } from "../index.ts";
-import { toProblem } from "../receiver/health/problem-catalog.ts";
+import { toProblems } from "../receiver/health/problem-catalog.ts";
 import { internalsOf } from "../receiver/internals.ts";
 import { createPlaceStore } from "./places.ts";
 import type { ApplyScope, KnownScope, SyncScope } from "./scopes.ts";
@@ -128,11 +128,10 @@ export function deltaSync<F extends SyncFamily>(
   }
 
   problemSources.add(() =>
-    [...incomplete.values()]
-      .slice(0, MAX_LISTED)
-      .map(({ accountId, resource }) =>
-        toProblem("sync-incomplete", { detail: `It is ${resource} of account ${accountId}.` }),
-      ),
+    toProblems(
+      "sync-incomplete",
+      [...incomplete.values()].map(({ accountId, resource }) => `It is ${resource} of account ${accountId}.`),
+    ),
   );
   receiver.on(
     `${family}.changes` as "email.changes",
@@ -160,9 +159,6 @@ export function deltaSync<F extends SyncFamily>(
     },
   };
 }
-
-/** Beyond it resources are not listed: an outage of the service may affect all at once. */
-const MAX_LISTED = 10;
 
 function toRules<F extends SyncFamily>(family: F): FamilyRules<SyncRecords[F]> {
   if (Object.hasOwn(FAMILIES, family)) return FAMILIES[family];

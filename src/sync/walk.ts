@@ -1,5 +1,5 @@
 import type { Page } from "../client.ts";
-import { HooklineError, isHooklineError } from "../index.ts";
+import { isHooklineError } from "../index.ts";
 import type { Place } from "./places.ts";
 
 /** What a walk needs. */
@@ -46,11 +46,6 @@ export async function walk<T>(from: Place, { fetchPage, use, save, proceed }: Wa
       await save(place);
       continue;
     }
-    if (page.nextPageToken !== undefined && page.nextPageToken === place.page)
-      throw new HooklineError(
-        "page-repeated",
-        "The service gave the token of a page on that page: the walk never ends.",
-      );
     const next = placeAt(deltaAfter(place, page), page.nextPageToken);
     await use(page.records, next);
     await save(next);

@@ -165,6 +165,6 @@ describe("a 401 is a problem of the account", () => {
       await send(bodyOf({ accountId, payloads: [change(`m-${accountId}`)] }));
     const problems = await problemsOf(receiver, CODE);
     expect(problems).toHaveLength(11);
-    expect(problems.at(-1)?.message).toContain("So it is with 2 more accounts.");
+    expect(problems.at(-1)?.message).toContain("So it is with 2 more.");
   });
 });

@@ -113,7 +113,7 @@ describe("an errored subscription is a problem", () => {
       await send(lifecycleBody("error", { subscription }));
     const problems = await problemsOf(receiver, CODE);
     expect(problems).toHaveLength(11);
-    expect(problems.at(-1)).toEqual(toReported(CODE, "So did 2 more subscriptions."));
+    expect(problems.at(-1)).toEqual(toReported(CODE, "So it is with 2 more."));
   });
 });
 

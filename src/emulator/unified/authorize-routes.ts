@@ -75,7 +75,9 @@ export function authorizeRoutes(service: EmulatedService): readonly Route[] {
       answer: TOKEN,
       run({ param }) {
         const account = accountsByCode.get(param("code"));
-        if (account === undefined || !accountsByCode.delete(param("code")))
+        accountsByCode.delete(param("code"));
+        // A reset takes accounts away.
+        if (account === undefined || service.accounts.get(account.id) !== account)
           throw new ApiError(400, "code.notValid", "The code is none, or was used before.");
         const { id, token } = account;
         return { accountId: id, accessToken: token, userId: `user-${id}`, userSession: `session-${id}` };

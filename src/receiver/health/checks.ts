@@ -6,7 +6,7 @@ import type { SecretLookup } from "../../ingest/secret-lookup.ts";
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../../protocol/signature-headers.ts";
 import type { ReceiverState, ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
-import { detailOf, toProblem, type Problem, type ProblemCode } from "./problem-catalog.ts";
+import { detailOf, toProblem, toProblems, type Problem, type ProblemCode } from "./problem-catalog.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
 import type { UnauthorizedAccount } from "./unauthorized-accounts.ts";
 
@@ -112,27 +112,18 @@ function seen(count: number, at: number): string {
   return `Seen ${count === 1 ? "once" : `${count} times, last`} at ${new Date(at).toISOString()}.`;
 }
 
-/** Beyond this number subscriptions or accounts are only counted: an outage of the service may affect all at once. */
-const MAX_LISTED = 10;
-
 export function checkSubscriptions(errored: readonly ErroredSubscription[]): readonly Problem[] {
-  const details = errored.slice(0, MAX_LISTED).map(({ subscription, accountId, resource, source, error }) => {
+  const details = errored.map(({ subscription, accountId, resource, source, error }) => {
     const where = `${resource} of account ${accountId}${source === undefined ? "" : `, source ${source}`}`;
     return `Subscription ${subscription} (${where}): ${error === "" ? "no reason given" : error}`;
   });
-  const more = errored.length - details.length;
-  if (more > 0) details.push(`So did ${countOf(more, "more subscription")}.`);
-  return details.map((detail) => toProblem("subscription-errored", { detail }));
+  return toProblems("subscription-errored", details);
 }
 
 /** Accounts whose token the service refuses. */
 export function checkAccounts(refused: readonly UnauthorizedAccount[]): readonly Problem[] {
-  const details = refused
-    .slice(0, MAX_LISTED)
-    .map(({ accountId, at }) => `Account ${accountId}, last at ${new Date(at).toISOString()}.`);
-  const more = refused.length - details.length;
-  if (more > 0) details.push(`So it is with ${countOf(more, "more account")}.`);
-  return details.map((detail) => toProblem("account-unauthorized", { detail }));
+  const details = refused.map(({ accountId, at }) => `Account ${accountId}, last at ${new Date(at).toISOString()}.`);
+  return toProblems("account-unauthorized", details);
 }
 
 /** A failing disk is worth checking for this long after its last failure, milliseconds. */

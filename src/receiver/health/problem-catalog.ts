@@ -200,6 +200,16 @@ export function toProblem(code: ProblemCode, { detail, fix }: ProblemDetail = {}
   return { code, message: detail === undefined ? message : `${message} ${detail}`, fix: fix ?? usual };
 }
 
+/** Beyond this number they are only counted: an outage of the service may affect all at once. */
+const MAX_LISTED = 10;
+
+/** The same problem of many things. @param details what is said of each */
+export function toProblems(code: ProblemCode, details: readonly string[]): readonly Problem[] {
+  const more = details.length - MAX_LISTED;
+  const shown = details.slice(0, MAX_LISTED).concat(more > 0 ? `So it is with ${more} more.` : []);
+  return shown.map((detail) => toProblem(code, { detail }));
+}
+
 /** Message and fix of a Hookline error. Other errors' texts may hold addresses, and belong in the log. */
 export function detailOf(error: unknown): ProblemDetail {
   if (!isHooklineError(error)) return {};
