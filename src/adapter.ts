@@ -30,6 +30,14 @@ export type {
   Readiness,
 } from "./inbox/port/inbox.ts";
 export type { StorageKind, Worker, WorkingInbox, WritingInbox } from "./inbox/port/inbox.ts";
+export {
+  RESOURCE_LIFE_MS,
+  type Gap,
+  type GapCount,
+  type GapQuery,
+  type Gaps,
+  type SubscribedResource,
+} from "./inbox/port/gaps.ts";
 export type { HandledType, InboxJobs, Job, JobQuery, JobSelection, JobState } from "./inbox/port/jobs.ts";
 export type { StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
 export type { KeyValues } from "./inbox/port/key-values.ts";

@@ -6,6 +6,7 @@ import { createLaneQueues } from "../lane-queues.ts";
 import { STORED_BEFORE, type Expanded, type NewDelivery, type NewEvent, type StoreResult } from "../port/delivery.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 import { createMemoryClaims } from "./memory-claims.ts";
+import { createMemoryGaps } from "./memory-gaps.ts";
 import { memoryJobs } from "./memory-jobs.ts";
 import { createMemoryStore, type DeliveryRow, type JobRow } from "./memory-store.ts";
 import { memoryTombstones } from "./memory-tombstones.ts";
@@ -40,6 +41,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   const lanes = createLaneQueues<JobRow>();
   const backlog = createFifo<DeliveryRow>();
   const subscriptions = createErroredSubscriptions();
+  const gaps = createMemoryGaps();
   const claims = createMemoryClaims(store, lanes);
   const now = (): number => host().clock.now();
   let opened: InboxHost | undefined;
@@ -179,8 +181,12 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       now,
       lost: (ended) => worker?.lost(ended),
       wake: () => worker?.wake(),
-      erased: subscriptions.forgetAccount,
+      erased(accountId) {
+        subscriptions.forgetAccount(accountId);
+        gaps.forgetAccount(accountId);
+      },
     }),
+    gaps,
     stats() {
       const stats = store.stats();
       const oldest = Math.min(stats.oldestWaitingAt ?? Infinity, backlog.peek()?.delivery.receivedAt ?? Infinity);

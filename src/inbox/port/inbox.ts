@@ -3,6 +3,7 @@ import { UsageError, type StorageError } from "../../errors.ts";
 import type { Logger } from "../../logger.ts";
 import type { Claim, Claimed, ClaimLimits, Settlement } from "./claims.ts";
 import type { Expanded, Expansion, NewDelivery, StoreResult, Unexpanded } from "./delivery.ts";
+import type { Gaps } from "./gaps.ts";
 import type { HandledType, InboxJobs } from "./jobs.ts";
 import type { KeyValues } from "./key-values.ts";
 import type { Subscriptions } from "./subscriptions.ts";
@@ -94,6 +95,8 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
   readonly transactional?: Transactional | undefined;
   /** Where it has room for texts of other modules. */
   readonly keyValues?: KeyValues | undefined;
+  /** Where it has room for what may be missing. */
+  readonly gaps?: Gaps | undefined;
   /**
    * Cheap: every health check calls it. Where many work, `waiting`, `running` and `blockedLanes` are of this process's share, and exact,
    * while it works; all else is of the whole, from a query at most 5 s old.

@@ -42,7 +42,7 @@ export interface InboxJobs {
   drop(selection: JobSelection): Promise<number>;
   /**
    * Deletes every job and delivery of the account in any state, unexpanded deliveries too; running claims are lost. The lane of a lost claim
-   * stays closed until the claim is settled, because a handler may ignore its signal. Lifecycle notices of the account are deleted too.
+   * stays closed until the claim is settled, because a handler may ignore its signal. Lifecycle notices and gaps of the account are deleted too.
    */
   erase(accountId: number): Promise<number>;
   /**

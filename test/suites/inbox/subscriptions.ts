@@ -128,7 +128,7 @@ export const subscriptions: InboxPromises = {
     },
   },
 
-  "erase: Lifecycle notices of the account are deleted too.": {
+  "erase: Lifecycle notices and gaps of the account are deleted too.": {
     "it goes for that account, and for no other": async ({ inbox }) => {
       await storeAll(inbox, notice("a", { accountId: 7 }), notice("b", { subscription: 2 }));
       await inbox.jobs.erase(7);

@@ -1,0 +1,134 @@
+import { RESOURCE_LIFE_MS, type Gap, type GapCount, type Gaps, type SubscribedResource } from "../port/gaps.ts";
+
+/** Resources and their gaps in memory. */
+export interface MemoryGaps extends Gaps {
+  forgetAccount(accountId: number): void;
+}
+
+interface ResourceRow extends SubscribedResource {
+  readonly id: number;
+  seenAt: number;
+  gap: Pick<Gap, "cause" | "from" | "until"> | undefined;
+  /** When the last error, or its end, was told. */
+  toldAt: number;
+}
+
+export function createMemoryGaps(): MemoryGaps {
+  const rows = new Map<string, ResourceRow>();
+  let lastId = 0;
+  let markedAt: number | undefined;
+
+  function rowOf(one: SubscribedResource): ResourceRow {
+    const { source, subscription, accountId, resource, family } = one;
+    const key = JSON.stringify([source, subscription, accountId, resource]);
+    let row = rows.get(key);
+    if (row === undefined) {
+      lastId += 1;
+      row = { id: lastId, source, subscription, accountId, resource, family, seenAt: 0, gap: undefined, toldAt: 0 };
+      rows.set(key, row);
+    }
+    return row;
+  }
+
+  function add(given: Gap): void {
+    const row = rowOf(given);
+    const { cause, from, until } = given;
+    row.seenAt = Math.max(row.seenAt, until ?? from);
+    if (cause === "errored") {
+      if ((until ?? from) < row.toldAt) return;
+      row.toldAt = until ?? from;
+    }
+    row.gap = joined(row.gap, { cause, from, until });
+  }
+
+  function forgetWhere(isOfIt: (row: ResourceRow) => boolean): void {
+    for (const [key, row] of rows) if (isOfIt(row)) rows.delete(key);
+  }
+
+  function* gaps(): Generator<Gap & { readonly id: number }> {
+    for (const { gap, seenAt: _seenAt, toldAt: _toldAt, ...row } of rows.values())
+      if (gap !== undefined) yield { ...row, ...gap };
+  }
+
+  return {
+    seen: async (resources, at) => {
+      for (const one of resources) {
+        const row = rowOf(one);
+        row.seenAt = Math.max(row.seenAt, at);
+      }
+    },
+    forget: async (subscription, source) => forgetWhere((row) => isOf(row, subscription, source)),
+    forgetAccount: (accountId) => forgetWhere((row) => row.accountId === accountId),
+    resourcesOf: async (subscription, source) =>
+      [...rows.values()]
+        .filter((row) => isOf(row, subscription, source))
+        .map(({ source: of, accountId, resource, family }) => ({
+          source: of,
+          subscription,
+          accountId,
+          resource,
+          family,
+        })),
+    add: async (given) => given.forEach(add),
+    find: async ({ families, accountId, hasEnded = false, after = "0", limit }) => {
+      const found = [...gaps()].filter(
+        (gap) =>
+          gap.id > Number(after) &&
+          (families === undefined || families.includes(gap.family)) &&
+          (accountId === undefined || gap.accountId === accountId) &&
+          (!hasEnded || gap.until !== undefined),
+      );
+      const page = found.slice(0, limit);
+      const last = found.length > limit ? page.at(-1) : undefined;
+      return {
+        gaps: page.map(({ id: _id, ...gap }) => gap),
+        ...(last === undefined ? {} : { next: String(last.id) }),
+      };
+    },
+    count: async () =>
+      [...Map.groupBy(gaps(), ({ family }) => family)].map(([family, of]): GapCount => {
+        const ends = of.flatMap(({ until }) => until ?? []);
+        return {
+          family,
+          count: of.length,
+          open: of.length - ends.length,
+          from: Math.min(...of.map(({ from }) => from)),
+          until: ends.length === 0 ? undefined : Math.max(...ends),
+        };
+      }),
+    remove: async (given) => {
+      for (const { source, accountId, resource, until = Infinity } of given)
+        for (const row of rows.values()) {
+          const isSame = row.source === source && row.accountId === accountId && row.resource === resource;
+          if (isSame && row.gap !== undefined && (row.gap.until ?? Infinity) <= until) row.gap = undefined;
+        }
+    },
+    mark: async ({ at, afterMs }) => {
+      const before = markedAt;
+      markedAt = at;
+      if (before === undefined) return undefined;
+      const forgotten = before - RESOURCE_LIFE_MS;
+      forgetWhere((row) => row.gap === undefined && row.seenAt < forgotten);
+      if (at - before <= afterMs) return undefined;
+      for (const row of rows.values()) row.gap = joined(row.gap, { cause: "down", from: before, until: at });
+      return before;
+    },
+    isMine: () => true,
+  };
+}
+
+function isOf(row: SubscribedResource, subscription: number, source: string | undefined): boolean {
+  return row.subscription === subscription && (source === undefined || row.source === source);
+}
+
+type Window = NonNullable<ResourceRow["gap"]>;
+
+function joined(gap: Window | undefined, more: Window): Window {
+  if (gap === undefined) return more;
+  const goesOn = more.until === undefined || (gap.until === undefined && gap.cause !== more.cause);
+  return {
+    cause: more.until === undefined ? more.cause : gap.cause,
+    from: Math.min(gap.from, more.from),
+    until: goesOn ? undefined : Math.max(gap.until ?? 0, more.until),
+  };
+}
