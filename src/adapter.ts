@@ -33,6 +33,7 @@ export type { StorageKind, Worker, WorkingInbox, WritingInbox } from "./inbox/po
 export {
   RESOURCE_LIFE_MS,
   type Gap,
+  type GapCause,
   type GapCount,
   type GapQuery,
   type Gaps,

@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import type { Delivery, NewEvent } from "../inbox/port/delivery.ts";
 import type { Job } from "../inbox/port/jobs.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
@@ -22,6 +23,8 @@ export interface DispatchDeps {
   readonly random: () => number;
   readonly counters: Counters;
   readonly observers: Observers;
+  /** Called before the events of a delivery become jobs, which waits for the promise, if there is one. Never rejects. */
+  readonly expanding: (events: readonly NewEvent[], delivery: Delivery) => Promise<void> | undefined;
   /** A handler's call ended: of merged events this is the oldest. Never throws. */
   readonly handlerEnded: (event: SingleEvent, result: CallResult) => void;
   /** Jobs run at once. */

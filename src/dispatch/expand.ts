@@ -5,6 +5,8 @@ import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
+import { isOfGap } from "../protocol/gap-signal.ts";
+import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { Handlers } from "./handlers.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeKeyOf } from "./merge-key.ts";
@@ -32,7 +34,9 @@ export function expandEvents(
 
 /** A job for each consumer. An event that no consumer handles gets one job: skipped where its family is handled, else unhandled. */
 export function jobsOf(event: SingleEvent, handlers: Handlers, source: string | undefined): readonly NewJob[] {
-  const routes = handlers.routes(event.type);
+  const all = handlers.routes(event.type);
+  // A handler of signals was not made for what the service never sent.
+  const routes = isOfGap(event) ? all.filter(({ batches }) => batches) : all;
   if (routes.length === 0) {
     const family = familyOf(event.type);
     return isChangeFamily(family) && !event.type.endsWith(".signal") && handlers.knowsFamily(family)
@@ -72,7 +76,10 @@ export interface BacklogOptions {
 }
 
 /** Deliveries that were stored unexpanded. */
-export function createBacklog({ handlers }: { readonly handlers: Handlers }, { inbox, expanded }: BacklogOptions) {
+export function createBacklog(
+  { handlers, expanding }: Pick<DispatchDeps, "handlers" | "expanding">,
+  { inbox, expanded }: BacklogOptions,
+) {
   let pageSize = PAGE.least;
 
   /** What one commit may carry of some deliveries, in order. A delivery that fits into one commit is not cut. */
@@ -107,6 +114,7 @@ export function createBacklog({ handlers }: { readonly handlers: Handlers }, { i
       const page = await inbox.unexpanded(pageSize);
       if (page.length === 0) return false;
       const part = await nextPart(page);
+      for (const [index, { events }] of part.entries()) await expanding(events, (page[index] as Unexpanded).delivery);
       if (stopped()) return false;
       pageSize = part.length === pageSize ? Math.min(2 * pageSize, PAGE.most) : PAGE.least;
       const results = await inbox.expand(part);

@@ -4,7 +4,7 @@ import type { AfterHandlers } from "./after-handlers.ts";
 import { checkHeaders } from "./check-headers.ts";
 import { readBody } from "./read-body.ts";
 import { Refused, replyRefused, replyStored, replyToken, replyUnwanted } from "./responses.ts";
-import type { IngestDeps, RawRequest, Reply } from "./types.ts";
+import type { Admitted, IngestDeps, RawRequest, Reply } from "./types.ts";
 import { Decision } from "./unsubscribe-gate.ts";
 import { verifySignature } from "./verify-signature.ts";
 
@@ -48,13 +48,20 @@ async function decide(
     return isGoodToken(token) ? replyToken(token) : new Refused("token-bad");
   const admitting = admit(verified, deps);
   const admitted = admitting instanceof Promise ? await admitting : admitting;
-  if (admitted instanceof Refused) return admitted;
   if (admitted instanceof Decision) {
     deps.reporter.unwanted(verified, admitted);
     return replyUnwanted(admitted);
   }
-  const result = await (afterHandlers === undefined
-    ? deps.store(admitted)
-    : deps.handleThenAnswer(admitted, afterHandlers));
+  const result = admitted instanceof Refused ? admitted : await storeOrHandle(admitted, deps, afterHandlers);
+  // What handlers refuse, they want to have again.
+  if (afterHandlers === undefined) deps.outcomes[result instanceof Refused ? "refused" : "stored"](verified);
   return result instanceof Refused ? result : replyStored(token);
+}
+
+function storeOrHandle(
+  admitted: Admitted,
+  deps: IngestDeps,
+  afterHandlers: AfterHandlers | undefined,
+): Promise<unknown> {
+  return afterHandlers === undefined ? deps.store(admitted) : deps.handleThenAnswer(admitted, afterHandlers);
 }

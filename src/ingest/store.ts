@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { StorageError } from "../errors.ts";
 import { createBatcher, type Batcher } from "../inbox/batcher.ts";
-import type { NewEvent, StoreResult } from "../inbox/port/delivery.ts";
+import type { Delivery, NewEvent, StoreResult } from "../inbox/port/delivery.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
 import { isError } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
@@ -25,6 +25,8 @@ export interface DeliveryStoreOptions {
   readonly clock: Clock;
   /** The events of the deliveries of one commit, where this process works; undefined for a delivery that is expanded later. */
   readonly expand: (batch: readonly Admitted[]) => readonly (readonly NewEvent[] | undefined)[];
+  /** Called with the events of each delivery before the commit, which waits for the promise, if there is one. */
+  readonly expanding: (events: readonly NewEvent[], delivery: Delivery) => Promise<void> | undefined;
   /** Called when a delivery is durable, before its answer. */
   readonly stored: (admitted: Admitted, stored: StoreResult, events: readonly NewEvent[] | undefined) => void;
   /** Called after each commit. */
@@ -34,10 +36,14 @@ export interface DeliveryStoreOptions {
 }
 
 export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStore {
-  const { inbox, inFlightBytes, timeoutMs, clock, expand, stored, committed, isolateRequests } = options;
+  const { inbox, inFlightBytes, timeoutMs, clock, expand, expanding, stored, committed, isolateRequests } = options;
 
   async function commit(batch: readonly Admitted[]): Promise<readonly (StoreResult | Refused)[]> {
     const events = expand(batch);
+    for (const [index, { delivery }] of batch.entries()) {
+      const noted = expanding(events[index] ?? [], delivery);
+      if (noted !== undefined) await noted;
+    }
     const results = await inbox.store(
       batch.map(({ delivery, idInQueue }, index) => ({ delivery, events: events[index], idInQueue })),
     );

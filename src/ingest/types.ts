@@ -91,7 +91,15 @@ export type Admitted = Passed<"admit"> & {
   readonly document: () => Document;
   /** Set where a queue in front brings it. */
   readonly idInQueue?: string;
+  /** Set where the receiver made it itself: no request brought it. */
+  readonly isOwn?: true;
 };
+
+/** Told of each delivery that is to be stored. */
+export interface DeliveryOutcomes {
+  stored(verified: Pick<Verified, "delivery" | "document">): void;
+  refused(verified: Pick<Verified, "delivery" | "document">): void;
+}
 
 /** What the steps work with. */
 export interface IngestDeps {
@@ -115,5 +123,7 @@ export interface IngestDeps {
   readonly rateLimit: UnsubscribeRateLimit;
   readonly store: DeliveryStore["store"];
   readonly handleThenAnswer: HandleThenAnswer;
+  /** How a delivery whose signature is right was answered: what is refused may never come again. */
+  readonly outcomes: DeliveryOutcomes;
   readonly reporter: Reporter;
 }

@@ -34,6 +34,8 @@ export type Family<F extends string, X = unknown> = {
       readonly changes: readonly Change[];
       /** Whether a signal is among them, which names no record: then the list is not complete. */
       readonly signalled: boolean;
+      /** Something may have been missed, such as in an outage: fetch all that changed since. */
+      readonly cause?: "gap";
     };
 };
 

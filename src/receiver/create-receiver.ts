@@ -24,6 +24,8 @@ import { createHealth } from "./health/health.ts";
 import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
 import { createUnauthorizedAccounts } from "./health/unauthorized-accounts.ts";
+import { createGapWatch, NO_GAP_WATCH, type GapWatch } from "./gaps/gap-watch.ts";
+import { createGapSignals } from "./gaps/signal-gap.ts";
 import { receiveHeard, type HandshakeListener } from "./handshake-listeners.ts";
 import { setInternals, type Internals } from "./internals.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
@@ -55,7 +57,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const platform = functionPlatform(process.env, navigator.userAgent);
   const isolateRequests = keepsRequestsApart(platform);
   const freezeWarning = createFreezeWarning({ storage: inbox.storage, platform, log });
-  const states = createReceiverStates();
+  const states = createReceiverStates((state) => gaps.changed(state));
   const host = { name, clock, log: throttled, dedupeWindowMs };
   const opening = createOpening(inbox, host, { states, timeoutMs: storeTimeoutMs, clock });
   const secrets = createSecretLookup(options.secret, { clock, timeoutMs: resolved.secretTimeoutMs, isolateRequests });
@@ -79,7 +81,10 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     rateLimit,
     log,
     observers,
-    unsubscribed: subscriptions.forget,
+    unsubscribed(subscription, source) {
+      subscriptions.forget(subscription, source);
+      gaps.forget(subscription, source);
+    },
     learn: subscriptions.learn,
     clock,
   });
@@ -94,6 +99,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     random: Math.random,
     counters,
     observers,
+    expanding: ((events, delivery) => gaps.expanding(events, delivery)) satisfies GapWatch["expanding"],
     handlerEnded: accounts.record,
     concurrency: resolved.concurrency,
     graceMs: resolved.graceMs,
@@ -115,16 +121,34 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     timeoutMs: storeTimeoutMs,
     clock,
     expand: work.expand,
+    expanding: (events, delivery) => gaps.expanding(events, delivery),
     stored: work.stored,
     committed: work.wake,
     isolateRequests,
   });
+  const gaps: GapWatch =
+    resolved.gaps === undefined || working?.gaps === undefined || platform !== undefined
+      ? NO_GAP_WATCH
+      : createGapWatch({
+          ...resolved.gaps,
+          gaps: working.gaps,
+          handlers,
+          signal: createGapSignals({ store: store.store, clock }),
+          clock,
+          log: throttled,
+        });
+  problemSources.add(gaps.problems);
   const lifecycle = createLifecycle({ states, inbox, opening, secrets, handlers, work, direct, store, clock, log });
   const jobs = createJobs({ inbox: working, opened: opening.opened, assertOpen: lifecycle.assertOpen, clock, log });
 
   const readiness = { states, secrets, opening, inbox, inFlightBytes };
   const refusals = createRecentRefusals({ counters, clock, isReady: () => checkReady(readiness).length === 0 });
-  const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, subscriptions);
+  const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, {
+    forget(subscription, source) {
+      subscriptions.forget(subscription, source);
+      gaps.forget(subscription, source);
+    },
+  });
   const health = createHealth({
     ...readiness,
     working,
@@ -163,6 +187,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       clock,
     }),
     reporter,
+    outcomes: gaps,
   };
 
   const accept = working === undefined ? refuseAccept : createAccept({ ...ingestDeps, counters });

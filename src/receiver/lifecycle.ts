@@ -65,7 +65,8 @@ export interface ReceiverStates {
   take(step: ReceiverStep): boolean;
 }
 
-export function createReceiverStates(): ReceiverStates {
+/** @param changed called after each step */
+export function createReceiverStates(changed: (state: ReceiverState) => void = () => {}): ReceiverStates {
   let current: ReceiverState = "idle";
   return {
     get current() {
@@ -78,6 +79,7 @@ export function createReceiverStates(): ReceiverStates {
       const next = RECEIVER_STATES[current][step];
       if (next === undefined) return false;
       current = next;
+      changed(current);
       return true;
     },
   };

@@ -2,11 +2,13 @@ import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts"
 import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
 import { assertLimits } from "../dispatch/handlers.ts";
 import { UsageError } from "../errors.ts";
-import type { Inbox, StorageKind } from "../inbox/port/inbox.ts";
+import type { Inbox, StorageKind, WorkingInbox } from "../inbox/port/inbox.ts";
 import type { SecretSource } from "../ingest/secret-lookup.ts";
 import { toLogger, type Logger } from "../logger.ts";
 import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/signature-headers.ts";
+
 import { resolveScheme, serviceScheme, type SignatureScheme } from "../protocol/signature-scheme.ts";
+import type { GapLimits } from "./gaps/gap-watch.ts";
 
 /** Options of `createReceiver`. Only `secret` and `inbox` are required. */
 export interface ReceiverOptions<K extends StorageKind = StorageKind> {
@@ -53,6 +55,21 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
          */
         maxUnsubscribesPerHour?: number | undefined;
       }
+    | undefined;
+  /**
+   * Windows in which something may be missing, such as an outage or a subscription in error, end in one call of `.changes` for each resource.
+   * False: nothing is recorded. Not with `forwardInbox`.
+   */
+  gaps?:
+    | {
+        /** Shorter outages are no gap: the service redelivers. Milliseconds. @default 600_000 */
+        afterMs?: number | undefined;
+        /** At most so many calls a second. @default 5 */
+        perSecond?: number | undefined;
+        /** A silence that is far longer than usual for a resource is a gap, too. @default false */
+        silence?: boolean | undefined;
+      }
+    | false
     | undefined;
   dedupe?:
     | {
@@ -111,6 +128,7 @@ export function resolveOptions(options: ReceiverOptions) {
     maxUnsubscribesPerHour: number("gate.maxUnsubscribesPerHour", gate.maxUnsubscribesPerHour ?? 10, 0),
     // A redelivery whose timestamp is still accepted must find the dedupe key of the first one.
     dedupeWindowMs: Math.max(windowSeconds, maxAgeSeconds + DAY_SECONDS) * 1_000,
+    gaps: gapsOf(options),
     scheme: resolveScheme(options.scheme ?? serviceScheme),
     log,
     logContent,
@@ -135,6 +153,7 @@ const ALLOWED: Readonly<Record<keyof ReceiverOptions, true>> = {
   graceMs: true,
   maxStuck: true,
   gate: true,
+  gaps: true,
   dedupe: true,
   scheme: true,
   log: true,
@@ -142,6 +161,7 @@ const ALLOWED: Readonly<Record<keyof ReceiverOptions, true>> = {
   clock: true,
 };
 const ALLOWED_OF_GATE = { timeoutMs: true, maxUnsubscribesPerHour: true } as const;
+const ALLOWED_OF_GAPS = { afterMs: true, perSecond: true, silence: true } as const;
 const ALLOWED_OF_DEDUPE = { windowSeconds: true } as const;
 
 /** What the inbox cannot hold must be refused at the start: a delivery that is never stored would be redelivered for ever. */
@@ -154,6 +174,24 @@ function maxBodyBytesOf({ inbox, maxBodyBytes }: ReceiverOptions): number {
     `createReceiver got maxBodyBytes ${given}, expected at most ${most}: a delivery with a longer body does not fit into a message of the queue.`,
     { fix: "Leave `maxBodyBytes` out, which takes as much as fits; or take a queue, or an inbox, with room for more." },
   );
+}
+
+/** Undefined: nothing is watched. */
+function gapsOf({ inbox, gaps }: ReceiverOptions): GapLimits | undefined {
+  const hasRoom = (inbox as Partial<WorkingInbox> | null | undefined)?.gaps !== undefined;
+  if (gaps === false || (gaps === undefined && !hasRoom)) return undefined;
+  const { afterMs = 600_000, perSecond = 5, silence = false } = gaps ?? {};
+  assertOptions("createReceiver's `gaps`", gaps ?? {}, ALLOWED_OF_GAPS);
+  assertBoolean("createReceiver's `gaps.silence`", silence);
+  if (!hasRoom)
+    throw new UsageError("option-invalid", "createReceiver got `gaps` with an inbox that cannot record them.", {
+      fix: "Leave `gaps` out: behind a queue, the receiver of its consumer has an inbox that can.",
+    });
+  return {
+    afterMs: time("gaps.afterMs", afterMs, 1_000),
+    perSecond: number("gaps.perSecond", perSecond, 1),
+    silence,
+  };
 }
 
 function nameOf(name: unknown): string {

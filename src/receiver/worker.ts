@@ -80,15 +80,17 @@ export function createWork(
           : expandEvents(eventsOf(document()), deps.handlers, { source: delivery.source, first: 0 });
       });
     },
-    stored({ delivery }, stored, events) {
-      counters.stored += 1;
-      observers.notify("stored", () => ({
-        delivery: {
-          id: stored.id,
-          receivedAt: new Date(delivery.receivedAt).toISOString(),
-          ...(delivery.source === undefined ? {} : { source: delivery.source }),
-        },
-      }));
+    stored({ delivery, isOwn = false }, stored, events) {
+      if (!isOwn) {
+        counters.stored += 1;
+        observers.notify("stored", () => ({
+          delivery: {
+            id: stored.id,
+            receivedAt: new Date(delivery.receivedAt).toISOString(),
+            ...(delivery.source === undefined ? {} : { source: delivery.source }),
+          },
+        }));
+      }
       if (stored.expanded && events !== undefined)
         expansionReporter.expanded({ id: stored.id, delivery }, events, stored);
       else dispatcher?.wakeToExpand();

@@ -36,7 +36,7 @@ function behind(deliveries: number, payloads: readonly object[] = [change("m-1")
   };
   const handlers = createHandlers({ attempts: 1, retryForMs: 0, timeoutMs: 0 });
   const options = { inbox: inbox as WorkingInbox, expanded() {}, wake() {} };
-  const backlog = createBacklog({ handlers }, options);
+  const backlog = createBacklog({ handlers, expanding: () => undefined }, options);
   return { asked, expand: () => backlog.expand(() => false), turns: () => turnsOfParsing };
 }
 

@@ -32,7 +32,7 @@ async function withUnhandled(
   await receiver.idle();
   await receiver.close();
   const verbs = stubInbox(() => ({ ...inbox, jobs: { ...inbox.jobs, ...change(inbox.jobs) } }));
-  return rig({ inbox: verbs, clock, ...options });
+  return rig({ inbox: verbs, clock, gaps: false, ...options });
 }
 
 /**

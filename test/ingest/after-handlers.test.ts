@@ -12,7 +12,7 @@ const AGAIN: Reply = { status: 503, headers: { "Retry-After": "10" }, body: "" }
 
 /** A receiver whose answers wait for its handlers. */
 function answering(options: RigOptions = {}) {
-  const own = rig({ secret: "shh", ...options });
+  const own = rig({ secret: "shh", gaps: false, ...options });
   return {
     ...own,
     ask: (body = bodyOf(), url = "/") =>

@@ -263,6 +263,7 @@ describe("where requests must not wait for each other's storage", () => {
       timeoutMs: LIMIT_MS,
       clock,
       expand: (batch) => batch.map(() => undefined),
+      expanding: () => undefined,
       stored: () => {},
       committed: () => {},
       isolateRequests: true,

@@ -224,7 +224,7 @@ describe("what is known of subscriptions is bounded:", () => {
 
 /** One that works on what it receives, and whose deliveries are expanded before they are answered. */
 async function working(options?: RigOptions) {
-  const own = rig(options);
+  const own = rig({ gaps: false, ...options });
   own.receiver.on(["lifecycle", "email"], () => {});
   await own.receiver.start();
   await own.pass();

@@ -34,7 +34,7 @@ async function errorOf(promise: Promise<unknown>): Promise<UsageError> {
 }
 
 function start(client: Client, given?: Partial<DeltaSyncOptions<unknown>>) {
-  const { receiver, clock } = rig();
+  const { receiver, clock } = rig({ gaps: false });
   return { receiver, clock, sync: deltaSync(receiver, "email", optionsOf(client, given)) };
 }
 

@@ -72,6 +72,7 @@ export type Signals = [
 interface Batch {
   readonly changes: readonly Change[];
   readonly signalled: boolean;
+  readonly cause?: "gap";
 }
 export type Batches = [
   Expect<Is<"email.changes", Sent & Batch>>,

@@ -34,8 +34,8 @@ export const SEND_NAMES: AllNames<(typeof NAMES)[number]> = NAMES;
 
 type AllNames<N> = SendName extends N ? readonly SendName[] : never;
 
-/** Fields that not every sample has, and the events that have them. A missing or an invented field does not compile. */
-const OPTIONAL_FIELDS: Readonly<Record<OptionalFieldOf<EventMap[KnownName]>, RegExp>> = {
+/** Fields that not every sample has, and the events that have them. A missing or an invented field does not compile; `cause` is never sent. */
+const OPTIONAL_FIELDS: Readonly<Record<Exclude<OptionalFieldOf<EventMap[KnownName]>, "cause">, RegExp>> = {
   attributes: /\.(?:created|updated|deleted)$/,
   context: /^tracking/,
   trackingCode: /^tracking/,

@@ -13,7 +13,7 @@ export interface SubscribedResource {
  * Why something may be missing: deliveries were refused; no process was there (`down`); the service reported an error of the subscription;
  * nothing came for longer than usual; the subscription did not exist.
  */
-type GapCause = "refused" | "down" | "errored" | "silent" | "gone";
+export type GapCause = "refused" | "down" | "errored" | "silent" | "gone";
 
 /** A window in which something of a resource may be missing. Times in milliseconds since the epoch. */
 export interface Gap extends SubscribedResource {
@@ -53,6 +53,7 @@ export interface Gaps {
   add(gaps: readonly Gap[]): Promise<void>;
   /** At most `limit`, after `after`; `next` is the `after` of the next page. */
   find(query: GapQuery): Promise<{ readonly gaps: readonly Gap[]; readonly next?: string }>;
+  /** How many there are, by family. */
   count(): Promise<readonly GapCount[]>;
   /**
    * Something was done about them: they are removed, and what other subscriptions have for the same source, account and resource. A gap

@@ -118,6 +118,14 @@ export const PROBLEMS = {
       "A subscription reported `lifecycle.error`, or the service says that it fails: changes may be missing until it is active again.",
     fix: "Have the account authorised again; or unsubscribe it.",
   },
+  "gap-unhandled": {
+    message: "Something may have been missed, and no `.changes` handler is there that fetches what changed.",
+    fix: "Register a `.changes` handler, or `deltaSync`; or fetch what changed by hand, then run `hookline inbox gaps clear`.",
+  },
+  "gap-unlisted": {
+    message: "Something may have been missed that the service does not list by what changed.",
+    fix: "Compare your copy with the service by hand, then run `hookline inbox gaps clear`.",
+  },
   "account-unauthorized": {
     message: "The service answered a handler's call with 401: it refuses the account's token. The job is retried.",
     fix: "Have the account authorised again; this ends with the next success of one of its handlers.",

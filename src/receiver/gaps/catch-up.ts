@@ -1,0 +1,90 @@
+import type { Clock, Timer } from "../../clock.ts";
+import type { Gap, Gaps } from "../../inbox/port/gaps.ts";
+import type { Logger } from "../../logger.ts";
+
+/** Ends gaps, one after the other, with a call of the `.changes` handlers. */
+export interface CatchUp {
+  /** There may be some, and this process may be the one that works. */
+  wake(): void;
+  stop(): void;
+}
+
+export interface CatchUpOptions {
+  readonly gaps: Pick<Gaps, "find" | "remove" | "isMine">;
+  /** At most so many a second: all resources at once would be a storm of calls to the service. */
+  readonly perSecond: number;
+  /** This process works. */
+  readonly mayRun: () => boolean;
+  /** Families with a handler that fetches what changed. */
+  readonly families: () => readonly string[];
+  /** Stores the signal for the handlers. Resolves when durable. */
+  readonly signal: (gap: Gap) => Promise<void>;
+  /** Some are gone. */
+  readonly ended: () => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Read at a time. */
+const PAGE = 100;
+
+export function createCatchUp(options: CatchUpOptions): CatchUp {
+  const { gaps, perSecond, mayRun, families, signal, ended, clock, log } = options;
+  let running = false;
+  let again = false;
+  let pause: { readonly timer: Timer; readonly end: () => void } | undefined;
+
+  /** One signal brings all that subscriptions of the same resource may have missed. */
+  async function endOne(gap: Gap): Promise<void> {
+    await signal(gap);
+    await gaps.remove([gap]);
+    const { accountId, family, cause, from, until = from } = gap;
+    const facts = { accountId, family, cause, from: new Date(from), until: new Date(until) };
+    log.info({ code: "gap-signalled", ...facts }, "something may have been missed: its handler fetches what changed");
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimer(resolve, 1_000 / perSecond);
+      timer.unref?.();
+      pause = { timer, end: resolve };
+    });
+  }
+
+  async function run(): Promise<void> {
+    while (mayRun() && gaps.isMine()) {
+      const { gaps: page } = await gaps.find({ families: families(), hasEnded: true, limit: PAGE });
+      if (page.length === 0) return;
+      const byResource = Map.groupBy(page, ({ source, accountId, resource }) =>
+        JSON.stringify([source, accountId, resource]),
+      );
+      for (const same of byResource.values())
+        if (mayRun()) await endOne(same.reduce((last, one) => ((one.until ?? 0) > (last.until ?? 0) ? one : last)));
+      ended();
+    }
+  }
+
+  async function runAgain(): Promise<void> {
+    running = true;
+    try {
+      while (again) {
+        again = false;
+        await run();
+      }
+    } catch (error) {
+      if (mayRun())
+        log.warn({ err: error, code: "gaps-failed" }, "what may have been missed cannot be read: it is tried again");
+    } finally {
+      running = false;
+    }
+  }
+
+  return {
+    wake() {
+      again = mayRun();
+      if (again && !running) void runAgain();
+    },
+    stop() {
+      again = false;
+      pause?.timer.clear();
+      pause?.end();
+    },
+  };
+}

@@ -1,0 +1,196 @@
+import type { Clock, Timer } from "../../clock.ts";
+import type { DispatchDeps } from "../../dispatch/dispatch-deps.ts";
+import type { Handlers } from "../../dispatch/handlers.ts";
+import { noticeOf } from "../../inbox/errored-subscriptions.ts";
+import type { Gap, GapCount, Gaps } from "../../inbox/port/gaps.ts";
+import type { DeliveryOutcomes } from "../../ingest/types.ts";
+import type { Logger } from "../../logger.ts";
+import type { Envelope } from "../../protocol/event-types.ts";
+import { isOfGap } from "../../protocol/gap-signal.ts";
+import type { Problem } from "../health/problem-catalog.ts";
+import type { ReceiverState } from "../lifecycle.ts";
+import { createCatchUp } from "./catch-up.ts";
+import { gapProblems, LISTED_FAMILIES } from "./gap-problems.ts";
+import { createGapWriter } from "./gap-writer.ts";
+import { createKnownResources, toSubscribed } from "./known-resources.ts";
+import { createRefusalWindows } from "./refusal-windows.ts";
+import { createUnusualSilence } from "./unusual-silence.ts";
+
+/** Notes where something may have been missed, and has it fetched. */
+export interface GapWatch extends DeliveryOutcomes {
+  /** The receiver's state changed. */
+  changed(state: ReceiverState): void;
+  readonly expanding: DispatchDeps["expanding"];
+  /** Records gaps that another module knows of. Never rejects: what cannot be written now is written later. */
+  record(gaps: readonly Omit<Gap, "family">[]): Promise<void>;
+  /** A subscription is not wanted, or does not exist, any more. Without a source: in every source. Cheap: each 422 calls it. */
+  forget(subscription: number, source: string | undefined): void;
+  problems(): readonly Problem[];
+}
+
+/** The option `gaps` of a receiver, with its defaults. */
+export interface GapLimits {
+  readonly afterMs: number;
+  readonly perSecond: number;
+  readonly silence: boolean;
+}
+
+export interface GapWatchOptions extends GapLimits {
+  readonly gaps: Gaps;
+  readonly handlers: Pick<Handlers, "routes" | "some">;
+  /** Stores a signal for the `.changes` handlers. Resolves when durable. */
+  readonly signal: (gap: Gap) => Promise<void>;
+  readonly clock: Clock;
+  /** Throttled. */
+  readonly log: Logger;
+}
+
+/** The inbox is told so often that a process is alive, and a gap is looked for, milliseconds; more often where `afterMs` is short. */
+const MARK_EVERY_MS = 60_000;
+/** The inbox is told again that a resource was seen, milliseconds. */
+const SEEN_EVERY_MS = 24 * 60 * 60 * 1_000;
+
+export function createGapWatch(options: GapWatchOptions): GapWatch {
+  const { gaps, handlers, afterMs, perSecond, silence, signal, clock, log } = options;
+  const known = createKnownResources();
+  const refusals = createRefusalWindows(afterMs);
+  const silences = silence ? createUnusualSilence() : undefined;
+  const writer = createGapWriter(gaps, { clock, log });
+  const markEveryMs = Math.min(MARK_EVERY_MS, afterMs / 2);
+  let state: ReceiverState = "idle";
+  let timer: Timer | undefined;
+  let isMarking = false;
+  let counts: readonly GapCount[] = [];
+  const forgotten = new Set<string>();
+
+  const handled = (): readonly string[] =>
+    LISTED_FAMILIES.filter((family) => handlers.routes(`${family}.signal`).some(({ batches }) => batches));
+  const catchUp = createCatchUp({
+    gaps,
+    perSecond,
+    mayRun: () => state === "working",
+    families: handled,
+    signal,
+    ended: () => void count(),
+    clock,
+    log,
+  });
+
+  function failed(error: unknown): void {
+    if (isOpen(state)) log.warn({ err: error, code: "gaps-failed" }, "the inbox cannot be asked what may be missing");
+  }
+
+  async function count(): Promise<void> {
+    counts = await gaps.count().catch((error: unknown) => {
+      failed(error);
+      return counts;
+    });
+  }
+
+  async function look(): Promise<void> {
+    if (isMarking) return;
+    isMarking = true;
+    try {
+      const now = clock.now();
+      const since = await gaps.mark({ at: now, afterMs });
+      if (since !== undefined)
+        log.warn(
+          { code: "gap-down", from: new Date(since), until: new Date(now) },
+          "no process received for a while: what changed meanwhile is fetched",
+        );
+      if (state === "working") writer.add(silences?.found(now) ?? []);
+      await writer.flush();
+    } catch (error) {
+      failed(error);
+    } finally {
+      isMarking = false;
+    }
+    await countAndCatchUp();
+  }
+
+  function lookAgain(): void {
+    void look();
+    timer = clock.setTimer(lookAgain, markEveryMs);
+    timer.unref?.();
+  }
+
+  async function countAndCatchUp(): Promise<void> {
+    await count();
+    catchUp.wake();
+  }
+
+  async function record(found: readonly Gap[]): Promise<void> {
+    writer.add(found);
+    await writer.flush();
+    await countAndCatchUp();
+  }
+
+  return {
+    changed(next) {
+      state = next;
+      if (next === "working") catchUp.wake();
+      if (timer === undefined && isOpen(next)) lookAgain();
+      if (next !== "closing") return;
+      timer?.clear();
+      catchUp.stop();
+    },
+    expanding(events, { source, sentAt, receivedAt }) {
+      const event = events[0]?.event;
+      if (event === undefined || !hasEnvelope(event) || isOfGap(event)) return undefined;
+      const now = clock.now();
+      const found = known.find(event, source);
+      silences?.heard(found.resource, receivedAt);
+      if (now - found.toldAt >= SEEN_EVERY_MS) {
+        found.toldAt = now;
+        forgotten.clear();
+        writer.seen(found.resource);
+        void writer.flush();
+      }
+      const notice = noticeOf(event);
+      if (notice === undefined) return undefined;
+      const until = notice.error === undefined ? sentAt : undefined;
+      writer.add([{ ...found.resource, cause: "errored", from: sentAt, until }]);
+      // Before the notice is stored: after a crash in between, it comes again.
+      return writer.flush().then(() => void countAndCatchUp());
+    },
+    refused({ delivery, document }) {
+      const { envelope } = document();
+      if (envelope !== undefined) refusals.refused(envelope, delivery.source, clock.now());
+    },
+    stored({ delivery, document }) {
+      if (refusals.isEmpty) return;
+      const { envelope } = document();
+      const gap = envelope && refusals.stored(envelope, delivery.source, clock.now());
+      if (gap !== undefined) void record([gap]);
+    },
+    record: (found) =>
+      record(found.map(({ cause, from, until, ...one }) => ({ ...toSubscribed(one, one.source), cause, from, until }))),
+    forget(subscription, source) {
+      silences?.forget(subscription);
+      const key = JSON.stringify([subscription, source]);
+      if (!known.forget(subscription, source) && forgotten.has(key)) return;
+      forgotten.add(key);
+      gaps.forget(subscription, source).then(count, failed);
+    },
+    problems: () => gapProblems(counts, handlers.some() ? handled() : undefined),
+  };
+}
+
+/** Where nothing is watched. */
+export const NO_GAP_WATCH: GapWatch = {
+  changed() {},
+  expanding: () => undefined,
+  refused() {},
+  stored() {},
+  async record() {},
+  forget() {},
+  problems: () => [],
+};
+
+function isOpen(state: ReceiverState): boolean {
+  return state === "receiving" || state === "starting" || state === "standby" || state === "working";
+}
+
+function hasEnvelope(event: Partial<Envelope>): event is Envelope {
+  return event.subscription !== undefined && event.accountId !== undefined && event.resource !== undefined;
+}
