@@ -3,6 +3,7 @@ import { UsageError } from "../../../src/index.ts";
 import { createFileJobs } from "./admin/file-jobs.ts";
 import { createAdminRequestRunner } from "./admin/run-requests.ts";
 import { createCommitQueue } from "./client/commit-queue.ts";
+import { createFileGaps } from "./client/file-gaps.ts";
 import { createFileSubscriptions } from "./client/subscription-cache.ts";
 import { openThread } from "./client/thread-client.ts";
 import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";
@@ -183,6 +184,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       get: (key) => commits.add("keyValue", key),
       set: (key, value) => commits.add("putKeyValue", { key, value: value ?? null }),
     },
+    gaps: createFileGaps(commits),
     stats() {
       const { oldestUnexpandedAt, oldestOpenAt, tombstones: _, ...counts } = thread.counts();
       const here = workerState.isLoaded

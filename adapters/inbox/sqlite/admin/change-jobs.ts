@@ -3,6 +3,7 @@ import type { NewJob } from "../../../../src/adapter.ts";
 import type { LoadedJob } from "../client/thread-protocol.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { FoundJob, JobFinder } from "../thread/find-jobs.ts";
+import type { GapTable } from "../thread/gap-table.ts";
 import type { JobLists, Line } from "../thread/job-lists.ts";
 import type { JobTable } from "../thread/job-table.ts";
 import type { SubscriptionTable } from "../thread/subscription-table.ts";
@@ -38,6 +39,7 @@ export interface JobChangesDeps {
   readonly jobs: JobTable;
   readonly finder: JobFinder;
   readonly subscriptions: Pick<SubscriptionTable, "forgetAccount">;
+  readonly gaps: Pick<GapTable, "forgetAccount">;
 }
 
 /** Deliveries that one go of an erasure looks at. */
@@ -49,7 +51,7 @@ const BYTES = 4 * 1024 * 1024;
 type NewReplay = Pick<NewJob, "consumer" | "lane" | "mergeKey"> & { readonly replayOf: number | null };
 
 export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobChanges {
-  const { state, lists, jobs, finder, subscriptions } = deps;
+  const { state, lists, jobs, finder, subscriptions, gaps } = deps;
   const sql = {
     bound: db.prepare("SELECT id FROM delivery WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"),
     deliveriesOf: db.prepare(
@@ -151,6 +153,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
     },
     erase({ accountId, after, until }) {
       subscriptions.forgetAccount(accountId);
+      gaps.forgetAccount(accountId);
       let end = Math.min(Number(sql.bound.get(after, LOOKS - 1)?.["id"] ?? until), until);
       const unexpanded: number[] = [];
       let bytes = 0;

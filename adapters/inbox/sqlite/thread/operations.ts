@@ -4,6 +4,7 @@ import { createAdminRequests, type AdminRequests, type SecureErase } from "../ad
 import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../retention/retention-steps.ts";
 import { createClaimOperations, type ClaimOperations } from "./claim-operations.ts";
 import { createFileState, type FileCounts } from "./file-state.ts";
+import { createGapTable, type GapTable } from "./gap-table.ts";
 import { createJobFinder, type JobFinder } from "./find-jobs.ts";
 import { createJobLists } from "./job-lists.ts";
 import { createJobTable } from "./job-table.ts";
@@ -25,6 +26,7 @@ export interface Operations
     Vacuum,
     TombstoneTable,
     Omit<SubscriptionTable, "note" | "forgetAccount">,
+    Omit<GapTable, "forgetAccount">,
     Pick<WindowTable, "windows">,
     KeyValueTable {}
 
@@ -42,6 +44,9 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "tombstones",
   "erroredSubscriptions",
   "knownSubscriptions",
+  "resourcesOf",
+  "findGaps",
+  "countGaps",
   "keyValue",
 ]);
 
@@ -65,9 +70,10 @@ export function createOperations(
   const lists = createJobLists(db);
   const jobs = createJobTable(db, { state, lists });
   const subscriptions = createSubscriptionTable(db);
+  const gaps = createGapTable(db);
   const windows = createWindowTable(db);
   const finder = createJobFinder(db, { state, lists });
-  const changes = createJobChanges(db, { state, lists, jobs, finder, subscriptions });
+  const changes = createJobChanges(db, { state, lists, jobs, finder, subscriptions, gaps });
   const deliveries = createDeliveryOperations(db, { state, lists, jobs, subscriptions, dedupeWindowMs });
   const oldest = {
     unexpanded: db.prepare("SELECT received_at AS at FROM delivery WHERE id = (SELECT min(delivery) FROM unexpanded)"),
@@ -99,6 +105,7 @@ export function createOperations(
     ...createVacuum(db),
     ...createTombstoneTable(db, { state, subscriptions }),
     ...subscriptions,
+    ...gaps,
     windows: windows.windows,
     ...createKeyValueTable(db),
     counts(works) {

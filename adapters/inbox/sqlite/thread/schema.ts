@@ -3,7 +3,7 @@ import { FileError } from "../disk/file-errors.ts";
 import { APPLICATION_ID, assertOurs, kindOf } from "../disk/file-kind.ts";
 
 /** What a file has that this Hookline wrote. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 function endedTable(name: "dead" | "unhandled"): string {
   return `
@@ -79,6 +79,18 @@ const TABLES = `
     seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, subscription INTEGER NOT NULL, account INTEGER NOT NULL, resource TEXT NOT NULL,
     source TEXT, error TEXT, sent_at INTEGER NOT NULL
   );
+
+  -- What subscriptions delivered, and where something of it may be missing: a gap goes from from_at, null where there is none, until until_at, null
+  -- where it goes on. seen_at: of the last delivery. told_at: of the last error or its end. The last mark of a process that was alive is in meta.
+  CREATE TABLE subscribed_resource (
+    id INTEGER PRIMARY KEY, source TEXT, subscription INTEGER NOT NULL, account INTEGER NOT NULL, resource TEXT NOT NULL, family TEXT NOT NULL,
+    seen_at INTEGER NOT NULL, told_at INTEGER NOT NULL DEFAULT 0, cause TEXT, from_at INTEGER, until_at INTEGER
+  );
+  -- The 0 is of no source: another than any text.
+  CREATE UNIQUE INDEX subscribed_resource_key ON subscribed_resource (account, resource, subscription, ifnull(source, 0));
+  CREATE INDEX subscribed_resource_subscription ON subscribed_resource (subscription);
+  CREATE INDEX subscribed_resource_seen_at ON subscribed_resource (seen_at) WHERE from_at IS NULL;
+  CREATE INDEX subscribed_resource_gap ON subscribed_resource (id) WHERE from_at IS NOT NULL;
 
   -- Small texts of other modules, such as the tokens of a delta sync.
   CREATE TABLE key_value (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
