@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import { bodyOf, lifecycleBody } from "../../support/make-delivery.ts";
+import { emails, rig, type Rig } from "../../support/rig.ts";
+import { stubInbox } from "../../support/stub-inboxes.ts";
+import { MINUTE_MS, working } from "./support.ts";
+
+describe("deliveries that were refused for more than ten minutes", () => {
+  test("end in one call for each of their resources, once they are stored again", async () => {
+    let isBroken = true;
+    const inbox = stubInbox((own) => ({
+      store: (deliveries) =>
+        isBroken && deliveries.some(({ delivery }) => delivery.signedBy !== "hookline")
+          ? Promise.reject(new Error("EIO"))
+          : own.store(deliveries),
+    }));
+    const own = await working({ inbox });
+    for (const fields of [{}, { accountId: 3003 }, { accountId: 4004 }])
+      expect(await own.offer(bodyOf(fields))).toMatchObject({ status: 503 });
+    await own.pass(11 * MINUTE_MS);
+    isBroken = false;
+    await own.send();
+    await own.send(bodyOf({ accountId: 3003 }));
+    await own.pass(2_000);
+    const gaps = own.calls.filter(({ cause }) => cause === "gap");
+    expect(gaps.map(({ accountId }) => accountId)).toEqual([2002, 3003]);
+  });
+
+  test("are no gap where they were stored again within ten minutes, or were never verified", async () => {
+    let isBroken = true;
+    const inbox = stubInbox((own) => ({
+      store: (deliveries) => (isBroken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
+    }));
+    const own = await working({ inbox });
+    await own.offer();
+    await own.pass(9 * MINUTE_MS);
+    isBroken = false;
+    await own.send();
+    expect(await own.offer(bodyOf(), { at: new Date(0) })).toMatchObject({ status: 401 });
+    await own.pass(20 * MINUTE_MS);
+    await own.send();
+    await own.pass(2_000);
+    expect(own.calls.filter(({ cause }) => cause !== undefined)).toEqual([]);
+  });
+
+  test("are remembered while the inbox cannot record them", async () => {
+    let isBroken = true;
+    const inbox = stubInbox((own) => ({
+      store: (deliveries) => (isBroken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
+      ...(own.gaps && {
+        gaps: {
+          ...own.gaps,
+          add: (gaps) => (isBroken ? Promise.reject(new Error("EIO")) : own.gaps?.add(gaps)) as never,
+        },
+      }),
+    }));
+    const own = await working({ inbox });
+    await own.offer();
+    await own.offer(lifecycleBody("active", { accountId: 3003 }));
+    await own.pass(11 * MINUTE_MS);
+    isBroken = false;
+    await own.send();
+    await own.pass(2 * MINUTE_MS);
+    const gaps = own.calls.filter(({ cause }) => cause === "gap");
+    expect(new Set(gaps.map(({ accountId }) => accountId))).toEqual(new Set([2002, 3003]));
+    expect(own.log.of("gaps-failed").length).toBeGreaterThan(0);
+  });
+});
+
+describe("a subscription in error", () => {
+  test("ends in one call when it is active again", async () => {
+    const own = await working();
+    await own.send(lifecycleBody("error", { error: "invalid_grant" }));
+    await own.pass(60 * MINUTE_MS);
+    expect(own.calls).toEqual([]);
+    await own.send(lifecycleBody("active"));
+    await own.pass(1_000);
+    expect(own.calls).toMatchObject([{ accountId: 2002, cause: "gap", signalled: true }]);
+  });
+
+  test("the same where the notice came while nobody worked", async () => {
+    const receiving = rig();
+    await receiving.send(lifecycleBody("error", { error: "invalid_grant" }));
+    await receiving.send(lifecycleBody("active"));
+    await receiving.receiver.close();
+    const own = await working({ inbox: receiving.inbox, clock: receiving.clock });
+    await own.pass(1_000);
+    expect(own.calls).toMatchObject([{ cause: "gap" }]);
+  });
+
+  test("the gap is durable before the notice is: after a crash in between the notice comes again", async () => {
+    const steps: string[] = [];
+    const inbox = stubInbox((own) => ({
+      store: (deliveries) => (steps.push("store"), own.store(deliveries)),
+      ...(own.gaps && { gaps: { ...own.gaps, add: async (gaps) => (steps.push("gap"), await own.gaps?.add(gaps)) } }),
+    }));
+    const own = await working({ inbox });
+    await own.send(lifecycleBody("error", { error: "invalid_grant" }));
+    expect(steps).toEqual(["gap", "store"]);
+  });
+});
+
+describe("a silence that is far longer than usual", () => {
+  async function heard(own: Rig, times = 25): Promise<void> {
+    for (let nth = 0; nth < times; nth += 1) {
+      await own.send(emails(`m-${nth}`));
+      await own.pass(30 * MINUTE_MS);
+    }
+  }
+
+  test("ends in one call where one asks for it", async () => {
+    const own = await working({ gaps: { silence: true } });
+    await heard(own);
+    own.calls.length = 0;
+    await own.pass(55 * MINUTE_MS);
+    expect(own.calls).toEqual([]);
+    await own.pass(10 * MINUTE_MS);
+    expect(own.calls).toMatchObject([{ cause: "gap" }]);
+    await own.pass(30 * 60 * MINUTE_MS);
+    expect(own.calls).toHaveLength(1);
+  });
+
+  test("is none without that option, nor before it is known what is usual", async () => {
+    const own = await working();
+    await heard(own);
+    const young = await working({ gaps: { silence: true } });
+    await heard(young, 19);
+    for (const { calls, pass } of [own, young]) {
+      calls.length = 0;
+      await pass(30 * 60 * MINUTE_MS);
+      expect(calls).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,146 @@
+import { createReceiver, forwardInbox, memoryInbox, type AnyEvent } from "hookline";
+import { describe, expect, test } from "vitest";
+import { turns } from "../../support/event-loop.ts";
+import { codesOf, problemsOf } from "../../support/health.ts";
+import { bodyOf } from "../../support/make-delivery.ts";
+import { emails, rig, type Rig } from "../../support/rig.ts";
+import { stubInbox } from "../../support/stub-inboxes.ts";
+import { gapsIn, MINUTE_MS, working } from "./support.ts";
+
+const contacts = (fields: object = {}): string => bodyOf({ resource: "/contacts", ...fields });
+const mail = { source: undefined, subscription: 1001, accountId: 2002, resource: "/email/messages", family: "email" };
+
+describe("health()", () => {
+  async function outage(prepare: (own: Rig) => void): Promise<Rig> {
+    const before = await working();
+    await before.send();
+    await before.send(contacts({ subscription: 5 }));
+    await before.send(contacts({ subscription: 6, accountId: 3003 }));
+    await before.pass();
+    await before.receiver.close();
+    await before.clock.advance(30 * MINUTE_MS);
+    const after = rig({ inbox: before.inbox, clock: before.clock });
+    prepare(after);
+    await after.receiver.start();
+    await after.pass(2_000);
+    return after;
+  }
+
+  test("tells of contacts until they are cleared: the service does not list what changed", async () => {
+    const { receiver, inbox, pass } = await outage((own) =>
+      own.receiver.on(["email.changes", "contact.changes"], () => {}),
+    );
+    expect(await problemsOf(receiver, "gap-unlisted")).toEqual([
+      expect.objectContaining({
+        message: expect.stringMatching(
+          /It is 2 resources of contact, since 2026-05-06T07:08:09.000Z until 2026-\S+Z\.$/,
+        ),
+        fix: expect.stringContaining("hookline inbox gaps clear"),
+      }),
+    ]);
+    expect(await codesOf(receiver)).not.toContain("gap-unhandled");
+    await inbox.gaps?.remove((await gapsIn(inbox)) ?? []);
+    await pass(2 * MINUTE_MS);
+    expect(await codesOf(receiver)).not.toContain("gap-unlisted");
+  });
+
+  test("tells of what no `.changes` handler fetches; a handler of signals gets nothing that was never sent", async () => {
+    const events: AnyEvent[] = [];
+    const { receiver } = await outage((own) =>
+      own.receiver.on(["email.signal", "email.created", "*"], (event) => void events.push(event)),
+    );
+    expect(await problemsOf(receiver, "gap-unhandled")).toEqual([
+      expect.objectContaining({
+        message: expect.stringContaining("It is 1 resource of email, since"),
+        fix: expect.stringContaining('receiver.on("email.changes", handler)'),
+      }),
+    ]);
+    expect(events.filter(({ type }) => type === "email.signal")).toEqual([]);
+  });
+
+  test("tells nothing of it in a process that only receives", async () => {
+    const { receiver } = await outage(() => {});
+    expect(await codesOf(receiver)).not.toContain("gap-unhandled");
+  });
+});
+
+test("consumers without `.changes` get no call of a gap, those with one get it each", async () => {
+  const before = await working();
+  await before.send();
+  await before.pass();
+  await before.receiver.close();
+  await before.clock.advance(30 * MINUTE_MS);
+  const after = rig({ inbox: before.inbox, clock: before.clock });
+  const called: string[] = [];
+  after.receiver.on("email.changes", () => void called.push("sync"));
+  after.receiver.on("email.changes", () => void called.push("search"), { consumer: "search" });
+  after.receiver.on("email.signal", () => void called.push("signal"), { consumer: "other" });
+  await after.receiver.start();
+  await after.pass(2_000);
+  expect(called).toEqual(["sync", "search"]);
+});
+
+test("a job of a gap can be listed and replayed like any other", async () => {
+  const inbox = memoryInbox();
+  const before = await working({ inbox });
+  await before.send();
+  await before.pass();
+  await before.receiver.close();
+  await before.clock.advance(30 * MINUTE_MS);
+  const after = rig({ inbox, clock: before.clock });
+  const calls: AnyEvent[] = [];
+  after.receiver.on(
+    "email.changes",
+    (event, ctx) => {
+      calls.push(event);
+      if (ctx.attempt === 1 && ctx.replayOf === undefined) throw new Error("no");
+    },
+    { attempts: 1 },
+  );
+  await after.receiver.start();
+  await after.pass(1_000);
+  const { jobs } = await after.receiver.jobs.list({ state: "dead" });
+  expect(jobs).toMatchObject([{ event: { type: "email.signal", cause: "gap", accountId: 2002 } }]);
+  await after.receiver.jobs.replay({ state: "dead" });
+  await turns();
+  await after.pass();
+  expect(calls).toMatchObject([{ cause: "gap" }, { cause: "gap" }]);
+});
+
+describe("the option `gaps`", () => {
+  test.each([
+    [{ afterMs: 999 }, "gaps.afterMs 999"],
+    [{ perSecond: 0 }, "gaps.perSecond 0"],
+    [{ silence: "yes" }, "gaps.silence"],
+    [{ after: 1 }, '"after"'],
+    [true, "gaps"],
+  ])("%j is refused", (gaps, named) => {
+    expect(() => createReceiver({ secret: "s", inbox: memoryInbox(), gaps: gaps as never })).toThrow(named);
+  });
+
+  test("is refused with an inbox that only forwards; false is fine", () => {
+    const inbox = forwardInbox(async () => {});
+    expect(() => createReceiver({ secret: "s", inbox, gaps: {} })).toThrow(/an inbox that cannot record them/);
+    createReceiver({ secret: "s", inbox, gaps: false });
+  });
+});
+
+test("resources are told to the inbox once a day, not with each delivery", async () => {
+  const told: unknown[] = [];
+  const inbox = stubInbox((own) => ({
+    ...(own.gaps && {
+      gaps: {
+        ...own.gaps,
+        seen: async (resources, at) => (told.push(...resources), await own.gaps?.seen(resources, at)),
+      },
+    }),
+  }));
+  const own = await working({ inbox });
+  for (let nth = 0; nth < 50; nth += 1) await own.send(emails(`m-${nth}`));
+  await own.pass();
+  expect(told).toEqual([mail]);
+  await own.pass(24 * 60 * MINUTE_MS);
+  await own.send();
+  await own.pass();
+  expect(told).toEqual([mail, mail]);
+});
