@@ -86,6 +86,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       gaps.forget(subscription, source);
     },
     learn: subscriptions.learn,
+    resourcesOf: (subscription, source) => gaps.resourcesOf(subscription, source),
     clock,
   });
   const dispatchDeps = {
@@ -267,6 +268,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     opened: opening.opened,
     tombstones: inbox.tombstones,
     subscriptions,
+    gaps,
     problemSources,
     keyValues: working?.keyValues,
   });

@@ -4,6 +4,7 @@ import { UsageError } from "../errors.ts";
 import type { KeyValues } from "../inbox/port/key-values.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
 import type { Logger } from "../logger.ts";
+import type { GapWatch } from "./gaps/gap-watch.ts";
 import type { HandshakeListener } from "./handshake-listeners.ts";
 import type { Problem } from "./health/problem-catalog.ts";
 import type { SubscriptionErrors } from "./health/subscription-errors.ts";
@@ -29,6 +30,8 @@ export interface Internals {
   readonly tombstones: Pick<Tombstones, "list">;
   /** What is known of the states of subscriptions. */
   readonly subscriptions: Pick<SubscriptionErrors, "learn" | "unlearn" | "known">;
+  /** Records where something may have been missed. */
+  readonly gaps: Pick<GapWatch, "record" | "forget">;
   /** Asked by each `health()` for problems of other modules. They never throw. Remove yours when done. */
   readonly problemSources: Set<() => readonly Problem[]>;
   /** Of the open inbox; undefined where it has none. */

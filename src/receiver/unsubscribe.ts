@@ -7,8 +7,9 @@ import { toReason } from "../ingest/unsubscribe-gate.ts";
 import type { UnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
-import type { Id } from "../protocol/event-types.ts";
+import type { Envelope, Id } from "../protocol/event-types.ts";
 import { toId } from "../protocol/fields.ts";
+import type { GapWatch } from "./gaps/gap-watch.ts";
 import type { SubscriptionErrors } from "./health/subscription-errors.ts";
 import type { Receiver } from "./receiver-types.ts";
 
@@ -31,22 +32,34 @@ export interface UnsubscriberDeps {
   readonly unsubscribed: (subscription: Id, source: string | undefined) => void;
   /** Records what the subscription of a tombstone was for: one like it is not to be created again. */
   readonly learn: SubscriptionErrors["learn"];
+  /** What a subscription was for, as far as it is known. Never rejects. */
+  readonly resourcesOf: GapWatch["resourcesOf"];
   readonly clock: Clock;
 }
 
 export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
-  const { opened, assertOpen, tombstones, rateLimit, log, observers, unsubscribed, learn, clock } = deps;
+  const { opened, assertOpen, tombstones, rateLimit, log, observers, unsubscribed, learn, resourcesOf, clock } = deps;
 
-  async function put(tombstone: Target & { readonly reason: string }): Promise<void> {
+  /** @param event what asked for it, if it was one */
+  async function put(tombstone: Target & { readonly reason: string }, event?: Partial<Envelope>): Promise<void> {
     const { subscription, source, reason } = tombstone;
     await opened();
+    const resources = isOfResource(event) ? [{ ...event, source }] : await resourcesOf(subscription, source);
     await tombstones.put(tombstone);
     unsubscribed(subscription, source);
+    // The tombstone stands, whatever becomes of this.
+    await Promise.all(resources.map(remember)).catch((error: unknown) =>
+      log.warn({ err: error, code: "subscriptions-failed" }, "the inbox cannot record what was unsubscribed"),
+    );
     log.warn(
       { code: "unsubscribed", subscription, source, reason },
       "unsubscribed: deliveries of this subscription are answered 422 from now on",
     );
     observers.notify("unsubscribed", () => ({ subscription, reason }));
+  }
+
+  function remember({ source, subscription, accountId, resource }: Envelope & Pick<Target, "source">): Promise<void> {
+    return learn({ subscription, accountId, resource, error: undefined }, { source, sentAt: clock.now() });
   }
 
   return {
@@ -62,7 +75,8 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
       await tombstones.lift(subscription, source);
       log.info({ code: "resubscribed", subscription, source }, "resubscribed: its deliveries are accepted again");
     },
-    async byHandler({ subscription, accountId, resource }, source, given) {
+    async byHandler(event, source, given) {
+      const { subscription } = event;
       const reason = toReason(given);
       if (subscription === undefined)
         throw new UsageError("subscription-invalid", "This event names no subscription.", {
@@ -80,15 +94,13 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
           { fix: "Check for a bug first; then raise the limit, or call `receiver.unsubscribe`, which has none." },
         );
       }
-      await put({ subscription, source, reason });
-      if (accountId === undefined || resource === undefined) return;
-      const origin = { source, sentAt: clock.now() };
-      // The tombstone stands, whatever becomes of this.
-      await learn({ subscription, accountId, resource, error: undefined }, origin).catch((error: unknown) =>
-        log.warn({ err: error, code: "subscriptions-failed" }, "the inbox cannot record what was unsubscribed"),
-      );
+      await put({ subscription, source, reason }, event);
     },
   };
+}
+
+function isOfResource(event: Partial<Envelope> | undefined): event is Envelope {
+  return event?.subscription !== undefined && event.accountId !== undefined && event.resource !== undefined;
 }
 
 interface Target {

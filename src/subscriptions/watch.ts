@@ -61,13 +61,14 @@ export function watchSubscriptions(receiver: Receiver, options: WatchOptions): S
     most: LONGEST_TIMER_MS,
   });
   const { clock, problemSources, state } = internals;
+  const absences: Absences = { since: new Map(), seenAt: new Map() };
   let problems: readonly Problem[] = [];
   let timer: Timer | undefined;
   let hasEnded = false;
   const source = (): readonly Problem[] => problems;
 
   async function pollAgain(): Promise<void> {
-    const found = await poll(receiver, { client, desired, recreate });
+    const found = await poll(receiver, { client, desired, recreate, absences });
     if (hasEnded || isClosing(state())) return;
     problems = found;
     timer = clock.setTimer(() => void pollAgain(), everyMs);
@@ -89,12 +90,20 @@ function isClosing(state: ReturnType<Internals["state"]>): boolean {
   return state === "closing" || state === "closed";
 }
 
-type PollOptions = Required<Pick<WatchOptions, "client" | "desired" | "recreate">>;
+interface PollOptions extends Required<Pick<WatchOptions, "client" | "desired" | "recreate">> {
+  readonly absences: Absences;
+}
+
+/** By what they are for: since when a desired subscription is not there, and when one was seen last. Milliseconds since the epoch. */
+interface Absences {
+  readonly since: Map<string, number>;
+  readonly seenAt: Map<string, number>;
+}
 
 /** Never rejects. */
 async function poll(
   receiver: Receiver,
-  { client, desired: desiredNow, recreate }: PollOptions,
+  { client, desired: desiredNow, recreate, absences }: PollOptions,
 ): Promise<readonly Problem[]> {
   const internals = internalsOf(receiver);
   const gone: string[] = [];
@@ -109,7 +118,8 @@ async function poll(
     const records = await readRecords(internals);
     const failures = await forEachAccount(accounts.keys(), async (accountId) => {
       const desired = accounts.get(accountId) ?? [];
-      gone.push(...(await pollAccount({ receiver, internals, records, accountId, desired, client, recreate })));
+      const account = { receiver, internals, records, accountId, desired, client, recreate, absences };
+      gone.push(...(await pollAccount(account)));
     });
     for (const { accountId, error } of failures) fail(error, `Account ${accountId}`);
   } catch (error) {
@@ -171,6 +181,7 @@ async function pollAccount(account: AccountPoll): Promise<readonly string[]> {
     for (const id of isMissing(one) ? [] : (records.unwantedByKey.get(keyOf(one)) ?? []))
       await internals.subscriptions.unlearn(id);
   const missing = desired.filter((one) => isMissing(one) && !unwantedKeys.has(keyOf(one)));
+  noteAbsent(account, missing);
   let why = "";
   if (recreate && missing.length > 0) {
     try {
@@ -182,8 +193,32 @@ async function pollAccount(account: AccountPoll): Promise<readonly string[]> {
     }
     listed = await listAll(client);
   }
+  await recordAbsences(account, listed);
   await recordStates(account, listed);
   return missing.filter(isMissing).map((one) => `${describe(one)} of account ${accountId}.${why}`);
+}
+
+function noteAbsent({ absences: { since, seenAt }, internals }: AccountPoll, missing: readonly Desired[]): void {
+  for (const key of missing.map(keyOf)) if (!since.has(key)) since.set(key, seenAt.get(key) ?? internals.clock.now());
+}
+
+/** What changed while a subscription did not exist, no delivery tells. */
+async function recordAbsences(
+  { absences: { since, seenAt }, internals, accountId, desired }: AccountPoll,
+  listed: readonly Subscription[],
+): Promise<void> {
+  const until = internals.clock.now();
+  for (const one of desired) {
+    const key = keyOf(one);
+    const found = listed.find((other) => fits(one, other));
+    const from = since.get(key);
+    if (found === undefined) continue;
+    seenAt.set(key, until);
+    since.delete(key);
+    if (from === undefined) continue;
+    const { id: subscription, resource } = found;
+    await internals.gaps.record([{ source: undefined, subscription, accountId, resource, cause: "gone", from, until }]);
+  }
 }
 
 /** The receiver answers 422 to its deliveries, but a quiet one gets none. @returns what it was for */
@@ -207,12 +242,28 @@ async function recordStates(
   const errored = records.errored.get(accountId) ?? [];
   for (const one of listed.filter((other) => desired.some((wanted) => fits(wanted, other)))) {
     const error = errorOf(one);
-    if (error === undefined && errored.includes(one.id)) await internals.subscriptions.unlearn(one.id);
-    if (error !== undefined && !errored.includes(one.id))
+    const isKnown = errored.includes(one.id);
+    if (error === undefined && isKnown) await internals.subscriptions.unlearn(one.id);
+    if (error !== undefined && !isKnown)
       await learn(internals, { subscription: one.id, accountId, resource: one.resource, error });
+    if ((error !== undefined) !== isKnown) await recordError(internals, one, { accountId, hasEnded: isKnown });
   }
-  // No `active` will come of what does not exist.
-  for (const id of errored) if (!listed.some((one) => one.id === id)) await internals.subscriptions.unlearn(id);
+  for (const id of errored) {
+    if (listed.some((one) => one.id === id)) continue;
+    // No `active` will come of what does not exist.
+    await internals.subscriptions.unlearn(id);
+    internals.gaps.forget(id, undefined);
+  }
+}
+
+function recordError(
+  { gaps, clock }: Internals,
+  { id, resource }: Subscription,
+  { accountId, hasEnded }: { readonly accountId: Id; readonly hasEnded: boolean },
+): Promise<void> {
+  const from = clock.now();
+  const until = hasEnded ? from : undefined;
+  return gaps.record([{ source: undefined, subscription: id, accountId, resource, cause: "errored", from, until }]);
 }
 
 /** @see protocol 2.1; the service's public description has these fields */

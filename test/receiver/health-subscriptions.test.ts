@@ -131,6 +131,7 @@ describe("an errored subscription in a file is reported", () => {
       inbox: sqliteInbox(path, { minFreeDiskBytes: 0 }),
       clock,
       log: false,
+      gaps: false,
     });
     receiver.on("lifecycle", () => {});
     onTestFinished(async () => void (await receiver.close({ drainMs: 0 })));

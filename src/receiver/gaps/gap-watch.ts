@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../../clock.ts";
 import type { DispatchDeps } from "../../dispatch/dispatch-deps.ts";
 import type { Handlers } from "../../dispatch/handlers.ts";
 import { noticeOf } from "../../inbox/errored-subscriptions.ts";
-import type { Gap, GapCount, Gaps } from "../../inbox/port/gaps.ts";
+import type { Gap, GapCount, Gaps, SubscribedResource } from "../../inbox/port/gaps.ts";
 import type { DeliveryOutcomes } from "../../ingest/types.ts";
 import type { Logger } from "../../logger.ts";
 import type { Envelope } from "../../protocol/event-types.ts";
@@ -25,6 +25,8 @@ export interface GapWatch extends DeliveryOutcomes {
   record(gaps: readonly Omit<Gap, "family">[]): Promise<void>;
   /** A subscription is not wanted, or does not exist, any more. Without a source: in every source. Cheap: each 422 calls it. */
   forget(subscription: number, source: string | undefined): void;
+  /** What a subscription was for, as far as it is known. Never rejects. */
+  resourcesOf(subscription: number, source: string | undefined): Promise<readonly SubscribedResource[]>;
   problems(): readonly Problem[];
 }
 
@@ -172,6 +174,14 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       forgotten.add(key);
       gaps.forget(subscription, source).then(count, failed);
     },
+    async resourcesOf(subscription, source) {
+      try {
+        return await gaps.resourcesOf(subscription, source);
+      } catch (error) {
+        failed(error);
+        return [];
+      }
+    },
     problems: () => gapProblems(counts, handlers.some() ? handled() : undefined),
   };
 }
@@ -184,6 +194,7 @@ export const NO_GAP_WATCH: GapWatch = {
   stored() {},
   async record() {},
   forget() {},
+  resourcesOf: async () => [],
   problems: () => [],
 };
 
