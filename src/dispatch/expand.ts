@@ -5,9 +5,9 @@ import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
-import { isOfGap } from "../protocol/gap-signal.ts";
+import { ownSignalOf } from "../protocol/own-signal.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import type { Handlers } from "./handlers.ts";
+import type { Handlers, Registration } from "./handlers.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeKeyOf } from "./merge-key.ts";
 
@@ -34,9 +34,7 @@ export function expandEvents(
 
 /** A job for each consumer. An event that no consumer handles gets one job: skipped where its family is handled, else unhandled. */
 export function jobsOf(event: SingleEvent, handlers: Handlers, source: string | undefined): readonly NewJob[] {
-  const all = handlers.routes(event.type);
-  // A handler of signals was not made for what the service never sent.
-  const routes = isOfGap(event) ? all.filter(({ batches }) => batches) : all;
+  const routes = routesOf(event, handlers);
   if (routes.length === 0) {
     const family = familyOf(event.type);
     return isChangeFamily(family) && !event.type.endsWith(".signal") && handlers.knowsFamily(family)
@@ -49,6 +47,14 @@ export function jobsOf(event: SingleEvent, handlers: Handlers, source: string | 
     lane: laneOf(event, route),
     mergeKey: mergeKeyOf(event, route, source),
   }));
+}
+
+function routesOf(event: SingleEvent, handlers: Handlers): readonly Registration[] {
+  const routes = handlers.routes(event.type);
+  const own = ownSignalOf(event);
+  if (own === undefined) return routes;
+  // A handler of signals was not made for what the service never sent.
+  return routes.filter(({ batches, consumer }) => batches && (own.cause === "gap" || own.consumer === consumer));
 }
 
 const NO_CONSUMER = { consumer: undefined, lane: undefined, mergeKey: undefined };

@@ -1,7 +1,7 @@
 import type { Change, ChangeType } from "../protocol/change.ts";
 import { familyOf } from "../protocol/event-names.ts";
 import type { AnyEvent, Envelope, SingleEvent } from "../protocol/event-types.ts";
-import { isOfGap } from "../protocol/gap-signal.ts";
+import { ownSignalOf } from "../protocol/own-signal.ts";
 import type { Registration } from "./handlers.ts";
 
 type ChangeEvent = Extract<SingleEvent, { readonly changeType: ChangeType }>;
@@ -41,7 +41,7 @@ function toBatch(events: readonly SingleEvent[], newest: SingleEvent): AnyEvent 
     type: `${familyOf(newest.type)}.changes`,
     changes,
     signalled: changes.length < events.length,
-    ...(events.some(isOfGap) && { cause: "gap" }),
+    ...(events.some((event) => ownSignalOf(event)?.cause === "gap") && { cause: "gap" }),
   } as unknown as AnyEvent);
 }
 

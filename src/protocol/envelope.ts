@@ -2,8 +2,8 @@ import * as z from "zod/mini";
 import { LIFECYCLE_STATES } from "./event-names.ts";
 import { freezeDeep, unknownEvent, type Envelope, type SingleEvent, type UnknownEvent } from "./event-types.ts";
 import { EntryProblem, fieldsReader, idField, optional, toId, toProblem, type FieldsOf, type Loose } from "./fields.ts";
-import { causeOf } from "./gap-signal.ts";
 import { parseExactly, parseJson } from "./json.ts";
+import { ownSignalIn } from "./own-signal.ts";
 import { resourceOf, type Entry, type PathIds, type Resource } from "./resource-paths.ts";
 
 /** A delivery's body as JSON, and its envelope. */
@@ -104,7 +104,7 @@ function contentOf(document: Document): Content {
   const ids = resource.entryHasIds ? {} : found.ids;
   if (payloads.length > 0) return { heads: notice, list: { document, envelope, resource, ids, entries: payloads } };
   if (resource.signal === undefined) return { heads: [whole("payloads", "shape")] };
-  return { heads: [toEvent({ type: resource.signal, fields: { ...causeOf(delivery) } }, ids, envelope)] };
+  return { heads: [toEvent({ type: resource.signal, fields: { ...ownSignalIn(delivery) } }, ids, envelope)] };
 }
 
 /** True for a delivery that announces the state of its subscription. @see protocol 3 */

@@ -25,7 +25,6 @@ import { createRecentRefusals, recordingReporter } from "./health/recent-refusal
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
 import { createUnauthorizedAccounts } from "./health/unauthorized-accounts.ts";
 import { createGapWatch, NO_GAP_WATCH, type GapWatch } from "./gaps/gap-watch.ts";
-import { createGapSignals } from "./gaps/signal-gap.ts";
 import { receiveHeard, type HandshakeListener } from "./handshake-listeners.ts";
 import { setInternals, type Internals } from "./internals.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
@@ -34,6 +33,7 @@ import { createOpening } from "./open-inbox.ts";
 import { resolveOptions, type ReceiverOptions } from "./options.ts";
 import type { Receiver } from "./receiver-types.ts";
 import { createFreezeWarning, functionPlatform, keepsRequestsApart } from "./serverless.ts";
+import { createOwnSignals } from "./own-signals.ts";
 import { createUnsubscriber } from "./unsubscribe.ts";
 import { createWork } from "./worker.ts";
 
@@ -127,6 +127,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     committed: work.wake,
     isolateRequests,
   });
+  const ownSignals = createOwnSignals(store.store, clock);
   const gaps: GapWatch =
     resolved.gaps === undefined || working?.gaps === undefined || platform !== undefined
       ? NO_GAP_WATCH
@@ -134,7 +135,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
           ...resolved.gaps,
           gaps: working.gaps,
           handlers,
-          signal: createGapSignals({ store: store.store, clock }),
+          signal: (gap) => ownSignals.put(gap, { cause: "gap" }),
           clock,
           log: throttled,
         });
@@ -269,6 +270,8 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     tombstones: inbox.tombstones,
     subscriptions,
     gaps,
+    ownSignals,
+    workers: working?.capabilities.workers,
     problemSources,
     keyValues: working?.keyValues,
   });

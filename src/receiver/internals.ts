@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
+import type { Capabilities } from "../inbox/port/inbox.ts";
 import type { KeyValues } from "../inbox/port/key-values.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
 import type { Logger } from "../logger.ts";
@@ -9,6 +10,7 @@ import type { HandshakeListener } from "./handshake-listeners.ts";
 import type { Problem } from "./health/problem-catalog.ts";
 import type { SubscriptionErrors } from "./health/subscription-errors.ts";
 import type { ReceiverState } from "./lifecycle.ts";
+import type { OwnSignals } from "./own-signals.ts";
 import type { Receiver } from "./receiver-types.ts";
 
 /** Parts of a receiver for the package's own tools, such as `hookline/testing` and `hookline/subscriptions`; not for users. */
@@ -32,6 +34,9 @@ export interface Internals {
   readonly subscriptions: Pick<SubscriptionErrors, "learn" | "unlearn" | "known">;
   /** Records where something may have been missed. */
   readonly gaps: Pick<GapWatch, "record" | "forget">;
+  readonly ownSignals: OwnSignals;
+  /** How many may work on the inbox; undefined where none can. */
+  readonly workers: Capabilities["workers"] | undefined;
   /** Asked by each `health()` for problems of other modules. They never throw. Remove yours when done. */
   readonly problemSources: Set<() => readonly Problem[]>;
   /** Of the open inbox; undefined where it has none. */

@@ -4,8 +4,16 @@ import { ClosedError, isHooklineError, RetryLater, UsageError, type Clock, type 
 import { toProblems } from "../receiver/health/problem-catalog.ts";
 import { internalsOf } from "../receiver/internals.ts";
 import { createPlaceStore } from "./places.ts";
+import { runInLane } from "./run-in-lane.ts";
 import type { ApplyScope, KnownScope, SyncScope } from "./scopes.ts";
-import { FAMILIES, type FamilyRules, type SyncFamily, type SyncRecords, type WindowDays } from "./sources.ts";
+import {
+  FAMILIES,
+  type FamilyRules,
+  type SyncFamily,
+  type SyncRecords,
+  type SyncSource,
+  type WindowDays,
+} from "./sources.ts";
 import { createSyncResource, keyOf } from "./sync-resource.ts";
 import type { TokenStore } from "./token-store.ts";
 
@@ -42,7 +50,8 @@ export interface ResourceSync {
    * that is under way, and while the service prepares the sync.
    *
    * @param resource @default the messages, or the primary calendar
-   * @throws UsageError `sync-not-working` in a process that does not work; and what the client, `apply` and `remove` throw
+   * @throws UsageError `sync-not-working` in a process that does not work; and what the client, `apply` and `remove` throw. On an inbox on
+   * which many work, it may run in another process: HooklineError `sync-failed` with what those threw, `sync-late` after ten minutes
    */
   run(accountId: Id, resource?: string): Promise<void>;
 }
@@ -79,7 +88,7 @@ export function deltaSync<F extends SyncFamily>(
   family: F,
   options: DeltaSyncOptions<SyncRecords[F]>,
 ): ResourceSync {
-  const { clock, state, works, problemSources } = internalsOf(receiver);
+  const { clock, state, works, workers, problemSources } = internalsOf(receiver);
   const rules = toRules(family);
   const days = assertAll(options, rules);
   const incomplete = new Map<string, SyncScope>();
@@ -96,14 +105,18 @@ export function deltaSync<F extends SyncFamily>(
     },
   });
 
+  function sourceOf(resource: string): SyncSource<SyncRecords[F]> {
+    const source = rules.sourceOf(resource);
+    if (source !== undefined) return source;
+    throw new UsageError(
+      "option-invalid",
+      `run() got a resource that has no ${family}, expected one such as ${rules.resource}.`,
+    );
+  }
+
   /** One after the other for each resource, in this process; the lane of `.changes` does it for handlers of all processes. */
   function syncAlone(scope: SyncScope, proceed: () => void): Promise<void> {
-    const source = rules.sourceOf(scope.resource);
-    if (source === undefined)
-      throw new UsageError(
-        "option-invalid",
-        `run() got a resource that has no ${family}, expected one such as ${rules.resource}.`,
-      );
+    const source = sourceOf(scope.resource);
     const key = keyOf(scope);
     const before = running.get(key) ?? Promise.resolve();
     const mine = before.catch(() => {}).then(() => syncResource({ scope, source, proceed }));
@@ -142,6 +155,12 @@ export function deltaSync<F extends SyncFamily>(
   return {
     async run(accountId, resource = rules.resource) {
       wholeNumber({ where: "run", name: "accountId", value: accountId, least: 0 });
+      if (workers === "many") {
+        sourceOf(resource);
+        assertWorking();
+        const run = { scope: { accountId, resource }, family, consumer: options.consumer ?? "default" };
+        return runInLane(receiver, { ...run, proceed: assertWorking, waitsMs: RUN_WAITS_MS });
+      }
       const { signal } = new AbortController();
       const begunAt = clock.now();
       for (;;) {

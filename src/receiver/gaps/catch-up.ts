@@ -18,7 +18,7 @@ export interface CatchUpOptions {
   /** Families with a handler that fetches what changed. */
   readonly families: () => readonly string[];
   /** Stores the signal for the handlers. Resolves when durable. */
-  readonly signal: (gap: Gap) => Promise<void>;
+  readonly signal: (gap: Gap) => Promise<unknown>;
   /** Some are gone. */
   readonly ended: () => void;
   readonly clock: Clock;

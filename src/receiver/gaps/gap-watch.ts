@@ -6,7 +6,7 @@ import type { Gap, GapCount, Gaps, SubscribedResource } from "../../inbox/port/g
 import type { DeliveryOutcomes } from "../../ingest/types.ts";
 import type { Logger } from "../../logger.ts";
 import type { Envelope } from "../../protocol/event-types.ts";
-import { isOfGap } from "../../protocol/gap-signal.ts";
+import { ownSignalOf } from "../../protocol/own-signal.ts";
 import type { Problem } from "../health/problem-catalog.ts";
 import type { ReceiverState } from "../lifecycle.ts";
 import { createCatchUp } from "./catch-up.ts";
@@ -41,7 +41,7 @@ export interface GapWatchOptions extends GapLimits {
   readonly gaps: Gaps;
   readonly handlers: Pick<Handlers, "routes" | "some">;
   /** Stores a signal for the `.changes` handlers. Resolves when durable. */
-  readonly signal: (gap: Gap) => Promise<void>;
+  readonly signal: (gap: Gap) => Promise<unknown>;
   readonly clock: Clock;
   /** Throttled. */
   readonly log: Logger;
@@ -138,7 +138,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     },
     expanding(events, { source, sentAt, receivedAt }) {
       const event = events[0]?.event;
-      if (event === undefined || !hasEnvelope(event) || isOfGap(event)) return undefined;
+      if (event === undefined || !hasEnvelope(event) || ownSignalOf(event) !== undefined) return undefined;
       const now = clock.now();
       const found = known.find(event, source);
       silences?.heard(found.resource, receivedAt);
