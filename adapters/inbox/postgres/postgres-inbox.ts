@@ -8,6 +8,7 @@ import { prepareSchema } from "./schema/migrate.ts";
 import { createIncoming } from "./store/incoming.ts";
 import { createWriter } from "./store/writer.ts";
 import { ensureDays } from "./upkeep/day-partitions.ts";
+import { createPostgresGaps } from "./upkeep/gaps.ts";
 import { readStats } from "./upkeep/read-stats.ts";
 import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
@@ -124,12 +125,15 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     await Promise.all(Object.values(open ?? {}).map((one: Pool) => one.close()));
   }
 
+  /** What one process does for all. */
+  const isMine = (): boolean => worker.expander() !== undefined;
+
   const upkeep = createUpkeep({
     ident,
     pool: other,
     host: openHost,
     options,
-    isLeader: () => worker.expander() !== undefined,
+    isLeader: isMine,
     expired: (jobs) => void (counts = { ...counts, expired: counts.expired + jobs }),
   });
 
@@ -188,6 +192,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     tombstones,
     allowUnsubscribe: (asked) => allowUnsubscribe(other, ident(), asked),
     subscriptions,
+    gaps: createPostgresGaps({ ident, pool: other, isMine }),
     ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure.error }),
     async close() {
       user = undefined;

@@ -4,6 +4,7 @@ import { createPool, type Pool, type Queries } from "../connection/pool.ts";
 import { createPostgresJobs } from "../jobs/admin.ts";
 import { createPostgresInbox, type PostgresOptions } from "../postgres-inbox.ts";
 import { prepareSchema } from "../schema/migrate.ts";
+import { createPostgresGaps } from "../upkeep/gaps.ts";
 import { readStats, type SharedStats } from "../upkeep/read-stats.ts";
 import { createPostgresTombstones } from "../upkeep/tombstones.ts";
 
@@ -142,6 +143,7 @@ function openToRead(pool: Pool, ident: string, options: PostgresOptions): Workin
     open: () => Promise.resolve(),
     close: () => Promise.resolve(),
     tombstones,
+    gaps: createPostgresGaps({ ...named, isMine: () => false }),
     jobs,
   };
 }

@@ -24,6 +24,11 @@ export async function eraseAccount(
     `delete from ${ident}.subscription where key in (select key from ${ident}.subscription where account = $1 order by key for update)`,
     [accountId],
   );
+  await queries.query(
+    `delete from ${ident}.subscribed_resource where (account, key) in (
+       select account, key from ${ident}.subscribed_resource where account = $1 order by account, key for update)`,
+    [accountId],
+  );
   let count = 0;
   for await (const page of unexpandedOf(queries, ident, { accountId, until })) count += await erasePage(page);
   for await (const page of deliveriesOf(queries, ident, { accountId, until })) count += await erasePage(page);

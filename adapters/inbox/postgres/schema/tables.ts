@@ -110,6 +110,18 @@ export function tablesOf(ident: string): string {
     resource text not null, source text, error text, sent_at bigint not null
   );
 
+  -- What subscriptions delivered, and where something of it may be missing: a gap goes from from_at, null where there is none, until until_at, null
+  -- where it goes on. seen_at: of the last delivery. told_at: of the last error or its end. The last mark of a process that was alive is in meta.
+  -- key: a hash of the account, source, subscription and resource.
+  create table ${ident}.subscribed_resource (
+    account bigint not null, key text collate "C" not null, source text, subscription bigint not null, resource text not null,
+    family text not null, seen_at bigint not null, told_at bigint not null default 0, cause text, from_at bigint, until_at bigint,
+    primary key (account, key)
+  );
+  create index on ${ident}.subscribed_resource (subscription);
+  create index on ${ident}.subscribed_resource (seen_at) where from_at is null;
+  create index on ${ident}.subscribed_resource (account, key) where from_at is not null;
+
   -- Jobs that were removed by hand: the owners of their shards take them out of their memory. Kept for an hour.
   create table ${ident}.removal (id bigint generated always as identity primary key, jobs bigint[] not null, at timestamptz not null default clock_timestamp());
 

@@ -1,0 +1,90 @@
+import type { Gap, Gaps, SubscribedResource, WorkingInbox } from "hookline/adapter";
+import { expect, onTestFinished, test } from "vitest";
+import { createPool } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { lookAtDatabase } from "../../../adapters/inbox/postgres/inspect/inspect-database.ts";
+import { prepareSchema } from "../../../adapters/inbox/postgres/schema/migrate.ts";
+import { createPostgresGaps } from "../../../adapters/inbox/postgres/upkeep/gaps.ts";
+import { eventually } from "../../support/eventually.ts";
+import { newDatabase } from "../../support/postgres.ts";
+
+const mail: SubscribedResource = {
+  source: undefined,
+  subscription: 1,
+  accountId: 7,
+  resource: "/email/messages",
+  family: "email",
+};
+const refused = (of: SubscribedResource): Gap => ({ ...of, cause: "refused", from: 1_000, until: 2_000 });
+
+test("connections that change the same rows at once, in different orders, do not wait for each other in a circle", async () => {
+  const { gaps } = await gapsOn(4);
+  const rows = Array.from({ length: 500 }, (_, accountId) => ({ ...mail, accountId }));
+  const orders = [rows, rows.toReversed(), [...rows.slice(250), ...rows.slice(0, 250)]];
+  for (let round = 1; round <= 5; round += 1)
+    await Promise.all([
+      ...orders.map((order) => gaps.seen(order, round)),
+      ...orders.map((order) => gaps.add([...order, ...order].map(refused))),
+      gaps.remove(rows.toReversed().map(refused)),
+      gaps.mark({ at: round * 1_000, afterMs: 100 }),
+    ]);
+  await Promise.all([gaps.forget(1, undefined), gaps.seen(rows, 1), gaps.forget(1, undefined)]);
+});
+
+test("of eight that mark at once one tells of the gap", async () => {
+  const { gaps, pool } = await gapsOn(9);
+  await gaps.mark({ at: 1_000, afterMs: 100 });
+  const marks = await pool.transaction(async (queries) => {
+    await queries.query("select from hookline.meta where key = 'alive' for update");
+    const begun = Array.from({ length: 8 }, () => gaps.mark({ at: 2_000, afterMs: 100 }));
+    const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    await eventually(async () => {
+      await queries.query("select pg_stat_clear_snapshot()");
+      expect((await queries.query(waiting)).length).toBe(8);
+    });
+    return begun;
+  });
+  const told = await Promise.all(marks);
+  expect(told.filter((since) => since !== undefined)).toEqual([1_000]);
+});
+
+test("10,000 resources are seen in one statement, and get their gap with one mark", async () => {
+  const { gaps } = await gapsOn(1);
+  const many = Array.from({ length: 10_000 }, (_, accountId) => ({ ...mail, accountId }));
+  await gaps.seen(many, 1_000);
+  await gaps.mark({ at: 1_000, afterMs: 100 });
+  await gaps.mark({ at: 2_000, afterMs: 100 });
+  expect(await gaps.count()).toEqual([{ family: "email", count: 10_000, open: 0, from: 1_000, until: 2_000 }]);
+  await gaps.remove(many.map(refused));
+  expect(await gaps.count()).toEqual([]);
+});
+
+test("a path that is too long for an index, and has what no text may have, is one resource", async () => {
+  const { gaps } = await gapsOn(1);
+  const hostile = { ...mail, resource: `/calendars/\0\uD800${Array.from({ length: 9_000 }, String).join("")}` };
+  await gaps.add([refused(hostile)]);
+  await gaps.seen([hostile], 1_000);
+  expect((await gaps.resourcesOf(1, undefined)).length).toBe(1);
+  await gaps.remove([refused(hostile)]);
+  expect(await gaps.count()).toEqual([]);
+});
+
+test("one who only looks finds them, and counts them", async () => {
+  const { gaps, connectionString } = await gapsOn(1);
+  await gaps.add([refused(mail)]);
+  const looked = await lookAtDatabase({ connectionString });
+  onTestFinished(() => looked.close());
+  const { gaps: found } = looked.inbox("read") as WorkingInbox & { readonly gaps: Gaps };
+  expect(await found.find({ limit: 10 })).toEqual({ gaps: [refused(mail)] });
+  expect(await found.count()).toEqual([{ family: "email", count: 1, open: 0, from: 1_000, until: 2_000 }]);
+});
+
+async function gapsOn(connections: number) {
+  const { connectionString, drop } = await newDatabase();
+  const pool = createPool({ connection: { connectionString }, max: connections, applicationName: "test" });
+  onTestFinished(async () => {
+    await pool.close();
+    await drop();
+  });
+  const ident = await prepareSchema(pool, { schema: "hookline", name: "default", migrate: true });
+  return { connectionString, pool, gaps: createPostgresGaps({ ident: () => ident, pool, isMine: () => true }) };
+}
