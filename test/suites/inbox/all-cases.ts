@@ -3,6 +3,7 @@ import { crashes } from "./crashes.ts";
 import { deduplicating } from "./deduplicating.ts";
 import { expanding } from "./expanding.ts";
 import type { InboxPromises } from "./fixture.ts";
+import { gaps, gapsAfterACrash, gapsOfMany } from "./gaps.ts";
 import { laneWindow } from "./lane-window.ts";
 import { listing } from "./listing.ts";
 import { opening } from "./opening.ts";
@@ -36,10 +37,11 @@ export const promises: InboxPromises = {
   ...reopening,
   ...tombstones,
   ...subscriptions,
+  ...gaps,
 };
 
 /** What processes that work at the same time owe each other. */
-export const promisesOfMany: InboxPromises = { ...sharing, ...unsubscribes };
+export const promisesOfMany: InboxPromises = { ...sharing, ...unsubscribes, ...gapsOfMany };
 
 /** What a successor finds after the process that worked has died. */
 export const promisesAfterACrash: InboxPromises = {
@@ -47,4 +49,5 @@ export const promisesAfterACrash: InboxPromises = {
   ...poisonIsolation,
   ...takeOver,
   ...subscriptionsAfterACrash,
+  ...gapsAfterACrash,
 };

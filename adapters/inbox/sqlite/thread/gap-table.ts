@@ -36,7 +36,7 @@ const RESOURCE = "source, subscription, account, resource, family";
 const JOINED = `
   cause = CASE WHEN from_at IS NULL OR :until IS NULL THEN :cause ELSE cause END,
   from_at = min(ifnull(from_at, :from), :from),
-  until_at = CASE WHEN :until IS NULL OR (from_at IS NOT NULL AND until_at IS NULL AND cause <> :cause) THEN NULL
+  until_at = CASE WHEN :until IS NULL OR (until_at IS NULL AND cause <> :cause) THEN NULL
     ELSE max(ifnull(until_at, :until), :until) END`;
 
 export function createGapTable(db: DatabaseSync): GapTable {
