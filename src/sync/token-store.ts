@@ -40,9 +40,15 @@ export function sqliteTokens(receiver: Receiver): TokenStore {
     },
     async set(key, token) {
       await opened();
-      await keyValues.set(PREFIX + key, token);
+      await keyValues.set(PREFIX + key, token, accountIn(key));
     },
   };
 }
 
 const PREFIX = "sync ";
+
+/** A key of a sync begins with its account. */
+function accountIn(key: string): number | undefined {
+  const [account = ""] = key.split(" ", 1);
+  return /^\d+$/.test(account) ? Number(account) : undefined;
+}

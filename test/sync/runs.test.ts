@@ -258,6 +258,17 @@ describe("sqliteTokens", () => {
     }
   });
 
+  test("are erased with their account, and no other's", async () => {
+    const receiver = createReceiver({ secret: "s", inbox: sqliteInbox(join(folderFor(), "inbox.db")), log: false });
+    onTestFinished(async () => void (await receiver.close()));
+    const tokens = sqliteTokens(receiver);
+    await receiver.start();
+    const keys = ["2002 /email/messages updated", "20021 /email/messages updated", "2002x"];
+    for (const key of keys) await tokens.set(key, "text");
+    await receiver.jobs.erase(2002);
+    expect(await Promise.all(keys.map((key) => tokens.get(key)))).toEqual([undefined, "text", "text"]);
+  });
+
   test("can be set by the process that works alone", async () => {
     const file = join(folderFor(), "inbox.db");
     const receiver = createReceiver({ secret: "s", inbox: sqliteInbox(file), log: false });

@@ -182,7 +182,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     jobs: createFileJobs({ commits, requests }),
     keyValues: {
       get: (key) => commits.add("keyValue", key),
-      set: (key, value) => commits.add("putKeyValue", { key, value: value ?? null }),
+      set: (key, value, account) => commits.add("putKeyValue", { key, value: value ?? null, account: account ?? null }),
     },
     gaps: createFileGaps(commits),
     stats() {

@@ -2,6 +2,9 @@
 export interface KeyValues {
   /** Undefined where there is none. */
   get(key: string): Promise<string | undefined>;
-  /** Durable when it resolves; undefined removes it. Only the process that works may: others get a StorageError `epoch-stale`. */
-  set(key: string, value: string | undefined): Promise<void>;
+  /**
+   * Durable when it resolves; undefined removes it. Only the process that works may: others get a StorageError `epoch-stale`.
+   * @param accountId whose it is, if anyone's: to erase the account removes it
+   */
+  set(key: string, value: string | undefined, accountId: number | undefined): Promise<void>;
 }

@@ -49,8 +49,9 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
   }
 
   async function run(): Promise<void> {
-    while (mayRun() && gaps.isMine()) {
-      const { gaps: page } = await gaps.find({ families: families(), hasEnded: true, limit: PAGE });
+    const handled = families();
+    while (handled.length > 0 && mayRun() && gaps.isMine()) {
+      const { gaps: page } = await gaps.find({ families: handled, hasEnded: true, limit: PAGE });
       if (page.length === 0) return;
       const byResource = Map.groupBy(page, ({ source, accountId, resource }) =>
         JSON.stringify([source, accountId, resource]),

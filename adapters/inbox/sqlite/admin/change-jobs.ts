@@ -4,6 +4,7 @@ import type { LoadedJob } from "../client/thread-protocol.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { FoundJob, JobFinder } from "../thread/find-jobs.ts";
 import type { GapTable } from "../thread/gap-table.ts";
+import type { KeyValueTable } from "../thread/key-value-table.ts";
 import type { JobLists, Line } from "../thread/job-lists.ts";
 import type { JobTable } from "../thread/job-table.ts";
 import type { SubscriptionTable } from "../thread/subscription-table.ts";
@@ -40,6 +41,7 @@ export interface JobChangesDeps {
   readonly finder: JobFinder;
   readonly subscriptions: Pick<SubscriptionTable, "forgetAccount">;
   readonly gaps: Pick<GapTable, "forgetAccount">;
+  readonly keyValues: Pick<KeyValueTable, "forgetAccount">;
 }
 
 /** Deliveries that one go of an erasure looks at. */
@@ -51,7 +53,7 @@ const BYTES = 4 * 1024 * 1024;
 type NewReplay = Pick<NewJob, "consumer" | "lane" | "mergeKey"> & { readonly replayOf: number | null };
 
 export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobChanges {
-  const { state, lists, jobs, finder, subscriptions, gaps } = deps;
+  const { state, lists, jobs, finder, subscriptions, gaps, keyValues } = deps;
   const sql = {
     bound: db.prepare("SELECT id FROM delivery WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"),
     deliveriesOf: db.prepare(
@@ -154,6 +156,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
     erase({ accountId, after, until }) {
       subscriptions.forgetAccount(accountId);
       gaps.forgetAccount(accountId);
+      keyValues.forgetAccount(accountId);
       let end = Math.min(Number(sql.bound.get(after, LOOKS - 1)?.["id"] ?? until), until);
       const unexpanded: number[] = [];
       let bytes = 0;

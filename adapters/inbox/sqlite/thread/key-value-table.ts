@@ -4,23 +4,26 @@ import type { DatabaseSync } from "node:sqlite";
 export interface KeyValueTable {
   keyValue(key: string): string | undefined;
   /** Null removes it. */
-  putKeyValue(pair: { readonly key: string; readonly value: string | null }): void;
+  putKeyValue(pair: { readonly key: string; readonly value: string | null; readonly account: number | null }): void;
+  forgetAccount(accountId: number): void;
 }
 
 export function createKeyValueTable(db: DatabaseSync): KeyValueTable {
   const sql = {
     get: db.prepare("SELECT value FROM key_value WHERE key = ?"),
-    put: db.prepare("INSERT OR REPLACE INTO key_value VALUES (?, ?)"),
+    put: db.prepare("INSERT OR REPLACE INTO key_value VALUES (?, ?, ?)"),
     remove: db.prepare("DELETE FROM key_value WHERE key = ?"),
+    forgetAccount: db.prepare("DELETE FROM key_value WHERE account = ?"),
   };
   return {
     keyValue(key) {
       const value = sql.get.get(key)?.["value"];
       return value === undefined ? undefined : String(value);
     },
-    putKeyValue({ key, value }) {
+    putKeyValue({ key, value, account }) {
       if (value === null) sql.remove.run(key);
-      else sql.put.run(key, value);
+      else sql.put.run(key, value, account);
     },
+    forgetAccount: (accountId) => void sql.forgetAccount.run(accountId),
   };
 }

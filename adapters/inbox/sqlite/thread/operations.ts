@@ -28,7 +28,7 @@ export interface Operations
     Omit<SubscriptionTable, "note" | "forgetAccount">,
     Omit<GapTable, "forgetAccount">,
     Pick<WindowTable, "windows">,
-    KeyValueTable {}
+    Omit<KeyValueTable, "forgetAccount"> {}
 
 /** They change nothing: together they take no lock. */
 export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
@@ -71,9 +71,10 @@ export function createOperations(
   const jobs = createJobTable(db, { state, lists });
   const subscriptions = createSubscriptionTable(db);
   const gaps = createGapTable(db);
+  const keyValues = createKeyValueTable(db);
   const windows = createWindowTable(db);
   const finder = createJobFinder(db, { state, lists });
-  const changes = createJobChanges(db, { state, lists, jobs, finder, subscriptions, gaps });
+  const changes = createJobChanges(db, { state, lists, jobs, finder, subscriptions, gaps, keyValues });
   const deliveries = createDeliveryOperations(db, { state, lists, jobs, subscriptions, dedupeWindowMs });
   const oldest = {
     unexpanded: db.prepare("SELECT received_at AS at FROM delivery WHERE id = (SELECT min(delivery) FROM unexpanded)"),
@@ -107,7 +108,7 @@ export function createOperations(
     ...subscriptions,
     ...gaps,
     windows: windows.windows,
-    ...createKeyValueTable(db),
+    ...keyValues,
     counts(works) {
       const counts = state.counts();
       const at = counts.unexpanded > 0 ? oldest.unexpanded.get()?.["at"] : undefined;

@@ -93,7 +93,8 @@ const TABLES = `
   CREATE INDEX subscribed_resource_gap ON subscribed_resource (id) WHERE from_at IS NOT NULL;
 
   -- Small texts of other modules, such as the tokens of a delta sync.
-  CREATE TABLE key_value (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE key_value (key TEXT PRIMARY KEY, value TEXT NOT NULL, account INTEGER) WITHOUT ROWID;
+  CREATE INDEX key_value_account ON key_value (account);
 
   -- Admin requests, in the order of asking. Ids are of the same count as those of jobs: what is above one came after it.
   -- selection: JSON; null once answered. cursor: how far it has come; null when only the bytes of what was erased are to be overwritten.
