@@ -68,13 +68,15 @@ test("a path that is too long for an index, and has what no text may have, is on
   expect(await gaps.count()).toEqual([]);
 });
 
-test("one who only looks finds them, and counts them", async () => {
+test("one who only looks finds them, counts them, and changes none", async () => {
   const { gaps, connectionString } = await gapsOn(1);
   await gaps.add([refused(mail)]);
   const looked = await lookAtDatabase({ connectionString });
   onTestFinished(() => looked.close());
   const { gaps: found } = looked.inbox("read") as WorkingInbox & { readonly gaps: Gaps };
   expect(await found.find({ limit: 10 })).toEqual({ gaps: [refused(mail)] });
+  await expect(found.mark({ at: 1_000, afterMs: 100 })).rejects.toThrow("open to read");
+  await expect(found.remove([refused(mail)])).rejects.toThrow("open to read");
   expect(await found.count()).toEqual([{ family: "email", count: 1, open: 0, from: 1_000, until: 2_000 }]);
 });
 

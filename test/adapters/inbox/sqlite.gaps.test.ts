@@ -34,11 +34,13 @@ test("10,000 resources are seen in one commit, and get their gap with one mark",
   expect(await gapsOf(inbox).count()).toEqual([{ family: "email", count: 10_000, open: 0, from: 1_000, until: 2_000 }]);
 });
 
-test("one who only looks finds them, and counts them", async () => {
+test("one who only looks finds them, counts them, and changes none", async () => {
   const { inbox, file, host } = await onDisk();
   const gap = { ...mail, cause: "errored", from: 1, until: undefined } as const;
   await gapsOf(inbox).add([gap]);
   const looking = await beside(file, host, { isReadOnly: true, openThread: openToRead });
+  await expect(gapsOf(looking).mark({ at: 1_000, afterMs: 100 })).rejects.toThrow("open to read");
+  await expect(gapsOf(looking).remove([gap])).rejects.toThrow("open to read");
   expect((await gapsOf(looking).find({ limit: 10 })).gaps).toEqual([gap]);
   expect(await gapsOf(looking).count()).toEqual([{ family: "email", count: 1, open: 1, from: 1, until: undefined }]);
 });

@@ -135,7 +135,7 @@ function openToRead(pool: Pool, ident: string, options: PostgresOptions): Workin
   const tombstones: Tombstones = createPostgresTombstones({ ...named, now: Date.now });
   const jobs: InboxJobs = createPostgresJobs({
     ...named,
-    writer: { transaction: () => Promise.reject(new StorageError("storage-failed", "The inbox is open to read.")) },
+    writer: { transaction: refuse },
     changed: () => Promise.resolve(),
   });
   return {
@@ -143,9 +143,13 @@ function openToRead(pool: Pool, ident: string, options: PostgresOptions): Workin
     open: () => Promise.resolve(),
     close: () => Promise.resolve(),
     tombstones,
-    gaps: createPostgresGaps({ ...named, isMine: () => false }),
+    gaps: createPostgresGaps({ ident: named.ident, pool: { ...pool, transaction: refuse }, isMine: () => false }),
     jobs,
   };
+}
+
+function refuse(): Promise<never> {
+  return Promise.reject(new StorageError("storage-failed", "The inbox is open to read."));
 }
 
 async function statsOf(queries: Queries, ident: string, now: number): Promise<DatabaseStats> {

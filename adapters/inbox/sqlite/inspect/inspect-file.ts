@@ -10,9 +10,9 @@ import { kindOfFile, type FileKind } from "../disk/file-kind.ts";
 import { freeBytes } from "../disk/free-disk.ts";
 import { walBytes } from "../disk/wal.ts";
 import type { FileCounts } from "../thread/file-state.ts";
-import { createOperations } from "../thread/operations.ts";
+import { createOperations, READS } from "../thread/operations.ts";
 import { assertVersion } from "../thread/schema.ts";
-import { toTaskError } from "../thread/transaction.ts";
+import { toTaskError, type TaskError } from "../thread/transaction.ts";
 import { isLocked } from "../worker/worker-lock.ts";
 import { openToLook, type LookedAt } from "./open-read-only.ts";
 
@@ -143,6 +143,13 @@ function notAnInbox(file: string, cause?: unknown): StorageError {
 
 const NAME_IT = "Name the file that the receiver was given: sqliteInbox(file).";
 
+const READ_ONLY: TaskError = {
+  code: "storage-failed",
+  message: "The inbox is open to read.",
+  fix: undefined,
+  errcode: undefined,
+};
+
 /**
  * The way to a file for one who only looks: on the caller's own thread, read-only, so that nothing is made or brought up to date, and no
  * commit of a receiver waits. Commits of other processes are not reported.
@@ -155,6 +162,8 @@ export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events
   return {
     fileId: undefined,
     async run({ tasks, bytes }) {
+      // What cannot be written fails alone: a file that fails would be reopened.
+      if (!tasks.every(({ verb }) => READS.has(verb))) return tasks.map(() => ({ error: READ_ONLY }));
       try {
         db.exec("BEGIN");
         operations.begin(undefined);
