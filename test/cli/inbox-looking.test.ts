@@ -279,6 +279,8 @@ describe("what is no inbox", () => {
       "drop 1",
       "erase --account 1",
       "tombstones list",
+      "gaps list",
+      "gaps clear --all",
       "export",
     ]) {
       const { code, err } = await inbox(file, words);

@@ -52,12 +52,14 @@ describe.skipIf(!canTell)("a copy where nothing can be written", () => {
       [copy, "show 2 --json"],
       [copy, "export"],
       [copy, "tombstones"],
+      [copy, "gaps"],
     );
     expect(stats).toMatchObject({ code: 0, err: "" });
     expect(stats?.out).toMatch(/^worked on +no/m);
     for (const { code, out, err } of looks.slice(0, 3))
       expect([code, err, JSON.parse(out)]).toMatchObject([0, "", { id: "2" }]);
     expect(looks[3]).toMatchObject({ code: 0, err: "There are no tombstones.\n" });
+    expect(looks[4]).toMatchObject({ code: 0, err: "There are no such gaps.\n" });
     expect(readdirSync(dirname(copy))).toEqual(["inbox.db"]);
   });
 

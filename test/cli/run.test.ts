@@ -244,7 +244,7 @@ describe("help", () => {
     const pages = listed.filter((word) => word !== "help");
     expect(pages).toEqual(["serve", "send", "emulator", "check", "explain", "subscriptions", "inbox"]);
     const below = [...INBOX_COMMANDS, ...SUBSCRIPTIONS_COMMANDS].map(({ name }) => name.split(" "));
-    expect(below).toHaveLength(14);
+    expect(below).toHaveLength(16);
     for (const words of [[], ...pages.map((page) => [page]), ...below]) {
       const cli = runCli(["help", ...words]);
       expect(await cli.ended).toBe(0);
@@ -309,7 +309,8 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
     expect(cli.out()).toBe("");
   });
 
-  const verbs = "stats, list, show, replay, drop, erase, tombstones list, tombstones lift, export, migrate.";
+  const verbs =
+    "stats, list, show, replay, drop, erase, tombstones list, tombstones lift, gaps list, gaps clear, export, migrate.";
 
   test.each([
     ["inbox", "", `The command is missing. Allowed: ${verbs}`],

@@ -1,5 +1,6 @@
 import { CommandError, defineCommand, EXIT, type Command } from "../command.ts";
 import { commandRows, section } from "../help.ts";
+import { clearGapsCommand, gapsCommand } from "./gap-commands.ts";
 import { INBOX_FLAGS } from "./inbox-flags.ts";
 import { listCommand } from "./list.ts";
 import { migrateCommand } from "./migrate.ts";
@@ -18,6 +19,8 @@ export const INBOX_COMMANDS: readonly Command[] = [
   eraseCommand,
   tombstonesCommand,
   liftCommand,
+  gapsCommand,
+  clearGapsCommand,
   exportCommand,
   migrateCommand,
 ];

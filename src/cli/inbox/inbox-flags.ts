@@ -30,13 +30,16 @@ export const DRY_RUN_FLAG = { "dry-run": { about: "Only tell what it would do." 
 
 const STATES: readonly JobState[] = ["waiting", "running", "done", "skipped", "dead", "unhandled"];
 
-const jobStates: ValueType<readonly JobState[]> = {
-  expects: `one of ${STATES.join(", ")}, or several with commas between them`,
-  read(value) {
-    const states = value.split(",").map((word) => STATES.find((state) => state === word));
-    return states.every((state) => state !== undefined) ? states : undefined;
-  },
-};
+/** Some of these words, with commas between them. */
+export function someOf<const W extends string>(words: readonly W[]): ValueType<readonly W[]> {
+  return {
+    expects: `one of ${words.join(", ")}, or several with commas between them`,
+    read(value) {
+      const named = value.split(",").map((name) => words.find((word) => word === name));
+      return named.every((word) => word !== undefined) ? named : undefined;
+    },
+  };
+}
 
 /** A point in time as it was typed: given the present, milliseconds since the epoch. */
 type TypedTime = (now: number) => number;
@@ -67,7 +70,7 @@ const time: ValueType<TypedTime> = {
 /** Which jobs: all given filters must hold. */
 export const FILTER_FLAGS = {
   state: {
-    ...jobStates,
+    ...someOf(STATES),
     value: "<state>",
     about: "Jobs that are waiting, running, done, skipped, dead or unhandled; several with commas between them.",
   },

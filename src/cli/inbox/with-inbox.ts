@@ -1,4 +1,4 @@
-import type { Tombstones, WritingInbox } from "../../adapter.ts";
+import type { Gaps, Tombstones, WorkingInbox, WritingInbox } from "../../adapter.ts";
 import { createReceiver, isHooklineError, type Inbox, type Receiver } from "../../index.ts";
 import { CommandError, EXIT, type ExitCode, type Io } from "../command.ts";
 import { createPrinter, exitCodeOf, PrintError, type Printer } from "../terminal/printer.ts";
@@ -9,6 +9,8 @@ export interface OpenInbox {
   /** Never started: it neither receives nor works. */
   readonly receiver: Pick<Receiver, "jobs" | "resubscribe" | "close">;
   readonly tombstones: () => ReturnType<Tombstones["list"]>;
+  /** @throws CommandError for an inbox that records none */
+  readonly gaps: () => Promise<Pick<Gaps, "find" | "remove">>;
   /** Whether some process works on it now. */
   readonly isWorkedOn: () => Promise<boolean>;
   readonly printer: Printer;
@@ -31,9 +33,16 @@ export function withInbox(
 ): Promise<ExitCode> {
   return withPrinter(io, access, async (printer) => {
     const { inbox, name, isWorkedOn, close } = await findInbox(place, io.env, access);
-    const receiver = createReceiver({ secret: undefined, inbox, name, log: false });
+    // It is not there to receive, so it must not mark that somebody is.
+    const receiver = createReceiver({ secret: undefined, inbox, name, log: false, gaps: false });
     try {
-      return await run({ receiver, isWorkedOn, printer, tombstones: () => tombstonesOf(inbox, receiver) });
+      return await run({
+        receiver,
+        isWorkedOn,
+        printer,
+        tombstones: () => tombstonesOf(inbox, receiver),
+        gaps: () => gapsOf(inbox, receiver),
+      });
     } finally {
       await receiver.close({ drainMs: 0 });
       await close();
@@ -63,8 +72,20 @@ export async function withPrinter(
 }
 
 async function tombstonesOf(inbox: Inbox, receiver: Pick<Receiver, "jobs">): ReturnType<Tombstones["list"]> {
-  await receiver.jobs.get("0"); // opens the inbox: there is no such job
+  await opened(receiver);
   return (inbox as WritingInbox).tombstones.list();
+}
+
+async function gapsOf(inbox: Inbox, receiver: Pick<Receiver, "jobs">): Promise<Gaps> {
+  await opened(receiver);
+  const { gaps } = inbox as WorkingInbox;
+  if (gaps === undefined) throw new CommandError(EXIT.failed, "This inbox does not record gaps.");
+  return gaps;
+}
+
+/** Opens the inbox: there is no such job. */
+async function opened({ jobs }: Pick<Receiver, "jobs">): Promise<void> {
+  await jobs.get("0");
 }
 
 /** An inbox's error in the words of the command line; any other error unchanged. */
