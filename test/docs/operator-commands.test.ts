@@ -102,16 +102,24 @@ describe("commands on an inbox", () => {
 
   test.concurrent("outage: what waits is seen before the start, and all dead letters run again", async () => {
     const sandbox = machine();
-    const receiver = await start(sandbox.path("/var/lib/webhooks/inbox.db"), { attempts: 10 });
+    const file = sandbox.path("/var/lib/webhooks/inbox.db");
+    await receiveAt(Date.now() - 2 * DAY_MS, file, [bodyOf({ resource: "/contacts", subscription: 1004 })]);
+    const receiver = await start(file, { attempts: 10 });
     expect(await statusOf(receiver, bodyOf({ subscription: 1003, payloads: [change("bad-4")] }))).toBe(200);
     await receiver.close();
-    const [look = [], after = []] = ownBlocksOf("docs/operate/outage.md", 2);
+    const [look = [], after = [], left = []] = ownBlocksOf("docs/operate/outage.md", 3);
     const [, , stats, waiting = ""] = await sandbox.run(look);
     expect(stats).toMatch(/worked on +no.*^waiting +2$/ms);
     expect(waiting.match(/\bwaiting\b/g)).toHaveLength(2);
     const [dead = "", replayed] = await sandbox.run(after);
     expect(dead.match(/\bdead\b/g)).toHaveLength(6);
     expect(replayed).toContain("Replayed 6 jobs: state dead.");
+    const [gaps, wouldClear, cleared] = await sandbox.run(left);
+    expect(gaps).toMatch(/^contact +2002 +1004 +down .* \/contacts$/m);
+    expect(wouldClear).toMatch(/^Would clear 1 gap\./);
+    expect(cleared).toMatch(/^Cleared 1 gap\./);
+    const [block = []] = ownBlocksOf("docs/sync.md", 1);
+    expect((await sandbox.run(["cd /var/lib/webhooks", ...block])).at(-1)).toBe("Cleared 0 gaps.\n");
   });
 
   const tools = testWith("curl", "jq");
