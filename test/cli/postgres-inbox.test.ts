@@ -52,6 +52,7 @@ describe("hookline inbox on PostgreSQL", () => {
     expect(jsonOf((await inbox(url.href, "export --state dead")).out)).toMatchObject([{ state: "dead" }]);
     expect((await inbox(url.href, "replay --dead --dry-run")).out).toMatch(/^Would replay 1 job\./);
     expect((await inbox(url.href, "tombstones list")).err).toBe("There are no tombstones.\n");
+    expect(await inbox(url.href, "gaps list")).toEqual({ code: 0, out: "", err: "There are no such gaps.\n" });
     expect((await inbox(url.href, "stats")).out).toMatch(/^dead +1$/m);
     // Dry runs and looks have changed nothing, and this cannot.
     expect(await inbox(url.href, "replay --dead")).toMatchObject({
@@ -106,6 +107,16 @@ describe("hookline inbox on PostgreSQL", () => {
     expect((await inbox(database, "tombstones")).out).toContain("1001");
     expect((await inbox(database, "tombstones lift 1001")).out).toBe("Lifted 1 tombstone of subscription 1001.\n");
     await eventually(async () => expect(await offer(receiver, good)).toBe(200));
+  });
+
+  test("gaps are listed, and cleared", async () => {
+    const database = await databaseWith([good, bad]);
+    await sql(database, "update hookline.subscribed_resource set cause = 'down', from_at = 0, until_at = 60000");
+    expect(jsonOf((await inbox(database, "gaps --json")).out).map(({ accountId }) => accountId)).toEqual([7, 2002]);
+    expect((await inbox(database, "gaps clear --account 7")).out).toBe("Cleared 1 gap.\nGAPS  FAMILY\n1     email\n");
+    expect((await inbox(database, "gaps")).out).toMatch(
+      /^email +2002 +1001 +down +1970-01-01 00:00 +1970-01-01 00:01 /m,
+    );
   });
 
   test("of several inboxes one must be named, whatever the names of their receivers", async () => {
