@@ -53,6 +53,7 @@ describe.skipIf(!canTell)("a copy where nothing can be written", () => {
       [copy, "export"],
       [copy, "tombstones"],
       [copy, "gaps"],
+      [copy, "gaps clear --all --dry-run"],
     );
     expect(stats).toMatchObject({ code: 0, err: "" });
     expect(stats?.out).toMatch(/^worked on +no/m);
@@ -60,6 +61,7 @@ describe.skipIf(!canTell)("a copy where nothing can be written", () => {
       expect([code, err, JSON.parse(out)]).toMatchObject([0, "", { id: "2" }]);
     expect(looks[3]).toMatchObject({ code: 0, err: "There are no tombstones.\n" });
     expect(looks[4]).toMatchObject({ code: 0, err: "There are no such gaps.\n" });
+    expect(looks[5]).toMatchObject({ code: 0, out: "Would clear 0 gaps.\n" });
     expect(readdirSync(dirname(copy))).toEqual(["inbox.db"]);
   });
 
