@@ -52,6 +52,11 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "authorization-refused": ["HooklineError", "`createOAuth`: the user came back without a code"],
   "sync-run-failed": ["HooklineError", "`hookline/client`: a run of the sync ended with an error, or never began"],
   "page-repeated": ["HooklineError", "`hookline/client`: the service gave the token of a page on that page"],
+  "sync-failed": [
+    "HooklineError",
+    "`run()` on an inbox that many work on: an attempt failed, and its job is tried again unless it is dead",
+  ],
+  "sync-late": ["HooklineError", "`run()` on an inbox that many work on: it still waits, and goes on by itself"],
   "sync-not-working": [
     "UsageError",
     "`run` of a delta sync in a process that does not work on the inbox: call it after `start()`, where handlers run",
