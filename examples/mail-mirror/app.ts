@@ -36,10 +36,6 @@ const mirror = {
 const messages = deltaSync(receiver, "email", mirror);
 const events = deltaSync(receiver, "calendarEvent", mirror);
 
-// What happened while the service had no access to the account is not announced.
-receiver.on("lifecycle.active", ({ accountId, resource }) =>
-  (resource === "/email/messages" ? messages : events).run(accountId, resource),
-);
 await receiver.start();
 express()
   .post("/webhooks", expressReceiver(receiver))

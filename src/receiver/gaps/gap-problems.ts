@@ -12,10 +12,12 @@ export const LISTED_FAMILIES: readonly string[] = ["email", "calendarEvent"];
 export function gapProblems(counts: readonly GapCount[], handled: readonly string[] | undefined): readonly Problem[] {
   return counts.flatMap((count) => {
     const detail = describe(count);
-    if (!LISTED_FAMILIES.includes(count.family)) return toProblem("gap-unlisted", { detail });
+    const clear = `run \`hookline inbox gaps clear --family ${count.family}\``;
+    if (!LISTED_FAMILIES.includes(count.family))
+      return toProblem("gap-unlisted", { detail, fix: `Compare your copy with the service by hand, then ${clear}.` });
     // While it goes on, the subscription's error is a problem of its own.
     if (count.open === count.count || handled === undefined || handled.includes(count.family)) return [];
-    const fix = `Register \`receiver.on("${count.family}.changes", handler)\`, or \`deltaSync\`; or fetch what changed by hand, then run \`hookline inbox gaps clear\`.`;
+    const fix = `Register \`receiver.on("${count.family}.changes", handler)\`, or \`deltaSync\`; or fetch what changed by hand, then ${clear}.`;
     return toProblem("gap-unhandled", { detail, fix });
   });
 }

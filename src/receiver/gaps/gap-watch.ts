@@ -110,6 +110,11 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     await countAndCatchUp();
   }
 
+  /** A process that only opens the inbox, such as a script that replays jobs, says nothing of whether deliveries were received. */
+  function beginMarks(): void {
+    if (timer === undefined && isOpen(state)) lookAgain();
+  }
+
   function lookAgain(): void {
     void look();
     timer = clock.setTimer(lookAgain, markEveryMs);
@@ -130,8 +135,8 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
   return {
     changed(next) {
       state = next;
+      if (STARTED.has(next)) beginMarks();
       if (next === "working") catchUp.wake();
-      if (timer === undefined && isOpen(next)) lookAgain();
       if (next !== "closing") return;
       timer?.clear();
       catchUp.stop();
@@ -156,10 +161,12 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       return writer.flush().then(() => void countAndCatchUp());
     },
     refused({ delivery, document }) {
+      beginMarks();
       const { envelope } = document();
       if (envelope !== undefined) refusals.refused(envelope, delivery.source, clock.now());
     },
     stored({ delivery, document }) {
+      beginMarks();
       if (refusals.isEmpty) return;
       const { envelope } = document();
       const gap = envelope && refusals.stored(envelope, delivery.source, clock.now());
@@ -169,6 +176,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       record(found.map(({ cause, from, until, ...one }) => ({ ...toSubscribed(one, one.source), cause, from, until }))),
     forget(subscription, source) {
       silences?.forget(subscription);
+      refusals.forget(subscription, source);
       const key = JSON.stringify([subscription, source]);
       if (!known.forget(subscription, source) && forgotten.has(key)) return;
       forgotten.add(key);
@@ -198,8 +206,10 @@ export const NO_GAP_WATCH: GapWatch = {
   problems: () => [],
 };
 
+const STARTED: ReadonlySet<ReceiverState> = new Set(["starting", "standby", "working"]);
+
 function isOpen(state: ReceiverState): boolean {
-  return state === "receiving" || state === "starting" || state === "standby" || state === "working";
+  return state === "receiving" || STARTED.has(state);
 }
 
 function hasEnvelope(event: Partial<Envelope>): event is Envelope {

@@ -107,7 +107,7 @@ export const PROBLEMS = {
   },
   "subscription-gone": {
     message: "A desired subscription does not exist at the service: none of its changes comes.",
-    fix: "Apply a plan of `planSubscriptions`, or watch with `recreate: true`; then fetch what changed meanwhile, by a delta sync.",
+    fix: "Apply a plan of `planSubscriptions`, or watch with `recreate: true`. A `.changes` handler, such as `deltaSync`, is then called for what changed meanwhile.",
   },
   "subscription-watch-failed": {
     message: "Whether the desired subscriptions exist and work is not known: `watchSubscriptions` could not ask.",
@@ -120,11 +120,11 @@ export const PROBLEMS = {
   },
   "gap-unhandled": {
     message: "Something may have been missed, and no `.changes` handler is there that fetches what changed.",
-    fix: "Register a `.changes` handler, or `deltaSync`; or fetch what changed by hand, then run `hookline inbox gaps clear`.",
+    fix: "Register a `.changes` handler, or `deltaSync`; or fetch what changed by hand, then run `hookline inbox gaps clear --family <family>`.",
   },
   "gap-unlisted": {
     message: "Something may have been missed that the service does not list by what changed.",
-    fix: "Compare your copy with the service by hand, then run `hookline inbox gaps clear`.",
+    fix: "Compare your copy with the service by hand, then run `hookline inbox gaps clear --family <family>`.",
   },
   "account-unauthorized": {
     message: "The service answered a handler's call with 401: it refuses the account's token. The job is retried.",

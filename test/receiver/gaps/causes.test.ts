@@ -42,6 +42,22 @@ describe("deliveries that were refused for more than ten minutes", () => {
     expect(own.calls.filter(({ cause }) => cause !== undefined)).toEqual([]);
   });
 
+  test("are no gap of a subscription that was unsubscribed meanwhile, also when it is wanted again", async () => {
+    let isBroken = true;
+    const inbox = stubInbox((own) => ({
+      store: (deliveries) => (isBroken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
+    }));
+    const own = await working({ inbox });
+    await own.offer();
+    await own.receiver.unsubscribe(1001, "left");
+    isBroken = false;
+    await own.pass(11 * MINUTE_MS);
+    await own.receiver.resubscribe(1001);
+    await own.send();
+    await own.pass(2_000);
+    expect(own.calls.filter(({ cause }) => cause !== undefined)).toEqual([]);
+  });
+
   test("are remembered while the inbox cannot record them", async () => {
     let isBroken = true;
     const inbox = stubInbox((own) => ({

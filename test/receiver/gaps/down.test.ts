@@ -37,6 +37,23 @@ describe("when no process was there for more than ten minutes", () => {
     expect([unwatched.calls, await gapsIn(unwatched.inbox)]).toEqual([[], []]);
   });
 
+  test("a process that only opens the inbox was not there, one that receives was", async () => {
+    const before = await working();
+    await before.send();
+    await before.pass();
+    await before.receiver.close();
+    const script = rig({ inbox: before.inbox, clock: before.clock });
+    await script.receiver.jobs.list();
+    await script.pass(11 * MINUTE_MS);
+    await script.receiver.close();
+    const receiving = rig({ inbox: before.inbox, clock: before.clock });
+    await receiving.send();
+    await receiving.pass(11 * MINUTE_MS);
+    expect(receiving.log.of("gap-down")).toHaveLength(1);
+    const after = await down(receiving, 9 * MINUTE_MS);
+    expect(after.log.of("gap-down")).toEqual([]);
+  });
+
   test("a process that was suspended has such a gap, too", async () => {
     const own = await working();
     await own.send();
