@@ -17,7 +17,8 @@ export const emulator = defineCommand({
 It prints its URL, the token of an account, the signing secret and requests to paste; then a line for each attempt to deliver. With --notify an
 app that runs, or is started later, is subscribed to all of the account's resources, and a first message arrives.
 
-The page at its URL shows accounts, subscriptions and every attempt, and lets you fail and recover them. Everything is in memory.`,
+The page at its URL shows accounts, subscriptions and every attempt, and lets you fail and recover them; /docs describes both APIs.
+Everything is in memory.`,
     notes: `SIGNING_SECRET is the secret that it signs with, if it is set. Without it the secret follows from --seed.
 
 It listens on this machine alone. Ctrl-C ends it.`,

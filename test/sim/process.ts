@@ -61,6 +61,8 @@ export function createLife({ number, plan, inbox, clock, limits, handle, onDead 
   const receiver = createReceiver({
     secret: SECRET,
     inbox: own,
+    // The rules know what has arrived, not what the receiver would make itself after the jumps of this clock.
+    gaps: false,
     ...limits,
     clock: {
       now: clock.now,
