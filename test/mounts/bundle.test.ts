@@ -21,37 +21,37 @@ interface Budget {
  * has all of pino, nearly 20 KiB more than pino's build for browsers.
  */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  ".": { target: "node", kib: 77 },
+  ".": { target: "node", kib: 81 },
   "./adapter": { target: "node", kib: 79 },
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.
   "./client": { target: "workers", kib: 25 },
-  "./subscriptions": { target: "node", kib: 78 },
+  "./subscriptions": { target: "node", kib: 79 },
   "./testing": { target: "node", kib: 98 },
-  "./sync": { target: "node", kib: 77 },
+  "./sync": { target: "node", kib: 79 },
   // No app has it in a bundle; what computes series is a third of it.
   "./emulator": { target: "node", kib: 225 },
-  "./node": { target: "node", kib: 79 },
-  "./express": { target: "node", kib: 79 },
-  "./koa": { target: "node", kib: 79 },
-  "./fastify": { target: "node", kib: 79 },
-  "./nest": { target: "node", kib: 80 },
-  "./gcp": { target: "node", kib: 79 },
-  "./azure": { target: "node", kib: 73 },
-  "./aws-lambda": { target: "node", kib: 73 },
-  "./fetch": { target: "workers", kib: 58 },
-  "./hono": { target: "workers", kib: 58 },
-  "./next": { target: "node", kib: 80 },
-  "./workers": { target: "workers", kib: 58 },
-  "./sqlite": { target: "node", kib: 89 },
+  "./node": { target: "node", kib: 83 },
+  "./express": { target: "node", kib: 83 },
+  "./koa": { target: "node", kib: 83 },
+  "./fastify": { target: "node", kib: 83 },
+  "./nest": { target: "node", kib: 83 },
+  "./gcp": { target: "node", kib: 83 },
+  "./azure": { target: "node", kib: 77 },
+  "./aws-lambda": { target: "node", kib: 77 },
+  "./fetch": { target: "workers", kib: 61 },
+  "./hono": { target: "workers", kib: 61 },
+  "./next": { target: "node", kib: 83 },
+  "./workers": { target: "workers", kib: 61 },
+  "./sqlite": { target: "node", kib: 93 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
-  "./postgres": { target: "node", kib: 114 },
-  "./bullmq": { target: "node", kib: 73 },
-  "./pg-boss": { target: "node", kib: 73 },
+  "./postgres": { target: "node", kib: 119 },
+  "./bullmq": { target: "node", kib: 76 },
+  "./pg-boss": { target: "node", kib: 76 },
   // Without the client of AWS.
-  "./sqs": { target: "node", kib: 73 },
-  "./nats": { target: "node", kib: 73 },
+  "./sqs": { target: "node", kib: 76 },
+  "./nats": { target: "node", kib: 76 },
 };
 
 describe("the size of an entry in a bundle", () => {
