@@ -134,6 +134,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       : createGapWatch({
           ...resolved.gaps,
           gaps: working.gaps,
+          isReady: () => inbox.ready().ready,
           handlers,
           signal: (gap) => ownSignals.put(gap, { cause: "gap" }),
           clock,

@@ -1,4 +1,4 @@
-import { createReceiver, type Receiver } from "hookline";
+import { createReceiver, RetryLater, type Receiver } from "hookline";
 import { createClient } from "hookline/client";
 import { postgresInbox } from "hookline/postgres";
 import { deltaSync, memoryTokens, type DeltaSyncOptions, type ResourceSync } from "hookline/sync";
@@ -78,6 +78,21 @@ test("a run rejects with what the process that ran it met, and the job is tried 
   isBroken = false;
   await second.sync.run(account.accountId);
   expect((await first.receiver.health()).problems).toEqual([]);
+});
+
+test("a run waits for a handler that asks for more time", async () => {
+  let isBusy = true;
+  const { account, replicas, copy } = await startReplicas(1, {
+    async apply(records) {
+      if (isBusy) {
+        isBusy = false;
+        throw new RetryLater({ afterMs: 1_000 });
+      }
+      for (const { id } of records as readonly { readonly id: string }[]) copy.set(id, undefined);
+    },
+  });
+  await replicas[0]?.sync.run(account.accountId);
+  expect(copy.size).toBe(9);
 });
 
 test("a resource of another family is refused at once", async () => {

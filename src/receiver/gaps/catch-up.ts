@@ -19,8 +19,6 @@ export interface CatchUpOptions {
   readonly families: () => readonly string[];
   /** Stores the signal for the handlers. Resolves when durable. */
   readonly signal: (gap: Gap) => Promise<unknown>;
-  /** Some are gone. */
-  readonly ended: () => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -29,7 +27,7 @@ export interface CatchUpOptions {
 const PAGE = 100;
 
 export function createCatchUp(options: CatchUpOptions): CatchUp {
-  const { gaps, perSecond, mayRun, families, signal, ended, clock, log } = options;
+  const { gaps, perSecond, mayRun, families, signal, clock, log } = options;
   let running = false;
   let again = false;
   let pause: { readonly timer: Timer; readonly end: () => void } | undefined;
@@ -58,7 +56,6 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
       );
       for (const same of byResource.values())
         if (mayRun()) await endOne(same.reduce((last, one) => ((one.until ?? 0) > (last.until ?? 0) ? one : last)));
-      ended();
     }
   }
 

@@ -23,7 +23,7 @@ export interface GapWatch extends DeliveryOutcomes {
   readonly expanding: DispatchDeps["expanding"];
   /** Records gaps that another module knows of. Never rejects: what cannot be written now is written later. */
   record(gaps: readonly Omit<Gap, "family">[]): Promise<void>;
-  /** A subscription is not wanted, or does not exist, any more. Without a source: in every source. Cheap: each 422 calls it. */
+  /** A subscription is not wanted, or does not exist, any more. Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
   /** What a subscription was for, as far as it is known. Never rejects. */
   resourcesOf(subscription: number, source: string | undefined): Promise<readonly SubscribedResource[]>;
@@ -39,6 +39,8 @@ export interface GapLimits {
 
 export interface GapWatchOptions extends GapLimits {
   readonly gaps: Gaps;
+  /** Whether the next delivery can be stored. */
+  readonly isReady: () => boolean;
   readonly handlers: Pick<Handlers, "routes" | "some">;
   /** Stores a signal for the `.changes` handlers. Resolves when durable. */
   readonly signal: (gap: Gap) => Promise<unknown>;
@@ -53,7 +55,7 @@ const MARK_EVERY_MS = 60_000;
 const SEEN_EVERY_MS = 24 * 60 * 60 * 1_000;
 
 export function createGapWatch(options: GapWatchOptions): GapWatch {
-  const { gaps, handlers, afterMs, perSecond, silence, signal, clock, log } = options;
+  const { gaps, isReady, handlers, afterMs, perSecond, silence, signal, clock, log } = options;
   const known = createKnownResources();
   const refusals = createRefusalWindows(afterMs);
   const silences = silence ? createUnusualSilence() : undefined;
@@ -63,7 +65,6 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
   let timer: Timer | undefined;
   let isMarking = false;
   let counts: readonly GapCount[] = [];
-  const forgotten = new Set<string>();
 
   const handled = (): readonly string[] =>
     LISTED_FAMILIES.filter((family) => handlers.routes(`${family}.signal`).some(({ batches }) => batches));
@@ -73,7 +74,6 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     mayRun: () => state === "working",
     families: handled,
     signal,
-    ended: () => void count(),
     clock,
     log,
   });
@@ -90,7 +90,8 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
   }
 
   async function look(): Promise<void> {
-    if (isMarking) return;
+    // Who cannot store might as well not be there: once it can, the last mark is old.
+    if (isMarking || !isReady()) return;
     isMarking = true;
     try {
       const now = clock.now();
@@ -100,7 +101,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
           { code: "gap-down", from: new Date(since), until: new Date(now) },
           "no process received for a while: what changed meanwhile is fetched",
         );
-      if (state === "working") writer.add(silences?.found(now) ?? []);
+      writer.add(silences?.found(now) ?? []);
       await writer.flush();
     } catch (error) {
       failed(error);
@@ -149,7 +150,6 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       silences?.heard(found.resource, receivedAt);
       if (now - found.toldAt >= SEEN_EVERY_MS) {
         found.toldAt = now;
-        forgotten.clear();
         writer.seen(found.resource);
         void writer.flush();
       }
@@ -161,7 +161,6 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       return writer.flush().then(() => void countAndCatchUp());
     },
     refused({ delivery, document }) {
-      beginMarks();
       const { envelope } = document();
       if (envelope !== undefined) refusals.refused(envelope, delivery.source, clock.now());
     },
@@ -177,9 +176,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     forget(subscription, source) {
       silences?.forget(subscription);
       refusals.forget(subscription, source);
-      const key = JSON.stringify([subscription, source]);
-      if (!known.forget(subscription, source) && forgotten.has(key)) return;
-      forgotten.add(key);
+      known.forget(subscription, source);
       gaps.forget(subscription, source).then(count, failed);
     },
     async resourcesOf(subscription, source) {

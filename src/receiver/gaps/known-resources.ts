@@ -6,8 +6,8 @@ import { resourceOf } from "../../protocol/resource-paths.ts";
 export interface KnownResources {
   /** Always the same one for a resource. Cheap: it is asked for each delivery. */
   find(envelope: Envelope, source: string | undefined): KnownResource;
-  /** Without a source: in every source. @returns whether there were any */
-  forget(subscription: number, source: string | undefined): boolean;
+  /** Without a source: in every source. */
+  forget(subscription: number, source: string | undefined): void;
 }
 
 interface KnownResource {
@@ -36,7 +36,6 @@ export function createKnownResources(): KnownResources {
       const left = known.filter(({ resource: one }) => source !== undefined && one.source !== source);
       if (left.length === 0) bySubscription.delete(subscription);
       else bySubscription.set(subscription, left);
-      return left.length < known.length;
     },
   };
 }

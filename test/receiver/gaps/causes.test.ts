@@ -25,6 +25,22 @@ describe("deliveries that were refused for more than ten minutes", () => {
     expect(gaps.map(({ accountId }) => accountId)).toEqual([2002, 3003]);
   });
 
+  test("count from the first one that was refused", async () => {
+    let isBroken = true;
+    const inbox = stubInbox((own) => ({
+      store: (deliveries) => (isBroken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
+    }));
+    const own = await working({ inbox });
+    await own.offer();
+    await own.pass(9 * MINUTE_MS);
+    await own.offer();
+    await own.pass(2 * MINUTE_MS);
+    isBroken = false;
+    await own.send();
+    await own.pass(2_000);
+    expect(own.calls.filter(({ cause }) => cause === "gap")).toHaveLength(1);
+  });
+
   test("are no gap where they were stored again within ten minutes, or were never verified", async () => {
     let isBroken = true;
     const inbox = stubInbox((own) => ({
@@ -133,6 +149,27 @@ describe("a silence that is far longer than usual", () => {
     expect(own.calls).toMatchObject([{ cause: "gap" }]);
     await own.pass(30 * 60 * MINUTE_MS);
     expect(own.calls).toHaveLength(1);
+  });
+
+  test("is told once for each silence, and does not become usual by that", async () => {
+    const own = await working({ gaps: { silence: true } });
+    await heard(own);
+    own.calls.length = 0;
+    for (const calls of [1, 2]) {
+      await own.pass(5 * 60 * MINUTE_MS);
+      expect(own.calls.filter(({ cause }) => cause === "gap")).toHaveLength(calls);
+      await own.send();
+      await own.pass();
+    }
+  });
+
+  test("of a busy resource is usual for an hour", async () => {
+    const own = await working({ gaps: { silence: true } });
+    for (let nth = 0; nth < 25; nth += 1) await own.send(emails(`m-${nth}`));
+    await own.pass(59 * MINUTE_MS);
+    expect(own.calls.filter(({ cause }) => cause === "gap")).toEqual([]);
+    await own.pass(3 * MINUTE_MS);
+    expect(own.calls.filter(({ cause }) => cause === "gap")).toHaveLength(1);
   });
 
   test("is none without that option, nor before it is known what is usual", async () => {

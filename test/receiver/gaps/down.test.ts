@@ -1,7 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { StorageError } from "../../../src/errors.ts";
+import { codesOf } from "../../support/health.ts";
 import { bodyOf } from "../../support/make-delivery.ts";
 import { emails, rig } from "../../support/rig.ts";
-import { down, gapsIn, MINUTE_MS, working } from "./support.ts";
+import { stubInbox } from "../../support/stub-inboxes.ts";
+import { down, gapsIn, mail, MINUTE_MS, working } from "./support.ts";
 
 describe("when no process was there for more than ten minutes", () => {
   test("each resource gets one call that says that something may be missing", async () => {
@@ -63,10 +66,61 @@ describe("when no process was there for more than ten minutes", () => {
     expect(own.calls.at(-1)).toMatchObject({ cause: "gap" });
   });
 
+  test("one that could not store all the while might as well not have been there", async () => {
+    let isFull = false;
+    const error = new StorageError("disk-low", "The disk is full.");
+    const inbox = stubInbox((own) => ({ ready: () => (isFull ? { ready: false, error } : own.ready()) }));
+    const own = await working({ inbox });
+    await own.send();
+    isFull = true;
+    await own.pass(15 * MINUTE_MS);
+    isFull = false;
+    await own.pass(2 * MINUTE_MS);
+    expect(own.calls.filter(({ cause }) => cause === "gap")).toHaveLength(1);
+  });
+
+  test("none is seen on a function platform: no traffic there means no process", async () => {
+    vi.stubEnv("AWS_LAMBDA_FUNCTION_NAME", "webhooks");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const before = await working();
+    await before.send();
+    const after = await down(before, 30 * MINUTE_MS);
+    await after.pass(2_000);
+    expect([after.log.of("gap-down"), after.clock.waiting]).toEqual([[], 0]);
+  });
+
+  test("after the end no timer is left, whatever was under way", async () => {
+    const before = await working();
+    for (let accountId = 1; accountId <= 20; accountId += 1) await before.send(bodyOf({ accountId }));
+    await before.pass();
+    const after = await down(before, 30 * MINUTE_MS);
+    await after.pass(1_000);
+    await after.receiver.close();
+    expect(after.clock.waiting).toBe(0);
+  });
+
+  test("where many work, one of them sees to it", async () => {
+    const before = await working();
+    await before.send();
+    await before.pass();
+    let isMine = false;
+    const { gaps } = before.inbox;
+    const inbox = stubInbox(() => ({ ...before.inbox, ...(gaps && { gaps: { ...gaps, isMine: () => isMine } }) }));
+    await before.receiver.close();
+    await before.clock.advance(30 * MINUTE_MS);
+    const after = await working({ inbox, clock: before.clock });
+    await after.pass(5 * MINUTE_MS);
+    expect(after.calls).toEqual([]);
+    isMine = true;
+    await after.pass(2 * MINUTE_MS);
+    expect(after.calls).toHaveLength(1);
+  });
+
   test("`afterMs` says how long is long", async () => {
     const before = await working({ gaps: { afterMs: 5_000 } });
     await before.send();
-    await before.pass();
+    await before.pass(5 * MINUTE_MS);
+    expect(before.calls).toHaveLength(1); // marks are as close as that asks for
     const after = await down(before, 6_000, { gaps: { afterMs: 5_000 } });
     await after.pass(1_000);
     expect(after.calls).toHaveLength(1);
@@ -78,6 +132,7 @@ describe("when no process was there for more than ten minutes", () => {
     await before.pass();
     const after = await down(before, 30 * MINUTE_MS, { gaps: { perSecond: 2 } });
     await after.pass(4_900);
+    expect(await codesOf(after.receiver)).toEqual([]); // they are on their way
     expect(after.calls).toHaveLength(10);
     const later = await down(after, 1_000, { gaps: { perSecond: 2 } });
     await later.pass(10_000);
@@ -108,6 +163,8 @@ describe("when no process was there for more than ten minutes", () => {
     await before.send(bodyOf({ subscription: 5 }));
     await before.send(bodyOf(), { source: "crm" });
     await before.pass();
+    const until = before.clock.now() + 45 * MINUTE_MS; // of a clock that was ahead
+    await before.inbox.gaps?.add([{ ...mail, subscription: 5, cause: "refused", from: 0, until }]);
     const after = await down(before, 30 * MINUTE_MS);
     await after.pass(2_000);
     expect(after.calls).toHaveLength(2);

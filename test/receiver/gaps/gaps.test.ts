@@ -1,14 +1,13 @@
-import { createReceiver, forwardInbox, memoryInbox, type AnyEvent } from "hookline";
+import { createReceiver, forwardInbox, memoryInbox, type AnyEvent, type RawRequest, type Reply } from "hookline";
 import { describe, expect, test } from "vitest";
 import { turns } from "../../support/event-loop.ts";
 import { codesOf, problemsOf } from "../../support/health.ts";
-import { bodyOf } from "../../support/make-delivery.ts";
+import { bodyOf, lifecycleBody, signedRequest } from "../../support/make-delivery.ts";
 import { emails, rig, type Rig } from "../../support/rig.ts";
 import { stubInbox } from "../../support/stub-inboxes.ts";
-import { gapsIn, MINUTE_MS, working } from "./support.ts";
+import { gapsIn, mail, MINUTE_MS, working } from "./support.ts";
 
 const contacts = (fields: object = {}): string => bodyOf({ resource: "/contacts", ...fields });
-const mail = { source: undefined, subscription: 1001, accountId: 2002, resource: "/email/messages", family: "email" };
 
 describe("health()", () => {
   async function outage(prepare: (own: Rig) => void): Promise<Rig> {
@@ -143,4 +142,42 @@ test("resources are told to the inbox once a day, not with each delivery", async
   await own.send();
   await own.pass();
   expect(told).toEqual([mail, mail]);
+});
+
+test("a subscription that is wanted again is told again, and only in the source that was unsubscribed", async () => {
+  const own = await working();
+  for (const source of ["crm", "shop"]) await own.send(bodyOf(), { source });
+  await own.receiver.unsubscribe(1001, "left", { source: "crm" });
+  await own.pass();
+  expect(await own.inbox.gaps?.resourcesOf(1001, undefined)).toEqual([{ ...mail, source: "shop" }]);
+  await own.receiver.resubscribe(1001, { source: "crm" });
+  await own.send(bodyOf(), { source: "crm" });
+  await own.pass();
+  expect(await own.inbox.gaps?.resourcesOf(1001, "crm")).toHaveLength(1);
+});
+
+test("a resource that is not known is a gap that nobody can fetch", async () => {
+  const own = await working();
+  await own.send(lifecycleBody("active", { resource: "/notes" }));
+  await own.pass();
+  expect(await gapsIn(own.inbox)).toMatchObject([{ resource: "/notes", family: "unknown" }]);
+  expect(await codesOf(own.receiver)).toContain("gap-unlisted");
+});
+
+test("what handlers refuse before the answer is no gap: they want to have it again", async () => {
+  const own = rig({ secret: "shh" });
+  own.receiver.on("email", () => {
+    throw new Error("no");
+  });
+  const ask = async (how?: object): Promise<number> => {
+    const request = signedRequest(bodyOf(), { secret: "shh", at: own.clock.date() });
+    const { receive } = own.receiver as { receive(request: RawRequest, how?: object): Promise<Reply> };
+    return (await receive(request, how)).status;
+  };
+  expect(await ask({ answer: "after-handlers", timeoutMs: 1_000 })).toBe(503);
+  await own.pass(11 * MINUTE_MS);
+  await own.receiver.start();
+  expect(await ask()).toBe(200);
+  await own.pass();
+  expect(await gapsIn(own.inbox)).toEqual([]);
 });

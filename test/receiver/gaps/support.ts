@@ -4,6 +4,13 @@ import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 import { rig, type Rig, type RigOptions } from "../../support/rig.ts";
 
 export const MINUTE_MS = 60_000;
+export const mail = {
+  source: undefined,
+  subscription: 1001,
+  accountId: 2002,
+  resource: "/email/messages",
+  family: "email",
+};
 
 /** A receiver that works, with a `.changes` handler that records its calls, and an inbox that outlives it. */
 export async function working({ inbox = memoryInbox(), ...options }: RigOptions = {}): Promise<
