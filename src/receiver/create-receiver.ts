@@ -74,6 +74,11 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const problemSources: Internals["problemSources"] = new Set();
   let gate: Gate | undefined;
 
+  function unsubscribed(subscription: number, source: string | undefined): void {
+    subscriptions.forget(subscription, source);
+    gaps.forget(subscription, source);
+  }
+
   const unsubscriber = createUnsubscriber({
     opened: opening.opened,
     assertOpen: () => lifecycle.assertOpen(),
@@ -81,10 +86,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     rateLimit,
     log,
     observers,
-    unsubscribed(subscription, source) {
-      subscriptions.forget(subscription, source);
-      gaps.forget(subscription, source);
-    },
+    unsubscribed,
     learn: subscriptions.learn,
     resourcesOf: (subscription, source) => gaps.resourcesOf(subscription, source),
     clock,
@@ -122,7 +124,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     timeoutMs: storeTimeoutMs,
     clock,
     expand: work.expand,
-    expanding: (events, delivery) => gaps.expanding(events, delivery),
+    expanding: dispatchDeps.expanding,
     stored: work.stored,
     committed: work.wake,
     isolateRequests,
@@ -147,10 +149,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const readiness = { states, secrets, opening, inbox, inFlightBytes };
   const refusals = createRecentRefusals({ counters, clock, isReady: () => checkReady(readiness).length === 0 });
   const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, {
-    forget(subscription, source) {
-      subscriptions.forget(subscription, source);
-      gaps.forget(subscription, source);
-    },
+    forget: unsubscribed,
   });
   const health = createHealth({
     ...readiness,

@@ -83,17 +83,28 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
   }
 
   async function count(): Promise<void> {
-    counts = await gaps.count().catch((error: unknown) => {
+    try {
+      counts = await gaps.count();
+    } catch (error) {
       failed(error);
-      return counts;
-    });
+    }
+  }
+
+  async function forget(subscription: number, source: string | undefined): Promise<void> {
+    try {
+      await gaps.forget(subscription, source);
+    } catch (error) {
+      failed(error);
+    }
+    await count();
   }
 
   async function look(): Promise<void> {
-    // Who cannot store might as well not be there: once it can, the last mark is old.
-    if (isMarking || !isReady()) return;
+    if (isMarking) return;
     isMarking = true;
     try {
+      // Who cannot store might as well not be there: once it can, the last mark is old.
+      if (!isReady()) return;
       const now = clock.now();
       const since = await gaps.mark({ at: now, afterMs });
       if (since !== undefined)
@@ -177,7 +188,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       silences?.forget(subscription);
       refusals.forget(subscription, source);
       known.forget(subscription, source);
-      gaps.forget(subscription, source).then(count, failed);
+      void forget(subscription, source);
     },
     async resourcesOf(subscription, source) {
       try {

@@ -181,3 +181,22 @@ test("what handlers refuse before the answer is no gap: they want to have it aga
   await own.pass();
   expect(await gapsIn(own.inbox)).toEqual([]);
 });
+
+test("an inbox whose gaps fail, whichever way, costs a line of the log and no delivery", async () => {
+  const fail = (): never => {
+    throw new Error("EIO");
+  };
+  const inbox = stubInbox((own) => ({
+    ...(own.gaps && {
+      gaps: { ...own.gaps, mark: fail, seen: fail, add: fail, count: fail, forget: fail, find: fail },
+    }),
+  }));
+  const own = await working({ inbox });
+  await own.send();
+  await own.send(lifecycleBody("active"));
+  await own.receiver.unsubscribe(1001, "left");
+  await own.pass(5 * MINUTE_MS);
+  expect(own.calls).toHaveLength(1);
+  expect(own.log.of("gaps-failed").length).toBeGreaterThan(0);
+  expect((await own.receiver.health()).ready).toBe(true);
+});
