@@ -33,7 +33,7 @@ export interface Internals {
   /** What is known of the states of subscriptions. */
   readonly subscriptions: Pick<SubscriptionErrors, "learn" | "unlearn" | "known">;
   /** Records where something may have been missed. */
-  readonly gaps: Pick<GapWatch, "record" | "forget">;
+  readonly gaps: Pick<GapWatch, "seen" | "record" | "forget">;
   readonly ownSignals: OwnSignals;
   /** How many may work on the inbox; undefined where none can. */
   readonly workers: Capabilities["workers"] | undefined;

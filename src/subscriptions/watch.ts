@@ -215,8 +215,10 @@ async function recordAbsences(
     if (found === undefined) continue;
     seenAt.set(key, until);
     since.delete(key);
-    if (from === undefined) continue;
     const { id: subscription, resource } = found;
+    // An outage may come before its first delivery.
+    internals.gaps.seen({ subscription, accountId, resource }, undefined);
+    if (from === undefined) continue;
     await internals.gaps.record([{ source: undefined, subscription, accountId, resource, cause: "gone", from, until }]);
   }
 }

@@ -88,6 +88,17 @@ test("an error that only a poll tells is a gap until a poll finds that it has en
   await pollUntil(() => expect(calls).toMatchObject([{ resource: MAIL, cause: "gap" }]));
 });
 
+test("a subscription that no delivery came for yet has its gap after an outage, too", async () => {
+  const { emulator, account, desired, watch, pollUntil, url, inbox, receiver, clock } = await startWatched();
+  await emulator.subscribe(account, MAIL, url);
+  watch([desired()]);
+  await pollUntil(async () => expect(await inbox.gaps?.resourcesOf(1001, undefined)).toHaveLength(1));
+  await receiver.close();
+  await clock.advance(3_600_000);
+  await inbox.gaps?.mark({ at: clock.now(), afterMs: EVERY_MS });
+  expect((await inbox.gaps?.find({ limit: 10 }))?.gaps).toMatchObject([{ resource: MAIL, cause: "down" }]);
+});
+
 test("an error of a subscription that was deleted then is no gap any more", async () => {
   const { emulator, account, desired, watch, pollUntil, clientOf, url, inbox } = await startWatched();
   const id = await emulator.subscribe(account, MAIL, url);

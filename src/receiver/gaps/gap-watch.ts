@@ -21,6 +21,8 @@ export interface GapWatch extends DeliveryOutcomes {
   /** The receiver's state changed. */
   changed(state: ReceiverState): void;
   readonly expanding: DispatchDeps["expanding"];
+  /** Another module knows that deliveries of it come. */
+  seen(resource: Envelope, source: string | undefined): void;
   /** Records gaps that another module knows of. Never rejects: what cannot be written now is written later. */
   record(gaps: readonly Omit<Gap, "family">[]): Promise<void>;
   /** A subscription is not wanted, or does not exist, any more. Without a source: in every source. */
@@ -112,7 +114,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
           { code: "gap-down", from: new Date(since), until: new Date(now) },
           "no process received for a while: what changed meanwhile is fetched",
         );
-      writer.add(silences?.found(now) ?? []);
+      writer.add([...refusals.overdue(now), ...(silences?.found(now) ?? [])]);
       await writer.flush();
     } catch (error) {
       failed(error);
@@ -138,6 +140,17 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     catchUp.wake();
   }
 
+  function see(envelope: Envelope, source: string | undefined): SubscribedResource {
+    const now = clock.now();
+    const found = known.find(envelope, source);
+    if (now - found.toldAt >= SEEN_EVERY_MS) {
+      found.toldAt = now;
+      writer.seen(found.resource);
+      void writer.flush();
+    }
+    return found.resource;
+  }
+
   async function record(found: readonly Gap[]): Promise<void> {
     writer.add(found);
     await writer.flush();
@@ -156,18 +169,12 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     expanding(events, { source, sentAt, receivedAt }) {
       const event = events[0]?.event;
       if (event === undefined || !hasEnvelope(event) || ownSignalOf(event) !== undefined) return undefined;
-      const now = clock.now();
-      const found = known.find(event, source);
-      silences?.heard(found.resource, receivedAt);
-      if (now - found.toldAt >= SEEN_EVERY_MS) {
-        found.toldAt = now;
-        writer.seen(found.resource);
-        void writer.flush();
-      }
+      const resource = see(event, source);
+      silences?.heard(resource, receivedAt);
       const notice = noticeOf(event);
       if (notice === undefined) return undefined;
       const until = notice.error === undefined ? sentAt : undefined;
-      writer.add([{ ...found.resource, cause: "errored", from: sentAt, until }]);
+      writer.add([{ ...resource, cause: "errored", from: sentAt, until }]);
       // Before the notice is stored: after a crash in between, it comes again.
       return writer.flush().then(() => void countAndCatchUp());
     },
@@ -182,6 +189,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       const gap = envelope && refusals.stored(envelope, delivery.source, clock.now());
       if (gap !== undefined) void record([gap]);
     },
+    seen: see,
     record: (found) =>
       record(found.map(({ cause, from, until, ...one }) => ({ ...toSubscribed(one, one.source), cause, from, until }))),
     forget(subscription, source) {
@@ -208,6 +216,7 @@ export const NO_GAP_WATCH: GapWatch = {
   expanding: () => undefined,
   refused() {},
   stored() {},
+  seen() {},
   async record() {},
   forget() {},
   resourcesOf: async () => [],

@@ -1,5 +1,6 @@
-import type { Gap } from "../../inbox/port/gaps.ts";
+import type { Gap, SubscribedResource } from "../../inbox/port/gaps.ts";
 import type { Envelope } from "../../protocol/event-types.ts";
+import { LISTED_FAMILIES } from "./gap-problems.ts";
 import { toSubscribed } from "./known-resources.ts";
 
 /** For each resource the time from the first refusal of a delivery that was verified until the next one that was stored. */
@@ -7,6 +8,11 @@ export interface RefusalWindows {
   refused(envelope: Envelope, source: string | undefined, at: number): void;
   /** @returns the gap that ends with it; undefined where nothing was refused, or for no longer than what is redelivered */
   stored(envelope: Envelope, source: string | undefined, at: number): Gap | undefined;
+  /**
+   * Gaps of windows that are long enough already: the service may have given up, and then nothing is stored before the next change. Only of
+   * what can be fetched: with several processes another one may have stored it, and of that a person is not to be told.
+   */
+  overdue(at: number): readonly Gap[];
   /** Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
   /** Nothing was refused since: `stored` need not be called. */
@@ -18,26 +24,29 @@ const MOST = 100_000;
 
 /** @param afterMs shorter windows are no gap: the service redelivers */
 export function createRefusalWindows(afterMs: number): RefusalWindows {
-  const windows = new Map<
-    string,
-    { readonly subscription: number; readonly source: string | undefined; from: number }
-  >();
+  const windows = new Map<string, { readonly resource: SubscribedResource; readonly from: number }>();
+
+  /** Ends a window that is long enough. */
+  function toGap(key: string, at: number): Gap | undefined {
+    const window = windows.get(key);
+    windows.delete(key);
+    if (window === undefined || at - window.from <= afterMs) return undefined;
+    return { ...window.resource, cause: "refused", from: window.from, until: at };
+  }
 
   return {
     refused(envelope, source, at) {
       const key = keyOf(envelope, source);
-      const { subscription } = envelope;
-      if (!windows.has(key) && windows.size < MOST) windows.set(key, { subscription, source, from: at });
+      if (!windows.has(key) && windows.size < MOST)
+        windows.set(key, { resource: toSubscribed(envelope, source), from: at });
     },
-    stored(envelope, source, at) {
-      const key = keyOf(envelope, source);
-      const from = windows.get(key)?.from;
-      windows.delete(key);
-      if (from === undefined || at - from <= afterMs) return undefined;
-      return { ...toSubscribed(envelope, source), cause: "refused", from, until: at };
-    },
+    stored: (envelope, source, at) => toGap(keyOf(envelope, source), at),
+    overdue: (at) =>
+      [...windows].flatMap(([key, { resource, from }]) =>
+        at - from > afterMs && LISTED_FAMILIES.includes(resource.family) ? (toGap(key, at) ?? []) : [],
+      ),
     forget(subscription, source) {
-      for (const [key, one] of windows)
+      for (const [key, { resource: one }] of windows)
         if (one.subscription === subscription && (source === undefined || one.source === source)) windows.delete(key);
     },
     get isEmpty() {
