@@ -120,7 +120,9 @@ export function createBacklog(
       const page = await inbox.unexpanded(pageSize);
       if (page.length === 0) return false;
       const part = await nextPart(page);
-      for (const [index, { events }] of part.entries()) await expanding(events, (page[index] as Unexpanded).delivery);
+      await Promise.all(
+        part.flatMap(({ events }, index) => expanding(events, (page[index] as Unexpanded).delivery) ?? []),
+      );
       if (stopped()) return false;
       pageSize = part.length === pageSize ? Math.min(2 * pageSize, PAGE.most) : PAGE.least;
       const results = await inbox.expand(part);

@@ -40,10 +40,8 @@ export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStor
 
   async function commit(batch: readonly Admitted[]): Promise<readonly (StoreResult | Refused)[]> {
     const events = expand(batch);
-    for (const [index, { delivery }] of batch.entries()) {
-      const noted = expanding(events[index] ?? [], delivery);
-      if (noted !== undefined) await noted;
-    }
+    const noted = batch.flatMap(({ delivery }, index) => expanding(events[index] ?? [], delivery) ?? []);
+    if (noted.length > 0) await Promise.all(noted);
     const results = await inbox.store(
       batch.map(({ delivery, idInQueue }, index) => ({ delivery, events: events[index], idInQueue })),
     );

@@ -67,6 +67,8 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
   let timer: Timer | undefined;
   let isMarking = false;
   let counts: readonly GapCount[] = [];
+  let isCounting = false;
+  let isStale = false;
 
   const handled = (): readonly string[] =>
     LISTED_FAMILIES.filter((family) => handlers.routes(`${family}.signal`).some(({ batches }) => batches));
@@ -84,12 +86,20 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     if (isOpen(state)) log.warn({ err: error, code: "gaps-failed" }, "the inbox cannot be asked what may be missing");
   }
 
+  /** Many that ask at once are one more look. */
   async function count(): Promise<void> {
-    try {
-      counts = await gaps.count();
-    } catch (error) {
-      failed(error);
+    isStale = true;
+    if (isCounting) return;
+    isCounting = true;
+    while (isStale) {
+      isStale = false;
+      try {
+        counts = await gaps.count();
+      } catch (error) {
+        failed(error);
+      }
     }
+    isCounting = false;
   }
 
   async function forget(subscription: number, source: string | undefined): Promise<void> {

@@ -142,6 +142,22 @@ describe("a subscription in error", () => {
     expect(own.calls).toMatchObject([{ cause: "gap" }]);
   });
 
+  test("many that work again at once are one write", async () => {
+    let writes = 0;
+    const inbox = stubInbox((own) => ({
+      ...(own.gaps && { gaps: { ...own.gaps, add: async (gaps) => ((writes += 1), await own.gaps?.add(gaps)) } }),
+    }));
+    const own = await working({ inbox });
+    await Promise.all(
+      Array.from({ length: 100 }, (_, accountId) =>
+        own.send(lifecycleBody("active", { accountId, subscription: accountId })),
+      ),
+    );
+    expect(writes).toBe(1);
+    await own.pass(25_000);
+    expect(own.calls).toHaveLength(100);
+  });
+
   test("the gap is durable before the notice is: after a crash in between the notice comes again", async () => {
     const steps: string[] = [];
     const inbox = stubInbox((own) => ({
