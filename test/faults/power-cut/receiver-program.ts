@@ -24,7 +24,7 @@ function whenForgetting(run: () => void): Timer {
 }
 
 function forget(): void {
-  for (const run of minutely) {
+  for (const run of [...minutely]) {
     minutely.delete(run);
     run();
   }
