@@ -24,10 +24,9 @@ function whenForgetting(run: () => void): Timer {
 }
 
 function forget(): void {
-  for (const run of [...minutely]) {
-    minutely.delete(run);
-    run();
-  }
+  const due = [...minutely];
+  minutely.clear();
+  for (const run of due) run();
 }
 
 const receiver = createReceiver({
