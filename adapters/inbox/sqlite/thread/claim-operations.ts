@@ -19,10 +19,19 @@ export interface ClaimOperations {
   settle(record: SettleRecord): void;
   /** A new owner: what was running counts one attempt and one death. @returns its epoch */
   takeOver(): number;
-  /** The same owner with another commit thread: nothing of the former one counts any more. @param running what it has claimed, or is about to */
-  resume(input: { readonly epoch: number; readonly running: readonly number[] }): Resumed;
+  /** The same owner with another commit thread: nothing of the former one counts any more. */
+  resume(input: Resuming): Resumed;
   /** Open jobs with a row, in the order of ids, as `LoadedJob`. */
   openJobs(page: { readonly after: number; readonly limit: number }): TextPage;
+}
+
+interface Resuming {
+  /** Its epochs: the last one that is certain, and those of calls whose outcome is unknown. */
+  readonly epochs: readonly number[];
+  /** Its epoch from now on. */
+  readonly next: number;
+  /** What it has claimed, or is about to. */
+  readonly running: readonly number[];
 }
 
 interface Resumed {
@@ -98,11 +107,11 @@ export function createClaimOperations(
       windows.sweepWindows();
       return state.raiseEpoch();
     },
-    resume({ epoch, running }) {
-      state.assertEpoch(epoch);
+    resume({ epochs, next, running }) {
+      state.assertEpoch(...epochs);
       const claimed = new Set(running);
       for (const { id } of state.mark.entries()) if (!claimed.has(id)) unmark(id);
-      return { epoch: state.raiseEpoch(), marked: [...state.mark.entries()].map(({ id }) => id) };
+      return { epoch: state.raiseEpoch(next), marked: [...state.mark.entries()].map(({ id }) => id) };
     },
     openJobs: ({ after, limit }) => sql.page.get(after, limit) as unknown as TextPage,
   };

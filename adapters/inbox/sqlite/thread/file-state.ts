@@ -29,11 +29,11 @@ type Counted = "unexpanded" | "open" | "dead" | "unhandled" | "expired" | "tombs
 export interface FileState {
   /** A transaction begins. @param epoch of the process that works @throws FileError `epoch-stale` when another process took over */
   begin(epoch: number | undefined): void;
-  /** @throws FileError `epoch-stale` when another process took over */
-  assertEpoch(epoch: number): void;
+  /** @param mine each that may be this process's @throws FileError `epoch-stale` when another process took over */
+  assertEpoch(...mine: readonly number[]): void;
   readonly epoch: number;
-  /** A new owner. @returns its epoch */
-  raiseEpoch(): number;
+  /** A new owner. @param to @default the next one @returns its epoch */
+  raiseEpoch(to?: number): number;
   /** Of deliveries and jobs alike, so that a delivery's id is below those of its jobs. @returns the first of so many */
   nextId(count?: number): number;
   readonly lastId: number;
@@ -78,8 +78,8 @@ export function createFileState(db: DatabaseSync): FileState {
     return known.mark;
   }
 
-  function assertEpoch(epoch: number): void {
-    if (row.epoch === epoch) return;
+  function assertEpoch(...mine: readonly number[]): void {
+    if (mine.includes(row.epoch)) return;
     throw new FileError("epoch-stale", "Another process has taken over the work on this inbox.");
   }
 
@@ -94,9 +94,9 @@ export function createFileState(db: DatabaseSync): FileState {
     get epoch() {
       return row.epoch;
     },
-    raiseEpoch() {
+    raiseEpoch(to = row.epoch + 1) {
       isChanged = true;
-      row.epoch += 1;
+      row.epoch = to;
       return row.epoch;
     },
     nextId(count = 1) {

@@ -56,8 +56,13 @@ interface LoadedRange {
 /** Rows read at once: the loop must not stop for a million. */
 const PAGE = 1_000;
 
-export function createWorkerState(now: () => number): WorkerState {
+/** An epoch of this process's own leaps over so many at most. */
+const LEAP = 1_000_000;
+
+export function createWorkerState(now: () => number, random: () => number = Math.random): WorkerState {
   let epoch: number | undefined;
+  /** Epochs of commits that failed, and yet may be in the file. */
+  let doubtful: number[] = [];
   let isLoaded = false;
   let isForgotten = false;
   let lanes = createLanes();
@@ -95,7 +100,7 @@ export function createWorkerState(now: () => number): WorkerState {
     const mine = lanes;
     const taken = await run(channel, "takeOver", undefined);
     if (lanes !== mine) return;
-    [epoch, isForgotten] = [taken, false];
+    [epoch, isForgotten, doubtful] = [taken, false, []];
     await load(channel);
   }
 
@@ -124,9 +129,14 @@ export function createWorkerState(now: () => number): WorkerState {
       if (epoch === undefined) return;
       if (isForgotten) return begin(channel);
       const mine = lanes;
-      const resumed = await run(channel, "resume", { epoch, running: lanes.running() });
+      const epochs = [epoch, ...doubtful];
+      // Another process that takes over raises it by one: by the leap this process knows its own, also where a commit failed and yet holds.
+      const next = Math.max(...epochs) + 2 + Math.floor(random() * LEAP);
+      doubtful = [...doubtful, next];
+      const resumed = await run(channel, "resume", { epochs, next, running: lanes.running() });
       if (lanes !== mine) return;
       ({ epoch } = resumed);
+      doubtful = [];
       // What was about to be claimed may wait again by now.
       await load(channel, new Set(resumed.marked));
     },
