@@ -7,7 +7,7 @@ const AT_ONCE = 25;
 
 /** `npm run test:sim` has 10,000, of each inbox. */
 describe.each([
-  ["memory", 1_000],
+  ["memory", 600],
   ["sqlite", 50],
   ["sqlite-thread", 3],
 ] as const)("a simulated world with the inbox %s", (store, seeds) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { runSeed } from "./run-seed.ts";
 
-const RUNS = 300;
+const RUNS = 200;
 const OVER_SOCKETS = 20;
 
 test(`in ${RUNS} worlds, everything acknowledged is handled or dead, and nothing is unsubscribed without a decision`, async () => {
