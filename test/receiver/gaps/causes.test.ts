@@ -5,20 +5,25 @@ import { emails, rig, type Rig } from "../../support/rig.ts";
 import { stubInbox } from "../../support/stub-inboxes.ts";
 import { MINUTE_MS, working } from "./support.ts";
 
+/** An inbox that stores nothing until it is mended. @param takesOwn but what the receiver makes itself */
+async function workingOnBroken({ takesOwn = false } = {}) {
+  let isBroken = true;
+  const inbox = stubInbox((own) => ({
+    store: (deliveries) =>
+      isBroken && !(takesOwn && deliveries.every(({ delivery }) => delivery.signedBy === "hookline"))
+        ? Promise.reject(new Error("EIO"))
+        : own.store(deliveries),
+  }));
+  return { ...(await working({ inbox })), mend: () => void (isBroken = false) };
+}
+
 describe("deliveries that were refused for more than ten minutes", () => {
   test("end in one call for each of their resources, once they are stored again", async () => {
-    let isBroken = true;
-    const inbox = stubInbox((own) => ({
-      store: (deliveries) =>
-        isBroken && deliveries.some(({ delivery }) => delivery.signedBy !== "hookline")
-          ? Promise.reject(new Error("EIO"))
-          : own.store(deliveries),
-    }));
-    const own = await working({ inbox });
+    const { mend, ...own } = await workingOnBroken({ takesOwn: true });
     for (const fields of [{}, { accountId: 3003 }, { accountId: 4004 }])
       expect(await own.offer(bodyOf(fields))).toMatchObject({ status: 503 });
     await own.pass(11 * MINUTE_MS);
-    isBroken = false;
+    mend();
     await own.send();
     await own.send(bodyOf({ accountId: 3003 }));
     await own.pass(2_000);
@@ -27,14 +32,7 @@ describe("deliveries that were refused for more than ten minutes", () => {
   });
 
   test("end so although none is stored any more: the service may have given up. Contacts wait for one", async () => {
-    let isBroken = true;
-    const inbox = stubInbox((own) => ({
-      store: (deliveries) =>
-        isBroken && deliveries.some(({ delivery }) => delivery.signedBy !== "hookline")
-          ? Promise.reject(new Error("EIO"))
-          : own.store(deliveries),
-    }));
-    const own = await working({ inbox });
+    const { mend, ...own } = await workingOnBroken({ takesOwn: true });
     await own.offer();
     await own.offer(bodyOf({ resource: "/contacts", subscription: 5 }));
     await own.pass(9 * MINUTE_MS);
@@ -42,37 +40,29 @@ describe("deliveries that were refused for more than ten minutes", () => {
     await own.pass(3 * MINUTE_MS);
     expect(own.calls).toMatchObject([{ cause: "gap" }]);
     expect(await codesOf(own.receiver)).not.toContain("gap-unlisted");
-    isBroken = false;
+    mend();
     await own.send(bodyOf({ resource: "/contacts", subscription: 5 }));
     await own.pass();
     expect(await codesOf(own.receiver)).toContain("gap-unlisted");
   });
 
   test("count from the first one that was refused", async () => {
-    let isBroken = true;
-    const inbox = stubInbox((own) => ({
-      store: (deliveries) => (isBroken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
-    }));
-    const own = await working({ inbox });
+    const { mend, ...own } = await workingOnBroken();
     await own.offer();
     await own.pass(9 * MINUTE_MS);
     await own.offer();
     await own.pass(2 * MINUTE_MS);
-    isBroken = false;
+    mend();
     await own.send();
     await own.pass(2 * MINUTE_MS);
     expect(own.calls.filter(({ cause }) => cause === "gap")).toHaveLength(1);
   });
 
   test("are no gap where they were stored again within ten minutes, or were never verified", async () => {
-    let isBroken = true;
-    const inbox = stubInbox((own) => ({
-      store: (deliveries) => (isBroken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
-    }));
-    const own = await working({ inbox });
+    const { mend, ...own } = await workingOnBroken();
     await own.offer();
     await own.pass(9 * MINUTE_MS);
-    isBroken = false;
+    mend();
     await own.send();
     expect(await own.offer(bodyOf(), { at: new Date(0) })).toMatchObject({ status: 401 });
     await own.pass(20 * MINUTE_MS);
@@ -82,14 +72,10 @@ describe("deliveries that were refused for more than ten minutes", () => {
   });
 
   test("are no gap of a subscription that was unsubscribed meanwhile, also when it is wanted again", async () => {
-    let isBroken = true;
-    const inbox = stubInbox((own) => ({
-      store: (deliveries) => (isBroken ? Promise.reject(new Error("EIO")) : own.store(deliveries)),
-    }));
-    const own = await working({ inbox });
+    const { mend, ...own } = await workingOnBroken();
     await own.offer();
     await own.receiver.unsubscribe(1001, "left");
-    isBroken = false;
+    mend();
     await own.pass(11 * MINUTE_MS);
     await own.receiver.resubscribe(1001);
     await own.send();

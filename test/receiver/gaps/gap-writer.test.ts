@@ -8,6 +8,15 @@ import { mail } from "./support.ts";
 
 const gap = (from: number): Gap => ({ ...mail, cause: "refused", from, until: from + 1 });
 
+test("after a long outage very many are written", async () => {
+  let added = 0;
+  const inbox = { seen: async () => {}, add: async (gaps: readonly Gap[]) => void (added += gaps.length) };
+  const writer = createGapWriter(inbox, { clock: fakeClock(), log: logRecorder().logger });
+  writer.add(Array.from({ length: 200_000 }, (_, from) => gap(from)));
+  await writer.flush();
+  expect(added).toBe(200_000);
+});
+
 test("what comes while some are written is written too, each once, in order", async () => {
   const { promise, resolve } = deferred();
   const added: number[] = [];
