@@ -3,7 +3,7 @@ import { UsageError } from "../../../../src/index.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { functionsOf } from "./functions.ts";
-import { SCHEMA_VERSION, tablesOf } from "./tables.ts";
+import { hashLaneWindows, SCHEMA_VERSION, tablesOf } from "./tables.ts";
 
 /** What a version of Hookline makes. Its SQL takes the quoted name of the schema. */
 export interface SchemaPlan {
@@ -27,7 +27,7 @@ const CURRENT: SchemaPlan = {
   version: SCHEMA_VERSION,
   worksWith: 1,
   tables: tablesOf,
-  upgrades: [],
+  upgrades: [hashLaneWindows],
   functions: functionsOf,
 };
 

@@ -65,7 +65,7 @@ function sweepWindows(ident: string): string {
   return `
 create or replace function ${ident}.sweep_windows(gone jsonb) returns void language sql ${SETTINGS} as $$
   delete from ${ident}.lane_window as w using (select distinct (g->>0)::smallint as shard, g->>1 as lane from jsonb_array_elements(gone) as g) as of
-  where w.shard = of.shard and w.lane = of.lane
+  where w.shard = of.shard and w.key = md5(of.lane)
     and not exists (select from ${ident}.job as j where j.shard = w.shard and j.id <= w.up_to and j.lane = w.lane offset 0);
 $$;`;
 }

@@ -1,5 +1,5 @@
 /** What a schema has that this Hookline made. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 /** A lane's jobs are in one shard, and a shard is worked by one process. The last one is not of lanes: its owner expands deliveries. */
 export const SHARDS = 64;
@@ -17,6 +17,15 @@ export const TODAY = "floor(extract(epoch from clock_timestamp()) / 86400)::int"
 /** The quoted name of the schema inside a literal of SQL: it may have an apostrophe. */
 export function inLiteral(ident: string): string {
   return ident.replaceAll("'", "''");
+}
+
+const OF_LANE = "generated always as (md5(lane)) stored";
+
+/** Version 2: a lane of any length has a window. Who waits for the row of the version has no lock on windows yet. */
+export function hashLaneWindows(ident: string): string {
+  return `
+  perform 1 from ${ident}.meta where key = 'version' for update;
+  alter table ${ident}.lane_window add column key text not null ${OF_LANE}, drop constraint lane_window_pkey, add primary key (shard, key);`;
 }
 
 /** @param ident the quoted name of the schema */
@@ -90,7 +99,11 @@ export function tablesOf(ident: string): string {
   ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 
   -- What a lane has inherited: when the first attempt was of a job that died of its window, for those up to an id that waited behind it.
-  create table ${ident}.lane_window (shard smallint not null, lane text not null, since bigint not null, up_to bigint not null, primary key (shard, lane));
+  -- key: an index takes no text of more than 2.7 kB.
+  create table ${ident}.lane_window (
+    shard smallint not null, lane text not null, since bigint not null, up_to bigint not null, key text not null ${OF_LANE},
+    primary key (shard, key)
+  );
   ${ended("dead")}
   ${ended("unhandled")}
 
