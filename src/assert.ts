@@ -1,4 +1,5 @@
 import { UsageError } from "./errors.ts";
+import { cutText } from "./text.ts";
 
 /**
  * Refuses unknown option names: a misspelt one would be ignored silently.
@@ -20,7 +21,7 @@ export function assertOptions<T extends object>(
   const meant = nearest(unknown, names);
   throw new UsageError(
     "option-invalid",
-    `${where} got "${unknown.slice(0, MAX_SHOWN_CHARACTERS)}", which is no option.`,
+    `${where} got "${cutText(unknown, MAX_SHOWN_CHARACTERS)}", which is no option.`,
     {
       fix: `${meant === undefined ? "" : `Did you mean "${meant}"? `}Allowed are: ${names.join(", ")}.`,
     },

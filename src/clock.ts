@@ -11,7 +11,7 @@ export interface Timer {
 
 /** The receiver's source of time: an option, so that a test can advance it. */
 export interface Clock {
-  /** Wall-clock time, milliseconds since the epoch. */
+  /** Wall-clock time, milliseconds since the epoch; the receiver leaves fractions out. */
   now(): number;
   /** Runs `run` once after `ms` milliseconds, unless cleared. */
   setTimer(run: () => void, ms: number): Timer;
@@ -62,7 +62,7 @@ export function toClock(given: Clock | undefined, log: Logger): Clock {
     now() {
       try {
         const now = given.now();
-        if (typeof now === "number" && Math.abs(now) <= MAX_DATE_MS) return now;
+        if (typeof now === "number" && Math.abs(now) <= MAX_DATE_MS) return Math.floor(now);
         failed(new RangeError(`now() gave ${String(now)}.`));
       } catch (error) {
         failed(error);

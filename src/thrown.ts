@@ -1,14 +1,16 @@
+import { cutText } from "./text.ts";
+
 /** An error's message may be a whole HTML page. */
 const MAX_CHARACTERS = 2_000;
 
 /**
  * Name and message of any thrown value. Never throws, although reading it may: an error's fields may be getters or objects without a
- * text, and every access to a revoked proxy throws.
+ * text, and every access to a revoked proxy throws. What no database stores is replaced in them: NUL, and halves of surrogate pairs.
  */
 export function describeThrown(thrown: unknown): { readonly name: string; readonly message: string } {
   if (!isError(thrown)) {
     const text = textOf(() => thrown);
-    return { name: "Error", message: `${typeof thrown} was thrown: ${text}`.slice(0, MAX_CHARACTERS) };
+    return { name: "Error", message: toStorable(`${typeof thrown} was thrown: ${text}`) };
   }
   return { name: textOf(() => thrown.name), message: textOf(() => thrown.message) };
 }
@@ -45,8 +47,12 @@ export function catchRejection(returned: unknown, onRejected: (error: unknown) =
 
 function textOf(read: () => unknown): string {
   try {
-    return String(read()).slice(0, MAX_CHARACTERS);
+    return toStorable(String(read()));
   } catch {
     return "it cannot be shown";
   }
+}
+
+function toStorable(text: string): string {
+  return cutText(text, MAX_CHARACTERS).replaceAll(/[\0\p{Surrogate}]/gu, "\uFFFD");
 }

@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { systemClock } from "../src/clock.ts";
+import { systemClock, toClock } from "../src/clock.ts";
+import { toLogger } from "../src/logger.ts";
 
 test.each([2 ** 31, 999_999_999_000, 8_640_000_000_000_000, Infinity])(
   "the machine's clock takes %d ms for as long as a timer can be, and not for none",
@@ -13,3 +14,8 @@ test.each([2 ** 31, 999_999_999_000, 8_640_000_000_000_000, Infinity])(
     }
   },
 );
+
+test("the times of a clock with fractions of a millisecond are whole, as times are stored", () => {
+  const clock = toClock({ ...systemClock, now: () => 1_767_323_045_000.75 }, toLogger(false));
+  expect(clock.now()).toBe(1_767_323_045_000);
+});

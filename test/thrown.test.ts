@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { catchRejection } from "../src/thrown.ts";
+import { catchRejection, describeThrown } from "../src/thrown.ts";
 import { turns } from "./support/event-loop.ts";
 
 const error = new Error("no");
@@ -27,4 +27,18 @@ test.each<[string, () => unknown]>([
   catchRejection(make(), (reason) => heard.push(reason));
   await turns();
   expect([heard, unhandled]).toEqual([[error], []]);
+});
+
+test.each([
+  ["NUL, which no text in PostgreSQL has", "a\0b", "a\uFFFDb"],
+  ["halves of surrogate pairs", "\uDE00 \uD83D 😀", "\uFFFD \uFFFD 😀"],
+  ["a pair that does not fit", `${"x".repeat(1_999)}😀`, "x".repeat(1_999)],
+  ["a pair that just fits", `${"x".repeat(1_998)}😀y`, `${"x".repeat(1_998)}😀`],
+])("name and message of what was thrown can be stored: %s", (_, text, stored) => {
+  expect(describeThrown(Object.assign(new Error(text), { name: text }))).toEqual({ name: stored, message: stored });
+});
+
+test("a thrown text can be stored", () => {
+  expect(describeThrown("a\0\uD83D")).toEqual({ name: "Error", message: "string was thrown: a\uFFFD\uFFFD" });
+  expect(describeThrown(`${"x".repeat(1_980)}😀`).message).toBe(`string was thrown: ${"x".repeat(1_980)}`);
 });

@@ -35,7 +35,8 @@ export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rule
       return retryForMs > 0 ? { to: "dead", error, ofWindow: true } : { to: "dead", error };
     }
     if (!isLater && job.attempt >= attempts) return { to: "dead", error };
-    const heldMs = isLater ? Math.max(Math.min(delayMs, isAnyOver ? 0 : leftMs(job)), SHORTEST_MS) : delayMs;
+    // Whole, as times are stored; not earlier than was asked for.
+    const heldMs = Math.ceil(isLater ? Math.max(Math.min(delayMs, isAnyOver ? 0 : leftMs(job)), SHORTEST_MS) : delayMs);
     return { to: "retry", at: now + heldMs, delayMs: heldMs, counted: !isLater, error };
   });
 }

@@ -1,4 +1,5 @@
 import type { SingleEvent } from "../protocol/event-types.ts";
+import { cutText } from "../text.ts";
 import type { ErroredSubscription, KnownSubscription, LifecycleNotice, NoticeOrigin } from "./port/subscriptions.ts";
 
 /** Subscriptions in error, in memory. */
@@ -74,5 +75,5 @@ export function createErroredSubscriptions(most = MOST): ErroredSubscriptions {
 }
 
 function cut(text: string): string {
-  return text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}… (of ${text.length} characters)`;
+  return text.length <= MOST_CHARACTERS ? text : `${cutText(text, MOST_CHARACTERS)}… (of ${text.length} characters)`;
 }

@@ -1,6 +1,7 @@
 import { kindOf } from "../assert.ts";
 import { UsageError } from "../errors.ts";
 import type { Envelope } from "../protocol/event-types.ts";
+import { cutText } from "../text.ts";
 import { catchRejection } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import type { IngestDeps } from "./types.ts";
@@ -114,6 +115,5 @@ export function toReason(reason: unknown): string {
       fix: "Say in a few words why; of an error, give its `message`.",
     });
   if (reason.length <= MAX_REASON_CHARACTERS) return reason;
-  // Half of a surrogate pair would be stored as another character.
-  return `${reason.slice(0, MAX_REASON_CHARACTERS - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+  return `${cutText(reason, MAX_REASON_CHARACTERS - 1)}…`;
 }

@@ -110,6 +110,8 @@ describe("RetryLater", () => {
     [{ afterSeconds: 30 }, 30_000],
     [{ at: new Date(now + 60_000) }, 60_000],
     [{ afterMs: 100 }, 100],
+    [{ afterMs: 1_234.567 }, 1_235],
+    [{ afterSeconds: 0.5001 }, 501],
   ])("%o is tried again then, uncounted", (when, delayMs) => {
     expect(afterThrowing(new RetryLater(when))).toMatchObject([
       { to: "retry", at: now + delayMs, delayMs, counted: false, error: { name: "RetryLater" } },
