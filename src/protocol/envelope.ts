@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
 import { LIFECYCLE_STATES } from "./event-names.ts";
 import { freezeDeep, unknownEvent, type Envelope, type SingleEvent, type UnknownEvent } from "./event-types.ts";
-import { EntryProblem, fieldsReader, idField, optional, toId, toProblem, type FieldsOf, type Loose } from "./fields.ts";
+import { EntryProblem, fieldsReader, idField, optional, toProblem, type FieldsOf, type Loose } from "./fields.ts";
+import { accountIn, toId } from "./id.ts";
 import { parseExactly, parseJson } from "./json.ts";
 import { ownSignalIn } from "./own-signal.ts";
 import { resourceOf, type Entry, type PathIds, type Resource } from "./resource-paths.ts";
@@ -87,8 +88,11 @@ interface List {
 function contentOf(document: Document): Content {
   const { json, parsed, envelope } = document;
   if (!parsed) return { heads: [unknownEvent({ reason: "not-json" })] };
-  if (envelope === undefined)
-    return { heads: [toUnknown(toProblem(envelopeSchema.safeParse(json).error), undefined, document.exact())] };
+  if (envelope === undefined) {
+    const accountId = accountIn(json);
+    const known = accountId === undefined ? undefined : { accountId };
+    return { heads: [toUnknown(toProblem(envelopeSchema.safeParse(json).error), known, document.exact())] };
+  }
   const delivery = json as Loose;
   const payloads = delivery["payloads"] ?? [];
   const whole = (field: string, reason: UnknownEvent["reason"]): SingleEvent =>
@@ -162,7 +166,7 @@ function toEvent({ type, fields }: Entry, ids: PathIds, envelope: Envelope): Sin
 
 function toUnknown(
   { reason, field }: { readonly reason: UnknownEvent["reason"]; readonly field: string | undefined },
-  envelope: Envelope | undefined,
+  envelope: Partial<Envelope> | undefined,
   json: unknown,
 ): UnknownEvent {
   return unknownEvent({ ...envelope, reason, ...(field !== undefined && { field }) }, json);

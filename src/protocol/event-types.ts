@@ -62,7 +62,10 @@ export type EventOf<N extends EventName> = N extends keyof EventMap
     ? EventMap[Exclude<OneAtATime, "unknown">]
     : EventMap[Extract<Exclude<OneAtATime, `${string}.signal`>, `${N}.${string}`>];
 
-/** An event that is signed and stored, but of no known type. `ctx.delivery()` has its bytes. */
+/**
+ * An event that is signed and stored, but of no known type. `ctx.delivery()` has its bytes. Where a field of the envelope is not readable,
+ * the account is all that is given of it.
+ */
 export interface UnknownEvent extends Partial<Envelope> {
   readonly type: "unknown";
   /** `not-json`: the body is not JSON; `shape`: a field is missing or has another type; `resource`: the resource is not known; `value`: a known field has an unknown value. */

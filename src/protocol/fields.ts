@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import type { Id } from "./event-types.ts";
+import { toId } from "./id.ts";
 
 /** Why an entry becomes an unknown event. */
 export class EntryProblem {
@@ -50,21 +51,6 @@ export function optional<T>(schema: z.ZodMiniType<T>): z.ZodMiniType<T | undefin
   // oxlint-disable-next-line promise/valid-params -- zod's catch, no promise's
   return z.catch(z.optional(schema), undefined);
 }
-
-/**
- * An id as a number: a safe integer, or its decimal text. Anything else is `undefined`, never rounded: beyond 2^53 two ids would
- * become one. Negative ids pass, although the service has not sent one yet.
- *
- * @see protocol 2.1, where a subscription's id is numeric text, and 6.2, where it is a number
- */
-export function toId(value: unknown): Id | undefined {
-  const id = typeof value === "string" && DECIMAL.test(value) ? Number(value) : value;
-  // Adding zero makes -0 the same id as 0.
-  return typeof id === "number" && Number.isSafeInteger(id) ? id + 0 : undefined;
-}
-
-/** As many digits as the largest safe integer has. */
-const DECIMAL = /^-?\d{1,16}$/;
 
 /** A required id; see {@link toId}. */
 export const idField: z.ZodMiniType<Id> = z.transform((value: unknown, ctx) => {

@@ -1,7 +1,8 @@
 import { booking } from "./booking.ts";
 import { changeResource, type ChangeFamily } from "./change.ts";
 import type { SingleEvent } from "./event-types.ts";
-import { toId, type EntryProblem } from "./fields.ts";
+import { type EntryProblem } from "./fields.ts";
+import { toId } from "./id.ts";
 import { tracking } from "./tracking.ts";
 
 /** What a subscription can watch, and how its deliveries are read. @see protocol 6.1 */

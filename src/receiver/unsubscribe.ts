@@ -8,7 +8,7 @@ import type { UnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
 import type { Envelope, Id } from "../protocol/event-types.ts";
-import { toId } from "../protocol/fields.ts";
+import { toId } from "../protocol/id.ts";
 import type { GapWatch } from "./gaps/gap-watch.ts";
 import type { SubscriptionErrors } from "./health/subscription-errors.ts";
 import type { Receiver } from "./receiver-types.ts";

@@ -2,7 +2,7 @@ import { kindOf } from "../assert.ts";
 import type { Subscription } from "../client.ts";
 import { UsageError } from "../errors.ts";
 import type { Id } from "../protocol/event-types.ts";
-import { toId } from "../protocol/fields.ts";
+import { toId } from "../protocol/id.ts";
 
 /** A subscription that is to exist. */
 export interface Desired {

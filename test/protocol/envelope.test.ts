@@ -267,7 +267,12 @@ describe("what is not understood", () => {
     expect(parseDocument(Buffer.from(JSON.stringify(body)))).toMatchObject({ parsed: true, envelope: undefined });
     const [event, ...others] = eventsFor(body);
     expect(others).toEqual([]);
-    expect({ ...event, field: undefined }).toEqual({ type: "unknown", reason: "shape", json: body });
+    expect({ ...event, field: undefined }).toEqual({
+      type: "unknown",
+      reason: "shape",
+      accountId: Object(body).accountId,
+      json: body,
+    });
   });
 
   test.each([

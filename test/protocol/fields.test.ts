@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { idField, toId } from "../../src/protocol/fields.ts";
+import { idField } from "../../src/protocol/fields.ts";
+import { toId } from "../../src/protocol/id.ts";
 
 test("a safe integer and its decimal text are the same id", () => {
   fc.assert(

@@ -67,7 +67,7 @@ describe("integers beyond 2^53", () => {
     const body = '{"subscription":9007199254740993,"accountId":2,"resource":"/contacts"}';
     const json = { subscription: "9007199254740993", accountId: 2, resource: "/contacts" };
     expect(eventsOf(parseDocument(Buffer.from(body)))).toEqual([
-      { type: "unknown", reason: "shape", field: "subscription", json },
+      { type: "unknown", reason: "shape", field: "subscription", accountId: 2, json },
     ]);
   });
 

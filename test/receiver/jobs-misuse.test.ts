@@ -111,11 +111,14 @@ test.each([7, undefined, null, ["1"], {}])("get refuses the id %j", async (id) =
   await expectRefusal((receiver.jobs as unknown as Loose).get(id), "jobs.get() got the id", "a job's id");
 });
 
-test.each(["2002", undefined, null, Number.NaN, 2.5, [2002], {}])("erase refuses the account %j", async (accountId) => {
-  const { receiver } = await receiverWithJobsInEachState();
-  await expectRefusal((receiver.jobs as unknown as Loose).erase(accountId), "jobs.erase() got the account");
-  expect((await receiver.jobs.list()).jobs).toHaveLength(5);
-});
+test.each(["2002", "", " ", "0x7d2", undefined, null, Number.NaN, 2.5, [2002], {}])(
+  "erase refuses the account %j",
+  async (accountId) => {
+    const { receiver } = await receiverWithJobsInEachState();
+    await expectRefusal((receiver.jobs as unknown as Loose).erase(accountId), "jobs.erase() got the account");
+    expect((await receiver.jobs.list()).jobs).toHaveLength(5);
+  },
+);
 
 async function expectRefusal(call: Promise<unknown>, ...parts: readonly string[]): Promise<UsageError> {
   const error: unknown = await call.then(

@@ -1,4 +1,4 @@
-import { parseDocument } from "../../protocol/envelope.ts";
+import { accountOf } from "../../protocol/id.ts";
 import type { Fifo } from "../collections/fifo.ts";
 import type { LaneQueues } from "../lane-queues.ts";
 import type { Claim } from "../port/claims.ts";
@@ -75,9 +75,7 @@ export function memoryJobs({ store, lanes, backlog, claims, now, lost, wake, era
       for (const row of rows) remove(row);
       erased(accountId);
       const unexpanded = new Set(
-        [...backlog].filter(
-          (deliveryRow) => parseDocument(deliveryRow.delivery.body).envelope?.accountId === accountId,
-        ),
+        [...backlog].filter((deliveryRow) => accountOf(deliveryRow.delivery.body) === accountId),
       );
       backlog.filter((deliveryRow) => !unexpanded.has(deliveryRow));
       for (const deliveryRow of unexpanded) store.endExpansion(deliveryRow);

@@ -80,6 +80,11 @@ export function notice(
   return { delivery: { ...delivery, sentAt }, events };
 }
 
+/** A delivery of any body, with a job of nobody for each of its events. */
+export function ofBody(text: string): FullDelivery {
+  return deliveryOf(Buffer.from(text), {}, () => ({ unique: undefined, jobs: [UNHANDLED] }));
+}
+
 /** The same delivery, stored by a process that does not work. */
 export function raw({ delivery }: NewDelivery): NewDelivery {
   return { delivery, events: undefined };
@@ -87,10 +92,17 @@ export function raw({ delivery }: NewDelivery): NewDelivery {
 
 function newDelivery(
   content: { readonly resource: string; readonly [field: string]: unknown },
-  { accountId = 2002, subscription = 1001, source, receivedAt = SENT_AT + 1_000, filler }: MailFields,
+  { accountId = 2002, subscription = 1001, filler, ...fields }: MailFields,
   rest: (entry: number) => Pick<NewEvent, "unique" | "jobs">,
 ): FullDelivery {
-  const body = Buffer.from(JSON.stringify({ subscription, accountId, ...content, filler }));
+  return deliveryOf(Buffer.from(JSON.stringify({ subscription, accountId, ...content, filler })), fields, rest);
+}
+
+function deliveryOf(
+  body: Buffer,
+  { source, receivedAt = SENT_AT + 1_000 }: Pick<MailFields, "source" | "receivedAt">,
+  rest: (entry: number) => Pick<NewEvent, "unique" | "jobs">,
+): FullDelivery {
   const events = eventsOf(parseDocument(body)).map((event, entry) => Object.assign({ entry, event }, rest(entry)));
   const headers = { "x-aurinko-signature": SIGNATURE, "x-aurinko-request-timestamp": String(SENT_AT / 1_000) };
   const delivery = { receivedAt, sentAt: SENT_AT, source, signedBy: "default", signature: SIGNATURE, headers, body };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mail, nobodys, one, raw } from "./deliveries.ts";
+import { mail, nobodys, ofBody, one, raw } from "./deliveries.ts";
 import type { InboxPromises } from "./fixture.ts";
 import {
   claimAll,
@@ -100,6 +100,24 @@ export const removing: InboxPromises = {
         assert.deepEqual([await inbox.unexpanded(10), await findAll(inbox)], [[], []]);
         const [next] = await storeAll(inbox, mail(["c"]));
         assert.equal(next?.expanded, true);
+      },
+
+      "a delivery that only names the account is the account's, expanded or not": async ({ inbox }) => {
+        const bodies = [
+          '{"accountId":7}',
+          '\uFEFF{"accountId":"7"}',
+          '\uFEFF{"subscription":1,"accountId":7,"resource":"/contacts"}',
+        ];
+        await storeAll(inbox, ...bodies.map(ofBody), ofBody('{"accountId":70}'));
+        await storeAll(inbox, ...bodies.map(ofBody).map(raw), raw(ofBody('{"accountId":"0x7"}')));
+        assert.equal(await inbox.jobs.erase(7), 6);
+        assert.equal((await findAll(inbox)).length, 1);
+        assert.equal((await inbox.unexpanded(10)).length, 1);
+      },
+
+      "an empty text is no account": async ({ inbox }) => {
+        await storeAll(inbox, ofBody('{"accountId":""}'), raw(ofBody('{"accountId":" "}')));
+        assert.equal(await inbox.jobs.erase(0), 0);
       },
 
       "an account that is not there takes nothing": async ({ inbox }) => {

@@ -1,3 +1,4 @@
+import { accountOf } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
 
 /** What a page erases. A delivery that alone is more goes all the same. */
@@ -89,13 +90,4 @@ async function* deliveriesOf(
       after = last.place;
       yield [...new Set(rows.map(({ id }) => id))];
     }
-}
-
-function accountOf(body: Uint8Array): unknown {
-  try {
-    const { accountId } = JSON.parse(Buffer.from(body).toString()) as { readonly accountId?: unknown };
-    return typeof accountId === "string" ? Number(accountId) : accountId;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { NewJob } from "../../../../src/adapter.ts";
+import { accountOf } from "../../../../src/protocol/id.ts";
 import type { LoadedJob } from "../client/thread-protocol.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { FoundJob, JobFinder } from "../thread/find-jobs.ts";
@@ -191,13 +192,4 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
 /** Replays merge with replays only. */
 function toReplayKey(mergeKey: string | undefined): string | undefined {
   return mergeKey === undefined || mergeKey.startsWith("replay:") ? mergeKey : `replay:${mergeKey}`;
-}
-
-function accountOf(body: Uint8Array): unknown {
-  try {
-    const { accountId } = JSON.parse(Buffer.from(body).toString()) as { readonly accountId?: unknown };
-    return typeof accountId === "string" ? Number(accountId) : accountId;
-  } catch {
-    return undefined;
-  }
 }
