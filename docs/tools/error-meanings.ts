@@ -144,7 +144,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "`postgresInbox`: the tables are not there and `migrate` is false, or they were dropped",
   ],
   "too-many-connections": ["StorageError", "`postgresInbox`: the server has no connection to spare"],
-  "not-transactional": ["HooklineError", "`complete` got a context that is not of a handler on a `postgresInbox`"],
+  "not-transactional": [
+    "HooklineError",
+    "`complete` got a context that is not of a handler on a `postgresInbox`, or no open transaction",
+  ],
   "disk-failed": ["StorageError", "`sqliteInbox`: reading or writing failed; the file is reopened"],
   "file-corrupt": ["StorageError", "`sqliteInbox`: the file is damaged, and is left as it is"],
   "file-forbidden": [

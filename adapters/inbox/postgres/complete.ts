@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { completionOf, type Claim, type CompletedCall, type Transactional } from "../../../src/adapter.ts";
 import { HooklineError, type Context } from "../../../src/index.ts";
 import type { Queries } from "./connection/pool.ts";
@@ -9,7 +10,8 @@ import type { TransactionLike } from "./transaction-like.ts";
  * @param ctx the handler's own
  * @param tx a client of `pg` with an open transaction, or what `fromKysely` and the others make of another library's
  * @throws HooklineError `claim-lost` when the jobs were taken away: the transaction must roll back
- * @throws HooklineError `not-transactional` for a context of another inbox, of `receiver.handle` or of a test
+ * @throws HooklineError `not-transactional` for a context of another inbox, of `receiver.handle` or of a test, and where no transaction is
+ *   open, as on a pool: nothing was changed
  * @example
  * receiver.on("email", async (event, ctx) => {
  *   const client = await pool.connect();
@@ -62,9 +64,12 @@ export function createTransactions({ ident, queries, claimed, completed, pause }
       const places = placesOf(call);
       const worker = claimed(call.claim)?.worker;
       if (worker === undefined || places === undefined) throw claimLost();
+      const mark = randomUUID();
+      await transaction.query(MARK_SQL, [mark]);
       completed(call.claim);
-      const { rows } = await transaction.query(completeSql(ident()), [JSON.stringify({ worker, jobs: places })]);
-      const [row] = rows as readonly { readonly gone: number }[];
+      const { rows } = await transaction.query(completeSql(ident()), [JSON.stringify({ worker, jobs: places, mark })]);
+      const [row] = rows as readonly { readonly gone: number; readonly open: number }[];
+      if (Number(row?.open) !== 1) throw noTransaction();
       if (Number(row?.gone) !== places.length) throw claimLost();
     },
     async isCompleted(call) {
@@ -95,18 +100,22 @@ const GIVEN = `given as materialized (
   select (j->>0)::smallint as shard, (j->>1)::bigint as id from jsonb_array_elements($1::text::jsonb->'jobs') as j
 )`;
 
+/** The setting ends with the transaction: the next statement sees it only inside the same one. */
+const MARK_SQL = "select set_config('hookline.transaction', $1, true)";
+const IS_MARKED = "current_setting('hookline.transaction', true) is not distinct from $1::text::jsonb->>'mark'";
+
 const completeSql = (ident: string): string => `
 with ${GIVEN},
 mine as materialized (
   select id from ${ident}.shard
-  where id in (select shard from given) and owner = ($1::text::jsonb->>'worker')::bigint for share
+  where id in (select shard from given) and owner = ($1::text::jsonb->>'worker')::bigint and ${IS_MARKED} for share
 ),
 found as (
   select job.at from given join mine on mine.id = given.shard cross join lateral (
     select ctid as at from ${ident}.job where job.shard = given.shard and job.id = given.id for update offset 0) as job
 ),
 gone as (delete from ${ident}.job using found where job.ctid = found.at returning 1)
-select count(*)::int as gone from gone`;
+select count(*)::int as gone, (${IS_MARKED})::int as open from gone`;
 
 const lookSql = (ident: string): string => `
 with ${GIVEN},
@@ -116,6 +125,12 @@ free as (
 )
 select (select count(*)::int from free) as free, (
   select count(*)::int from given where exists (select from ${ident}.job where job.shard = given.shard and job.id = given.id)) as there`;
+
+function noTransaction(): HooklineError {
+  return new HooklineError("not-transactional", "No transaction is open: `complete` has changed nothing.", {
+    fix: 'Run "begin" on a client of the pool and pass that client, or pass what the transaction of your library gives: not the pool, nor the database object.',
+  });
+}
 
 function claimLost(): HooklineError {
   return new HooklineError(

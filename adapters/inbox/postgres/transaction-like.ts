@@ -4,6 +4,8 @@ import type { SqlTransaction } from "../../../src/adapter.ts";
 export interface TransactionLike extends SqlTransaction {
   // oxlint-disable-next-line typescript/no-explicit-any -- clients of `pg` give rows of any type
   query(text: string, values: unknown[]): Promise<{ readonly rows: any[]; readonly rowCount?: number | null }>;
+  /** A pool has it: each of its statements is a transaction of its own. */
+  readonly totalCount?: never;
 }
 
 /** A `TransactionSql` of postgres.js. */

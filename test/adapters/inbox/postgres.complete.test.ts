@@ -89,6 +89,40 @@ describe("a transaction of the application", () => {
   });
 });
 
+describe("without an open transaction nothing is ended, and the call says so:", () => {
+  test("on a pool", async () => {
+    const app = new pg.Pool({ ...database, max: 2 });
+    onTestFinished(() => app.end());
+    await refusesFor(app as never);
+  });
+
+  test("on a client before begin, and after commit", async () => {
+    const client = await transaction("select 1");
+    await client.query("commit");
+    await refusesFor(client);
+  });
+
+  test("on a pool of which one client has a transaction open", async () => {
+    const app = new pg.Pool({ ...database, max: 2 });
+    onTestFinished(() => app.end());
+    const client = await app.connect();
+    onTestFinished(() => client.release());
+    await client.query("begin");
+    const turns = [client, app];
+    await refusesFor({ query: (text, values) => turns.shift()!.query(text, values) });
+  });
+
+  async function refusesFor(tx: Parameters<typeof complete>[1]): Promise<void> {
+    const { transactions, call } = claiming([11]);
+    await expect(transactions.complete(call, tx)).rejects.toMatchObject({
+      name: "HooklineError",
+      code: "not-transactional",
+      message: expect.stringContaining("No transaction is open"),
+    });
+    expect(await jobs()).toEqual([11, 12, 13]);
+  }
+});
+
 describe("a claim that was lost refuses the transaction, and nothing happened once that rolls back:", () => {
   test("another worker owns the shard", async () => {
     const { transactions, call } = claiming([11]);
