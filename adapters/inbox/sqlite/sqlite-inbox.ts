@@ -53,7 +53,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   let user: InboxHost | undefined;
   const now = (): number => openHost().clock.now();
   let hasMoved = false;
-  const workerState = createWorkerState(now);
+  const workerState = createWorkerState(openHost);
   const thread = createThreadSupervisor({
     locate: () => realPathOf(file),
     assertPlace: async (path) => (isReadOnly ? undefined : assertSinglePath(path)),
@@ -174,12 +174,12 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       commits,
       workerState,
       maxJobs,
-      now,
+      host: openHost,
       shortage: disk.shortage,
       noted: () => void subscriptions.errored(), // refreshes the cache
     }),
-    ...createClaims({ commits, workerState, now }),
-    jobs: createFileJobs({ commits, requests }),
+    ...createClaims({ commits, workerState, host: openHost }),
+    jobs: createFileJobs({ commits, requests, log: () => openHost().log }),
     keyValues: {
       get: (key) => commits.add("keyValue", key),
       set: (key, value, account) => commits.add("putKeyValue", { key, value: value ?? null, account: account ?? null }),

@@ -6,6 +6,7 @@ import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.t
 import { createWorkerState } from "../../../adapters/inbox/sqlite/worker/worker-state.ts";
 import { mail, one, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
+import { toLogger } from "../../../src/logger.ts";
 import { openInline } from "./inline-thread.ts";
 import { telling } from "./observed-thread.ts";
 import { DONE, folderFor } from "./on-disk.ts";
@@ -107,10 +108,10 @@ test("after its thread was replaced, memory has what the file has: from any page
   await inbox.close();
   const channel = await openInline(
     { file, name: "default", dedupeWindowMs: 1_000 },
-    { counted() {}, changed() {}, ended() {} },
+    { counted() {}, converting() {}, changed() {}, ended() {} },
   );
   onTestFinished(() => channel.close());
-  const owned = createWorkerState(() => T);
+  const owned = createWorkerState(() => ({ clock: { now: () => T }, log: toLogger(false) }));
   await owned.takeOver(channel);
   const ids = idsIn(file);
   expect(owned.lanes.unclaimedIn(0, Infinity)).toEqual(ids);

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
 import { createWorkerState } from "../../../adapters/inbox/sqlite/worker/worker-state.ts";
 import { StorageError } from "../../../src/errors.ts";
+import { toLogger } from "../../../src/logger.ts";
 import { openInline } from "./inline-thread.ts";
 import { folderFor } from "./on-disk.ts";
 
@@ -10,10 +11,10 @@ import { folderFor } from "./on-disk.ts";
 async function working() {
   const channel = await openInline(
     { file: join(folderFor(), "inbox.db"), name: "default", dedupeWindowMs: 1_000 },
-    { counted() {}, changed() {}, ended() {} },
+    { counted() {}, converting() {}, changed() {}, ended() {} },
   );
   onTestFinished(() => channel.close());
-  const owner = createWorkerState(() => 0);
+  const owner = createWorkerState(() => ({ clock: { now: () => 0 }, log: toLogger(false) }));
   await owner.takeOver(channel);
   /** Its commits hold, and say that they failed: so it is where a sync fails. */
   const doubtful: ThreadClient = {
@@ -38,7 +39,7 @@ test("a worker whose file was reopened by a commit that failed, and yet holds, i
 test("and is not where another process took over meanwhile, however often", async () => {
   const { channel, owner, doubtful } = await working();
   await expect(owner.resume(doubtful)).rejects.toThrow("EIO");
-  const other = createWorkerState(() => 0);
+  const other = createWorkerState(() => ({ clock: { now: () => 0 }, log: toLogger(false) }));
   for (let taken = 0; taken < 3; taken += 1) {
     await other.takeOver(channel);
     await expect(owner.resume(channel)).rejects.toMatchObject({ code: "epoch-stale" });

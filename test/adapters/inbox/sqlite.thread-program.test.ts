@@ -17,7 +17,7 @@ async function start(program: string | undefined) {
   const path = join(folder, "thread.mjs");
   if (program !== undefined) writeFileSync(path, program);
   const ends: StorageError[] = [];
-  const events = { counted() {}, changed() {}, ended: (error: StorageError) => void ends.push(error) };
+  const events = { counted() {}, converting() {}, changed() {}, ended: (error: StorageError) => void ends.push(error) };
   const options = {
     file: join(folder, "inbox.db"),
     name: "default",

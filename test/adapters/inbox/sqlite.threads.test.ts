@@ -288,7 +288,7 @@ describe("between two tries to open a file", () => {
 });
 
 test("bytes in memory that threads share are not given away: the next batch may use them again", async () => {
-  const events = { counted() {}, changed() {}, ended() {} };
+  const events = { counted() {}, converting() {}, changed() {}, ended() {} };
   const file = join(folderFor(), "inbox.db");
   const thread = await openThread({ file, name: "default", dedupeWindowMs: 0 }, events);
   onTestFinished(() => thread.close());
@@ -302,7 +302,7 @@ test("what was run before close() on a thread that ends without an answer is not
   const note = (thread: Worker): unknown => threads.push(thread);
   process.on("worker", note);
   onTestFinished(() => void process.off("worker", note));
-  const events = { counted() {}, changed() {}, ended() {} };
+  const events = { counted() {}, converting() {}, changed() {}, ended() {} };
   const file = join(folderFor(), "inbox.db");
   const thread = await openThread({ file, name: "default", dedupeWindowMs: 0 }, events);
   const ended = threads.at(-1)?.terminate();

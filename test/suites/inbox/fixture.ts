@@ -39,9 +39,13 @@ export async function withBench(
   await bench.end();
 }
 
-export async function openBench(subject: InboxSubject, dedupeWindowMs: number = 8 * DAY_MS): Promise<InboxBench> {
+export async function openBench(
+  subject: InboxSubject,
+  dedupeWindowMs: number = 8 * DAY_MS,
+  log: InboxHost["log"] = toLogger(false),
+): Promise<InboxBench> {
   const clock = wallClock();
-  const host = { name: "default", clock, log: toLogger(false), dedupeWindowMs };
+  const host = { name: "default", clock, log, dedupeWindowMs };
   const heard: InboxBench["heard"] = { begun: 0, woken: 0, lost: [] };
   let current = toWorking(await subject.make());
   const joined: WorkingInbox[] = [];

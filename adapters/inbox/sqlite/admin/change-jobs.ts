@@ -6,7 +6,7 @@ import type { FileState } from "../thread/file-state.ts";
 import type { FoundJob, JobFinder } from "../thread/find-jobs.ts";
 import type { GapTable } from "../thread/gap-table.ts";
 import type { KeyValueTable } from "../thread/key-value-table.ts";
-import type { JobLists, Line } from "../thread/job-lists.ts";
+import { linesOf, type JobLists, type Line } from "../thread/job-lists.ts";
 import type { JobTable } from "../thread/job-table.ts";
 import type { SubscriptionTable } from "../thread/subscription-table.ts";
 
@@ -117,10 +117,8 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
 
   function contentOf(delivery: number): { readonly ids: readonly number[]; readonly bytes: number } {
     const { jobs: own, bytes } = sql.ownList.get(delivery) ?? {};
-    const all = [{ first: delivery + 1, jobs: own ?? "[]" }, ...sql.laterLists.all(delivery)];
-    const ids = all.flatMap(({ first, jobs: list }) =>
-      (JSON.parse(String(list)) as (Line | 0)[]).map((_, place) => Number(first) + place),
-    );
+    const all = [{ first: delivery + 1, jobs: own }, ...sql.laterLists.all(delivery)];
+    const ids = all.flatMap(({ first, jobs: list }) => linesOf(list).map((_, place) => Number(first) + place));
     return { ids, bytes: Number(bytes) };
   }
 

@@ -1,16 +1,21 @@
-import { toStored, type InboxJobs, type JobError, type JobSelection, type StoredJob } from "../../../../src/adapter.ts";
+import { toStored, type InboxJobs, type JobSelection, type Logger, type StoredJob } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { FoundJob, FoundPage } from "../thread/find-jobs.ts";
-import { toDelivery } from "../worker/row-encoding.ts";
+import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
+import { removeUnusable } from "../worker/remove-unusable.ts";
+import { toDelivery, toJobError } from "../worker/row-encoding.ts";
 import type { AdminRequestRunner } from "./run-requests.ts";
 
 export interface FileJobsDeps {
   readonly commits: CommitQueue;
   readonly requests: Pick<AdminRequestRunner, "submit" | "append">;
+  readonly log: () => Logger;
 }
 
 /** Queries and admin commands, from any process. */
-export function createFileJobs({ commits, requests }: FileJobsDeps): InboxJobs {
+export function createFileJobs({ commits, requests, log }: FileJobsDeps): InboxJobs {
+  const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
+
   return {
     async find({ after, limit, ...query }) {
       const jobs: StoredJob[] = [];
@@ -36,9 +41,16 @@ export function createFileJobs({ commits, requests }: FileJobsDeps): InboxJobs {
     drop: (selection) => requests.submit({ verb: "drop", selection: onceEach(selection) }),
     erase: (accountId) => requests.submit({ verb: "erase", selection: accountId }),
     async unhandled({ handled, after, limit }) {
-      const jobs = await commits.add("findUnhandled", { handled, after: Number(after ?? 0), limit });
+      const from = Number(after ?? 0);
+      const jobs = await commits.add("findUnhandled", { handled, after: from, limit });
       const rows = await commits.add("deliveries", [...new Set(jobs.map(({ delivery }) => delivery))]);
       const deliveries = new Map(rows.map((row) => [row.id, toDelivery(row)]));
+      // A page without any would be the last one.
+      const last = jobs.at(-1)?.id;
+      if (last !== undefined && rows.length === 0) {
+        await removeUnusable({ from: "unhandled", after: from, to: last }, { step, log: log() });
+        return this.unhandled({ handled, after: String(last), limit });
+      }
       return jobs.flatMap(({ id, entry, consumer, delivery: of }) => {
         const delivery = deliveries.get(of); // gone where it was erased in between
         return delivery === undefined
@@ -67,7 +79,7 @@ function toStoredJob(job: FoundJob): StoredJob {
     consumer: job.consumer ?? undefined,
     lane: job.lane ?? undefined,
     attempts: job.attempts,
-    error: job.error === null ? undefined : (JSON.parse(job.error) as JobError),
+    error: toJobError(job.error),
     receivedAt: job.receivedAt,
     runAt: job.runAt ?? undefined,
     settledAt: job.settledAt ?? undefined,

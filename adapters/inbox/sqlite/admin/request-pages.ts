@@ -148,8 +148,9 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
       return { added, removed, isHeldUp: false };
     },
     failRequest({ at, error }) {
-      const request = nextRequest();
-      if (request !== undefined) answer(request.id, at, error);
+      // It may be one that cannot even be read.
+      const id = sql.next.get()?.["id"];
+      if (id !== undefined) answer(Number(id), at, error);
     },
     afterCommit() {
       if (wanted === undefined) return;

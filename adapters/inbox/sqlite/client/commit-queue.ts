@@ -63,6 +63,7 @@ const WORKER_ONLY: ReadonlySet<Verb> = new Set([
   "reopen",
   "retain",
   "vacuum",
+  "removeUnusable",
   "putKeyValue",
 ]);
 /** Only the active worker does this, or a process that holds the worker lock. */

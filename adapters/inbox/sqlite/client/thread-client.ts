@@ -3,6 +3,7 @@
 import { Worker, type WorkerOptions } from "worker_threads";
 import { StorageError } from "../../../../src/adapter.ts";
 import { outOfFiles } from "../disk/file-errors.ts";
+import type { Converting } from "../thread/convert-file.ts";
 import type { FileCounts } from "../thread/file-state.ts";
 import { toTaskError, type Batch, type TaskError, type TaskResult } from "../thread/transaction.ts";
 import type { FromThread, ThreadOptions, ToThread } from "./thread-protocol.ts";
@@ -27,6 +28,8 @@ export interface ThreadClient {
 export interface ThreadEvents {
   /** How much there is now: before the results of a batch, too. */
   readonly counted: (counts: FileCounts) => void;
+  /** Before it is open: it is of an older version. */
+  readonly converting: (converting: Converting) => void;
   /** Another process has committed. */
   readonly changed: () => void;
   /** The thread ended by itself. */
@@ -89,6 +92,9 @@ export async function openThread(
     switch (message.type) {
       case "open":
         opened.resolve({ ...client, fileId: message.fileId });
+        break;
+      case "converting":
+        events.converting(message.converting);
         break;
       case "failed":
         end(toStorageError(message.error));

@@ -1,4 +1,5 @@
 import type { LaneWindow } from "../../../../src/adapter.ts";
+import type { Converting } from "../thread/convert-file.ts";
 import type { FileCounts } from "../thread/file-state.ts";
 import type { Batch, TaskError, TaskResult } from "../thread/transaction.ts";
 
@@ -161,6 +162,8 @@ export type ToThread = { readonly type: "batch"; readonly batch: Batch } | { rea
 /** From the commit thread; `results` come in the order of the batches. Counts are left out where they are as they were. */
 export type FromThread =
   | { readonly type: "open"; readonly counts: FileCounts; readonly fileId: string | undefined }
+  /** It is opened, and is of an older version. */
+  | { readonly type: "converting"; readonly converting: Converting }
   /** It cannot be opened, or not be used any more: the thread ends. What was under way may have held. */
   | { readonly type: "failed"; readonly error: TaskError }
   | { readonly type: "results"; readonly results: readonly TaskResult[]; readonly counts?: FileCounts | undefined }

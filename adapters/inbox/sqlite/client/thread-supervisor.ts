@@ -6,7 +6,7 @@ import { createReopenBackoff } from "./reopen-backoff.ts";
 import type { ThreadClient, ThreadEvents } from "./thread-client.ts";
 import type { ThreadOptions } from "./thread-protocol.ts";
 import { toStorageError } from "./to-storage-error.ts";
-import { LOOKING_MS, realTimer, SILENT_MS, unlessHung } from "./watchdog.ts";
+import { LOOKING_MS, realTimer, SILENT_MS, unlessHung, watchSilence } from "./watchdog.ts";
 
 /** Runs a commit thread for the file, and replaces one that dies or hangs. */
 export interface ThreadSupervisor {
@@ -66,16 +66,30 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
   let isLoose = false;
   let isMoved = false;
 
-  async function start({ name, dedupeWindowMs }: InboxHost, path: string): Promise<ThreadClient> {
+  async function start({ name, dedupeWindowMs, log }: InboxHost, path: string): Promise<ThreadClient> {
     newest += 1;
     const mine = newest;
     const { isSuspect } = failures;
     let thread: ThreadClient | undefined;
+    let silence: ReturnType<typeof watchSilence<ThreadClient>> | undefined;
+    let isConverting = false;
     const opened = openThread(
       { file: path, name, dedupeWindowMs, isSuspect },
       {
         counted(given) {
           if (mine === newest) counts = given;
+        },
+        converting({ endedAfterMs, ...converting }) {
+          const isFirst = !isConverting;
+          isConverting = true;
+          silence?.alive(LOOKING_MS);
+          if (endedAfterMs !== undefined)
+            log.info({ code: "inbox-converted", ...converting, ms: endedAfterMs }, "the inbox file was converted");
+          else if (isFirst)
+            log.info(
+              { code: "inbox-converting", ...converting },
+              "the inbox file is of an older version and is being converted: deliveries get 503 meanwhile",
+            );
         },
         changed() {
           if (mine === newest) changed();
@@ -84,7 +98,8 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
       },
     );
     try {
-      thread = watched(await unlessHung(opened, { ms: isSuspect ? LOOKING_MS : SILENT_MS, setTimer }));
+      silence = watchSilence(opened, { ms: isSuspect ? LOOKING_MS : SILENT_MS, setTimer });
+      thread = watched(await silence.answer);
       return thread;
     } catch (error) {
       opened.then((late) => late.abandon()).catch(() => {});

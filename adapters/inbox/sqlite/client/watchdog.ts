@@ -14,17 +14,44 @@ export function realTimer(run: () => void, ms: number): ReturnType<Clock["setTim
  * Settles as the answer does, or rejects when it does not come.
  * @throws StorageError `thread-hung`
  */
-export function unlessHung<T>(
+export function unlessHung<T>(answer: Promise<T>, limit: SilenceLimit): Promise<T> {
+  return watchSilence(answer, limit).answer;
+}
+
+interface SilenceLimit {
+  readonly ms: number;
+  readonly setTimer: Clock["setTimer"];
+}
+
+/** The same, where the time begins anew with each sign of life. */
+export function watchSilence<T>(
   answer: Promise<T>,
-  { ms, setTimer }: { readonly ms: number; readonly setTimer: Clock["setTimer"] },
-): Promise<T> {
-  return new Promise((resolve, reject) => {
+  { ms, setTimer }: SilenceLimit,
+): { readonly answer: Promise<T>; alive(limitMs: number): void } {
+  const limited = Promise.withResolvers<T>();
+  let timer: ReturnType<Clock["setTimer"]>;
+  let isOver = false;
+
+  function begin(limitMs: number): void {
     // In two halves: a process that was itself stopped for a while first gets what has come meanwhile.
-    let timer = setTimer(() => {
-      timer = setTimer(() => reject(toHung(ms)), ms / 2);
-    }, ms / 2);
-    answer.then(resolve, reject).finally(() => timer.clear());
+    timer = setTimer(() => {
+      timer = setTimer(() => limited.reject(toHung(limitMs)), limitMs / 2);
+    }, limitMs / 2);
+  }
+
+  begin(ms);
+  answer.then(limited.resolve, limited.reject).finally(() => {
+    isOver = true;
+    timer.clear();
   });
+  return {
+    answer: limited.promise,
+    alive(limitMs) {
+      if (isOver) return;
+      timer.clear();
+      begin(limitMs);
+    },
+  };
 }
 
 function toHung(ms: number): StorageError {

@@ -56,6 +56,9 @@ const BYTES = 512 * 1024;
 /** From the first to the last delivery of a step: what is in between may be rows of jobs. */
 const IDS = 10_000;
 
+/** How many jobs a list has. Of a damaged one it is not known: as many as a step looks at. */
+const LENGTH = `CASE WHEN jobs IS NULL THEN 0 WHEN json_valid(jobs) THEN json_array_length(jobs) ELSE ${IDS} END`;
+
 interface OldRow {
   readonly id: number;
   readonly receivedAt: number;
@@ -74,12 +77,12 @@ export function createRetentionSteps(
     page: db.prepare(
       `SELECT id, received_at AS receivedAt, length(body) AS bytes FROM delivery WHERE id > ? ORDER BY id LIMIT ${DELIVERIES}`,
     ),
-    end: db.prepare("SELECT id + 1 + coalesce(json_array_length(jobs), 0) AS end FROM delivery WHERE id = ?"),
+    end: db.prepare(`SELECT id + 1 + ${LENGTH} AS end FROM delivery WHERE id = ?`),
     // Jobs that were made with a delivery have ids between its own and the next one's. Those that were made later are in lists of their own.
     needed: db.prepare(
       `WITH range AS (
          SELECT :first + 1 AS first, :end AS end
-         UNION ALL SELECT first_job, first_job + json_array_length(jobs) FROM job_list WHERE delivery BETWEEN :first AND :last
+         UNION ALL SELECT first_job, first_job + ${LENGTH} FROM job_list WHERE delivery BETWEEN :first AND :last
        )
        SELECT delivery FROM unexpanded WHERE delivery BETWEEN :first AND :last
        UNION ALL SELECT delivery FROM range CROSS JOIN job WHERE job.id >= range.first AND job.id < range.end

@@ -4,10 +4,11 @@ import type { DeliveryRow, SettleRecord, TextPage } from "../client/thread-proto
 import type { FileState } from "./file-state.ts";
 import type { JobTable } from "./job-table.ts";
 import type { WindowTable } from "./lane-window-table.ts";
+import type { UnusableRows } from "./unusable-rows.ts";
 
 /** Claims and how they end, and the change of the process that works. */
 export interface ClaimOperations {
-  /** These jobs may be running from now on. @returns the deliveries that are asked for */
+  /** These jobs may be running from now on, but for those whose delivery is asked for and is not there. @returns the deliveries */
   claim(input: {
     readonly ids: readonly number[];
     readonly at: number;
@@ -17,12 +18,18 @@ export interface ClaimOperations {
   unclaim(ids: readonly number[]): void;
   /** Told twice it changes nothing more: a commit's outcome may be unknown. */
   settle(record: SettleRecord): void;
-  /** A new owner: what was running counts one attempt and one death. @returns its epoch */
-  takeOver(): number;
+  /** A new owner: what was running counts one attempt and one death. */
+  takeOver(): TakenOver;
   /** The same owner with another commit thread: nothing of the former one counts any more. */
   resume(input: Resuming): Resumed;
   /** Open jobs with a row, in the order of ids, as `LoadedJob`. */
   openJobs(page: { readonly after: number; readonly limit: number }): TextPage;
+}
+
+interface TakenOver {
+  readonly epoch: number;
+  /** A count was wrong: rows were lost, and others may refer to them. */
+  readonly isDamaged: boolean;
 }
 
 interface Resuming {
@@ -45,20 +52,28 @@ export interface ClaimOperationsDeps {
   readonly jobs: JobTable;
   readonly windows: WindowTable;
   readonly deliveries: (ids: readonly number[]) => DeliveryRow[];
+  readonly unusable: Pick<UnusableRows, "recount">;
 }
+
+/** Of lanes and merge keys that are loaded in one page. */
+const PAGE_BYTES = 16 * 1024 * 1024;
 
 export function createClaimOperations(
   db: DatabaseSync,
-  { state, jobs, windows, deliveries }: ClaimOperationsDeps,
+  { state, jobs, windows, deliveries, unusable }: ClaimOperationsDeps,
 ): ClaimOperations {
   const sql = {
-    isOpen: db.prepare("SELECT 1 FROM job WHERE id = ?"),
+    deliveryOf: db.prepare("SELECT CAST(delivery AS REAL) AS delivery FROM job WHERE id = ?"),
     isSuspect: db.prepare(`SELECT 1 FROM job WHERE id = ? AND deaths >= ${SUSPECT_DEATHS}`),
     // `orphaned(claimed(job))` of src/inbox/job-state.ts in SQL; a test compares the two.
     orphan: db.prepare(
       `UPDATE job SET attempts = attempts + (deaths < ${MOST_DEATHS}), deaths = deaths + (deaths < ${SUSPECT_DEATHS} OR :size = 1),
          group_max = CASE WHEN deaths >= ${SUSPECT_DEATHS} THEN min(coalesce(group_max, :half), :half) END,
          first_attempt_at = coalesce(first_attempt_at, :claimedAt), run_at = 0, delay_ms = 0 WHERE id = :id`,
+    ),
+    bytes: db.prepare(
+      `SELECT sum(ifnull(octet_length(lane), 0) + ifnull(octet_length(merge_key), 0)) AS bytes
+       FROM (SELECT lane, merge_key FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
     ),
     page: db.prepare(
       `SELECT max(id) AS last, json_group_array(json_array(
@@ -79,12 +94,26 @@ export function createClaimOperations(
     else jobs.remove(id, "open");
   }
 
+  /** How many of them a page takes: a lane may be as long as a body, and a thousand of those no text at all. */
+  function fewBytes(after: number, limit: number): number {
+    for (let few = limit; ; few = Math.ceil(few / 2)) {
+      const bytes = Number(sql.bytes.get(after, few)?.["bytes"]);
+      if (few === 1 || bytes <= PAGE_BYTES) return few;
+    }
+  }
+
   return {
     claim({ ids, at, deliveries: wanted }) {
-      // One that is still fresh in the file stays so: the commit that was to give it a row did not hold. One that was dropped or erased since
-      // it was chosen does not run: nothing would ever take its mark back.
-      for (const id of ids) if (!state.mark.has(id) && sql.isOpen.get(id) !== undefined) state.mark.add(id, at, false);
-      return deliveries(wanted);
+      const found = deliveries(wanted);
+      const missing = new Set(wanted);
+      for (const { id } of found) missing.delete(id);
+      for (const id of ids) {
+        // One that is still fresh in the file stays so: the commit that was to give it a row did not hold. One that was dropped or erased since
+        // it was chosen does not run, nor does one without its delivery: nothing would ever take its mark back.
+        const delivery = state.mark.has(id) ? undefined : sql.deliveryOf.get(id)?.["delivery"];
+        if (delivery !== undefined && !missing.has(Number(delivery))) state.mark.add(id, at, false);
+      }
+      return found;
     },
     unclaim: (ids) => ids.forEach(unmark),
     settle({ done, released, others, windows: changed }) {
@@ -104,8 +133,9 @@ export function createClaimOperations(
       const half = Math.ceil(size / 2);
       for (const { id, claimedAt } of marked) sql.orphan.run({ size, half, claimedAt, id });
       state.mark.clear();
+      const isDamaged = unusable.recount();
       windows.sweepWindows();
-      return state.raiseEpoch();
+      return { epoch: state.raiseEpoch(), isDamaged };
     },
     resume({ epochs, next, running }) {
       state.assertEpoch(...epochs);
@@ -113,6 +143,6 @@ export function createClaimOperations(
       for (const { id } of state.mark.entries()) if (!claimed.has(id)) unmark(id);
       return { epoch: state.raiseEpoch(next), marked: [...state.mark.entries()].map(({ id }) => id) };
     },
-    openJobs: ({ after, limit }) => sql.page.get(after, limit) as unknown as TextPage,
+    openJobs: ({ after, limit }) => sql.page.get(after, fewBytes(after, limit)) as unknown as TextPage,
   };
 }

@@ -38,6 +38,8 @@ export interface FileState {
   nextId(count?: number): number;
   readonly lastId: number;
   add(what: Counted, by: number): void;
+  /** @returns whether it was another */
+  set(what: Counted, to: number): boolean;
   /** Whether there is any. */
   has(what: Counted): boolean;
   /** Of the present transaction. */
@@ -111,6 +113,12 @@ export function createFileState(db: DatabaseSync): FileState {
       if (by === 0) return;
       isChanged = true;
       row[what] += by;
+    },
+    set(what, to) {
+      if (row[what] === to) return false;
+      isChanged = true;
+      row[what] = to;
+      return true;
     },
     has: (what) => row[what] > 0,
     get mark() {

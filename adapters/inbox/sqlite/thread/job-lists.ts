@@ -129,5 +129,20 @@ export function createJobLists(db: DatabaseSync): JobLists {
 }
 
 function parse({ isOwn, jobs, ...list }: Stored): JobList {
-  return { ...list, isOwn: isOwn === 1, lines: JSON.parse(jobs ?? "[]") as (Line | 0)[] };
+  return { ...list, isOwn: isOwn === 1, lines: linesOf(jobs) };
+}
+
+/** The lines of a list as it is stored. Of a damaged one as much as can be read. */
+export function linesOf(stored: unknown): (Line | 0)[] {
+  if (typeof stored !== "string") return [];
+  try {
+    const lines: unknown = JSON.parse(stored);
+    return Array.isArray(lines) ? lines.map((line) => (isLine(line) ? line : 0)) : [];
+  } catch {
+    return [];
+  }
+}
+
+function isLine(line: unknown): line is Line {
+  return Array.isArray(line) && typeof line[0] === "number" && typeof line[1] === "string";
 }

@@ -5,7 +5,8 @@ import { assertOurs, kindOfFile } from "../disk/file-kind.ts";
 import { makePrivate } from "../disk/file-mode.ts";
 import { assertLocalDisk } from "../disk/network-disk-check.ts";
 import { MAX_WAL_BYTES } from "../disk/wal.ts";
-import { prepareSchema } from "./schema.ts";
+import { convertFile, isConvertible, type Converting } from "./convert-file.ts";
+import { CURRENT, prepareSchema, type SchemaPlan } from "./schema.ts";
 
 /** How a file is opened. */
 export interface OpenOptions {
@@ -15,6 +16,10 @@ export interface OpenOptions {
   readonly timeoutMs?: number;
   /** SQLite's own. @default what this Node has */
   readonly version?: string;
+  /** What this version makes of a file. @default `CURRENT` */
+  readonly plan?: SchemaPlan | undefined;
+  /** A file of an older version is being converted, or was. */
+  readonly converting?: (converting: Converting) => void;
   /** The file is there, and is about to be opened. */
   readonly found?: () => void;
 }
@@ -29,24 +34,36 @@ const SAFE_WITH_SEVERAL = [3, 51, 3] as const;
  */
 export function openFile(file: string, name: string, options: OpenOptions = {}): DatabaseSync {
   const { isSuspect = false, timeoutMs = 5_000, version = ownVersion(), found = () => {} } = options;
+  const { plan = CURRENT, converting: tell = () => {} } = options;
   const isExclusive = !isSafeWithSeveral(version);
   let db: DatabaseSync | undefined;
+
+  function openDatabase(): DatabaseSync {
+    const opened = new DatabaseSync(file, { timeout: timeoutMs });
+    if (isExclusive) opened.exec("PRAGMA locking_mode = EXCLUSIVE");
+    return opened;
+  }
+
   try {
     assertLocalDisk(file);
     // Before anything of it changes, its mode included.
     assertOurs(kindOfFile(file, timeoutMs));
     makePrivate(file);
     found();
-    db = new DatabaseSync(file, { timeout: timeoutMs });
-    if (isExclusive) db.exec("PRAGMA locking_mode = EXCLUSIVE");
+    db = openDatabase();
     if (isSuspect) assertSound(db);
+    if (isConvertible(db, plan)) {
+      db.close();
+      convertFile(file, { plan, timeoutMs, tell });
+      db = openDatabase();
+    }
     setPragmas(db);
-    prepareSchema(db, name);
+    prepareSchema(db, name, plan);
     return db;
   } catch (error) {
     // Before it is closed: that would make room.
     const none = outOfFiles(error);
-    db?.close();
+    if (db?.isOpen === true) db.close();
     if (none !== undefined) throw none;
     throw isExclusive && primaryCode(error) === CODE.busy ? toBusyError(error, file) : toFileError(error, file);
   }

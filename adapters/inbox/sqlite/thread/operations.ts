@@ -13,6 +13,7 @@ import { createWindowTable, type WindowTable } from "./lane-window-table.ts";
 import { createDeliveryOperations, type DeliveryOperations } from "./store-deliveries.ts";
 import { createSubscriptionTable, type SubscriptionTable } from "./subscription-table.ts";
 import { createTombstoneTable, type TombstoneTable } from "./tombstone-table.ts";
+import { createUnusableRows, type UnusableRows } from "./unusable-rows.ts";
 
 /** What a commit can do, by its verb. Each runs inside its transaction. */
 export interface Operations
@@ -28,6 +29,7 @@ export interface Operations
     Omit<SubscriptionTable, "note" | "forgetAccount">,
     Omit<GapTable, "forgetAccount">,
     Pick<WindowTable, "windows">,
+    Pick<UnusableRows, "removeUnusable">,
     Omit<KeyValueTable, "forgetAccount"> {}
 
 /** They change nothing: together they take no lock. */
@@ -76,6 +78,7 @@ export function createOperations(
   const finder = createJobFinder(db, { state, lists });
   const changes = createJobChanges(db, { state, lists, jobs, finder, subscriptions, gaps, keyValues });
   const deliveries = createDeliveryOperations(db, { state, lists, jobs, subscriptions, dedupeWindowMs });
+  const unusable = createUnusableRows(db, { state, lists });
   const oldest = {
     unexpanded: db.prepare("SELECT received_at AS at FROM delivery WHERE id = (SELECT min(delivery) FROM unexpanded)"),
     open: db.prepare("SELECT received_at AS at FROM job ORDER BY id LIMIT 1"),
@@ -98,7 +101,7 @@ export function createOperations(
     end: state.end,
     undo: state.undo,
     ...deliveries,
-    ...createClaimOperations(db, { state, jobs, windows, deliveries: deliveries.deliveries }),
+    ...createClaimOperations(db, { state, jobs, windows, deliveries: deliveries.deliveries, unusable }),
     ...finder,
     reopen: changes.reopen,
     ...createAdminRequests(db, { state, finder, changes, windows }),
@@ -108,6 +111,7 @@ export function createOperations(
     ...subscriptions,
     ...gaps,
     windows: windows.windows,
+    removeUnusable: unusable.removeUnusable,
     ...keyValues,
     counts(works) {
       const counts = state.counts();

@@ -27,10 +27,11 @@ interface Marked {
 
 /** Pairs of 64-bit floats: the id, negative where the job is fresh, and the time of its claim. */
 export function decodeMark(stored: Uint8Array): RunningMark {
-  const numbers = new Float64Array(stored.slice().buffer);
+  const numbers = numbersOf(stored);
   const marked = new Map<number, Marked>();
   for (let index = 0; index < numbers.length; index += 2) {
     const [id = 0, claimedAt = 0] = [numbers[index], numbers[index + 1]];
+    if (!Number.isSafeInteger(id) || !Number.isFinite(claimedAt)) continue;
     marked.set(Math.abs(id), { id: Math.abs(id), claimedAt, isFresh: id < 0 });
   }
   let isChanged = false;
@@ -70,4 +71,10 @@ export function decodeMark(stored: Uint8Array): RunningMark {
       return new Uint8Array(pairs.buffer);
     },
   };
+}
+
+/** Of a damaged one as much as there is of whole pairs: what it no longer names did not run. */
+function numbersOf(stored: Uint8Array): Float64Array {
+  if (!(stored instanceof Uint8Array)) return new Float64Array();
+  return new Float64Array(stored.slice(0, stored.byteLength - (stored.byteLength % 16)).buffer);
 }

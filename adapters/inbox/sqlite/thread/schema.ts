@@ -106,25 +106,48 @@ const TABLES = `
   CREATE INDEX request_answered_at ON request (answered_at);
 `;
 
+/** What a version of Hookline makes of a file. */
+export interface SchemaPlan {
+  readonly version: number;
+  /** Of a new file. */
+  readonly tables: string;
+  /** From each version to the next, from `OLDEST_VERSION` on. */
+  readonly conversions: readonly Conversion[];
+}
+
+/**
+ * All that are due are one transaction, with the new version: a process that is killed in it, and a disk that has no room for it, leave the
+ * file as it was. The transaction stands in the log until it is committed, and nobody else can use the file meanwhile: so a conversion adds a
+ * column, a table or an index, and does not write the bodies of deliveries anew.
+ * @param alive to be called now and then by what takes minutes
+ */
+type Conversion = (db: DatabaseSync, alive: () => void) => void;
+
+/** The first version that was released: older files are not converted. */
+export const OLDEST_VERSION = 4;
+
+export const CURRENT: SchemaPlan = { version: SCHEMA_VERSION, tables: TABLES, conversions: [] };
+
 /**
  * Makes a new file's tables.
  * @throws FileError `not-an-inbox`, `schema-newer`, `schema-older`, `name-differs`
  */
-export function prepareSchema(db: DatabaseSync, name: string): void {
+export function prepareSchema(db: DatabaseSync, name: string, plan: SchemaPlan = CURRENT): void {
   db.exec("BEGIN IMMEDIATE");
   try {
     // What was looked at before the file was opened may have been written since.
     assertOurs(kindOf(db));
-    const version = Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
+    const version = versionOf(db);
     if (version === 0)
-      db.exec(`${TABLES} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
-    else assertVersion(version, "The inbox file");
+      db.exec(`${plan.tables} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${plan.version}`);
+    else assertVersion(version, "The inbox file", plan);
     db.prepare("INSERT OR IGNORE INTO meta VALUES ('name', ?)").run(name);
     const owner = db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"];
     if (owner !== name)
       throw new FileError("name-differs", `The inbox file belongs to the receiver "${String(owner)}", not "${name}".`, {
         fix: "Give each receiver a file of its own, or the `name` that the file has.",
       });
+    restoreState(db);
     db.exec("COMMIT");
   } catch (error) {
     if (db.isTransaction) db.exec("ROLLBACK");
@@ -132,13 +155,37 @@ export function prepareSchema(db: DatabaseSync, name: string): void {
   }
 }
 
+export function versionOf(db: DatabaseSync): number {
+  return Number(db.prepare("PRAGMA user_version").get()?.["user_version"]);
+}
+
 /** @throws FileError `schema-newer`, `schema-older` */
-export function assertVersion(version: number, file: string): void {
-  if (version === SCHEMA_VERSION) return;
-  const message = `${file} has schema version ${version}, this Hookline knows version ${SCHEMA_VERSION}.`;
-  if (version > SCHEMA_VERSION)
+export function assertVersion(version: number, file: string, plan: SchemaPlan = CURRENT): void {
+  if (version === plan.version) return;
+  const message = `${file} has schema version ${version}, this Hookline knows version ${plan.version}.`;
+  if (version > plan.version)
     throw new FileError("schema-newer", message, { fix: "Run the version of Hookline that wrote it, or a newer one." });
   throw new FileError("schema-older", message, {
-    fix: "Let the version of Hookline that wrote it handle what waits, then move the file away: a new one is made.",
+    fix:
+      version >= OLDEST_VERSION
+        ? "Start the receiver with this version of Hookline once: it converts the file. What only looks at it does not."
+        : "Let the version of Hookline that wrote it handle what waits, then move the file away: a new one is made.",
   });
+}
+
+/**
+ * A damaged file may have lost its one row of `state` when it was repaired. No id may come twice, and no epoch: counts are made anew when a
+ * process takes over the work.
+ */
+function restoreState(db: DatabaseSync): void {
+  if (db.prepare("SELECT 1 FROM state").get() !== undefined) return;
+  const length = "CASE WHEN json_valid(jobs) THEN json_array_length(jobs) ELSE 0 END";
+  const ids = [
+    `SELECT id + ${length} AS id FROM delivery`,
+    `SELECT first_job + ${length} FROM job_list`,
+    ...["job", "dead", "unhandled", "request"].map((table) => `SELECT id FROM ${table}`),
+  ];
+  db.prepare(
+    `INSERT INTO state SELECT 1, ?, coalesce(max(id), 0), 0, 0, 0, 0, 0, 0, 0, 0, x'' FROM (${ids.join(" UNION ALL ")})`,
+  ).run(Date.now());
 }

@@ -15,7 +15,10 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
   const say = (message: FromThread): void => port.postMessage(message);
 
   try {
-    const opened = openInPlace(file, name, { isSuspect });
+    const opened = openInPlace(file, name, {
+      isSuspect,
+      converting: (converting) => say({ type: "converting", converting }),
+    });
     const { db } = opened;
     const operations = createOperations(db, { dedupeWindowMs });
     const run = createBatchRunner(db, operations);

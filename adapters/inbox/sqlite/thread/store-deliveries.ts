@@ -16,6 +16,7 @@ import type { FileState } from "./file-state.ts";
 import type { JobLists, Line } from "./job-lists.ts";
 import type { JobTable } from "./job-table.ts";
 import type { SubscriptionTable } from "./subscription-table.ts";
+import { IS_READABLE } from "./unusable-rows.ts";
 
 /** What comes in, and the jobs that are made of it. */
 export interface DeliveryOperations {
@@ -23,9 +24,16 @@ export interface DeliveryOperations {
   store(input: StoreInput, bytes: Uint8Array): StoreOutput;
   /** Undefined where there is nothing to expand any more. */
   expand(input: ExpandInput): ExpandOutput | undefined;
+  /** Those that can be read. */
   deliveries(ids: readonly number[]): DeliveryRow[];
   /** The oldest, with the entry to go on with; fewer where they are long, and at least one if there is any. */
-  unexpanded(max: number): UnexpandedRow[];
+  unexpanded(max: number): UnexpandedPage;
+}
+
+interface UnexpandedPage {
+  readonly rows: readonly UnexpandedRow[];
+  /** There are others, of which none can be read. */
+  readonly hasUnusable: boolean;
 }
 
 interface UnexpandedRow extends DeliveryRow {
@@ -73,10 +81,11 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     advance: db.prepare("UPDATE unexpanded SET cursor = ? WHERE delivery = ?"),
     removeUnexpanded: db.prepare("DELETE FROM unexpanded WHERE delivery = ?"),
     origin: db.prepare("SELECT received_at AS receivedAt, sent_at AS sentAt, source FROM delivery WHERE id = ?"),
-    delivery: db.prepare(`SELECT ${row} FROM delivery WHERE id = ?`),
+    delivery: db.prepare(`SELECT ${row} FROM delivery WHERE id = ? AND ${IS_READABLE}`),
     // A plain join would go through all deliveries to find these few.
     unexpanded: db.prepare(
-      `SELECT ${row}, cursor FROM unexpanded CROSS JOIN delivery ON delivery.id = unexpanded.delivery ORDER BY unexpanded.delivery LIMIT ?`,
+      `SELECT ${row}, cursor FROM unexpanded CROSS JOIN delivery ON delivery.id = unexpanded.delivery WHERE ${IS_READABLE}
+       ORDER BY unexpanded.delivery LIMIT ?`,
     ),
     seen: db.prepare("SELECT 1 FROM dedupe WHERE key = ? AND seen_at > ?"),
     remember: db.prepare(
@@ -178,11 +187,9 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     },
     expand({ id, cursor, at, ...given }) {
       // Erased in the meantime, or expanded by a commit whose outcome was not known: nothing is made of it.
-      if (sql.cursor.get(id) === undefined) return undefined;
-      const { receivedAt, sentAt, source } = sql.origin.get(id) as unknown as Pick<
-        Origin,
-        "receivedAt" | "sentAt" | "source"
-      >;
+      const stored = sql.cursor.get(id) === undefined ? undefined : sql.origin.get(id);
+      if (stored === undefined) return undefined;
+      const { receivedAt, sentAt, source } = stored as unknown as Pick<Origin, "receivedAt" | "sentAt" | "source">;
       const firstJob = state.nextId(given.states.length);
       const { list, seen } = make(given, { delivery: id, firstJob, receivedAt, sentAt, source, at });
       const { account, subscription } = given;
@@ -194,7 +201,10 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
       return { firstJob, receivedAt, duplicates: seen?.duplicates ?? [], conflicts: seen?.conflicts ?? [] };
     },
     deliveries: (wanted) => wanted.flatMap((id) => (sql.delivery.get(id) as unknown as DeliveryRow | undefined) ?? []),
-    unexpanded: (max) => pageOf(sql.unexpanded.iterate(max) as unknown as Iterable<UnexpandedRow>),
+    unexpanded(max) {
+      const { page, isCut } = pageOf(sql.unexpanded.iterate(max) as unknown as Iterable<UnexpandedRow>);
+      return { rows: page, hasUnusable: !isCut && page.length < Math.min(max, state.counts().unexpanded) };
+    },
   };
 }
 
@@ -207,13 +217,13 @@ function hash(text: string): Uint8Array {
   return createHash("sha256").update(text).digest().subarray(0, 16);
 }
 
-function pageOf(rows: Iterable<UnexpandedRow>): UnexpandedRow[] {
+function pageOf(rows: Iterable<UnexpandedRow>): { readonly page: UnexpandedRow[]; readonly isCut: boolean } {
   const page: UnexpandedRow[] = [];
   let bytes = 0;
   for (const row of rows) {
     bytes += row.body.byteLength;
-    if (page.length > 0 && bytes > PAGE_BYTES) break;
+    if (page.length > 0 && bytes > PAGE_BYTES) return { page, isCut: true };
     page.push(row);
   }
-  return page;
+  return { page, isCut: false };
 }

@@ -1,8 +1,18 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Claim, Claimed, ClaimLimits, Delivery, Settlement, StorageError } from "../../../../src/adapter.ts";
+import type {
+  Claim,
+  Claimed,
+  ClaimLimits,
+  Delivery,
+  InboxHost,
+  Settlement,
+  StorageError,
+} from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { OtherRecord, WindowRecord } from "../client/thread-protocol.ts";
+import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
 import type { Lanes, Plan } from "./lanes.ts";
+import { removeUnusable } from "./remove-unusable.ts";
 import { toDelivery, toOtherRecord, type Row } from "./row-encoding.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -17,14 +27,16 @@ export interface Claims {
 export interface ClaimsDeps {
   readonly commits: CommitQueue;
   readonly workerState: WorkerState;
-  readonly now: () => number;
+  readonly host: () => InboxHost;
 }
 
-export function createClaims({ commits, workerState, now }: ClaimsDeps): Claims {
+export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims {
+  const now = (): number => host().clock.now();
+  const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
   /** With the lanes that they are for: those of a replaced file have the same ids. */
   let cache: { readonly lanes: Lanes; readonly recent: RecentDeliveries } | undefined;
 
-  async function begin(runs: readonly Row[][], lanes: Lanes): Promise<Claim[]> {
+  async function begin(runs: readonly Row[][], lanes: Lanes): Promise<Begun> {
     if (cache?.lanes !== lanes) cache = { lanes, recent: createRecentDeliveries() };
     const { recent } = cache;
     const unmarked: number[] = [];
@@ -35,30 +47,48 @@ export function createClaims({ commits, workerState, now }: ClaimsDeps): Claims 
         if (held === undefined) deliveries.set(delivery, deliveries.get(delivery) ?? recent.get(delivery));
       }
     const missing = [...deliveries].flatMap(([id, known]) => (known === undefined ? id : []));
+    if (runs.length === 0) return { claims: [], isAgain: false };
     if (unmarked.length + missing.length > 0) {
       for (const row of await commits.add("claim", { ids: unmarked, at: now(), deliveries: missing })) {
         deliveries.set(row.id, toDelivery(row));
         recent.add(row.id, deliveries.get(row.id) as Delivery);
       }
     } else await nextTurn(); // what was just stored is to be answered first
-    if (workerState.lanes !== lanes) return []; // another process works now
+    // What was dropped or erased meanwhile has left its lane, and its delivery may be gone with it.
+    const without = runs
+      .flat()
+      .filter((row) => row.held === undefined && !deliveries.get(row.delivery) && lanes.has(row.id))
+      .map(({ id }) => id);
+    if (without.length > 0) await remove(without, lanes);
+    if (workerState.lanes !== lanes) return { claims: [], isAgain: false }; // another process works now
     recent.trim();
-    return runs.flatMap((run) => lanes.begin(run, (id) => deliveries.get(id), now()) ?? []);
+    const claims = runs.flatMap((run) => lanes.begin(run, (id) => deliveries.get(id), now()) ?? []);
+    return { claims, isAgain: claims.length === 0 && without.length > 0 };
+  }
+
+  /** Jobs whose delivery is not in the file never run. */
+  async function remove(ids: readonly number[], lanes: Lanes): Promise<void> {
+    const { log } = host();
+    await Promise.all(ids.map((id) => removeUnusable({ from: "job", after: id - 1, to: id }, { step, log })));
+    lanes.remove(new Set(ids), now());
+  }
+
+  async function claimJobs(limits: ClaimLimits): Promise<Claimed> {
+    const { lanes } = workerState;
+    const runs = lanes.take(limits, now());
+    try {
+      const { claims, isAgain } = await begin(runs, lanes);
+      if (isAgain) return await claimJobs(limits);
+      return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.hasSuspects() };
+    } catch (error) {
+      for (const run of runs) lanes.release(run, now());
+      if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
+      throw error;
+    }
   }
 
   return {
-    async claim(limits) {
-      const { lanes } = workerState;
-      const runs = lanes.take(limits, now());
-      try {
-        const claims = runs.length === 0 ? [] : await begin(runs, lanes);
-        return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.hasSuspects() };
-      } catch (error) {
-        for (const run of runs) lanes.release(run, now());
-        if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
-        throw error;
-      }
-    },
+    claim: claimJobs,
     async settle(settlements) {
       const { lanes } = workerState;
       const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
@@ -77,6 +107,12 @@ export function createClaims({ commits, workerState, now }: ClaimsDeps): Claims 
       });
     },
   };
+}
+
+interface Begun {
+  readonly claims: readonly Claim[];
+  /** None could begin, because some were removed: the others are due still, and nothing else says so. */
+  readonly isAgain: boolean;
 }
 
 /** Another process works now. */

@@ -4,6 +4,7 @@ import {
   type Delivery,
   type Expanded,
   type Expansion,
+  type InboxHost,
   type NewDelivery,
   type StoreResult,
   type WorkingInbox,
@@ -11,6 +12,8 @@ import {
 import type { BatchWriter } from "../client/delivery-record.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { NewJobs, StoreInput, StoreOutput } from "../client/thread-protocol.ts";
+import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
+import { removeUnusable } from "./remove-unusable.ts";
 import { toDelivery, toNewJobs } from "./row-encoding.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -19,7 +22,7 @@ export interface IncomingDeps {
   readonly workerState: WorkerState;
   /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
   readonly maxJobs: number;
-  readonly now: () => number;
+  readonly host: () => InboxHost;
   /** Why nothing more is to be stored. */
   readonly shortage: () => StorageError | undefined;
   /** There may have been a lifecycle notice. */
@@ -31,10 +34,11 @@ export function createIncoming({
   commits,
   workerState,
   maxJobs,
-  now,
+  host,
   shortage,
   noted,
 }: IncomingDeps): Pick<WorkingInbox, "store" | "unexpanded" | "expand"> {
+  const now = (): number => host().clock.now();
   /** Those that were given last: their jobs hold them, and need not read them back. */
   let given = new Map<string, Delivery>();
 
@@ -90,6 +94,8 @@ export function createIncoming({
     }
   }
 
+  const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
+
   async function expandOne({ id, events, cursor }: Expansion, at: number): Promise<Expanded> {
     let made: NewJobs | undefined;
     const output = await commits.add("expand", () => {
@@ -109,7 +115,9 @@ export function createIncoming({
     async unexpanded(max) {
       given = new Map();
       if (workerState.lanes.size >= maxJobs) return [];
-      const rows = await commits.add("unexpanded", max);
+      const { rows, hasUnusable } = await commits.add("unexpanded", max);
+      // They keep what comes after them from being expanded at once.
+      if (hasUnusable) await removeUnusable({ from: "unexpanded", after: 0 }, { step, log: host().log });
       return rows.map(({ cursor, ...row }) => {
         const [id, delivery] = [String(row.id), toDelivery(row)];
         given.set(id, delivery);

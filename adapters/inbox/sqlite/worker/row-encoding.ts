@@ -107,8 +107,18 @@ function toProgress({ groupMax, firstAttemptAt, error, ...rest }: ProgressRecord
     ...rest,
     groupMax: groupMax ?? undefined,
     firstAttemptAt: firstAttemptAt ?? undefined,
-    error: error === null ? undefined : (JSON.parse(error) as JobError),
+    error: toJobError(error),
   };
+}
+
+/** What a row has of the last error of its job. One that cannot be read says so: it is no reason to lose the job. */
+export function toJobError(stored: string | null): JobError | undefined {
+  if (stored === null) return undefined;
+  try {
+    return JSON.parse(stored) as JobError;
+  } catch {
+    return { name: "Error", message: "What the file had of this error cannot be read.", at: 0 };
+  }
 }
 
 /** Whether a job may run as soon as it is made: asked once, when the commit that makes it is put together. */

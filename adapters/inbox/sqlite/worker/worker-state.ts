@@ -1,11 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { StorageError, type Claim, type Delivery, type NewEvent } from "../../../../src/adapter.ts";
+import { StorageError, type Claim, type Delivery, type InboxHost, type NewEvent } from "../../../../src/adapter.ts";
 import type { ThreadClient } from "../client/thread-client.ts";
 import { STATE, type LoadedJob, type TextPage } from "../client/thread-protocol.ts";
 import { toStorageError } from "../client/to-storage-error.ts";
 import type { LoadedWindow } from "../thread/lane-window-table.ts";
 import type { Operations } from "../thread/operations.ts";
+import { TABLES_OF_ROWS, type RemovedRows, type UnusableRange } from "../thread/unusable-rows.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
+import { removeUnusable } from "./remove-unusable.ts";
 import { fromLoaded, toRow } from "./row-encoding.ts";
 
 /** The state of the active worker in memory. */
@@ -59,7 +61,14 @@ const PAGE = 1_000;
 /** An epoch of this process's own leaps over so many at most. */
 const LEAP = 1_000_000;
 
-export function createWorkerState(now: () => number, random: () => number = Math.random): WorkerState {
+/** Of the receiver: its clock and its log. */
+interface WorkerHost {
+  readonly clock: Pick<InboxHost["clock"], "now">;
+  readonly log: InboxHost["log"];
+}
+
+export function createWorkerState(host: () => WorkerHost, random: () => number = Math.random): WorkerState {
+  const now = (): number => host().clock.now();
   let epoch: number | undefined;
   /** Epochs of commits that failed, and yet may be in the file. */
   let doubtful: number[] = [];
@@ -100,8 +109,24 @@ export function createWorkerState(now: () => number, random: () => number = Math
     const mine = lanes;
     const taken = await run(channel, "takeOver", undefined);
     if (lanes !== mine) return;
-    [epoch, isForgotten, doubtful] = [taken, false, []];
-    await load(channel);
+    [epoch, isForgotten, doubtful] = [taken.epoch, false, []];
+    if (taken.isDamaged) await clean(channel);
+    try {
+      await load(channel);
+    } catch (error) {
+      // A row of a page cannot be read.
+      if (lanes !== mine || (error as StorageError).code !== "storage-failed") throw error;
+      await clean(channel);
+      await load(channel);
+    }
+  }
+
+  /** Rows were lost: others may refer to them. */
+  async function clean(channel: ThreadClient): Promise<void> {
+    const mine = lanes;
+    const step = (range: UnusableRange): Promise<RemovedRows> =>
+      lanes === mine ? run(channel, "removeUnusable", range) : Promise.resolve({ rows: [], next: undefined });
+    for (const from of TABLES_OF_ROWS) await removeUnusable({ from, after: 0 }, { step, log: host().log });
   }
 
   return {
