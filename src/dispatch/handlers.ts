@@ -2,6 +2,7 @@ import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts"
 import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
 import type { HandledType } from "../inbox/port/jobs.ts";
+import type { Logger } from "../logger.ts";
 import { CHANGE_FAMILIES, EVENT_NAMES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
 import type { AnyEvent, EventName } from "../protocol/event-types.ts";
 import type { Context } from "./context.ts";
@@ -53,6 +54,8 @@ export interface Registration {
   /** `.changes`: takes all waiting changes of a resource in one call. */
   readonly batches: boolean;
   readonly limits: RunLimits;
+  /** The `lane` function threw, or gave no text. */
+  readonly warnOfLane: (error: unknown) => void;
 }
 
 /** The registered handlers. */
@@ -77,7 +80,7 @@ export interface Handlers {
 /** A consumer's handlers by name. */
 type ByName = Map<string, Registration>;
 
-export function createHandlers(defaults: RunLimits): Handlers {
+export function createHandlers(defaults: RunLimits, log?: Pick<Logger, "warn">): Handlers {
   const consumers = new Map<string, ByName>();
   const routes = new Map<string, readonly Registration[]>();
   let sealed = false;
@@ -100,8 +103,8 @@ export function createHandlers(defaults: RunLimits): Handlers {
       }
       if (typeof handler !== "function") throw invalid(names, `got ${typeof handler} as handler, expected a function.`);
       if (names.length === 0) throw invalid(names, "got no name, expected at least one.");
-      const single = toRegistration(options, { names, handler, batches: false, defaults });
-      const batch = toRegistration(options, { names, handler, batches: true, defaults });
+      const single = toRegistration(options, { names, handler, batches: false, defaults, log });
+      const batch = toRegistration(options, { names, handler, batches: true, defaults, log });
       const { consumer } = single;
       const byName: ByName = new Map(consumers.get(consumer));
       for (const name of names) {
@@ -150,11 +153,12 @@ interface Registering {
   /** For the `.changes` among the names. */
   readonly batches: boolean;
   readonly defaults: RunLimits;
+  readonly log: Pick<Logger, "warn"> | undefined;
 }
 
 function toRegistration(
   options: HandlerOptions<never>,
-  { names, handler, batches, defaults }: Registering,
+  { names, handler, batches, defaults, log }: Registering,
 ): Registration {
   const where = `on("${names.join('", "')}")`;
   assertOptions(where, options, ALLOWED);
@@ -178,6 +182,11 @@ function toRegistration(
     merge,
     batches,
     limits: assertLimits(limits, where),
+    warnOfLane: (err) =>
+      log?.warn(
+        { code: "lane-invalid", err, consumer, fix: "Let the function give a text that is not the same for all." },
+        `the \`lane\` of ${where} gives no text: the jobs wait in the lanes of their records`,
+      ),
   };
 }
 

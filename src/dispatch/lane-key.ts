@@ -1,3 +1,4 @@
+import { kindOf } from "../assert.ts";
 import { familyOf } from "../protocol/event-names.ts";
 import type { Envelope, SingleEvent } from "../protocol/event-types.ts";
 import { catchRejection } from "../thrown.ts";
@@ -10,10 +11,10 @@ import { mergeEvents } from "./merged-event.ts";
  */
 export function laneOf(
   event: SingleEvent,
-  { consumer, lane, batches }: Pick<Registration, "consumer" | "lane" | "batches">,
+  { consumer, lane, batches, warnOfLane }: Pick<Registration, "consumer" | "lane" | "batches" | "warnOfLane">,
 ): string | undefined {
   if (typeof lane !== "function") return laneByKind(event, consumer, lane);
-  const given = laneFrom(() => lane(mergeEvents([event], { batches })));
+  const given = laneFrom(() => lane(mergeEvents([event], { batches })), warnOfLane);
   return given === undefined ? laneByKind(event, consumer, "record") : textOf(consumer, `=${given}`);
 }
 
@@ -22,17 +23,18 @@ export function defaultLane(batches: boolean): "resource" | "record" {
   return batches ? "resource" : "record";
 }
 
-/** Undefined where the function throws or gives no text: all jobs would share the lane "[object Promise]". */
-function laneFrom(call: () => unknown): string | undefined {
+/** Undefined where the function throws or gives no text: all jobs would share the lane "[object Promise]", or "NaN". */
+function laneFrom(call: () => unknown, warn: Registration["warnOfLane"]): string | undefined {
   try {
     const given = call();
-    if (typeof given === "string" || typeof given === "number") return String(given);
+    if (typeof given === "string" || Number.isFinite(given)) return String(given);
     catchRejection(given);
-    return undefined;
+    warn(new TypeError(`The lane function gave ${typeof given === "number" ? given : kindOf(given)}.`));
   } catch (error) {
     catchRejection(error);
-    return undefined;
+    warn(error);
   }
+  return undefined;
 }
 
 function laneByKind(

@@ -66,7 +66,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const subscriptions = createSubscriptionErrors(working, throttled);
   const accounts = createUnauthorizedAccounts(clock);
 
-  const handlers = createHandlers(resolved.limits);
+  const handlers = createHandlers(resolved.limits, throttled);
   const middleware: Middleware[] = [];
   const onDead: ((job: Job) => unknown)[] = [];
   const expandedListeners = new Set<ExpandedListener>();

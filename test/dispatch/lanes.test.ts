@@ -14,6 +14,7 @@ import {
   trackingOpen,
   unknownEvent,
 } from "../support/events.ts";
+import { rig } from "../support/rig.ts";
 
 function handler(name: EventName | readonly EventName[], options: HandlerOptions<never> = {}): Registration {
   const handlers = createHandlers({ attempts: 1, retryForMs: 0, timeoutMs: 0 });
@@ -155,7 +156,36 @@ describe("a lane given by a function of the event", () => {
     expect(laneOf(emailEvent("created"), broken)).toBe(laneOf(emailEvent("created"), all("record")));
   });
 
-  test("that gives no text gives its text", () => {
+  test.each([Number.NaN, Infinity, -Infinity, undefined, null, {}, Promise.resolve("x"), 1n, Symbol("x")])(
+    "that gives %s instead of a text counts as `record`: else all jobs would share one lane",
+    (given) => {
+      expect(laneOf(emailEvent("created"), all((() => given) as never))).toBe(
+        laneOf(emailEvent("created"), all("record")),
+      );
+    },
+  );
+
+  test("that gives no text, or throws, is warned of, with what to do", async () => {
+    const { receiver, send, log } = rig();
+    receiver.on("email", () => {}, { lane: () => Number.NaN as never });
+    receiver.on("email", () => {}, {
+      consumer: "search",
+      lane: () => {
+        throw new Error("no");
+      },
+    });
+    await receiver.start();
+    await send();
+    expect(log.of("lane-invalid")).toMatchObject([
+      {
+        level: "warn",
+        facts: { consumer: "default", err: { message: "The lane function gave NaN." }, fix: expect.any(String) },
+        message: expect.stringContaining('on("email")'),
+      },
+    ]);
+  });
+
+  test("that gives a number gives its text", () => {
     expect(laneOf(emailEvent("created"), all((() => 5) as never))).toBe(
       laneOf(
         emailEvent("updated"),
