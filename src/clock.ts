@@ -15,14 +15,20 @@ export interface Clock {
   now(): number;
   /** Runs `run` once after `ms` milliseconds, unless cleared. */
   setTimer(run: () => void, ms: number): Timer;
+  /**
+   * Milliseconds since any moment, which nobody sets: it shows that the wall clock was set ahead. Optional for custom clocks: without it
+   * all that `now` says has passed.
+   */
+  monotonic?(): number;
 }
 
 /** The limit of `setTimeout`: a longer delay would fire at once. */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1;
 
 /** The machine's clock. */
-export const systemClock: Clock = {
+export const systemClock: Clock & Required<Pick<Clock, "monotonic">> = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   setTimer(run, ms) {
     const timer = setTimeout(run, Math.min(Math.max(ms, 0), LONGEST_TIMER_MS));
     return { clear: () => clearTimeout(timer), unref: () => void timer.unref() };
@@ -58,17 +64,21 @@ export function toClock(given: Clock | undefined, log: Logger): Clock {
     }
   }
 
+  /** What one of its methods gives, or the machine's clock where that is no time. */
+  function timeFrom(method: "now" | "monotonic"): number {
+    try {
+      const time = given?.[method]?.();
+      if (typeof time === "number" && Math.abs(time) <= MAX_DATE_MS) return Math.floor(time);
+      failed(new RangeError(`${method}() gave ${String(time)}.`));
+    } catch (error) {
+      failed(error);
+    }
+    return systemClock[method]();
+  }
+
   return {
-    now() {
-      try {
-        const now = given.now();
-        if (typeof now === "number" && Math.abs(now) <= MAX_DATE_MS) return Math.floor(now);
-        failed(new RangeError(`now() gave ${String(now)}.`));
-      } catch (error) {
-        failed(error);
-      }
-      return systemClock.now();
-    },
+    now: () => timeFrom("now"),
+    ...(given.monotonic !== undefined && { monotonic: () => timeFrom("monotonic") }),
     setTimer(run, ms) {
       try {
         const timer = given.setTimer(run, ms);

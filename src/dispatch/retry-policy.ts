@@ -10,6 +10,8 @@ export type CallResult = { readonly ok: true } | { readonly ok: false; readonly 
 export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> {
   /** Wall-clock time, milliseconds since the epoch. */
   readonly now: number;
+  /** The same, for the windows of retries: see `retry-time.ts`. */
+  readonly retryTime: number;
   /** From 0 to below 1. */
   readonly random: number;
 }
@@ -20,13 +22,13 @@ export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> 
  */
 export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rules: SettleRules): JobOutcome[] {
   if (result.ok) return jobs.map(() => DONE);
-  const { attempts, retryForMs, now, random } = rules;
+  const { attempts, retryForMs, now, retryTime, random } = rules;
   const error = toJobError(result.error, now);
   const asked = retryErrorOf(result.error);
   if (asked?.code === "give-up") return jobs.map(() => ({ to: "dead", error }));
   const isLater = isRetryLater(asked);
   const delayMs = isLater ? laterMs(asked, rules) : backoffMs(jobs[0]?.attempt ?? 1, random);
-  const leftMs = (job: ClaimedJob): number => job.firstAttemptAt + retryForMs - now;
+  const leftMs = (job: ClaimedJob): number => retryForMs - triedMs(job, retryTime);
   // Jobs claimed with one whose window is over inherit that window: they do not wait for the end of their own.
   const isAnyOver = jobs.some((job) => leftMs(job) <= 0);
   return jobs.map((job) => {
@@ -72,13 +74,20 @@ const SHORTEST_MS = 100;
 /** The latest time of a Date. */
 const LATEST_AT = 8_640_000_000_000_000;
 
-/** Whether the job is dead if this attempt fails, as far as is known when it begins. */
+/** Whether the job is dead if this attempt fails, as far as is known when it begins. @param now the wall clock's, and that of windows */
 export function isLastAttempt(
   job: ClaimedJob,
   { attempts, retryForMs }: Pick<RunLimits, "attempts" | "retryForMs">,
-  now: number,
+  { now, retryTime }: { readonly now: number; readonly retryTime: () => number },
 ): boolean {
-  return job.attempt >= attempts || now - job.firstAttemptAt >= retryForMs;
+  if (job.attempt >= attempts) return true;
+  // Nearly all jobs end here: the other time is never later.
+  return triedMs(job, now) >= retryForMs && triedMs(job, retryTime()) >= retryForMs;
+}
+
+/** How long a job has been tried. A first attempt that is yet to come was noted while the wall clock was ahead. */
+function triedMs({ firstAttemptAt }: ClaimedJob, now: number): number {
+  return Math.max(now - firstAttemptAt, 0);
 }
 
 /** The stored form of whatever was thrown. */

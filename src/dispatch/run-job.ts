@@ -14,6 +14,7 @@ import { mergeKeyOf } from "./merge-key.ts";
 import { mergeEvents } from "./merged-event.ts";
 import { SUSPECT_MS } from "./poison-isolation.ts";
 import { retryErrorOf } from "./retry-errors.ts";
+import { createRetryTime } from "./retry-time.ts";
 import { isLastAttempt, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
 import { compose, createHungHandlers, startCall, type RunningCall } from "./run-handler.ts";
 import type { Settle } from "./settle-queue.ts";
@@ -67,6 +68,7 @@ export function createJobRunner(
 ): JobRunner {
   const { handlers, middleware, services, log, clock, random, graceMs } = deps;
   const calls = createCompactingMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
+  const retryTime = createRetryTime(clock);
   const composed = new WeakMap<Registration, Handler>();
   /** Warned of, once for each consumer and type: a whole backlog may have no handler. */
   const warned = new Set<string>();
@@ -88,7 +90,10 @@ export function createJobRunner(
     }
     const controller = new AbortController();
     const startedAt = clock.now();
-    const ctx = createContext(toFacts(call, registration, { signal: controller.signal, now: startedAt }), services);
+    const ctx = createContext(
+      toFacts(call, registration, { signal: controller.signal, now: startedAt, retryTime }),
+      services,
+    );
     const isCompleted = completions?.offer(ctx, call);
     const handler = handlerOf(registration);
     const event = mergeEvents(events, registration);
@@ -143,7 +148,7 @@ export function createJobRunner(
     const { claim, jobs } = call;
     const { result } = ending;
     deps.handlerEnded(call.events[0], result);
-    const rules = { ...limits, now: clock.now(), random: random() };
+    const rules = { ...limits, now: clock.now(), retryTime: result.ok ? 0 : retryTime(), random: random() };
     // A failure while closing may be due to the close; a retry error counts all the same.
     const isReleased = closing && !result.ok && retryErrorOf(result.error) === undefined;
     const outcomes = isReleased ? jobs.map(toRelease) : outcomesOf(jobs, result, rules);
@@ -249,13 +254,13 @@ function toMergedCall(claim: Claim, handlers: Handlers): MergedCall {
 function toFacts(
   { jobs, events }: MergedCall,
   { limits, consumer }: Registration,
-  { signal, now }: { readonly signal: AbortSignal; readonly now: number },
+  { signal, ...times }: { readonly signal: AbortSignal; readonly now: number; readonly retryTime: () => number },
 ): CallFacts {
   const [oldest, newest] = [jobs[0], jobs.at(-1)] as [ClaimedJob, ClaimedJob];
   return {
     signal,
     attempt: oldest.attempt,
-    lastAttempt: jobs.every((job) => isLastAttempt(job, limits, now)),
+    lastAttempt: jobs.every((job) => isLastAttempt(job, limits, times)),
     merged: jobs.length,
     event: events.at(-1) ?? events[0],
     entry: newest.entry,

@@ -44,13 +44,16 @@ export function isDue(progress: Progress, now: number): boolean {
   return progress.runAt <= now || progress.runAt - now > progress.delayMs;
 }
 
-/** A job that is claimed: the claim counts as an attempt. */
+/**
+ * A job that is claimed: the claim counts as an attempt. A first attempt that is later than now was noted while the wall clock was ahead:
+ * it is as if it were this one, or the job would be retried until that time, and then for all of its window.
+ */
 export function claimed(progress: Progress, now: number): Progress {
   return {
     ...progress,
     state: "running",
     attempts: attemptsOnceClaimed(progress),
-    firstAttemptAt: progress.firstAttemptAt ?? now,
+    firstAttemptAt: Math.min(progress.firstAttemptAt ?? now, now),
   };
 }
 

@@ -11,13 +11,13 @@ const job = (fields: object = {}) => claimedJob({ firstAttemptAt: now, ...fields
 
 /** What becomes of jobs whose call threw this. */
 function afterThrowing(error: unknown, jobs = [job()], rules: Partial<Parameters<typeof outcomesOf>[2]> = {}) {
-  return outcomesOf(jobs, { ok: false, error }, { ...limits, now, random: 0, ...rules });
+  return outcomesOf(jobs, { ok: false, error }, { ...limits, now, retryTime: now, random: 0, ...rules });
 }
 
 describe("a call that ended well", () => {
   test("makes all of its jobs done, whatever their attempts", () => {
     const jobs = [job({ attempt: 99, firstAttemptAt: 0 }), job()];
-    expect(outcomesOf(jobs, { ok: true }, { attempts: 1, retryForMs: 0, now, random: 0 })).toEqual([
+    expect(outcomesOf(jobs, { ok: true }, { attempts: 1, retryForMs: 0, now, retryTime: now, random: 0 })).toEqual([
       { to: "done" },
       { to: "done" },
     ]);
@@ -250,13 +250,14 @@ describe("RetryLater", () => {
 
 describe("the last attempt", () => {
   test("is one whose failure would end the job", () => {
-    expect([1, 2, 3].map((attempt) => isLastAttempt(job({ attempt }), { ...limits, attempts: 2 }, now))).toEqual([
+    const times = { now, retryTime: () => now };
+    expect([1, 2, 3].map((attempt) => isLastAttempt(job({ attempt }), { ...limits, attempts: 2 }, times))).toEqual([
       false,
       true,
       true,
     ]);
-    expect(isLastAttempt(job({ firstAttemptAt: now - DAY_MS }), limits, now)).toBe(true);
-    expect(isLastAttempt(job({ firstAttemptAt: now - DAY_MS + 1 }), limits, now)).toBe(false);
+    expect(isLastAttempt(job({ firstAttemptAt: now - DAY_MS }), limits, times)).toBe(true);
+    expect(isLastAttempt(job({ firstAttemptAt: now - DAY_MS + 1 }), limits, times)).toBe(false);
   });
 });
 

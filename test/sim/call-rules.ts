@@ -58,7 +58,7 @@ export function createCalling(books: Books): Calling {
     const [head] = entries as [Entry];
     const last = entries.at(-1) ?? head;
     const spent = (entry: Entry): boolean =>
-      entry.attempts >= spec.attempts || now.wall() - windowStart(entry) >= spec.retryForMs;
+      entry.attempts >= spec.attempts || Math.max(now.wall() - windowStart(entry), 0) >= spec.retryForMs;
     const got = [
       ctx.attempt,
       ctx.lastAttempt,

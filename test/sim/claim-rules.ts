@@ -55,7 +55,8 @@ export function createClaimRules(books: Books): Claiming {
     for (const [index, entry] of entries.entries()) {
       if (entry.isDoubtful) adopt(entry, claim.jobs[index]);
       if (entry.deaths < LAST_DEATH) entry.attempts += 1;
-      entry.firstAt ??= now.wall();
+      // A time that is not yet here was noted while the clock was ahead.
+      entry.firstAt = Math.min(entry.firstAt ?? now.wall(), now.wall());
       entry.state = "running";
       const { attempt, firstAttemptAt, deaths } = claim.jobs[index] ?? {};
       if (firstAttemptAt === entry.mayInherit) entry.inherited = entry.mayInherit;

@@ -96,7 +96,7 @@ function judgeCall(books: Books, { entries, call, outcomes }: Ended): void {
 
 /** Of the time in which it is tried again. */
 function leftMs(entry: Entry, { at }: Pick<End, "at">, { retryForMs }: Spec): number {
-  return windowStart(entry) + retryForMs - at;
+  return retryForMs - Math.max(at - windowStart(entry), 0);
 }
 
 function expectedOf(entry: Entry, { ok, verdict, at }: End, spec: Spec): JobOutcome["to"] {

@@ -30,6 +30,7 @@ export function fakeClock(start = new Date("2026-05-06T07:08:09Z"), follow: () =
 
   return {
     now: () => time + offset,
+    monotonic: () => time,
     date: () => new Date(time + offset),
     setTimer(run, ms) {
       const timer = { at: time + ms, run };

@@ -50,7 +50,8 @@ export interface ClaimedJob {
   /** From 1, this attempt included. */
   readonly attempt: number;
   /**
-   * Wall-clock time of the first attempt, or an earlier time that the job inherited: see {@link JobOutcome}.
+   * Wall-clock time of the first attempt, or an earlier time that the job inherited: see {@link JobOutcome}. Never later than now: `claimed`
+   * sees to it.
    */
   readonly firstAttemptAt: number;
   /**

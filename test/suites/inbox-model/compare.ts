@@ -99,7 +99,7 @@ function compareRun({ jobs }: Claim, run: readonly PlainJob[], now: number): voi
         consumer: expected.consumer,
         lane: expected.lane,
         attempt: expected.deaths < 3 ? expected.attempts + 1 : expected.attempts,
-        firstAttemptAt: Math.min(expected.firstAttemptAt ?? now, expected.inherited ?? Infinity),
+        firstAttemptAt: Math.min(expected.firstAttemptAt ?? now, now, expected.inherited ?? Infinity),
         deaths: expected.deaths,
         replay: true,
       },

@@ -68,6 +68,8 @@ export function isPlainlySuspect({ deaths }: PlainJob): boolean {
 }
 
 export function claimPlainly(job: PlainJob, now: number): void {
+  // A time that is not yet here was noted while the clock was ahead.
+  if (job.firstAttemptAt !== undefined) job.firstAttemptAt = Math.min(job.firstAttemptAt, now);
   job.before = { attempts: job.attempts, firstAttemptAt: job.firstAttemptAt };
   job.state = "running";
   if (job.deaths < 3) job.attempts += 1;

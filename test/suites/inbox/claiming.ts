@@ -98,6 +98,21 @@ export const claiming: InboxPromises = {
         await clock.advance(1_000);
       }
     },
+
+    "a first attempt that is later than now, because the wall clock was ahead, is now": async (bench) => {
+      const { inbox, clock } = bench;
+      clock.jump(YEAR_MS);
+      await storeAll(inbox, mail(["a"]));
+      await settleAll(inbox, await claimOne(inbox), retry(bench, 0));
+      clock.jump(-YEAR_MS);
+      const set = clock.now();
+      for (const passed of [0, 1_000]) {
+        await clock.advance(passed);
+        const claim = await claimOne(inbox);
+        assert.equal(claim.jobs[0].firstAttemptAt, set);
+        await settleAll(inbox, claim, retry(bench, 0));
+      }
+    },
   },
 
   "Claim: The right to run one job, or several that merge, oldest first.": {
@@ -179,3 +194,5 @@ export const claiming: InboxPromises = {
     },
   },
 };
+
+const YEAR_MS = 365 * 86_400_000;

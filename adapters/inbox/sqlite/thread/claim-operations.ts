@@ -69,7 +69,7 @@ export function createClaimOperations(
     orphan: db.prepare(
       `UPDATE job SET attempts = attempts + (deaths < ${MOST_DEATHS}), deaths = deaths + (deaths < ${SUSPECT_DEATHS} OR :size = 1),
          group_max = CASE WHEN deaths >= ${SUSPECT_DEATHS} THEN min(coalesce(group_max, :half), :half) END,
-         first_attempt_at = coalesce(first_attempt_at, :claimedAt), run_at = 0, delay_ms = 0 WHERE id = :id`,
+         first_attempt_at = min(coalesce(first_attempt_at, :claimedAt), :claimedAt), run_at = 0, delay_ms = 0 WHERE id = :id`,
     ),
     bytes: db.prepare(
       `SELECT sum(ifnull(octet_length(lane), 0) + ifnull(octet_length(merge_key), 0)) AS bytes

@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import { createRetryTime } from "../../src/dispatch/retry-time.ts";
+import { fakeClock } from "../support/fake-clock.ts";
+import { emails, rig } from "../support/rig.ts";
+
+const DAY_MS = 86_400_000;
+const YEAR_MS = 365 * DAY_MS;
+
+/** A receiver with a handler that always fails. */
+async function failing() {
+  const made = rig();
+  const attempts: boolean[] = [];
+  made.receiver.on("email", (_event, ctx) => {
+    attempts.push(ctx.lastAttempt);
+    throw new Error("no");
+  });
+  await made.receiver.start();
+  return { ...made, attempts };
+}
+
+describe("a wall clock that was a year ahead at a job's first attempt", () => {
+  test("does not make the job be retried for a year: its window begins with the next attempt", async () => {
+    const { receiver, send, pass, clock, inbox } = await failing();
+    clock.jump(YEAR_MS);
+    await send(emails("a"));
+    await pass();
+    expect(receiver.stats().failed).toBe(1);
+    clock.jump(-YEAR_MS);
+    await pass(DAY_MS - 600_000);
+    expect(inbox.stats()).toMatchObject({ waiting: 1, dead: 0 });
+    await pass(1_800_000);
+    expect(inbox.stats()).toMatchObject({ waiting: 0, dead: 1 });
+  });
+
+  test("and was set right while it ran leaves it its window", async () => {
+    const { receiver, send, pass, clock, inbox } = rig();
+    receiver.on("email", () => {
+      clock.jump(-YEAR_MS);
+      throw new Error("no");
+    });
+    await receiver.start();
+    clock.jump(YEAR_MS);
+    await send(emails("a"));
+    await pass();
+    expect(inbox.stats()).toMatchObject({ waiting: 1, dead: 0 });
+  });
+});
+
+describe("a wall clock that leaps 25 hours ahead", () => {
+  test("kills no job: it is retried until the clock is set right, and after it", async () => {
+    const { send, pass, clock, inbox, attempts } = await failing();
+    await send(emails("a"));
+    await pass();
+    clock.jump(25 * 3_600_000);
+    await pass(10_000);
+    expect(attempts.length).toBeGreaterThan(2);
+    expect(attempts).not.toContain(true);
+    clock.jump(-25 * 3_600_000);
+    await pass(DAY_MS - 1_800_000);
+    expect(inbox.stats()).toMatchObject({ waiting: 1, dead: 0 });
+    await pass(3_600_000);
+    expect(inbox.stats()).toMatchObject({ waiting: 0, dead: 1 });
+  });
+
+  test("and stays there is followed within half an hour: the window ends all the same", async () => {
+    const { send, pass, clock, inbox } = await failing();
+    await send(emails("a"));
+    await pass();
+    clock.jump(25 * 3_600_000);
+    await pass(1_000_000);
+    expect(inbox.stats()).toMatchObject({ waiting: 1, dead: 0 });
+    await pass(1_800_000);
+    expect(inbox.stats()).toMatchObject({ waiting: 0, dead: 1 });
+  });
+});
+
+describe("the time of retry windows", () => {
+  test("is the wall clock's while nobody sets that, also where time passes in small steps", async () => {
+    const clock = fakeClock();
+    const time = createRetryTime(clock);
+    for (const ms of [0, 1, 999, 60_000, DAY_MS]) {
+      await clock.advance(ms);
+      expect(time()).toBe(clock.now());
+    }
+    clock.jump(900); // as clocks are set all the time
+    expect(time()).toBe(clock.now());
+  });
+
+  test("follows a clock that was set ahead 60 times as fast as time passes", async () => {
+    const clock = fakeClock();
+    const time = createRetryTime(clock);
+    clock.jump(3_600_000);
+    expect(clock.now() - time()).toBe(3_600_000);
+    await clock.advance(30_000);
+    expect(clock.now() - time()).toBe(1_800_000);
+    await clock.advance(30_000);
+    expect(time()).toBe(clock.now());
+  });
+
+  test("goes back with a clock that is set back, and is never later than it", () => {
+    const clock = fakeClock();
+    const time = createRetryTime(clock);
+    clock.jump(-3_600_000);
+    expect(time()).toBe(clock.now());
+    clock.jump(7_200_000);
+    expect(clock.now() - time()).toBe(7_200_000);
+    clock.jump(-3_600_000);
+    expect(clock.now() - time()).toBe(3_600_000);
+    clock.jump(-7_200_000);
+    expect(time()).toBe(clock.now());
+  });
+
+  test("believes a clock that cannot show that it was set", () => {
+    const { now, setTimer, jump } = fakeClock();
+    const time = createRetryTime({ now, setTimer });
+    for (const ms of [DAY_MS, -2 * DAY_MS, DAY_MS]) {
+      jump(ms);
+      expect(time()).toBe(now());
+    }
+  });
+});
