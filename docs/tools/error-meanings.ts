@@ -30,6 +30,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "a job's last error: the handler returned, but the transaction of `complete` was rolled back",
   ],
   "next-misused": ["HooklineError", "a middleware called `next()` twice, or after it had returned: return or await it"],
+  "handler-stuck": [
+    "HooklineError",
+    "the cause of `handle-failed`: a handler ignores its signal, and its lane is closed until it ends",
+  ],
   "handle-failed": ["HooklineError", "`receiver.handle`: a handler failed; the queue is to give the delivery again"],
   "delivery-invalid": ["UsageError", "`receiver.handle` or `accept` got something that `forwardInbox` did not make"],
   "accept-forwards": [

@@ -1,4 +1,3 @@
-import PQueue from "p-queue";
 import { ClosedError, HooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import { eventsOf, parseDocument } from "../protocol/envelope.ts";
@@ -11,7 +10,7 @@ import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./merged-event.ts";
 import { retryErrorOf } from "./retry-errors.ts";
-import { compose, startCall, type RunningCall } from "./run-handler.ts";
+import type { RunningCall } from "./run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */
 export interface DirectHandling {
@@ -32,76 +31,85 @@ interface DirectJob {
 
 /** @param apart deliveries share neither lanes nor `concurrency`: one must not wait for what another one began */
 export function createDirectHandling(
-  { handlers, middleware, services, clock, counters, concurrency, graceMs, handlerEnded }: DispatchDeps,
+  { handlers, handlerCalls, services, clock, counters, concurrency, handlerEnded }: DispatchDeps,
   reporter: Pick<ExpansionReporter, "arrived" | "unhandled">,
   { apart }: { readonly apart: boolean },
 ): DirectHandling {
-  const queue = new PQueue({ concurrency });
-  /** The end of each lane's last call. */
-  const laneEnds = new Map<string, Promise<void>>();
+  const slots = createGate(concurrency);
+  const lanes = new Map<string, Gate>();
   const calls = new Set<RunningCall>();
   const handling = new Set<Promise<void>>();
+  let closed: ClosedError | undefined;
   let succeeded = 0;
 
-  /** Rejects with what the handler threw. Waits for ever for a handler that never ends: the user's queue has a time limit of its own. */
-  function run({ delivery, event, entry, registration, signal }: DirectJob): Promise<void> {
+  function laneFor({ event, registration }: DirectJob): Gate | undefined {
+    const lane = laneOf(event, registration);
+    if (lane === undefined) return undefined;
+    let gate = lanes.get(lane);
+    if (gate === undefined) lanes.set(lane, (gate = createGate(1, () => lanes.delete(lane))));
+    return gate;
+  }
+
+  /** After the lane's earlier calls, when a slot is free. Rejects with what the handler threw, or when it is stuck. */
+  async function run(job: DirectJob): Promise<void> {
+    const { signal } = job;
+    if (closed !== undefined) throw closed;
     signal?.throwIfAborted();
+    if (apart) return call(job, { free() {}, ended() {}, stuck() {} });
+    const lane = laneFor(job);
+    const leaveLane = await lane?.enter(signal);
+    const ended = (): void => leaveLane?.();
+    let free: () => void;
+    try {
+      free = await slots.enter(signal);
+    } catch (error) {
+      ended();
+      throw error;
+    }
+    return call(job, { free, ended, stuck: (error) => lane?.refuse(error) });
+  }
+
+  function call(
+    { delivery, event, entry, registration, signal }: DirectJob,
+    { free, ended, stuck }: { free(): void; ended(): void; stuck(error: Error): void },
+  ): Promise<void> {
     const controller = new AbortController();
+    const jobId = `${delivery.id}.${entry}`;
+    const facts = { attempt: 1, lastAttempt: false, merged: 1, replayOf: undefined, deliveryId: delivery.id, jobId };
     const ctx = createContext(
-      {
-        signal: controller.signal,
-        attempt: 1,
-        lastAttempt: false,
-        merged: 1,
-        event,
-        entry,
-        jobId: `${delivery.id}.${entry}`,
-        deliveryId: delivery.id,
-        consumer: registration.consumer,
-        replayOf: undefined,
-        delivery,
-      },
+      { ...facts, signal: controller.signal, event, entry, consumer: registration.consumer, delivery },
       services,
     );
-    const handler = compose(middleware, registration.handler);
     return new Promise((resolve, reject) => {
       let running: RunningCall | undefined; // undefined yet when the handler ends at once
-      let over = false;
       const abort = (): void => running?.abort(signal?.reason);
-      running = startCall(() => handler(mergeEvents([event], registration), ctx), {
+      running = handlerCalls.start({
+        registration,
+        event: mergeEvents([event], registration),
+        ctx,
         controller,
         timeoutMs: registration.limits.timeoutMs,
-        graceMs,
-        clock,
-        ended: (result) => {
-          over = true;
+        free,
+        ended(result) {
           if (running !== undefined) calls.delete(running);
           signal?.removeEventListener("abort", abort);
+          ended();
           handlerEnded(event, result);
           if (result.ok || retryErrorOf(result.error)?.code === "give-up") resolve();
           else reject(result.error);
         },
-        overdue: () => {},
+        // The delivery does not wait for it, nor does anything that would only wait for its lane: whoever brought them brings them again.
+        overdue() {
+          const error = toStuck(controller.signal.reason);
+          stuck(error);
+          reject(error);
+        },
       });
-      if (over) return;
+      if (running === undefined) return;
       calls.add(running);
-      signal?.addEventListener("abort", abort, { once: true });
+      if (signal?.aborted === true) abort();
+      else signal?.addEventListener("abort", abort, { once: true });
     });
-  }
-
-  /** After the lane's earlier calls; at once where there is no lane. */
-  async function runInLane(job: DirectJob): Promise<void> {
-    const begin = (): Promise<void> => queue.add(() => run(job));
-    const lane = laneOf(job.event, job.registration);
-    if (lane === undefined) return begin();
-    const turn = (laneEnds.get(lane) ?? Promise.resolve()).then(begin);
-    const end = turn.catch(() => {}); // the lane's next call runs all the same
-    laneEnds.set(lane, end);
-    try {
-      await turn;
-    } finally {
-      if (laneEnds.get(lane) === end) laneEnds.delete(lane);
-    }
   }
 
   async function handle(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<void> {
@@ -113,7 +121,7 @@ export function createDirectHandling(
       for (const registration of routes) {
         const job = { delivery, event, entry, registration, signal };
         try {
-          await (apart ? run(job) : runInLane(job));
+          await run(job);
           counters.succeeded += 1;
           succeeded += 1;
         } catch (error) {
@@ -145,9 +153,67 @@ export function createDirectHandling(
       const before = succeeded;
       const all = Promise.allSettled(handling);
       await withTimeout(drainMs - ABORT_BEFORE_END_MS, all, { clock, late: undefined });
-      for (const running of calls) running.abort(new ClosedError("closed", "The receiver is closing."));
+      closed = new ClosedError("closed", "The receiver is closing.");
+      for (const gate of [slots, ...lanes.values()]) gate.refuse(closed);
+      for (const running of calls) running.abort(closed);
       await withTimeout(Math.min(drainMs, ABORT_BEFORE_END_MS), all, { clock, late: undefined });
       return { done: succeeded - before, stuck: calls.size };
+    },
+  };
+}
+
+function toStuck(cause: unknown): HooklineError {
+  return new HooklineError("handler-stuck", "A handler ignores its signal: its lane is closed until it ends.", {
+    cause,
+    fix: "Pass `ctx.signal` on to whatever the handler waits for.",
+  });
+}
+
+/** Lets some in at a time, in the order in which they came. */
+interface Gate {
+  /** Resolves with the function that leaves; rejects if the signal aborts before it is in. */
+  enter(signal: AbortSignal | undefined): Promise<() => void>;
+  /** Rejects whoever waits, and whoever comes until one leaves. */
+  refuse(error: Error): void;
+}
+
+/** @param emptied nobody is in it, and nobody waits */
+function createGate(places: number, emptied: () => void = () => {}): Gate {
+  /** In the order of `enter`: a call lets one in, or with an error refuses it. */
+  const waiting = new Set<(error?: unknown) => void>();
+  let inside = 0;
+  let refusal: Error | undefined;
+
+  function leave(): void {
+    inside -= 1;
+    refusal = undefined;
+    const [next] = waiting;
+    next?.();
+    if (inside === 0) emptied();
+  }
+
+  return {
+    enter: (signal) =>
+      new Promise((resolve, reject) => {
+        const aborted = (): void => end(signal?.reason);
+        const end = (error?: unknown): void => {
+          waiting.delete(end);
+          signal?.removeEventListener("abort", aborted);
+          if (error !== undefined) return reject(error);
+          inside += 1;
+          resolve(leave);
+        };
+        if (signal?.aborted === true) aborted();
+        else if (refusal !== undefined) end(refusal);
+        else if (inside < places) end();
+        else {
+          waiting.add(end);
+          signal?.addEventListener("abort", aborted);
+        }
+      }),
+    refuse(error) {
+      refusal = error;
+      for (const end of waiting) end(error);
     },
   };
 }

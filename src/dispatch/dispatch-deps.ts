@@ -6,13 +6,14 @@ import type { Observers } from "../observers.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import type { Counters } from "../stats.ts";
 import type { ContextServices } from "./context.ts";
-import type { Handlers, Middleware } from "./handlers.ts";
+import type { HandlerCalls } from "./handler-calls.ts";
+import type { Handlers } from "./handlers.ts";
 import type { CallResult } from "./retry-policy.ts";
 
 /** What the receiver gives to all that runs handlers. */
 export interface DispatchDeps {
   readonly handlers: Handlers;
-  readonly middleware: readonly Middleware[];
+  readonly handlerCalls: HandlerCalls;
   readonly onDead: readonly ((job: Job) => unknown)[];
   readonly services: ContextServices;
   readonly log: Logger;
@@ -29,8 +30,4 @@ export interface DispatchDeps {
   readonly handlerEnded: (event: SingleEvent, result: CallResult) => void;
   /** Jobs run at once. */
   readonly concurrency: number;
-  /** From the abort of a handler until its slot is free. */
-  readonly graceMs: number;
-  /** Handlers past their grace that may run without a slot. */
-  readonly maxStuck: number;
 }

@@ -37,10 +37,6 @@ export interface Dispatcher {
   stop(drainMs: number): Promise<{ readonly done: number; readonly released: number; readonly stuck: number }>;
   /** Resolves when the handlers that outlived `stop` have ended and are settled. */
   ended(): Promise<void>;
-  /** Handlers past their grace. */
-  stuck(): number;
-  /** `maxStuck` of them run without a slot, and more keep theirs: nothing more is claimed. */
-  jammed(): boolean;
 }
 
 export function createDispatcher(
@@ -221,8 +217,6 @@ export function createDispatcher(
       };
     },
     ended: () => idleWaiters.when(hasEnded),
-    stuck: runner.stuck,
-    jammed: runner.jammed,
   };
 }
 

@@ -55,12 +55,12 @@ export interface PrefetcherOptions {
 
 export function createPrefetcher(
   inbox: Pick<WorkingInbox, "claim">,
-  { clock, concurrency }: Pick<DispatchDeps, "clock" | "concurrency">,
+  { clock, concurrency, handlerCalls }: Pick<DispatchDeps, "clock" | "concurrency" | "handlerCalls">,
   { runner, settle, working, wake, ended }: PrefetcherOptions,
 ): Prefetcher {
   const prefetch = createPrefetchSize(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
   const isolation = createPoisonIsolation(clock, {
-    stuck: () => runner.stuck() > 0,
+    stuck: () => handlerCalls.stuck > 0,
     over: () => releaseAhead(() => true),
     wake,
   });
@@ -105,7 +105,8 @@ export function createPrefetcher(
 
   const next = (): Claim | undefined => (working() ? ahead.shift() : undefined);
 
-  const room = (): number => (runner.jammed() || !working() ? 0 : prefetch.size(clock.now()) - ahead.size - slotsTaken);
+  const room = (): number =>
+    handlerCalls.jammed || !working() ? 0 : prefetch.size(clock.now()) - ahead.size - slotsTaken;
 
   function release(claim: Claim): void {
     releasing += 1;

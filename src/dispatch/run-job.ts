@@ -7,7 +7,7 @@ import type { Completions } from "./completions.ts";
 import { createContext, type CallFacts } from "./context.ts";
 import { callDeadLetterListeners } from "./dead-letter-listeners.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import type { Handler, Handlers, Registration, RunLimits } from "./handlers.ts";
+import type { Handlers, Registration, RunLimits } from "./handlers.ts";
 import { reportEnd, reportStart, type EndedCall } from "./job-reporter.ts";
 import { eventAt } from "./job-view.ts";
 import { mergeKeyOf } from "./merge-key.ts";
@@ -16,7 +16,7 @@ import { SUSPECT_MS } from "./poison-isolation.ts";
 import { retryErrorOf } from "./retry-errors.ts";
 import { createRetryTime } from "./retry-time.ts";
 import { isLastAttempt, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
-import { compose, createHungHandlers, startCall, type RunningCall } from "./run-handler.ts";
+import type { RunningCall } from "./run-handler.ts";
 import type { Settle } from "./settle-queue.ts";
 
 /** Runs claims: calls their handlers, decides what becomes of their jobs, and settles them. */
@@ -34,10 +34,6 @@ export interface JobRunner {
   running(): number;
   /** Jobs whose handlers ended and that are not settled yet: a listener of onDead runs, or the inbox has not confirmed the outcome. */
   settling(): number;
-  /** Handlers past their grace, with a slot or without. */
-  stuck(): number;
-  /** `maxStuck` of them run without a slot, and more keep theirs: nothing more is to be claimed. */
-  jammed(): boolean;
   /** Jobs whose handlers succeeded. */
   done(): number;
   /** Jobs that were released. */
@@ -66,14 +62,12 @@ export function createJobRunner(
   deps: DispatchDeps,
   { settle, completions, overdue, ended }: JobRunnerOptions,
 ): JobRunner {
-  const { handlers, middleware, services, log, clock, random, graceMs } = deps;
+  const { handlers, handlerCalls, services, log, clock, random } = deps;
   const calls = createCompactingMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
   const retryTime = createRetryTime(clock);
-  const composed = new WeakMap<Registration, Handler>();
   /** Warned of, once for each consumer and type: a whole backlog may have no handler. */
   const warned = new Set<string>();
   const lost = new WeakSet<Claim>();
-  const hung = createHungHandlers(deps.maxStuck);
   let settling = 0;
   let succeeded = 0;
   let released = 0;
@@ -95,42 +89,24 @@ export function createJobRunner(
       services,
     );
     const isCompleted = completions?.offer(ctx, call);
-    const handler = handlerOf(registration);
-    const event = mergeEvents(events, registration);
-    let freeSlot = free;
-    let over = false;
     reportStart(call, deps);
-    const running = startCall(() => handler(event, ctx), {
+    const running = handlerCalls.start({
+      registration,
+      event: mergeEvents(events, registration),
+      ctx,
       controller,
       timeoutMs: timeLimitOf(claim, registration.limits),
-      graceMs,
-      clock,
+      free,
       ended: (result) => {
-        over = true;
         calls.delete(claim);
         const end = (known: CallResult): void =>
           finish(call, registration.limits, { result: known, durationMs: clock.now() - startedAt });
         if (isCompleted?.() === true) endCompleted(call, result, end);
         else end(result);
-        freeSlot();
       },
-      overdue: () => {
-        freeSlot = hung.add(free);
-        overdue(claim);
-        log.error(
-          { code: "handler-stuck", jobId: jobs.at(-1)?.id, event: event.type, stuck: hung.size },
-          "a handler ignores its signal: it keeps its lane until it ends",
-        );
-      },
+      overdue: () => overdue(claim),
     });
-    if (!over) calls.set(claim, { running, jobs: jobs.length });
-  }
-
-  function handlerOf(registration: Registration): Handler {
-    if (middleware.length === 0) return registration.handler;
-    let handler = composed.get(registration);
-    if (handler === undefined) composed.set(registration, (handler = compose(middleware, registration.handler)));
-    return handler;
+    if (running !== undefined) calls.set(claim, { running, jobs: jobs.length });
   }
 
   /** The transaction may still be open. */
@@ -221,8 +197,6 @@ export function createJobRunner(
     },
     running: () => [...calls.values()].reduce((count, { jobs }) => count + jobs, 0),
     settling: () => settling,
-    stuck: () => hung.size,
-    jammed: () => hung.jammed,
     done: () => succeeded,
     released: () => released,
   };

@@ -81,7 +81,7 @@ export function createHandleThenAnswer({
           () => resolve(undefined),
           (error: unknown) => resolve(new Refused("handlers-failed", error)),
         )
-        // Only now: handlers past the deadline still hold the body.
+        // Only now: a handler past the deadline holds the body until it ends, or is stuck.
         .finally(() => {
           timer.clear();
           inFlightBytes.release(byteLength);

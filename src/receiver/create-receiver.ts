@@ -1,5 +1,6 @@
 import { assertFunction } from "../assert.ts";
 import { createDirectHandling } from "../dispatch/direct-handling.ts";
+import { createHandlerCalls } from "../dispatch/handler-calls.ts";
 import { createHandlers, type Handler, type Middleware } from "../dispatch/handlers.ts";
 import { createExpansionReporter, type ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
@@ -91,9 +92,10 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     resourcesOf: (subscription, source) => gaps.resourcesOf(subscription, source),
     clock,
   });
+  const handlerCalls = createHandlerCalls({ ...resolved, middleware });
   const dispatchDeps = {
     handlers,
-    middleware,
+    handlerCalls,
     onDead,
     services: { log, unsubscribe: unsubscriber.byHandler },
     log,
@@ -105,8 +107,6 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     expanding: ((events, delivery) => gaps.expanding(events, delivery)) satisfies GapWatch["expanding"],
     handlerEnded: accounts.record,
     concurrency: resolved.concurrency,
-    graceMs: resolved.graceMs,
-    maxStuck: resolved.maxStuck,
   };
   const expansionReporter = createExpansionReporter({
     counters,
@@ -154,7 +154,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const health = createHealth({
     ...readiness,
     working,
-    work,
+    handlerCalls,
     startFailure: lifecycle.startFailure,
     rateLimit,
     refusals,

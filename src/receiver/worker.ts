@@ -21,10 +21,6 @@ export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   idle(): Promise<void>;
   stop(drainMs: number): Promise<Closed>;
   ended(): Promise<void>;
-  /** Handlers past their grace. */
-  stuck(): number;
-  /** So many of them that no further job is claimed. */
-  jammed(): boolean;
 }
 
 /** Called first when this process becomes or ceases to be the worker, maybe repeatedly. False: ignore the change. */
@@ -100,7 +96,5 @@ export function createWork(
     idle: async () => dispatcher?.idle(),
     stop: async (drainMs) => (await dispatcher?.stop(drainMs)) ?? { done: 0, released: 0, stuck: 0 },
     ended: async () => dispatcher?.ended(),
-    stuck: () => dispatcher?.stuck() ?? 0,
-    jammed: () => dispatcher?.jammed() ?? false,
   };
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../../clock.ts";
+import type { HandlerCalls } from "../../dispatch/handler-calls.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../../logger.ts";
@@ -6,7 +7,6 @@ import type { ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
 import type { Health } from "../receiver-types.ts";
 import type { FreezeWarning } from "../serverless.ts";
-import type { Work } from "../worker.ts";
 import {
   checkAccounts,
   checkDisk,
@@ -26,7 +26,7 @@ export interface HealthDeps extends ReceivingState {
   readonly opening: Opening;
   /** Undefined where the inbox has no working half. */
   readonly working: WorkingInbox | undefined;
-  readonly work: Pick<Work, "stuck" | "jammed">;
+  readonly handlerCalls: Pick<HandlerCalls, "stuck" | "jammed">;
   readonly states: Pick<ReceiverStates, "current" | "isClosing">;
   readonly startFailure: () => { readonly error: unknown } | undefined;
   readonly rateLimit: Pick<UnsubscribeRateLimit, "reachedLately">;
@@ -44,7 +44,7 @@ export interface HealthDeps extends ReceivingState {
 
 /** `receiver.health()`. Costs nothing between calls. */
 export function createHealth(deps: HealthDeps): () => Promise<Health> {
-  const { opening, states, working, work, refusals, clock, log } = deps;
+  const { opening, states, working, handlerCalls, refusals, clock, log } = deps;
 
   /** Opens the inbox; returns after one turn of the loop. An inbox in memory is open by then, a slower one at the next call. */
   async function open(): Promise<void> {
@@ -71,7 +71,7 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
     await open();
     const notReady = checkReady(deps);
     const { stats, problems: inboxProblems } = readInbox();
-    const [stuck, jammed] = [work.stuck(), work.jammed()];
+    const { stuck, jammed } = handlerCalls;
     const oldestWaitingMs = Math.max(clock.now() - (stats.oldestWaitingAt ?? clock.now()), 0);
     const freeDiskBytes = stats.disk?.freeBytes;
     return {
