@@ -17,6 +17,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "jobs-invalid": ["UsageError", "`receiver.jobs` got a filter, an id or an option that it cannot take"],
   "no-tombstones": ["UsageError", "`unsubscribe` on an inbox that has none: use `unsubscribeWhen`"],
   "subscription-invalid": ["UsageError", "`unsubscribe` got no number, or an event that names no subscription"],
+  "tombstone-of-every-source": [
+    "UsageError",
+    "`resubscribe` with a source, of a subscription that was unsubscribed for every source: call it without one",
+  ],
   "unsubscribe-limit-reached": ["HooklineError", "`ctx.unsubscribe`: more than `maxUnsubscribesPerHour`"],
   "retry-later-invalid": ["UsageError", "`new RetryLater` got no time: `{ afterMs }`, `{ afterSeconds }` or `{ at }`"],
   "give-up": ["GiveUp", "your own: do not try again"],

@@ -109,7 +109,7 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
   unsubscribe(subscription: Id | string, reason: string, options?: { source?: string | undefined }): Promise<void>;
   /**
    * Lifts the tombstone; without `source`, all tombstones of the subscription.
-   * @throws UsageError `subscription-invalid`, `option-invalid`
+   * @throws UsageError `subscription-invalid`, `option-invalid`; `tombstone-of-every-source` where the subscription was unsubscribed for every source, and only one is given
    */
   resubscribe(subscription: Id | string, options?: { source?: string | undefined }): Promise<void>;
   /**

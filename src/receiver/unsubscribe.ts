@@ -62,6 +62,19 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
     return learn({ subscription, accountId, resource, error: undefined }, { source, sentAt: clock.now() });
   }
 
+  /** Under one of every source, lifting that of a source changes no answer. */
+  async function assertNotOfEvery(subscription: Id, source: string): Promise<void> {
+    const standing = await tombstones.list();
+    if (!standing.some((one) => one.subscription === subscription && one.source === undefined)) return;
+    throw new UsageError(
+      "tombstone-of-every-source",
+      `Subscription ${subscription} was unsubscribed for every source: it stays unwanted for ${JSON.stringify(source)}.`,
+      {
+        fix: `Call resubscribe(${subscription}), which lifts all its tombstones; then unsubscribe(${subscription}, reason, { source }) for each source that is to stay unwanted.`,
+      },
+    );
+  }
+
   return {
     async unsubscribe(given, reason, options = {}) {
       const tombstone = { ...toTarget("unsubscribe", given, options), reason: toReason(reason) };
@@ -72,6 +85,7 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
       const { subscription, source } = toTarget("resubscribe", given, options);
       assertOpen();
       await opened();
+      if (source !== undefined) await assertNotOfEvery(subscription, source);
       await tombstones.lift(subscription, source);
       log.info({ code: "resubscribed", subscription, source }, "resubscribed: its deliveries are accepted again");
     },

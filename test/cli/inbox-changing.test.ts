@@ -103,15 +103,21 @@ describe("hookline inbox", () => {
       "
     `);
     expect((await inbox(file, "tombstones list --show-content --json")).out).toContain("ann@example.com");
-    expect((await inbox(file, "tombstones lift 9 --source eu")).out).toBe("Lifted 1 tombstone of subscription 9.\n");
-    expect((await inbox(file, "tombstones lift 9 --json")).out).toBe('{"subscription":9,"lifted":1}\n');
+    expect((await inbox(file, "tombstones lift 9 --json")).out).toBe('{"subscription":9,"lifted":2}\n');
     expect(await inbox(file, "tombstones lift 9")).toEqual({
       code: 1,
       out: "",
       err: "hookline inbox tombstones lift: Subscription 9 has no tombstone: see tombstones list.\n",
     });
     expect((await inbox(file, "tombstones")).out).toBe((await inbox(file, "tombstones list")).out);
+    const one = await fileWithTombstones([9, "moved", "eu"], [9, "moved", "us"]);
+    expect((await inbox(one, "tombstones lift 9 --source eu")).out).toBe("Lifted 1 tombstone of subscription 9.\n");
     const both = await fileWithTombstones([9, "left"], [9, "moved", "eu"]);
+    expect(await inbox(both, "tombstones lift 9 --source eu")).toEqual({
+      code: 1,
+      out: "",
+      err: "hookline inbox tombstones lift: Subscription 9 has a tombstone of every source, so it stays unwanted: lift it without --source.\n",
+    });
     expect((await inbox(both, "tombstones lift 9")).out).toBe("Lifted 2 tombstones of subscription 9.\n");
     await inbox(file, "tombstones lift 10");
     expect(await inbox(file, "tombstones list")).toEqual({ code: 0, out: "", err: "There are no tombstones.\n" });

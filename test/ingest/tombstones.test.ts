@@ -189,6 +189,24 @@ describe("receiver.resubscribe", () => {
     expectBare(await deliver(changes(), { target: "/b" }), 422);
   });
 
+  test("with a source is refused under a tombstone of every source: 422 would go on", async () => {
+    const { deliver, receiver, log } = await mounted(bySource);
+    await receiver.unsubscribe(1001, "gone");
+    await receiver.unsubscribe(1001, "moved", { source: "a" });
+    await expect(receiver.resubscribe(1001, { source: "a" })).rejects.toMatchObject({
+      name: "UsageError",
+      code: "tombstone-of-every-source",
+      message: expect.stringContaining('it stays unwanted for "a"'),
+      fix: expect.stringContaining("Call resubscribe(1001)"),
+    });
+    expect(log.of("resubscribed")).toEqual([]);
+    await receiver.unsubscribe(1002, "moved", { source: "a" });
+    await receiver.resubscribe(1002, { source: "a" });
+    expectBare(await deliver(changes({ subscription: 1002 }), { target: "/a" }), 200);
+    await receiver.resubscribe(1001);
+    expectBare(await deliver(changes(), { target: "/a" }), 200);
+  });
+
   test("without a source lifts every source's", async () => {
     const { deliver, receiver } = await mounted(bySource);
     await receiver.unsubscribe(1001, "gone", { source: "a" });

@@ -67,9 +67,13 @@ A receiver that runs on the inbox applies it within a second.`,
   },
   run({ subscription, source, inbox, schema, json }, io) {
     return withInbox({ inbox, schema, io, access: "change" }, async ({ receiver, tombstones, printer }) => {
-      const lifted = (await tombstones()).filter(
-        (one) => one.subscription === subscription && (source === undefined || one.source === source),
-      ).length;
+      const standing = (await tombstones()).filter((one) => one.subscription === subscription);
+      if (source !== undefined && standing.some((one) => one.source === undefined))
+        throw new CommandError(
+          EXIT.failed,
+          `Subscription ${subscription} has a tombstone of every source, so it stays unwanted: lift it without --source.`,
+        );
+      const lifted = standing.filter((one) => source === undefined || one.source === source).length;
       if (lifted === 0)
         throw new CommandError(EXIT.failed, `Subscription ${subscription} has no tombstone: see tombstones list.`);
       await receiver.resubscribe(subscription, source === undefined ? {} : { source });
