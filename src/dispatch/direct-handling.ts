@@ -94,7 +94,7 @@ export function createDirectHandling(
           if (running !== undefined) calls.delete(running);
           signal?.removeEventListener("abort", abort);
           ended();
-          handlerEnded(event, result);
+          handlerEnded(event, result, registration.consumer);
           if (result.ok || retryErrorOf(result.error)?.code === "give-up") resolve();
           else reject(result.error);
         },

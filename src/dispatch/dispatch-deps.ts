@@ -27,7 +27,7 @@ export interface DispatchDeps {
   /** Called before the events of a delivery become jobs, which waits for the promise, if there is one. Never rejects. */
   readonly expanding: (events: readonly NewEvent[], delivery: Delivery) => Promise<void> | undefined;
   /** A handler's call ended: of merged events this is the oldest. Never throws. */
-  readonly handlerEnded: (event: SingleEvent, result: CallResult) => void;
+  readonly handlerEnded: (event: SingleEvent, result: CallResult, consumer: string) => void;
   /** Jobs run at once. */
   readonly concurrency: number;
 }

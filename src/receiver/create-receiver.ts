@@ -65,7 +65,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const inFlightBytes = createInFlightBytes(resolved.maxInFlightBytes);
   const rateLimit = createUnsubscribeRateLimit(resolved.maxUnsubscribesPerHour, clock, inbox);
   const subscriptions = createSubscriptionErrors(working, throttled);
-  const accounts = createUnauthorizedAccounts(clock);
+  const accounts = createUnauthorizedAccounts({ jobs: () => working?.jobs, clock, log: throttled });
 
   const handlers = createHandlers(resolved.limits, throttled);
   const middleware: Middleware[] = [];
@@ -104,7 +104,10 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     random: Math.random,
     counters,
     observers,
-    expanding: ((events, delivery) => gaps.expanding(events, delivery)) satisfies GapWatch["expanding"],
+    expanding: ((events, delivery) => {
+      accounts.expanding(events);
+      return gaps.expanding(events, delivery);
+    }) satisfies GapWatch["expanding"],
     handlerEnded: accounts.record,
     concurrency: resolved.concurrency,
   };
@@ -144,7 +147,9 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
         });
   problemSources.add(gaps.problems);
   const lifecycle = createLifecycle({ states, inbox, opening, secrets, handlers, work, direct, store, clock, log });
-  const jobs = createJobs({ inbox: working, opened: opening.opened, assertOpen: lifecycle.assertOpen, clock, log });
+  const { opened } = opening;
+  const { assertOpen } = lifecycle;
+  const jobs = createJobs({ inbox: working, opened, assertOpen, erased: accounts.forget, clock, log });
 
   const readiness = { states, secrets, opening, inbox, inFlightBytes };
   const refusals = createRecentRefusals({ counters, clock, isReady: () => checkReady(readiness).length === 0 });

@@ -7,8 +7,6 @@ import { codesOf, problemsOf, toReported } from "../support/health.ts";
 import { bodyOf, change, makeDelivery } from "../support/make-delivery.ts";
 import { failingHandler, heldHandler, recordingHandler, rig } from "../support/rig.ts";
 
-const DAY_MS = 86_400_000;
-
 /** The error of a call that the service answers so. */
 async function errorOf(answer: Answer): Promise<ServiceError> {
   const { url } = await startService(() => answer);
@@ -143,17 +141,6 @@ describe("a 401 is a problem of the account", () => {
     receiver.on("email", failingHandler(await errorOf({ status: 403 })).handler);
     await receiver.start();
     await send();
-    expect(await codesOf(receiver)).not.toContain(CODE);
-  });
-
-  test("is forgotten a day after the last one: nothing is tried for a deleted account", async () => {
-    const { receiver, send, pass } = rig({ attempts: 1 });
-    receiver.on("email", failingHandler(await errorOf({ status: 401 })).handler);
-    await receiver.start();
-    await send();
-    await pass(DAY_MS);
-    expect(await codesOf(receiver)).toContain(CODE);
-    await pass(1);
     expect(await codesOf(receiver)).not.toContain(CODE);
   });
 

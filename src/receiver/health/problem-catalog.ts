@@ -127,8 +127,9 @@ export const PROBLEMS = {
     fix: "Compare your copy with the service by hand, then run `hookline inbox gaps clear --family <family>`.",
   },
   "account-unauthorized": {
-    message: "The service answered a handler's call with 401: it refuses the account's token. The job is retried.",
-    fix: "Have the account authorised again; this ends with the next success of one of its handlers.",
+    message:
+      "The service answered a handler's call with 401: it refuses the account's token. The job is retried until it is dead.",
+    fix: "Have the account authorised again, then replay what is dead: `hookline inbox replay --dead --account <accountId>`. This ends when that handler succeeds for the account, or the account is erased.",
   },
   "sync-incomplete": {
     message: "A delta sync had to begin anew: what was deleted meanwhile may still be in your copy.",

@@ -5,7 +5,7 @@ import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxJobs, Job, StoredJob } from "../../inbox/port/jobs.ts";
 import type { Logger } from "../../logger.ts";
 import { parseDocument } from "../../protocol/envelope.ts";
-import type { SingleEvent } from "../../protocol/event-types.ts";
+import type { Id, SingleEvent } from "../../protocol/event-types.ts";
 import {
   assertAccount,
   assertFields,
@@ -32,11 +32,13 @@ export interface ReceiverJobsDeps {
   readonly opened: () => Promise<void>;
   /** @throws ClosedError `closed` */
   readonly assertOpen: () => void;
+  /** Called after all of an account was erased. */
+  readonly erased: (accountId: Id) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-export function createJobs({ inbox, opened, assertOpen, clock, log }: ReceiverJobsDeps): ReceiverJobs {
+export function createJobs({ inbox, opened, assertOpen, erased, clock, log }: ReceiverJobsDeps): ReceiverJobs {
   const pages = createJobPages(clock);
 
   async function open(): Promise<InboxJobs> {
@@ -86,6 +88,7 @@ export function createJobs({ inbox, opened, assertOpen, clock, log }: ReceiverJo
     async erase(accountId) {
       assertAccount("erase", accountId);
       const count = await (await open()).erase(accountId);
+      erased(accountId);
       log.info({ code: "account-erased", accountId, count }, "all jobs and deliveries of an account were erased");
       return { count };
     },
