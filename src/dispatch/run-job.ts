@@ -123,7 +123,7 @@ export function createJobRunner(
   function finish(call: MergedCall, limits: RunLimits, ending: Omit<EndedCall, "outcomes">): void {
     const { claim, jobs } = call;
     const { result } = ending;
-    deps.handlerEnded(call.events[0], result, jobs[0].consumer);
+    deps.handlerEnded(call.events[0], result, claim.jobs[0].consumer);
     const rules = { ...limits, now: clock.now(), retryTime: result.ok ? 0 : retryTime(), random: random() };
     // A failure while closing may be due to the close; a retry error counts all the same.
     const isReleased = closing && !result.ok && retryErrorOf(result.error) === undefined;

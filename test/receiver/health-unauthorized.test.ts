@@ -1,5 +1,4 @@
 import type { AnyEvent } from "hookline";
-import { Unauthorized } from "hookline/client";
 import { describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { createUnauthorizedAccounts } from "../../src/receiver/health/unauthorized-accounts.ts";
@@ -14,8 +13,9 @@ const CODE = "account-unauthorized";
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-function unauthorized(): Unauthorized {
-  return new Unauthorized("service-unauthorized", "401", { status: 401 } as never);
+/** As the client throws it. */
+function unauthorized(): Error {
+  return Object.assign(new Error("401"), { name: "Unauthorized", code: "service-unauthorized" });
 }
 
 /** A receiver whose handler of mails gets 401 until it is authorised again; its only attempt makes the job dead. */
