@@ -35,6 +35,16 @@ export const systemClock: Clock & Required<Pick<Clock, "monotonic">> = {
   },
 };
 
+/**
+ * Milliseconds since some moment, for durations: they never go back, and a wall clock that somebody sets does not change them. Of a custom
+ * clock it is the latest time that it gave.
+ */
+export function toMonotonic(clock: Pick<Clock, "now">): () => number {
+  if (clock === systemClock) return () => performance.now();
+  let latest = -Infinity;
+  return () => (latest = Math.max(latest, clock.now()));
+}
+
 /** The range of a Date, milliseconds. */
 const MAX_DATE_MS = 8.64e15;
 

@@ -60,8 +60,8 @@ export interface AskedUnsubscribe {
   readonly subscription: number;
   readonly source: string | undefined;
   /**
-   * How many different subscriptions may be unsubscribed at once. As many are added evenly over an hour, up to this number. One that was
-   * allowed within the hour is allowed again, and not counted. With 0 none is.
+   * How many different subscriptions may be unsubscribed within any hour, by a clock that does not go back. One that was allowed within the
+   * hour is allowed again, and not counted. With 0 none is.
    */
   readonly maxPerHour: number;
 }

@@ -159,8 +159,24 @@ describe("the count in the tables", () => {
     expect(await allows(1)).toBe(true);
     await passed(database, -30 * MINUTE_MS);
     expect(await allows(2)).toBe(false);
+    // By the clock as it was: how long ago that is nobody knows.
     await passed(database, 61 * MINUTE_MS);
+    expect(await allows(2)).toBe(false);
+    await passed(database, 30 * MINUTE_MS);
     expect(await allows(2)).toBe(true);
+  });
+
+  test("never allows more than the limit within 60 minutes, whenever they begin", async () => {
+    const { database } = await empty();
+    const inbox = await opened(openDatabase(database.connectionString));
+    let allowed = 0;
+    for (let minutes = 0; minutes < 58; minutes += 6) {
+      for (const one of [1, 2, 3])
+        if (await inbox.allowUnsubscribe!({ subscription: minutes + one, source: undefined, maxPerHour: 10 }))
+          allowed += 1;
+      await passed(database, 6 * MINUTE_MS);
+    }
+    expect(allowed).toBe(10);
   });
 });
 
@@ -172,7 +188,7 @@ interface Database {
 /** For the count: all that it remembers is so much older. */
 async function passed({ query }: Database, ms: number): Promise<void> {
   await query(
-    `update hookline.meta set value = (select jsonb_build_object('used', v->'used', 'at', (v->>'at')::float8 - $1::float8,
+    `update hookline.meta set value = (select jsonb_build_object('at', (v->>'at')::float8 - $1::float8,
        'allowed', (select coalesce(jsonb_object_agg(key, value::float8 - $1::float8), '{}') from jsonb_each(v->'allowed')))
      from (select value::jsonb as v) as was) where key = 'unsubscribes'`,
     [ms],

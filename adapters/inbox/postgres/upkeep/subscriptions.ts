@@ -133,17 +133,18 @@ export async function allowUnsubscribe(
 }
 
 /**
- * The count after one more was asked for: `used` of what may be used at `at`, and when each subscription of the last hour was allowed.
- * A clock that went back gives nothing back.
+ * The count after one more was asked for: when each subscription of the last hour was allowed, by the latest time that the server's clock gave,
+ * `at`. A clock that goes ahead and comes back gives nothing until it is there again.
  */
 const countSql = (before: string): string => `(
-  select jsonb_build_object('used', used + asked.more, 'at', now,
-    'allowed', case when asked.more = 1 then recent || jsonb_build_object($1::text, now) else recent end)::text
-  from (select ${before}::jsonb as count, (extract(epoch from clock_timestamp()) * 1000)::float8 as now offset 0) as was
+  select jsonb_build_object('at', now,
+    'allowed', case when asked.more then recent || jsonb_build_object($1::text, now) else recent end)::text
+  from (select ${before}::jsonb as count offset 0) as was
   cross join lateral (
-    select greatest(0, coalesce((count->>'used')::float8, 0)
-        - greatest(0, now - coalesce((count->>'at')::float8, now)) / ${HOUR_MS} * $2::float8) as used,
-      (select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(count->'allowed')
-       where abs(now - value::float8) < ${HOUR_MS}) as recent
-    offset 0) as passed
-  cross join lateral (select case when recent ? $1::text or used + 1 > $2::float8 then 0 else 1 end as more offset 0) as asked)`;
+    select greatest((extract(epoch from clock_timestamp()) * 1000)::float8, (count->>'at')::float8) as now offset 0) as clock
+  cross join lateral (
+    select (select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(count->'allowed')
+      where now - value::float8 < ${HOUR_MS}) as recent offset 0) as passed
+  cross join lateral (
+    select not recent ? $1::text and (select count(*) from jsonb_object_keys(recent)) + 1 <= $2::float8 as more
+    offset 0) as asked)`;
