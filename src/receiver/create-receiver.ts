@@ -153,8 +153,9 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
 
   const readiness = { states, secrets, opening, inbox, inFlightBytes };
   const refusals = createRecentRefusals({ counters, clock, isReady: () => checkReady(readiness).length === 0 });
-  const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, {
-    forget: unsubscribed,
+  const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, (...gone) => {
+    subscriptions.forgetExactly(...gone);
+    gaps.unwanted(...gone);
   });
   const health = createHealth({
     ...readiness,

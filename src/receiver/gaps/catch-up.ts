@@ -32,13 +32,18 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
   let again = false;
   let pause: { readonly timer: Timer; readonly end: () => void } | undefined;
 
-  /** One signal brings all that subscriptions of the same resource may have missed. */
+  /** One signal brings all that subscriptions of the same resource may have missed. What fails is tried at the next wake: others go on. */
   async function endOne(gap: Gap): Promise<void> {
-    await signal(gap);
-    await gaps.remove([gap]);
     const { accountId, family, cause, from, until = from } = gap;
     const facts = { accountId, family, cause, from: new Date(from), until: new Date(until) };
-    log.info({ code: "gap-signalled", ...facts }, "something may have been missed: its handler fetches what changed");
+    try {
+      await signal(gap);
+      await gaps.remove([gap]);
+      log.info({ code: "gap-signalled", ...facts }, "something may have been missed: its handler fetches what changed");
+    } catch (error) {
+      failed(error, facts);
+    }
+    if (!mayRun()) return;
     await new Promise<void>((resolve) => {
       const timer = clock.setTimer(resolve, 1_000 / perSecond);
       timer.unref?.();
@@ -46,17 +51,24 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
     });
   }
 
+  function failed(error: unknown, facts: object = {}): void {
+    const what = { err: error, code: "gaps-failed", ...facts };
+    if (mayRun()) log.warn(what, "what may have been missed cannot be read or signalled: it is tried again");
+  }
+
   async function run(): Promise<void> {
     const handled = families();
-    while (handled.length > 0 && mayRun() && gaps.isMine()) {
-      const { gaps: page } = await gaps.find({ families: handled, hasEnded: true, limit: PAGE });
-      if (page.length === 0) return;
-      const byResource = Map.groupBy(page, ({ source, accountId, resource }) =>
+    let after: string | undefined;
+    do {
+      if (handled.length === 0 || !mayRun() || !gaps.isMine()) return;
+      const page = await gaps.find({ families: handled, hasEnded: true, after, limit: PAGE });
+      const byResource = Map.groupBy(page.gaps, ({ source, accountId, resource }) =>
         JSON.stringify([source, accountId, resource]),
       );
       for (const same of byResource.values())
         if (mayRun()) await endOne(same.reduce((last, one) => ((one.until ?? 0) > (last.until ?? 0) ? one : last)));
-    }
+      after = page.next;
+    } while (after !== undefined);
   }
 
   async function runAgain(): Promise<void> {
@@ -67,8 +79,7 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
         await run();
       }
     } catch (error) {
-      if (mayRun())
-        log.warn({ err: error, code: "gaps-failed" }, "what may have been missed cannot be read: it is tried again");
+      failed(error);
     } finally {
       running = false;
     }

@@ -7,12 +7,14 @@ import type { DeliveryOutcomes } from "../../ingest/types.ts";
 import type { Logger } from "../../logger.ts";
 import type { Envelope } from "../../protocol/event-types.ts";
 import { ownSignalOf } from "../../protocol/own-signal.ts";
+import { withTimeout } from "../../timeout.ts";
 import type { Problem } from "../health/problem-catalog.ts";
 import type { ReceiverState } from "../lifecycle.ts";
 import { createCatchUp } from "./catch-up.ts";
 import { gapProblems, LISTED_FAMILIES } from "./gap-problems.ts";
 import { createGapWriter } from "./gap-writer.ts";
-import { createKnownResources, toSubscribed } from "./known-resources.ts";
+import { createGoneSubscriptions } from "./gone-subscriptions.ts";
+import { createKnownResources, toSubscribed, type KnownResource } from "./known-resources.ts";
 import { createRefusalWindows } from "./refusal-windows.ts";
 import { createUnusualSilence } from "./unusual-silence.ts";
 
@@ -27,6 +29,8 @@ export interface GapWatch extends DeliveryOutcomes {
   record(gaps: readonly Omit<Gap, "family">[]): Promise<void>;
   /** A subscription is not wanted, or does not exist, any more. Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
+  /** A delivery was answered 422: its subscription, of exactly this source, is deleted. Called at each one. */
+  unwanted(subscription: number, source: string | undefined): void;
   /** What a subscription was for, as far as it is known. Never rejects. */
   resourcesOf(subscription: number, source: string | undefined): Promise<readonly SubscribedResource[]>;
   problems(): readonly Problem[];
@@ -53,6 +57,8 @@ export interface GapWatchOptions extends GapLimits {
 
 /** The inbox is told so often that a process is alive, and a gap is looked for, milliseconds; more often where `afterMs` is short. */
 const MARK_EVERY_MS = 60_000;
+/** The commit of a lifecycle notice waits so long until its gap is recorded, milliseconds. */
+const WRITE_MS = 2_000;
 /** The inbox is told again that a resource was seen, milliseconds. */
 const SEEN_EVERY_MS = 24 * 60 * 60 * 1_000;
 
@@ -62,6 +68,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
   const refusals = createRefusalWindows(afterMs);
   const silences = silence ? createUnusualSilence() : undefined;
   const writer = createGapWriter(gaps, { clock, log });
+  const gone = createGoneSubscriptions();
   const markEveryMs = Math.min(MARK_EVERY_MS, afterMs / 2);
   let state: ReceiverState = "idle";
   let timer: Timer | undefined;
@@ -103,12 +110,30 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
   }
 
   async function forget(subscription: number, source: string | undefined): Promise<void> {
+    silences?.forget(subscription, source);
+    refusals.forget(subscription, source);
+    known.forget(subscription, source);
     try {
       await gaps.forget(subscription, source);
     } catch (error) {
       failed(error);
     }
     await count();
+  }
+
+  async function resourcesOf(subscription: number, source: string | undefined): Promise<readonly SubscribedResource[]> {
+    try {
+      return await gaps.resourcesOf(subscription, source);
+    } catch (error) {
+      failed(error);
+      return [];
+    }
+  }
+
+  /** Without a source nothing is forgotten where another source has the same number: of these alone an inbox cannot forget it. */
+  async function forgetExactly(subscription: number, source: string | undefined): Promise<void> {
+    const all = source === undefined ? await resourcesOf(subscription, undefined) : [];
+    if (all.every((one) => one.source === source)) await forget(subscription, source);
   }
 
   async function look(): Promise<void> {
@@ -150,15 +175,26 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     catchUp.wake();
   }
 
-  function see(envelope: Envelope, source: string | undefined): SubscribedResource {
+  function see(envelope: Envelope, source: string | undefined): KnownResource {
     const now = clock.now();
+    gone.isBack(envelope.subscription);
     const found = known.find(envelope, source);
     if (now - found.toldAt >= SEEN_EVERY_MS) {
       found.toldAt = now;
       writer.seen(found.resource);
       void writer.flush();
     }
-    return found.resource;
+    return found;
+  }
+
+  /** Before a commit, which must not wait for ever: what is not written by then is written later. */
+  async function inTime(writing: Promise<void>): Promise<void> {
+    const late = await withTimeout(
+      WRITE_MS,
+      writing.then(() => false),
+      { clock, late: true },
+    );
+    if (late) log.warn({ code: "gaps-failed", timeoutMs: WRITE_MS }, "the inbox does not answer what may be missing");
   }
 
   async function record(found: readonly Gap[]): Promise<void> {
@@ -179,14 +215,18 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     expanding(events, { source, sentAt, receivedAt }) {
       const event = events[0]?.event;
       if (event === undefined || !hasEnvelope(event) || ownSignalOf(event) !== undefined) return undefined;
-      const resource = see(event, source);
+      const found = see(event, source);
+      const { resource } = found;
       silences?.heard(resource, receivedAt);
       const notice = noticeOf(event);
       if (notice === undefined) return undefined;
+      const told = `${sentAt} ${notice.error}`;
+      if (found.notice === told) return inTime(writer.flush());
+      found.notice = told;
       const until = notice.error === undefined ? sentAt : undefined;
       writer.add([{ ...resource, cause: "errored", from: sentAt, until }]);
       // Before the notice is stored: after a crash in between, it comes again.
-      return writer.flush().then(() => void countAndCatchUp());
+      return inTime(writer.flush()).then(() => void countAndCatchUp());
     },
     refused({ delivery, document }) {
       const { envelope } = document();
@@ -199,23 +239,18 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       const gap = envelope && refusals.stored(envelope, delivery.source, clock.now());
       if (gap !== undefined) void record([gap]);
     },
-    seen: see,
-    record: (found) =>
-      record(found.map(({ cause, from, until, ...one }) => ({ ...toSubscribed(one, one.source), cause, from, until }))),
-    forget(subscription, source) {
-      silences?.forget(subscription);
-      refusals.forget(subscription, source);
-      known.forget(subscription, source);
-      void forget(subscription, source);
+    seen: (resource, source) => void see(resource, source),
+    async record(found) {
+      for (const { subscription } of found) gone.isBack(subscription);
+      await record(
+        found.map(({ cause, from, until, ...one }) => ({ ...toSubscribed(one, one.source), cause, from, until })),
+      );
     },
-    async resourcesOf(subscription, source) {
-      try {
-        return await gaps.resourcesOf(subscription, source);
-      } catch (error) {
-        failed(error);
-        return [];
-      }
+    forget: (subscription, source) => void forget(subscription, source),
+    unwanted(subscription, source) {
+      if (gone.add(subscription, source)) void forgetExactly(subscription, source);
     },
+    resourcesOf,
     problems: () => gapProblems(counts, handlers.some() ? handled() : undefined),
   };
 }
@@ -229,6 +264,7 @@ export const NO_GAP_WATCH: GapWatch = {
   seen() {},
   async record() {},
   forget() {},
+  unwanted() {},
   resourcesOf: async () => [],
   problems: () => [],
 };

@@ -12,6 +12,8 @@ export interface GapWriter {
 
 /** Written at a time. */
 const BATCH = 1_000;
+/** Where so many of a batch fail, one by one, and none was written, it is the storage that fails. */
+const MOST_AT_FIRST = 3;
 
 export function createGapWriter(
   inbox: Pick<Gaps, "seen" | "add">,
@@ -22,12 +24,61 @@ export function createGapWriter(
   let written = Promise.resolve();
 
   async function write(): Promise<void> {
-    try {
-      await inBatches(resources, (batch) => inbox.seen(batch, clock.now()));
-      await inBatches(gaps, (batch) => inbox.add(batch));
-    } catch (error) {
-      log.warn({ err: error, code: "gaps-failed" }, "what may be missing could not be recorded: it is tried again");
+    await writeAll(resources, (batch) => inbox.seen(batch, clock.now()));
+    await writeAll(gaps, (batch) => inbox.add(batch));
+  }
+
+  /** What fails stays, and so does what comes meanwhile. */
+  async function writeAll<T extends SubscribedResource>(
+    all: T[],
+    put: (batch: readonly T[]) => Promise<void>,
+  ): Promise<void> {
+    while (all.length > 0) {
+      const batch = all.slice(0, BATCH);
+      try {
+        await put(batch);
+        all.splice(0, batch.length);
+      } catch (error) {
+        const isWritten = batch.length > 1 && (await writeSingly(all, batch.length, put));
+        if (isWritten) continue;
+        log.warn({ err: error, code: "gaps-failed" }, "what may be missing could not be recorded: it is tried again");
+        return;
+      }
     }
+  }
+
+  /** One that fails beside others that are written would fail for ever: it ends. @returns whether one was written */
+  async function writeSingly<T extends SubscribedResource>(
+    all: T[],
+    count: number,
+    put: (batch: readonly T[]) => Promise<void>,
+  ): Promise<boolean> {
+    const failed: { readonly one: T; readonly error: unknown }[] = [];
+    let done = 0;
+    for (const one of all.slice(0, count)) {
+      try {
+        await put([one]);
+        done += 1;
+      } catch (error) {
+        failed.push({ one, error });
+        if (done === 0 && failed.length >= MOST_AT_FIRST) break;
+      }
+    }
+    const tried = all.splice(0, done + failed.length);
+    if (done === 0) all.push(...tried); // behind the others: one of those may be written
+    else
+      for (const { one, error } of failed)
+        log.error(
+          {
+            err: error,
+            code: "gap-lost",
+            subscription: one.subscription,
+            accountId: one.accountId,
+            family: one.family,
+          },
+          "the inbox refuses to record what may be missing of one resource, and takes others: it is not recorded",
+        );
+    return done > 0;
   }
 
   return {
@@ -38,13 +89,4 @@ export function createGapWriter(
     },
     flush: () => (written = written.then(write)),
   };
-}
-
-/** What fails stays, and so does what comes meanwhile. */
-async function inBatches<T>(all: T[], put: (batch: readonly T[]) => Promise<void>): Promise<void> {
-  while (all.length > 0) {
-    const batch = all.slice(0, BATCH);
-    await put(batch);
-    all.splice(0, batch.length);
-  }
 }

@@ -10,10 +10,12 @@ export interface KnownResources {
   forget(subscription: number, source: string | undefined): void;
 }
 
-interface KnownResource {
+export interface KnownResource {
   readonly resource: SubscribedResource;
   /** When the inbox was told that it was seen, milliseconds since the epoch. */
   toldAt: number;
+  /** The last lifecycle notice of it, so that another try to store that one records nothing again. */
+  notice?: string;
 }
 
 export function createKnownResources(): KnownResources {

@@ -22,9 +22,22 @@ export interface RefusalWindows {
 /** Beyond it the first ones count: an outage that lasts is also seen by the marks. */
 const MOST = 100_000;
 
+/**
+ * A window that nothing is refused in for so long is forgotten: another process has stored it, or the service has given up, milliseconds. While
+ * there is a window, each delivery that is stored is parsed for it.
+ */
+const FORGET_MS = 24 * 60 * 60 * 1_000;
+
+interface Window {
+  readonly resource: SubscribedResource;
+  readonly from: number;
+  /** The last refusal. */
+  lastAt: number;
+}
+
 /** @param afterMs shorter windows are no gap: the service redelivers */
 export function createRefusalWindows(afterMs: number): RefusalWindows {
-  const windows = new Map<string, { readonly resource: SubscribedResource; readonly from: number }>();
+  const windows = new Map<string, Window>();
 
   /** Ends a window that is long enough. */
   function toGap(key: string, at: number): Gap | undefined {
@@ -37,14 +50,18 @@ export function createRefusalWindows(afterMs: number): RefusalWindows {
   return {
     refused(envelope, source, at) {
       const key = keyOf(envelope, source);
-      if (!windows.has(key) && windows.size < MOST)
-        windows.set(key, { resource: toSubscribed(envelope, source), from: at });
+      const window = windows.get(key);
+      if (window !== undefined) window.lastAt = at;
+      else if (windows.size < MOST)
+        windows.set(key, { resource: toSubscribed(envelope, source), from: at, lastAt: at });
     },
     stored: (envelope, source, at) => toGap(keyOf(envelope, source), at),
     overdue: (at) =>
-      [...windows].flatMap(([key, { resource, from }]) =>
-        at - from > afterMs && LISTED_FAMILIES.includes(resource.family) ? (toGap(key, at) ?? []) : [],
-      ),
+      [...windows].flatMap(([key, { resource, from, lastAt }]) => {
+        if (at - from > afterMs && LISTED_FAMILIES.includes(resource.family)) return toGap(key, at) ?? [];
+        if (at - lastAt > FORGET_MS) windows.delete(key);
+        return [];
+      }),
     forget(subscription, source) {
       for (const [key, { resource: one }] of windows)
         if (one.subscription === subscription && (source === undefined || one.source === source)) windows.delete(key);

@@ -4,7 +4,8 @@ import type { Gap, SubscribedResource } from "../../inbox/port/gaps.ts";
 export interface UnusualSilence {
   /** Something came. */
   heard(resource: SubscribedResource, at: number): void;
-  forget(subscription: number): void;
+  /** Without a source: in every source. */
+  forget(subscription: number, source: string | undefined): void;
   /** Those that are silent since the last call, each once for each silence. */
   found(now: number): readonly Gap[];
 }
@@ -39,8 +40,9 @@ export function createUnusualSilence(): UnusualSilence {
       one.lastAt = at;
       one.isTold = false;
     },
-    forget(subscription) {
-      for (const resource of resources.keys()) if (resource.subscription === subscription) resources.delete(resource);
+    forget(subscription, source) {
+      for (const one of resources.keys())
+        if (one.subscription === subscription && (source === undefined || one.source === source)) resources.delete(one);
     },
     found(now) {
       const gaps: Gap[] = [];

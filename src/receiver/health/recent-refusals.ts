@@ -3,7 +3,7 @@ import { fixOf } from "../../errors.ts";
 import type { Reporter } from "../../ingest/answer-reporter.ts";
 import type { RefusalCode, Refused } from "../../ingest/responses.ts";
 import type { Counters } from "../../stats.ts";
-import type { SubscriptionErrors } from "./subscription-errors.ts";
+import type { Id } from "../../protocol/event-types.ts";
 
 /** Refusals of the last minutes: a repeated one is a problem, an old one is not. */
 export interface RecentRefusals {
@@ -91,7 +91,7 @@ export function createRecentRefusals({ counters, clock, isReady }: RecentRefusal
 export function recordingReporter(
   reporter: Reporter,
   refusals: Pick<RecentRefusals, "record">,
-  subscriptions: Pick<SubscriptionErrors, "forget">,
+  unwanted: (subscription: Id, source: string | undefined) => void,
 ): Reporter {
   return {
     ...reporter,
@@ -101,7 +101,7 @@ export function recordingReporter(
     },
     unwanted(verified, decision) {
       const subscription = verified.document().envelope?.subscription;
-      if (subscription !== undefined) subscriptions.forget(subscription, verified.delivery.source);
+      if (subscription !== undefined) unwanted(subscription, verified.delivery.source);
       reporter.unwanted(verified, decision);
     },
   };

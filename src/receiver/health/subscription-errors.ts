@@ -16,6 +16,8 @@ export interface SubscriptionErrors {
   record(event: SingleEvent, delivery: Pick<Delivery, "source" | "sentAt">): void;
   /** Removes an unsubscribed one; without a source, of every source. */
   forget(subscription: number, source: string | undefined): void;
+  /** Removes one of exactly this source, as far as the inbox can: without a source, where no other source has the same number. */
+  forgetExactly(subscription: number, source: string | undefined): void;
   list(): readonly ErroredSubscription[];
   /** Records what was learnt without a notice. */
   learn(notice: LifecycleNotice, origin: NoticeOrigin): Promise<void>;
@@ -46,19 +48,28 @@ export function createSubscriptionErrors(
     log.warn({ err: error, code: "subscriptions-failed" }, "the inbox cannot list or update errored subscriptions");
   }
 
+  function forget(subscription: number, source: string | undefined): void {
+    direct.forget(subscription, source);
+    const isRecorded = recorded().some(
+      (one) => one.subscription === subscription && (source === undefined || one.source === source),
+    );
+    if (isRecorded) inbox?.subscriptions.forget(subscription, source).catch(failed);
+  }
+
+  const list = (): readonly ErroredSubscription[] => [...recorded(), ...direct.list()];
+
   return {
     record(event, { source, sentAt }) {
       const notice = noticeOf(event);
       if (notice !== undefined) direct.record(notice, { source, sentAt });
     },
-    forget(subscription, source) {
-      direct.forget(subscription, source);
-      const isRecorded = recorded().some(
-        (one) => one.subscription === subscription && (source === undefined || one.source === source),
-      );
-      if (isRecorded) inbox?.subscriptions.forget(subscription, source).catch(failed);
+    forget,
+    forgetExactly(subscription, source) {
+      const isOfOther = (one: ErroredSubscription): boolean =>
+        one.subscription === subscription && one.source !== undefined;
+      if (source !== undefined || !list().some(isOfOther)) forget(subscription, source);
     },
-    list: () => [...recorded(), ...direct.list()],
+    list,
     async learn(notice, origin) {
       if (inbox === undefined) direct.record(toNotice(notice), origin);
       else await inbox.subscriptions.record(toNotice(notice), origin);
