@@ -114,7 +114,11 @@ const BY_STATUS: Readonly<Record<number, StatusMeaning>> = {
   429: { code: "service-rate-limited", type: RateLimited, fix: "Lower `rateLimit`." },
 };
 
+const OTHER: StatusMeaning = { code: "service-error", type: ServiceError };
+
 /** What an error status means. @see protocol 7 */
 export function meaningOf(status: number): StatusMeaning {
-  return BY_STATUS[status] ?? { code: "service-error", type: ServiceError };
+  if (status >= 300 && status <= 399)
+    return { ...OTHER, fix: "Set `baseUrl` to where the service is: redirects are not followed." };
+  return BY_STATUS[status] ?? OTHER;
 }

@@ -89,6 +89,9 @@ describe("events", () => {
     const bare = await events.update(id, { location: "Room 1" }, { ifMatch: saved.etag ?? "", returnRecord: false });
     expect(bare.record).toBeUndefined();
     await expect(events.update(id, {}, { ifMatch: "" })).rejects.toThrow("got no ifMatch");
+    const update = events.update as (...args: readonly unknown[]) => Promise<unknown>;
+    for (const given of [[], [undefined], [null], [{}]])
+      await expect(update(id, {}, ...given)).rejects.toMatchObject({ name: "UsageError", code: "option-invalid" });
   });
 
   test("DELETE .../events/{eventId}", async () => {

@@ -35,6 +35,36 @@ async function failureOf(promise: Promise<unknown>): Promise<ServiceError> {
   return error as ServiceError;
 }
 
+describe("a redirect", () => {
+  const mail = { subject: "Confidential", to: [{ address: "ann@example.com" }] };
+
+  test.each([301, 302, 303, 307, 308])("%d of a POST is an error: the mail goes to no other host", async (status) => {
+    const other = await startService(() => OK);
+    const headers = { Location: `${other.url}/v1/email/messages` };
+    const { client, requests } = await atService([{ status, headers }]);
+    const error = await failureOf(client.messages.send(mail));
+    expect(error).toMatchObject({ status, code: "service-error", outcomeUnknown: true });
+    expect(error.fix).toContain("Set `baseUrl`");
+    expect(error.message).toContain(`the service answered ${status}`);
+    expect([requests.length, other.requests.length]).toEqual([1, 0]);
+  });
+
+  test("of a GET is one, too, also to the same host: not every `fetch` takes the token away", async () => {
+    const { client, requests } = await atService([
+      { status: 302, headers: { Location: "/v1/email/messages/m-2" } },
+      OK,
+    ]);
+    expect(await failureOf(client.messages.get("m-1"))).toMatchObject({ status: 302, code: "service-error" });
+    expect(requests).toHaveLength(1);
+  });
+
+  test("that a browser hides is one", async () => {
+    const hidden = Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
+    const client = createClient({ token: TOKEN, fetch: async () => hidden });
+    expect(await failureOf(client.messages.get("m-1"))).toMatchObject({ status: 302, code: "service-error" });
+  });
+});
+
 describe("an error answer", () => {
   test.each([
     [400, BadRequest, "service-bad-request"],

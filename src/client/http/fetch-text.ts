@@ -28,7 +28,7 @@ interface FetchOptions {
 }
 
 /**
- * Sends one request and reads its answer within the time limit, also where `fetch` ignores its signal.
+ * Sends one request and reads its answer within the time limit, also where `fetch` ignores its signal. Redirects are not followed.
  *
  * @throws the signal's reason
  */
@@ -52,8 +52,10 @@ export async function fetchText(
   signal?.addEventListener("abort", abort);
 
   async function exchange(): Promise<TextAnswer> {
-    const response = await fetch(url, { ...request, signal: controller.signal });
-    ({ status } = response);
+    // A request that was redirected would take its content to another host. `error` is unknown to Cloudflare Workers.
+    const response = await fetch(url, { ...request, redirect: "manual", signal: controller.signal });
+    // A browser does not say which redirect it is.
+    status = response.type === "opaqueredirect" ? 302 : response.status;
     return { status, headers: response.headers, text: await response.text() };
   }
 

@@ -40,7 +40,7 @@ describe("a gap that the inbox refuses", () => {
     const { added, log, writer } = writing((from) => bad.includes(from));
     writer.add([0, 1, 2, 3, 4, 5, 6].map(gap));
     for (let nth = 0; nth < 3; nth += 1) await writer.flush();
-    expect(added.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6].filter((from) => !bad.includes(from)));
+    expect(added.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6].filter((from) => !bad.includes(from)));
     expect(log.of("gap-lost")).toHaveLength(bad.length);
     expect(log.of("gap-lost")[0]).toMatchObject({ level: "error", facts: { accountId: 2002, family: "email" } });
     await writer.flush();
@@ -159,7 +159,8 @@ describe("a 422", () => {
 
   test("of a mount without a source leaves what other sources have with the same number", async () => {
     const { receiver, offer, send, pass, refuse, sources } = await three();
-    for (const source of [undefined, "crm"]) await send(lifecycleBody("error", { error: "invalid_grant" }), { source });
+    for (const source of [undefined, "crm"])
+      await send(lifecycleBody("error", { error: "invalid_grant" }), source === undefined ? {} : { source });
     await pass();
     refuse(undefined);
     expect(await offer()).toMatchObject({ status: 422 });
