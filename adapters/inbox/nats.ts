@@ -79,16 +79,24 @@ function payloadBytesOf(jetstream: object): number {
 export function natsConsumer(receiver: Receiver, options?: ConsumerOptions): (message: JsMsgLike) => Promise<void> {
   const consume = createConsume("natsConsumer", receiver, options);
   return async (message) => {
-    const timer = setInterval(() => message.working(), WORKING_MS);
-    try {
-      const [consumed] = await consume([contentOf(message)]);
+    const timer = setInterval(() => tell(() => message.working()), WORKING_MS);
+    const [consumed] = await consume([contentOf(message)]);
+    clearInterval(timer);
+    tell(() => {
       if (consumed?.to === "acknowledge") message.ack();
       else if (consumed?.to === "dead-letter") message.term(); // with its reason servers before 2.10.4 do not know it
       else message.nak(Math.min(RETRY_MS.first * 2 ** (message.info.deliveryCount - 1), RETRY_MS.most));
-    } finally {
-      clearInterval(timer);
-    }
+    });
   };
+}
+
+/** On a closed connection each of these throws, and the message comes again. */
+function tell(say: () => void): void {
+  try {
+    say();
+  } catch {
+    // Thrown in a timer, it would end the process.
+  }
 }
 
 /** What is no JSON is no delivery, which the receiver says. */

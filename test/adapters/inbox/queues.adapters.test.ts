@@ -282,6 +282,23 @@ describe("NATS", () => {
     expect(message.said).toEqual(["working", "working", "ack"]);
   });
 
+  test("a connection that closes meanwhile ends no process: the message comes again", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const receiver = createReceiver({ secret: SECRET, inbox: forwardInbox(async () => {}), log: false });
+    onTestFinished(async () => void (await receiver.close()));
+    const done = Promise.withResolvers<void>();
+    receiver.on("email", () => done.promise);
+    const closed = (): never => {
+      throw new Error("CONNECTION_CLOSED");
+    };
+    const message = { ...messageOf((await forwarded(1))[0]), working: closed, ack: closed };
+    const consuming = natsConsumer(receiver)(message);
+    expect(() => vi.advanceTimersByTime(25_000)).not.toThrow();
+    done.resolve();
+    await expect(consuming).resolves.toBeUndefined();
+  });
+
   test("a body is as long as the server's messages allow", () => {
     const publish = async () => {};
     const on = (info?: object) => natsInbox({ publish, nc: { info } } as never, { subject: "deliveries" }).maxBodyBytes;
@@ -302,8 +319,23 @@ test("options that cannot be are refused, with what was got and what is expected
     "group a text",
     '"account"',
   );
+  refused(
+    () => pgBossInbox({ insert: async () => {} }, { queue: "q", singleton: true } as never),
+    'got "singleton", which is no option',
+  );
   refused(() => sqsInbox({ send: async () => {} }, { queueUrl: "deliveries" }), "expected the URL of a queue");
-  refused(() => natsInbox({ publish: async () => {} }, { subject: "deliveries.>" }), "without wildcards");
+  refused(
+    () => sqsInbox({ send: async () => {} }, { queueUrl: "https://sqs.test/1/q", url: "x" } as never),
+    'got "url", which is no option',
+  );
+  const publish = async (): Promise<void> => {};
+  for (const subject of ["deliveries.>", "a.*", "", ".a", "a.", "a b", undefined])
+    refused(() => natsInbox({ publish }, { subject } as never), "without wildcards");
+  refused(
+    () => natsInbox({ publish }, { subject: "deliveries", stream: "x" } as never),
+    'got "stream", which is no option',
+  );
+  expect(natsInbox({ publish }, { subject: "hooks.deliveries" }).storage).toBe("network");
   const receiver = createReceiver({ secret: SECRET, inbox: memoryInbox(), log: false });
   for (const make of [bullmqProcessor, pgBossHandler, sqsConsumer, natsConsumer])
     refused(() => make(receiver, { by: "both" as never }), `${make.name} got by a text`);

@@ -170,6 +170,14 @@ describe("GET /v1/calendars/{calendarId}/events/{eventId}", () => {
 });
 
 describe("PATCH /v1/calendars/{calendarId}/events/{eventId}", () => {
+  test("makes a series of an event, and refuses a rule that is none", async () => {
+    const { create, update, list } = await startCalendar();
+    const { id } = await create({ subject: "Stand-up" });
+    expect(await update(id, { recurrence: { ical: { rules: ["RRULE:FREQ=HOURLY"] } } })).toMatchObject({ status: 400 });
+    expect(await update(id, DAILY)).toMatchObject({ status: 200, json: { record: { recurrenceType: "master" } } });
+    expect(await list(`range?${MARCH}`)).toHaveLength(3);
+  });
+
   test("changes what is given, and the entity tag with it", async () => {
     const { ask, create, get } = await startCalendar();
     const event = await create({ subject: "Review", location: "Room 7" });
