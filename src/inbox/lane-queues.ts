@@ -43,6 +43,10 @@ export interface LaneQueues<R> {
   hasTried(): boolean;
   /** Reopens the lane of a run; jobs that no longer wait leave it. */
   release(run: readonly R[], now: number): void;
+  /** Nothing of a free lane is taken until `open`, whatever comes into it. */
+  close(lane: string): void;
+  /** One that was closed: its jobs are taken again. */
+  open(lane: string, now: number): void;
   /** Removes a waiting job, not one that was taken. */
   remove(row: R, now: number): void;
   /** Restores the stored window of a lane. */
@@ -98,20 +102,17 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     return undefined;
   }
 
+  function laneOf(key: string | undefined): Lane {
+    const known = key === undefined ? undefined : lanes.get(key);
+    if (known !== undefined) return known;
+    const lane: Lane = { key, head: undefined, tail: undefined, claimed: false, queue: undefined, window: undefined };
+    if (key !== undefined) lanes.set(key, lane);
+    return lane;
+  }
+
   return {
     append(row, now) {
-      let lane = row.lane === undefined ? undefined : lanes.get(row.lane);
-      if (lane === undefined) {
-        lane = {
-          key: row.lane,
-          head: undefined,
-          tail: undefined,
-          claimed: false,
-          queue: undefined,
-          window: undefined,
-        };
-        if (row.lane !== undefined) lanes.set(row.lane, lane);
-      }
+      const lane = laneOf(row.lane);
       row.queuedIn = lane;
       if (lane.tail === undefined) lane.head = row;
       else lane.tail.next = row;
@@ -154,6 +155,18 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
         lane.tail ??= row;
       }
       lane.head = rest;
+      lane.claimed = false;
+      list(lane, now);
+    },
+
+    close(key) {
+      const lane = laneOf(key);
+      mark(lane, undefined);
+      lane.claimed = true;
+    },
+
+    open(key, now) {
+      const lane = laneOf(key);
       lane.claimed = false;
       list(lane, now);
     },

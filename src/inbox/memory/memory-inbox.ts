@@ -1,11 +1,10 @@
 import { assertOptions, wholeNumber } from "../../assert.ts";
 import { StorageError, UsageError } from "../../errors.ts";
+import { createClaimBook } from "../claim-book.ts";
 import { createFifo } from "../collections/fifo.ts";
 import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
-import { createLaneQueues } from "../lane-queues.ts";
 import { STORED_BEFORE, type Expanded, type NewDelivery, type NewEvent, type StoreResult } from "../port/delivery.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
-import { createMemoryClaims } from "./memory-claims.ts";
 import { createMemoryGaps } from "./memory-gaps.ts";
 import { memoryJobs } from "./memory-jobs.ts";
 import { createMemoryStore, type DeliveryRow, type JobRow } from "./memory-store.ts";
@@ -38,11 +37,10 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox<"memory"> {
 
 function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes: number }): WorkingInbox<"memory"> {
   const store = createMemoryStore(limits);
-  const lanes = createLaneQueues<JobRow>();
+  const book = createClaimBook<JobRow>(store.changed);
   const backlog = createFifo<DeliveryRow>();
   const subscriptions = createErroredSubscriptions();
   const gaps = createMemoryGaps();
-  const claims = createMemoryClaims(store, lanes);
   const now = (): number => host().clock.now();
   let opened: InboxHost | undefined;
   let keys: UniqueKeys | undefined;
@@ -69,7 +67,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       if (seen === "conflict") conflicts.push(index);
       for (const job of event.jobs) {
         const row = store.addJob(deliveryRow, event, job);
-        if (row?.progress.state === "waiting") lanes.append(row, time);
+        if (row?.progress.state === "waiting") book.append(row, time);
       }
     }
     return { duplicates, conflicts };
@@ -124,15 +122,14 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         ? { ready: true }
         : { ready: false, error: new StorageError("inbox-full", "The memory inbox is full.") },
     close: async () => {
-      const { waiting, running: unsettled } = store.stats();
-      const count = waiting + unsettled + backlog.size;
+      const count = store.waiting() + backlog.size;
       if (count > 0)
         host().log.warn(
           { code: "memory-lost", count },
           "the memory inbox closed with unhandled jobs: they are lost when this process ends",
         );
       // A claim ends with its owner.
-      if (opened !== undefined) claims.orphan(now());
+      if (opened !== undefined) book.orphan(now());
       opened = undefined;
       worker = undefined;
     },
@@ -166,18 +163,20 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       }),
     claim: async (wanted) => {
       const time = now();
-      const begun = lanes.take(wanted, time).map((rows) => claims.begin(rows, time));
-      return { claims: begun, nextDueAt: lanes.nextDueAt(), suspects: lanes.hasSuspects() };
+      const claims = book.take(wanted, time).flatMap((run) => book.begin(run, store.toClaimed, time) ?? []);
+      return { claims, nextDueAt: book.nextDueAt(), suspects: book.hasSuspects() };
     },
     settle: async (settlements) => {
       const time = now();
-      return settlements.map((settlement) => claims.settle(settlement, time));
+      return settlements.map(({ claim, outcomes }) => {
+        const plan = book.plan(claim, outcomes, time);
+        return plan !== undefined && book.holds(plan, time);
+      });
     },
     jobs: memoryJobs({
       store,
-      lanes,
+      book,
       backlog,
-      claims,
       now,
       lost: (ended) => worker?.lost(ended),
       wake: () => worker?.wake(),
@@ -190,11 +189,14 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     stats() {
       const stats = store.stats();
       const oldest = Math.min(stats.oldestWaitingAt ?? Infinity, backlog.peek()?.delivery.receivedAt ?? Infinity);
+      const running = book.running();
       return {
         ...stats,
+        waiting: store.waiting() - running,
+        running,
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
         unexpanded: backlog.size,
-        blockedLanes: lanes.blockedLanes(),
+        blockedLanes: book.blockedLanes(),
       };
     },
     capabilities: { durability: "none", order: "strict", shared: false, workers: "one" },

@@ -1,17 +1,15 @@
 import { accountOf } from "../../protocol/id.ts";
+import type { ClaimBook } from "../claim-book.ts";
 import type { Fifo } from "../collections/fifo.ts";
-import type { LaneQueues } from "../lane-queues.ts";
 import type { Claim } from "../port/claims.ts";
 import { toStored } from "../port/delivery.ts";
 import type { InboxJobs, JobQuery, JobSelection } from "../port/jobs.ts";
-import type { MemoryClaims } from "./memory-claims.ts";
 import type { DeliveryRow, JobRow, MemoryStore } from "./memory-store.ts";
 
 export interface MemoryJobsDeps {
   readonly store: MemoryStore;
-  readonly lanes: LaneQueues<JobRow>;
+  readonly book: ClaimBook<JobRow>;
   readonly backlog: Fifo<DeliveryRow>;
-  readonly claims: MemoryClaims;
   readonly now: () => number;
   readonly lost: (claims: readonly Claim[]) => void;
   readonly wake: () => void;
@@ -20,15 +18,17 @@ export interface MemoryJobsDeps {
 }
 
 /** Queries and admin commands of a memory inbox. */
-export function memoryJobs({ store, lanes, backlog, claims, now, lost, wake, erased }: MemoryJobsDeps): InboxJobs {
+export function memoryJobs({ store, book, backlog, now, lost, wake, erased }: MemoryJobsDeps): InboxJobs {
   function selected(selection: JobSelection): JobRow[] {
     if ("ids" in selection) return [...new Set(selection.ids)].flatMap((id) => store.get(id) ?? []);
     return [...store.rows()].filter((row) => matches(row, selection));
   }
 
-  function remove(row: JobRow): void {
-    lanes.remove(row, now());
-    store.remove(row);
+  /** @returns the claims that are lost with them */
+  function remove(rows: readonly JobRow[]): readonly Claim[] {
+    const ended = book.remove(new Set(rows), now());
+    for (const row of rows) store.remove(row);
+    return ended;
   }
 
   return {
@@ -56,7 +56,7 @@ export function memoryJobs({ store, lanes, backlog, claims, now, lost, wake, era
           { entry, event },
           { state: "waiting", consumer, lane, mergeKey: replayKey(mergeKey), replayOf: row.replayOf ?? String(row.id) },
         );
-        if (again !== undefined) lanes.append(again, now());
+        if (again !== undefined) book.append(again, now());
         store.remove(row);
       }
       if (rows.length > 0) wake();
@@ -64,24 +64,22 @@ export function memoryJobs({ store, lanes, backlog, claims, now, lost, wake, era
     },
     drop: async (selection) => {
       const rows = selected(selection).filter((row) => row.progress.state !== "running");
-      for (const row of rows) remove(row);
+      remove(rows);
       if (rows.length > 0) wake();
       return rows.length;
     },
     erase: async (accountId) => {
-      const isOfIt = (row: JobRow): boolean => row.event.accountId === accountId;
-      const ended = claims.revoke(isOfIt);
-      const rows = [...store.rows()].filter(isOfIt);
-      for (const row of rows) remove(row);
+      const rows = [...store.rows()].filter(({ event }) => event.accountId === accountId);
+      const ended = remove(rows);
       erased(accountId);
       const unexpanded = new Set(
         [...backlog].filter((deliveryRow) => accountOf(deliveryRow.delivery.body) === accountId),
       );
       backlog.filter((deliveryRow) => !unexpanded.has(deliveryRow));
       for (const deliveryRow of unexpanded) store.endExpansion(deliveryRow);
-      lost(ended.map(({ claim }) => claim));
+      lost(ended);
       wake();
-      return ended.reduce((count, run) => count + run.rows.length, 0) + rows.length + unexpanded.size;
+      return rows.length + unexpanded.size;
     },
     unhandled: async ({ handled, after, limit }) => {
       const found: JobRow[] = [];
@@ -109,7 +107,7 @@ export function memoryJobs({ store, lanes, backlog, claims, now, lost, wake, era
         for (const job of jobs) {
           const replay = replayOf === undefined ? job : { ...job, mergeKey: replayKey(job.mergeKey), replayOf };
           const again = store.addJob(row.deliveryRow, row, replay);
-          if (again?.progress.state === "waiting") lanes.append(again, now());
+          if (again?.progress.state === "waiting") book.append(again, now());
         }
         store.remove(row);
       }

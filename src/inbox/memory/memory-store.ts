@@ -41,8 +41,8 @@ export interface MemoryStore {
   ): JobRow | undefined;
   /** The delivery is fully expanded, or erased. */
   endExpansion(deliveryRow: DeliveryRow): void;
-  /** The row's progress changed. */
-  progressChanged(row: JobRow): void;
+  /** The job waits again, or has ended. */
+  changed(row: JobRow): void;
   remove(row: JobRow): void;
   get(id: string): JobRow | undefined;
   /** Jobs after an id, in order; all without one. */
@@ -51,7 +51,7 @@ export interface MemoryStore {
   hasRoom(): boolean;
   /** Number of jobs that wait or run. */
   waiting(): number;
-  stats(): Omit<InboxStats, "unexpanded" | "blockedLanes">;
+  stats(): Pick<InboxStats, "dead" | "unhandled" | "oldestWaitingAt">;
   toClaimed(row: JobRow): ClaimedJob;
   toStored(row: JobRow): StoredJob;
 }
@@ -64,7 +64,6 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
   let bytes = 0;
   let unsettledBytes = 0;
   let open = 0; // unexpanded deliveries
-  let running = 0;
   let oldest = 1; // no job with a lower id waits
 
   function oldestWaitingAt(): number | undefined {
@@ -97,7 +96,6 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
   function remove(row: JobRow): void {
     if (!rows.delete(row.id)) return;
     const { state } = row.progress;
-    if (state === "running") running -= 1;
     if (state === "running" || state === "waiting") settle(row.deliveryRow);
     settled.dead.delete(row);
     settled.unhandled.delete(row);
@@ -161,12 +159,10 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
       settle(deliveryRow);
       release(deliveryRow);
     },
-    progressChanged(row) {
+    changed(row) {
       const { state } = row.progress;
-      if (state === "running") running += 1;
-      else running -= 1;
       if (state === "waiting") oldest = Math.min(oldest, row.id);
-      if (state !== "running" && state !== "waiting") settle(row.deliveryRow);
+      else settle(row.deliveryRow);
       if (state === "done") remove(row);
       if (state === "dead" || state === "unhandled") settled[state].add(row);
     },
@@ -180,8 +176,6 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
     waiting,
     stats() {
       return {
-        waiting: waiting() - running,
-        running,
         dead: settled.dead.size,
         unhandled: settled.unhandled.size,
         oldestWaitingAt: oldestWaitingAt(),
