@@ -1,7 +1,7 @@
 import { StorageError, type InboxHost, type Timer, type WorkingInbox } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
-import { createPool, type Pool } from "./connection/pool.ts";
-import { assertServer } from "./connection/server-checks.ts";
+import { createPool, type Pool, type Route } from "./connection/pool.ts";
+import { assertServer, assertWritable } from "./connection/server-checks.ts";
 import { createPresence } from "./connection/presence.ts";
 import { createPostgresJobs } from "./jobs/admin.ts";
 import { prepareSchema } from "./schema/migrate.ts";
@@ -77,6 +77,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   let failure: { readonly error: StorageError; readonly at: number } | undefined;
   let counts = UNKNOWN;
   let watching: Timer | undefined;
+  const route: Route = { changes: 0 };
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
 
   const now = (): number => openHost().clock.now();
@@ -111,7 +112,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     leaseMs,
     goneMs,
     maxJobs,
-    presence: createPresence(directConnection, ident),
+    presence: createPresence(directConnection, ident, route),
     ended(states) {
       for (const state of states) counts[state] += 1;
     },
@@ -156,7 +157,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   function watch(): void {
     const mine = pools;
     watching = openHost().clock.setTimer(() => {
-      Promise.all([tombstones.refresh(), count()])
+      Promise.all([assertWritable(other), tombstones.refresh(), count()])
         .then(
           () => answered(),
           (error: unknown) => answered(error),
@@ -175,7 +176,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         });
       if (user === given && pools !== undefined) return;
       [host, user] = [given, given];
-      pools = openPools(connection);
+      pools = openPools(connection, { leaseMs, route });
       try {
         await assertServer(other);
         schemaIdent = await prepareSchema(other, { schema, name: given.name, migrate });
@@ -222,6 +223,11 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         if (hasNotices) void subscriptions.refresh().catch(() => {});
       },
       stored: (error) => (failure = error && { error, at: now() }),
+      refused: (delivery, err) =>
+        openHost().log.error(
+          { err, code: "expansion-refused", delivery },
+          "PostgreSQL does not take the jobs of a delivery: it is stored without them",
+        ),
     }),
     claim: worker.claim,
     settle: worker.settle,
@@ -260,8 +266,12 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   return inbox;
 }
 
-function openPools(connection: PostgresOptions["connection"]): Pools {
-  const pool = (name: string, max: number): Pool =>
-    createPool({ connection, max, applicationName: `hookline ${name}` });
-  return { store: pool("store", 1), steps: pool("work", 1), other: pool("other", 2) };
+function openPools(
+  connection: PostgresOptions["connection"],
+  { leaseMs, route }: { readonly leaseMs: number; readonly route: Route },
+): Pools {
+  const pool = (name: string, max: number, rest?: { readonly answerMs: number }): Pool =>
+    createPool({ connection, max, applicationName: `hookline ${name}`, route, ...rest });
+  // A step that takes longer than the lease is too late.
+  return { store: pool("store", 1), steps: pool("work", 1, { answerMs: leaseMs }), other: pool("other", 2) };
 }

@@ -59,6 +59,9 @@ describe("an error of the driver or the server", () => {
     ["40003", "commit", true, false],
     ["XX000", "statement", true, false],
     ["40001", "commit", false, false],
+    ["25006", "statement", false, true],
+    ["25P03", "statement", false, true],
+    ["25001", "statement", false, false],
     ["23505", "statement", false, false],
   ])("with the code %s at a %s may hold: %s, and ends the connection: %s", (code, step, mayHold, ends) => {
     const error = toStorageError(failed(code), step);

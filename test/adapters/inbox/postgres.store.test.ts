@@ -1,13 +1,11 @@
 import { StorageError } from "hookline";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
 import { MOST_JOBS, type EncodedBatch } from "../../../adapters/inbox/postgres/store/encode-batch.ts";
 import { createIncoming, type IncomingDeps } from "../../../adapters/inbox/postgres/store/incoming.ts";
 import { createWriter, type StoredBatch } from "../../../adapters/inbox/postgres/store/writer.ts";
-import { openBench } from "../../suites/inbox/fixture.ts";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
-import { inDatabases } from "./in-database.ts";
 import { idsOf, statesOf } from "./postgres-rows.ts";
 import { NOW, openTables } from "./postgres-tables.ts";
 
@@ -50,6 +48,7 @@ function incoming(answer: (batch: EncodedBatch) => Promise<StoredBatch>, parts: 
     dedupeWindowMs: () => 0,
     noted() {},
     stored() {},
+    refused() {},
     ...parts,
   });
   return { ...verbs, batches };
@@ -90,20 +89,6 @@ describe("stores of one process", () => {
     ]);
     expect([batches.length, heard]).toMatchObject([1, [{ code: "disk-full" }]]);
   });
-});
-
-test("one delivery that does not fit the tables does not hold up those that came with it", async () => {
-  const bench = await openBench(inDatabases());
-  onTestFinished(() => bench.end());
-  const odd = mail(["odd"]);
-  const { headers } = odd.delivery;
-  const stored = await bench.inbox.store([
-    mail(["a"]),
-    { ...odd, delivery: { ...odd.delivery, headers: { ...headers, "x-odd": "a\0b" } } },
-    mail(["b"]),
-  ]);
-  expect(stored).toMatchObject([{ expanded: true }, { code: "storage-failed" }, { expanded: true }]);
-  expect(bench.inbox.stats()).toMatchObject({ waiting: 2 });
 });
 
 describe("expansions", () => {

@@ -2,7 +2,7 @@ import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { appendFile, chmod, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { appendFile, chmod, cp, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -26,6 +26,8 @@ export interface PostgresOptions {
   readonly parent?: string;
   /** The folder with `postgres` and `initdb`. @default what HOOKLINE_TEST_POSTGRES names, else what npm brought */
   readonly binaries?: string;
+  /** A hot standby of this server, which is stopped: as it was then, since it follows nothing. */
+  readonly standbyOf?: PostgresServer;
 }
 
 /** A PostgreSQL server of the test's own. It ends with the process that started it, and leaves no folder. */
@@ -57,8 +59,12 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     if (options.parent !== undefined && ordinaryUser().uid !== undefined)
       await chmod(parent, (await stat(parent)).mode | 0o011);
     const binaries = options.binaries ?? namedServer().binaries ?? (await npmBinaries(join(programs, "native")));
-    const password = randomBytes(16).toString("hex");
-    const dataFolder = await createCluster(binaries, folder, { programs, password, settings: options.settings ?? {} });
+    const { standbyOf, settings = {} } = options;
+    const password = standbyOf ? new URL(standbyOf.connectionString).password : randomBytes(16).toString("hex");
+    const dataFolder =
+      standbyOf === undefined
+        ? await createCluster(binaries, folder, { programs, password, settings })
+        : await copyCluster(standbyOf, { programs, folder });
     const { stdout } = await run(join(binaries, "postgres"), ["--version"], ordinaryUser());
     const port = await freePort();
     let server = await startServer(binaries, folder, port, guarded.watch);
@@ -116,6 +122,17 @@ async function createCluster(
   };
   const lines = Object.entries(all).map(([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'\n`);
   await appendFile(join(data, "postgresql.conf"), lines.join(""));
+  return data;
+}
+
+async function copyCluster(
+  { dataFolder }: PostgresServer,
+  { programs, folder }: { readonly programs: string; readonly folder: string },
+): Promise<string> {
+  const data = join(folder, "data");
+  await cp(dataFolder, data, { recursive: true, preserveTimestamps: true });
+  await writeFile(join(data, "standby.signal"), "");
+  await giveTo(ordinaryUser(), [programs, folder]);
   return data;
 }
 

@@ -1,6 +1,15 @@
 import type { Client, ClientConfig, Pool as PgPool, PoolClient } from "pg";
 import { loadDriver } from "./load-driver.ts";
-import { isBroken, noAnswer, notCommitted, notReplicated, toStorageError, type Step } from "./to-storage-error.ts";
+import {
+  isBroken,
+  noAnswer,
+  notCommitted,
+  notReplicated,
+  READ_ONLY,
+  sqlStateOf,
+  toStorageError,
+  type Step,
+} from "./to-storage-error.ts";
 
 /** Runs statements. Rejects with a StatementError, which says whether the statement may hold. */
 export interface Queries {
@@ -28,13 +37,22 @@ export interface PoolOptions {
   readonly connectMs?: number;
   /** Until a statement is answered. @default 30_000 */
   readonly answerMs?: number;
+  /** Shared by the connections of a process, which are to lead to the same server. */
+  readonly route?: Route;
+}
+
+/** Where connections lead to. */
+export interface Route {
+  /** Counts how often it led to a server that takes no writes: after a fail-over, what was open before still leads there. */
+  changes: number;
 }
 
 /**
  * Connects when it is first used, and so do its errors come. No statement leaves anything behind in its session, so that a pooler may give
  * the next one another. An idle connection does not keep the process alive, and stays open: a new one takes longer than a statement.
  */
-export function createPool({ connectMs = 10_000, answerMs = 30_000, ...options }: PoolOptions): Pool {
+export function createPool({ connectMs = 10_000, answerMs = 30_000, ...rest }: PoolOptions): Pool {
+  const options = { route: { changes: 0 }, ...rest };
   let opening: Promise<PgPool> | undefined;
   let isUnref = false;
   let isClosed = false;
@@ -47,7 +65,11 @@ export function createPool({ connectMs = 10_000, answerMs = 30_000, ...options }
   async function withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const pool = await open();
     if (isClosed) throw toStorageError(new Error("The connections are closed"), "connect");
-    const client = await failsAs("connect", () => pool.connect());
+    let client = await failsAs("connect", () => pool.connect());
+    while (isStale(client)) {
+      client.release(true);
+      client = await failsAs("connect", () => pool.connect());
+    }
     if (isUnref) (client as unknown as Refs).unref();
     try {
       return await work(client);
@@ -65,8 +87,7 @@ export function createPool({ connectMs = 10_000, answerMs = 30_000, ...options }
     query: (text, values) => withClient((client) => queriesOn(client).query(text, values)),
     transaction: (steps) =>
       withClient(async (client) => {
-        // The level that the inbox's statements are written for, whatever the role's default is.
-        await run(client, { text: "begin isolation level read committed", answerMs });
+        await run(client, { text: BEGIN, answerMs });
         try {
           const result = await steps(queriesOn(client));
           // The driver gives a result for each of several statements.
@@ -106,16 +127,17 @@ export interface Session extends Queries {
 export async function openSession({
   connectMs = 10_000,
   answerMs = 30_000,
+  route = { changes: 0 },
   ...options
 }: Omit<PoolOptions, "max">): Promise<Session> {
-  const pool = await openPool({ ...options, max: 1 }, connectMs);
+  const pool = await openPool({ ...options, route, max: 1 }, connectMs);
   const client = await failsAs("connect", () => pool.connect());
   let isEnded = false;
   client.once("end", () => (isEnded = true));
   (client as unknown as Refs).unref();
   return {
     processId: (client as unknown as { readonly processID: number }).processID,
-    isOpen: () => !isEnded && !broken.has(client),
+    isOpen: () => !isEnded && !broken.has(client) && !isStale(client),
     query: async <R>(text: string, values: readonly unknown[] = []) =>
       (await run(client, { text, values, answerMs })).rows as readonly R[],
     async close() {
@@ -124,6 +146,12 @@ export async function openSession({
     },
   };
 }
+
+/**
+ * The level that the inbox's statements are written for, whatever the role's default is. A process that vanishes in the middle holds its locks
+ * no longer than this; without it, until TCP gives up.
+ */
+const BEGIN = "begin isolation level read committed; set local idle_in_transaction_session_timeout = '15s'";
 
 /**
  * In one message: a role whose commits are not flushed is overruled, because what is confirmed is on the disk. At the end, because a
@@ -135,7 +163,10 @@ const COMMIT =
 /** Before the first probe of a connection without traffic. NAT and load balancers forget one after minutes. */
 const KEEP_ALIVE_MS = 10_000;
 
-async function openPool({ connection, max, applicationName }: PoolOptions, connectMs: number): Promise<PgPool> {
+async function openPool(
+  { connection, max, applicationName, route }: PoolOptions & { readonly route: Route },
+  connectMs: number,
+): Promise<PgPool> {
   const pg = await loadDriver();
   const { builtins, getTypeParser } = pg.types;
   const int8: number = builtins.INT8;
@@ -166,6 +197,7 @@ async function openPool({ connection, max, applicationName }: PoolOptions, conne
     types,
     Client: TimedClient,
   } as never);
+  pool.on("connect", (client) => void routes.set(client, { route, changes: route.changes }));
   pool.on("error", () => {}); // an idle connection broke: the next statement gets a new one
   return pool;
 }
@@ -176,6 +208,21 @@ function timeoutOf({ connectionTimeoutMillis }: Readonly<Record<string, unknown>
 
 /** Connections that are of no more use. */
 const broken = new WeakSet<PoolClient>();
+
+/** Of each connection, with its changes when it was opened. */
+const routes = new WeakMap<PoolClient, { readonly route: Route; readonly changes: number }>();
+
+/** Others that were opened before, or with it, have met a server that takes no writes. */
+function isStale(client: PoolClient): boolean {
+  const opened = routes.get(client);
+  return opened !== undefined && opened.changes < opened.route.changes;
+}
+
+/** It leads to a server that takes no writes: so do those that were opened before it. */
+function noteStale(client: PoolClient): void {
+  const opened = routes.get(client);
+  if (opened !== undefined) opened.route.changes = Math.max(opened.route.changes, opened.changes + 1);
+}
 
 interface Statement {
   readonly text: string;
@@ -207,6 +254,7 @@ async function run(client: PoolClient, { text, values, answerMs, step = "stateme
     return result;
   } catch (error) {
     if (isBroken(error)) broken.add(client);
+    if (sqlStateOf(error) === READ_ONLY) noteStale(client);
     throw error;
   } finally {
     clearTimeout(timer);

@@ -1,4 +1,4 @@
-import { openSession, type Session } from "./pool.ts";
+import { openSession, type Route, type Session } from "./pool.ts";
 
 /** An advisory lock for as long as this process's own connection lives. */
 export interface Presence {
@@ -19,7 +19,11 @@ const TRY_AGAIN_MS = 5_000;
 const NEVER = Infinity;
 
 /** @param connection that keeps its session; behind a pooler there are no locks */
-export function createPresence(connection: Readonly<Record<string, unknown>>, ident: () => string): Presence {
+export function createPresence(
+  connection: Readonly<Record<string, unknown>>,
+  ident: () => string,
+  route?: Route,
+): Presence {
   let session: Session | undefined;
   let held: number | undefined;
   let opening: Promise<void> | undefined;
@@ -43,6 +47,7 @@ export function createPresence(connection: Readonly<Record<string, unknown>>, id
         applicationName: "hookline presence",
         connectMs: TRY_AGAIN_MS,
         answerMs: TRY_AGAIN_MS,
+        ...(route && { route }),
       });
       if (mine !== drops) return opened.close();
       session = opened;
@@ -76,7 +81,7 @@ export function createPresence(connection: Readonly<Record<string, unknown>>, id
     async isGone(worker) {
       if (session?.isOpen() !== true) return false;
       const asked = session.query<{ free: boolean }>(
-        `select pg_try_advisory_xact_lock(${SPACE}, ${keyOf(worker)}) as free`,
+        `select not pg_is_in_recovery() and pg_try_advisory_xact_lock(${SPACE}, ${keyOf(worker)}) as free`,
       );
       const [row] = await asked.catch(() => []);
       return row?.free === true;

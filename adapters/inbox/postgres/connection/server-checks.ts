@@ -28,6 +28,17 @@ export async function assertServer(queries: Queries): Promise<void> {
   if (refused !== undefined) throw refused;
 }
 
+/**
+ * For connections that only read: after a fail-over they may lead to what is a standby now, and would never notice. It fails as a write there does.
+ * @throws StorageError `server-read-only`
+ */
+export async function assertWritable(queries: Queries): Promise<void> {
+  await queries.query(
+    `do $$ begin if current_setting('transaction_read_only') = 'on' then
+       raise read_only_sql_transaction using message = 'transaction_read_only is on'; end if; end $$`,
+  );
+}
+
 const STATE = `
 select current_setting('server_version_num')::int / 10000 as version, version() as product, pg_is_in_recovery() as "isReplica",
   current_setting('transaction_read_only') = 'on' as "isReadOnly", current_setting('fsync') as fsync,

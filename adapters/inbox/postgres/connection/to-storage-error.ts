@@ -31,6 +31,16 @@ export function isBroken(error: unknown): boolean {
   return sqlState === undefined || CONNECTION_ENDS.test(sqlState);
 }
 
+/** Whether the server refused a value or a row of the statement, by its data, a constraint or a limit: without that it would take the rest. */
+export function isRefusal(error: unknown): boolean {
+  return /^(22|23|54)/.test(sqlStateOf(error) ?? "");
+}
+
+/** Whether something of what was to be read is broken on the server's disk. */
+export function isUnreadable(error: unknown): boolean {
+  return /^XX00[12]$/.test(sqlStateOf(error) ?? "");
+}
+
 /** What the server said of a statement that failed. */
 export function sqlStateOf(error: unknown): string | undefined {
   return describe((error as { readonly cause?: unknown }).cause).sqlState;
@@ -69,8 +79,11 @@ export function notCommitted(command: string): StatementError {
 
 type Make = (detail: string, options: { readonly cause: unknown; readonly mayHold: boolean }) => StatementError;
 
-/** The server, or a pooler in front of it, ends the connection with these. */
-const CONNECTION_ENDS = /^(08|57P)/;
+/** The SQLSTATE of a standby, and of a role that may only read. */
+export const READ_ONLY = "25006";
+
+/** The server, or a pooler in front of it, ends the connection with these; 25006: it leads to a server that takes no writes. */
+const CONNECTION_ENDS = /^(08|25P0[34]|25006|57P)/;
 
 /** 40003: completion unknown. With an ordinary error the server has rolled the statement back. */
 const IN_DOUBT = /^(08|40003|57P|58|XX)/;

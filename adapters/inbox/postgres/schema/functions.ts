@@ -1,6 +1,7 @@
 import { handlerFunctionsOf } from "./handler-functions.ts";
 import { removalFunctionsOf } from "./removal-functions.ts";
 import { storeFunctionsOf } from "./store-functions.ts";
+import { takeoverFunctionsOf } from "./takeover-functions.ts";
 import { upkeepFunctionsOf } from "./upkeep-functions.ts";
 import { workFunctionsOf } from "./work-functions.ts";
 
@@ -10,7 +11,14 @@ import { workFunctionsOf } from "./work-functions.ts";
  * @param ident the quoted name of the schema
  */
 export function functionsOf(ident: string): string {
-  return [handlerFunctionsOf, storeFunctionsOf, workFunctionsOf, upkeepFunctionsOf, removalFunctionsOf]
+  return [
+    handlerFunctionsOf,
+    storeFunctionsOf,
+    workFunctionsOf,
+    takeoverFunctionsOf,
+    upkeepFunctionsOf,
+    removalFunctionsOf,
+  ]
     .map((body) => body(ident))
     .join("\n");
 }

@@ -7,7 +7,9 @@ export function workFunctionsOf(ident: string): string {
 
 /**
  * One step of a worker: heartbeat, poison mark, and how its claims end. A first row with what is to be known, then the deliveries that were
- * asked for. A dead worker's changes nothing, nor does one that comes behind a later one: of a connection that broke, say. A row that a transaction of the application holds is not waited for: \`held\`.
+ * asked for. A dead worker's changes nothing, nor does one that comes behind a later one: of a connection that broke, say. Nor
+ * one whose last step before, \`settle.after\`, is not there: the server has lost history, and \`forgot\` says so. A row that a transaction of the
+ * application holds is not waited for: \`held\`.
  */
 function work(ident: string): string {
   return `
@@ -21,9 +23,10 @@ declare
   a_day int;
   passed jsonb := '[]';
 begin
-  update ${ident}.worker as w set beat = step, running = running_now, since = since_then where w.id = me and w.alive and w.beat < step;
+  update ${ident}.worker as w set beat = step, running = running_now, since = since_then
+  where w.id = me and w.alive and w.beat < step and w.beat >= coalesce((settle->>'after')::bigint, 0);
   if not found then
-    return query select '{"alive": false}'::jsonb, null::bigint, null::bigint, null::bigint, null::text, null::text, null::text, null::jsonb, null::bytea;
+    return query select jsonb_build_object('alive', false, 'forgot', exists (select from ${ident}.worker as w where w.id = me and w.alive and w.beat < (settle->>'after')::bigint)), null::bigint, null::bigint, null::bigint, null::text, null::text, null::text, null::jsonb, null::bytea;
     return;
   end if;
 

@@ -87,6 +87,19 @@ export function encodeExpansions(given: readonly Expansion[], times: Times): Enc
   return { ...events.encoded({ expansions }), bodies: new Uint8Array(0), at };
 }
 
+/** The same, with only such texts and numbers as a table takes. */
+export function tidied(batch: EncodedBatch): EncodedBatch {
+  const text = JSON.stringify(batch.batch, (_, value: unknown) =>
+    typeof value === "string" ? toText(value) : typeof value === "number" ? toWhole(value) : value,
+  );
+  return { ...batch, batch: JSON.parse(text) as EncodedBatch["batch"] };
+}
+
+function toWhole(number: number): number {
+  if (Number.isNaN(number)) return 0;
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Math.trunc(number)));
+}
+
 export function jobsIn(events: readonly NewEvent[]): number {
   return events.reduce((sum, { jobs }) => sum + jobs.length, 0);
 }

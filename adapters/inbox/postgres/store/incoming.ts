@@ -11,11 +11,11 @@ import {
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { sqlStateOf } from "../connection/to-storage-error.ts";
+import { isRefusal } from "../connection/to-storage-error.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
-import { encodeDeliveries, encodeExpansions, jobsIn, MOST_JOBS, type EncodedBatch } from "./encode-batch.ts";
+import { encodeDeliveries, encodeExpansions, jobsIn, MOST_JOBS, tidied, type EncodedBatch } from "./encode-batch.ts";
 import type { StoredBatch, Writer } from "./writer.ts";
 
 export interface IncomingDeps {
@@ -39,6 +39,8 @@ export interface IncomingDeps {
   }) => void;
   /** How the last store ended. */
   readonly stored: (error: StorageError | undefined) => void;
+  /** PostgreSQL does not take the events of a stored delivery: no jobs are made of them. */
+  readonly refused: (delivery: string, error: unknown) => void;
 }
 
 /** In one commit. */
@@ -55,7 +57,7 @@ interface Waiting {
 
 /** The verbs of the port that take deliveries in, and make jobs of them. */
 export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" | "unexpanded" | "expand"> {
-  const { pool, ident, writer, worker, maxJobs, now, dedupeWindowMs, noted, stored } = deps;
+  const { pool, ident, writer, worker, maxJobs, now, dedupeWindowMs, noted, stored, refused } = deps;
   let queue: Waiting[] = [];
   let isRunning = false;
   /** Those that were read last. */
@@ -115,7 +117,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     const mayExpand = worker.isLoaded() && worker.size < maxJobs;
     const batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
     try {
-      const output = await writer.store(batch);
+      const output = await storeBatch(batch, given.length);
       stored(undefined);
       noted({
         unexpanded: given.filter((_, place) => place >= output.expanded && !output.repeated.includes(place)).length,
@@ -125,14 +127,25 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       });
       return toResults(given, batch, output);
     } catch (error) {
-      if (given.length > 1 && isOfData(error)) {
+      if (given.length > 1 && isRefusal(error)) {
         const results: (StoreResult | StorageError)[] = [];
         for (const one of given) results.push(...(await storeTogether([one])));
         return results;
       }
       if (!(error instanceof StorageError)) throw error;
-      stored(error);
+      // Of one that is refused alone the next ones know nothing.
+      if (!isRefusal(error)) stored(error);
       return given.map(() => error);
+    }
+  }
+
+  /** One that is refused alone is stored with what it has of values that a table takes: it must not come again for ever. */
+  async function storeBatch(batch: EncodedBatch, size: number, fence?: number): Promise<StoredBatch> {
+    try {
+      return await writer.store(batch, fence);
+    } catch (error) {
+      if (size > 1 || !isRefusal(error)) throw error;
+      return writer.store(tidied(batch), fence);
     }
   }
 
@@ -199,9 +212,32 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return given.map(() => undefined);
   }
 
+  /** One that is refused alone ends without jobs: the others, and the rest of its delivery, do not wait for it. */
+  async function expandSingly(
+    part: readonly Expansion[],
+    fence: number,
+    refusal: unknown,
+  ): Promise<readonly (Expanded | undefined)[]> {
+    const results: (Expanded | undefined)[] = [];
+    for (const one of part) {
+      if (part.length === 1) refused(one.id, refusal);
+      const events = part.length === 1 ? [] : one.events;
+      // Another one expands from there on.
+      if (results.includes(undefined)) results.push(undefined);
+      else results.push(...(await expandHere([{ ...one, events }], fence)));
+    }
+    return results;
+  }
+
   async function expandHere(part: readonly Expansion[], fence: number): Promise<readonly (Expanded | undefined)[]> {
     const batch = withSeen(encodeExpansions(part, times()));
-    const output = await writer.store(batch, fence);
+    let output: StoredBatch;
+    try {
+      output = await storeBatch(batch, part.length, fence);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return expandSingly(part, fence, error);
+    }
     if (output.fenced === true) return part.map(() => undefined);
     const seen = seenIn(batch, output);
     const results = part.map(({ id, events }, place) => {
@@ -234,11 +270,6 @@ function seenIn({ unique }: EncodedBatch, { duplicates, conflicts }: StoredBatch
 /** Those of which jobs were made. */
 function madeOf(events: readonly NewEvent[], { duplicates }: Expanded): readonly NewEvent[] {
   return duplicates.length === 0 ? events : events.filter((_, index) => !duplicates.includes(index));
-}
-
-/** SQLSTATE class 22: a value that the tables cannot hold. */
-function isOfData(error: unknown): boolean {
-  return sqlStateOf(error)?.startsWith("22") === true;
 }
 
 /** As many as fit one block of ids. */

@@ -3,8 +3,10 @@ import type { Pool } from "../connection/pool.ts";
 import { createHandOver } from "./hand-over.ts";
 import { createLanes, type Row } from "./lanes.ts";
 import type { OtherWorkers } from "./other-workers.ts";
+import { createRecentDeliveries } from "./recent-deliveries.ts";
 import { createShardMemory } from "./shard-memory.ts";
 import { createWorkSteps, type StepReply } from "./work-steps.ts";
+import type { Over } from "./worker-log.ts";
 import type { Life } from "./worker-claims.ts";
 
 /** Between two heartbeats. */
@@ -25,8 +27,9 @@ export interface LifeDeps {
   readonly lost: (claims: readonly Claim[]) => void;
   readonly unexpanded: (life: Life, are: boolean) => void;
   readonly confirmed: (life: Life, reply: StepReply, sentAt: number) => void;
-  readonly fenced: (life: Life) => void;
+  readonly over: (life: Life, why: Over) => void;
   readonly failed: (error: StorageError) => void;
+  readonly refused: (row: Row, to: "dead" | "removed", error: StorageError) => void;
 }
 
 /** What a worker has from its registration until it leaves or is taken for dead. Nothing of it is used again. */
@@ -54,13 +57,17 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     lanes,
     leaving: () => life.handOver.emptied,
     confirmed: (reply, sentAt) => deps.confirmed(life, reply, sentAt),
-    fenced: () => deps.fenced(life),
+    over: (why) => deps.over(life, why),
     failed: deps.failed,
+    refused: deps.refused,
+    now,
     pause: deps.pause,
   });
   const life: Life = {
     id,
     lanes,
+    recent: createRecentDeliveries(),
+    stored: [],
     memory,
     steps,
     handOver: createHandOver({ memory, lanes, steps, now }),

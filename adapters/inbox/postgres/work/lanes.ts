@@ -14,9 +14,9 @@ import {
   type JobOutcome,
   type LaneRow,
   type LaneWindow,
-  type Progress,
   type SingleEvent,
 } from "../../../../src/adapter.ts";
+import type { Ending } from "./encode-step.ts";
 
 /** An open job of a shard that this process owns. */
 export interface Row extends LaneRow {
@@ -37,13 +37,8 @@ export interface Origin {
 }
 
 /** What is to become of a claim. */
-export interface Plan {
+export interface Plan extends Ending {
   readonly claim: Claim;
-  readonly run: readonly Row[];
-  /** Of each row. */
-  readonly progress: readonly Progress[];
-  /** Of its lane: null where it ends, undefined where it stays as it is. */
-  readonly window: LaneWindow | null | undefined;
 }
 
 /** The lanes of this process's shards in memory: the tables are the truth, and change first. */

@@ -1,5 +1,6 @@
-import { orphaned, claimed, type Progress } from "../../../../src/adapter.ts";
-import type { Pool, Queries } from "../connection/pool.ts";
+import type { StorageError } from "../../../../src/adapter.ts";
+import { oneRow } from "../connection/one-row.ts";
+import type { Pool } from "../connection/pool.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
 import type { Handled, LiveWorker } from "./other-workers.ts";
 
@@ -8,8 +9,8 @@ export interface Membership {
   register(handled: Handled | null): Promise<number>;
   /** Looks at the others: declares those dead whose heart stands still, takes its share of free shards, and says which of its own are too many. */
   tick(me: number, mine: Mine): Promise<Share>;
-  /** Takes over from a worker whose heart still stood at `beat`. @returns whether it did */
-  declareDead(worker: number, beat: number | undefined): Promise<boolean>;
+  /** This process's own worker is over. @param died what it runs on counts a death if others run it */
+  leave(worker: number, died: boolean): Promise<void>;
 }
 
 interface Mine {
@@ -37,6 +38,8 @@ export interface MembershipOptions {
   readonly isGone: (worker: number) => Promise<boolean>;
   /** How long after that its heart must have stood still. */
   readonly goneMs: number;
+  /** One of the others could not be taken over from. */
+  readonly failed: (error: StorageError) => void;
 }
 
 interface WorkerRow extends LiveWorker {
@@ -44,7 +47,7 @@ interface WorkerRow extends LiveWorker {
   readonly present: boolean;
 }
 
-export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: MembershipOptions): Membership {
+export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, failed }: MembershipOptions): Membership {
   /** By the monotonic clock of this process: when a heart was first seen at its last beat. */
   const seen = new Map<number, { readonly beat: number; readonly since: number }>();
   /** What each worker handles never changes. */
@@ -60,6 +63,12 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
     return rows.map(({ id, beat, present, expands }) => {
       return { id, beat, present, expands, handled: handledBy.get(id) ?? null };
     });
+  }
+
+  /** It holds up none of the others. */
+  function noteFailed(error: unknown): false {
+    failed(error as StorageError);
+    return false;
   }
 
   /** @returns those that live, and when to look again */
@@ -78,7 +87,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
       }
       const stillMs = performance.now() - since;
       const isDead = stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)));
-      if (isDead && (await declareDead(id, beat))) continue;
+      if (isDead && (await takeOver(id, beat, true).catch(noteFailed))) continue;
       alive.push(one);
       const due = (present ? [goneMs, leaseMs] : [leaseMs]).find((ms) => ms > stillMs);
       if (due !== undefined) lookAgainMs = Math.min(lookAgainMs, due - stillMs);
@@ -87,62 +96,10 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
   }
 
   /** No clock crosses machines: it changes nothing unless the heart still stands where it stood. */
-  async function declareDead(worker: number, beat: number | undefined): Promise<boolean> {
-    return pool.transaction(async (queries) => {
-      const [dead] = await queries.query<Marked>(
-        `update ${ident()}.worker set alive = false where id = $1 and alive and ($2::bigint is null or beat = $2) returning to_jsonb(running) as running, to_jsonb(since) as since`,
-        [worker, beat ?? null],
-      );
-      if (dead === undefined) return false;
-      await countDeaths(queries, dead);
-      // One that a transaction of the application holds is freed later.
-      await freeShardsOf(queries, worker);
-      return true;
-    });
-  }
-
-  /** One that a transaction of the application holds is left out: it may be open for long, and all others would wait. */
-  async function countDeaths(queries: Queries, { running, since }: Marked): Promise<void> {
-    if (running.length === 0) return;
-    const rows = await queries.query<Row>(
-      `select j.shard, j.id, j.attempts, j.deaths, j.group_max, j.first_attempt_at from generate_series(0, ${SHARDS - 1}) as s (shard)
-       cross join lateral (select * from ${ident()}.job where job.shard = s.shard and job.id = any ($1) for update skip locked offset 0) as j order by j.id`,
-      [running],
-    );
-    const begun = new Map(running.map((id, index) => [id, since[index]]));
-    const all = orphaned(rows.map((row) => claimed(toProgress(row), begun.get(row.id) ?? now())));
-    const given = rows.map(({ shard: s, id: i }, index) => {
-      const { attempts: a, deaths: d, groupMax: g = null, firstAttemptAt: f = null } = all[index] as Progress;
-      return { s, i, a, d, g, f };
-    });
-    await queries.query(
-      `update ${ident()}.job set attempts = o.a, deaths = o.d, group_max = o.g, first_attempt_at = o.f, run_at = 0, delay_ms = 0
-       from jsonb_to_recordset($1) as o (s smallint, i bigint, a int, d int, g int, f bigint) where job.shard = o.s and job.id = o.i`,
-      [JSON.stringify(given)],
-    );
-  }
-
-  /** What a dead one could not give back at once. */
-  async function freeOrphans(): Promise<void> {
-    const isOrphan = `s.owner is not null and not exists (select from ${ident()}.worker as w where w.id = s.owner and w.alive)`;
-    const [some] = await pool.query(`select 1 from ${ident()}.shard as s where ${isOrphan} limit 1`);
-    if (some === undefined) return;
-    await pool.transaction(async (queries) => {
-      const rows = await queries.query<{ id: number }>(
-        `select s.id from ${ident()}.shard as s where ${isOrphan} for update skip locked`,
-      );
-      // A second statement sees the worker that took one since the first began: to that one, which locked its row, it was not there.
-      await queries.query(`update ${ident()}.shard as s set owner = null where s.id = any ($1) and ${isOrphan}`, [
-        rows.map(({ id }) => id),
-      ]);
-    });
-  }
-
-  async function freeShardsOf(queries: Queries, worker: number): Promise<void> {
-    await queries.query(
-      `update ${ident()}.shard set owner = null where id in (select id from ${ident()}.shard where owner = $1 for update skip locked)`,
-      [worker],
-    );
+  async function takeOver(worker: number, beat: number | null, died: boolean): Promise<boolean> {
+    const values = [worker, beat, now(), died];
+    const row = await oneRow<{ taken: boolean }>(pool, `select ${ident()}.take_over($1, $2, $3, $4) as taken`, values);
+    return row.taken;
   }
 
   /** Refused or not, it must be somebody's. */
@@ -168,7 +125,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
       if (workers.some(({ id, present }) => id === me && present !== isPresent))
         await pool.query(`update ${ident()}.worker set present = $2 where id = $1`, [me, isPresent]);
       const seenNow = await lookAt(workers, me);
-      await freeOrphans();
+      await pool.query(`select ${ident()}.free_orphans()`);
       await pool.query(
         `update ${ident()}.shard set owner = $1 where exists (select from ${ident()}.worker where id = $1 and alive) and id in (
            select free.id from ${ident()}.shard as free where free.owner is null and not free.id = any ($2::int[]) and ${mayTake("free")} and (free.id = ${EXPANDER} or free.id in (
@@ -184,7 +141,9 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs }: 
       );
       return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, leaving), ...seenNow };
     },
-    declareDead,
+    async leave(worker, died) {
+      await takeOver(worker, null, died);
+    },
   };
 }
 
@@ -199,33 +158,4 @@ function surplusOf(owned: readonly OwnedRow[], leaving: readonly number[]): read
   const surplus: number[] = [];
   for (const { id, fair } of kept) if (kept.length - surplus.length > fair) surplus.push(id);
   return surplus;
-}
-
-/** What a worker marked as running, and when each was first attempted. */
-interface Marked {
-  readonly running: readonly number[];
-  readonly since: readonly (number | null)[];
-}
-
-interface Row {
-  readonly shard: number;
-  readonly id: number;
-  readonly attempts: number;
-  readonly deaths: number;
-  readonly group_max: number | null;
-  readonly first_attempt_at: number | null;
-}
-
-function toProgress({ attempts, deaths, group_max: groupMax, first_attempt_at: firstAttemptAt }: Row): Progress {
-  return {
-    state: "waiting",
-    attempts,
-    deaths,
-    groupMax: groupMax ?? undefined,
-    firstAttemptAt: firstAttemptAt ?? undefined,
-    runAt: 0,
-    delayMs: 0,
-    error: undefined,
-    settledAt: undefined,
-  };
 }

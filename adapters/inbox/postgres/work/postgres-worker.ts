@@ -6,6 +6,7 @@ import { BEAT_MS, createLife } from "./create-life.ts";
 import type { Row } from "./lanes.ts";
 import { createMembership } from "./membership.ts";
 import { createOtherWorkers, toHandled, type OtherWorkers } from "./other-workers.ts";
+import { createWorkerLog, type Over } from "./worker-log.ts";
 import type { StepReply } from "./work-steps.ts";
 import { createWorkerClaims, type Life, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
 
@@ -58,7 +59,10 @@ const OVER = 0.8;
 export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   const { ident, host, steps: stepPool, pool, leaseMs, presence } = deps;
   const now = (): number => host().clock.now();
-  const membership = createMembership({ pool, ident, now, leaseMs, goneMs: deps.goneMs, isGone: presence.isGone });
+  const tell = createWorkerLog(() => host().log);
+  const { failed } = tell;
+  const { goneMs } = deps;
+  const membership = createMembership({ pool, ident, now, leaseMs, goneMs, isGone: presence.isGone, failed });
   const claims = createWorkerClaims({
     life: () => life,
     now,
@@ -93,7 +97,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     const given = worker;
     const handled = toHandled(worker?.handled);
     const id = await membership.register(handled);
-    if (worker !== given) return void (await membership.declareDead(id, undefined));
+    if (worker !== given) return membership.leave(id, false);
     const mine = createLife(id, createOtherWorkers({ id, handled }), {
       ident,
       pool,
@@ -107,8 +111,9 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       lost: (ended) => worker?.lost(ended),
       unexpanded: noteUnexpanded,
       confirmed,
-      fenced,
+      over,
       failed,
+      refused: tell.refused,
     });
     life = mine;
     try {
@@ -138,17 +143,11 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     }
   }
 
-  function failed(error: StorageError): void {
-    host().log.error({ err: error, code: "inbox-failed" }, "a step of the worker failed: it is tried again");
-  }
-
-  /** Another process took over: what runs here does not count. */
-  function fenced(mine: Life): void {
+  /** What runs here does not count. Where no other process has taken it over, nothing of it has died either. */
+  function over(mine: Life, why: Over): void {
     if (!isCurrent(mine)) return;
-    host().log.warn(
-      { code: "worker-lock-lost", worker: mine.id },
-      "another process has taken over the jobs of this one",
-    );
+    tell.over(mine.id, why);
+    if (why !== "taken-over") membership.leave(mine.id, false).catch(failed);
     end(mine);
     worker?.end();
     later(TRY_AGAIN_MS, restart);
@@ -225,6 +224,8 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       isPresent,
     });
     if (!isCurrent(mine)) return;
+    // The server answers, and yet no step holds.
+    if (performance.now() - mine.confirmedAt >= leaseMs) return over(mine, "stalled");
     // A heart that stands still is looked at as soon as it may be taken for dead.
     if (lookAgainMs < TICK_MS) later(lookAgainMs, () => void tick(mine).catch(failed));
     mine.owned = new Set(owned);
@@ -268,7 +269,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     if (!isCurrent(mine)) return;
     end(mine);
     // What runs on is another one's from now on: its death counts.
-    await membership.declareDead(mine.id, undefined).catch(() => {});
+    await membership.leave(mine.id, true).catch(() => {});
     await presence.drop();
   }
 

@@ -1,7 +1,11 @@
 import { StorageError, type Delivery, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
+import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
-import type { Lanes, Plan, Row } from "./lanes.ts";
+import { toArray, toSettle, type Ending } from "./encode-step.ts";
+import type { Lanes, Row } from "./lanes.ts";
+import type { Over } from "./worker-log.ts";
+import { endOtherwise, type Refusal, type Settling } from "./refused-settles.ts";
 
 /** One row of `writer`: who, how many commits, first and last id of the last one. */
 export type Mark = readonly [writer: number, seq: number, firstId: number, lastId: number];
@@ -19,7 +23,7 @@ export interface StepReply {
 
 type StepRow = DeliveryRow & {
   readonly head:
-    | { readonly alive: false }
+    | { readonly alive: false; readonly forgot: boolean }
     | (StepReply & {
         readonly alive: true;
         /** Of those to be marked. */
@@ -33,11 +37,14 @@ type StepRow = DeliveryRow & {
 
 /** The steps of one worker: one in flight, in which all goes that came while the last one was. */
 export interface WorkSteps {
-  /** Marks runs as running. Gives the deliveries that were asked for, and the jobs that are gone. @throws StorageError when fenced or failed */
+  /**
+   * Marks runs as running. Gives the deliveries that were asked for, and the jobs that are gone.
+   * @throws StorageError when fenced or failed; a refusal is of these runs alone
+   */
   mark(runs: readonly (readonly Row[])[], wanted: readonly Row[]): Promise<Marked>;
-  /** Resolves when it holds. Tried again while the server is away, as long as this worker lives. */
+  /** Resolves when it holds. Tried again while the server is away, as long as this worker lives. A job whose end the server refuses is dead. */
   settle(
-    plan: Plan,
+    ending: Ending,
     options?: { /** Rows may be gone: a transaction of the application has ended them. */ readonly isUnsure: boolean },
   ): Promise<Held>;
   /** A heartbeat. */
@@ -51,6 +58,8 @@ interface Held {
   readonly holds: boolean;
   /** Worker that has a handler for each unhandled job that is left to it: the job waits as before. */
   readonly passed: ReadonlyMap<number, number>;
+  /** Of each row, as it was written. */
+  readonly progress: readonly Progress[];
 }
 
 interface Marked {
@@ -58,7 +67,7 @@ interface Marked {
   readonly deliveries: ReadonlyMap<number, Delivery>;
 }
 
-export interface WorkStepsDeps {
+export interface WorkStepsDeps extends Pick<Refusal, "now" | "refused"> {
   readonly ident: () => string;
   /** One connection. */
   readonly pool: Pool;
@@ -68,22 +77,11 @@ export interface WorkStepsDeps {
   readonly leaving: () => ReadonlyMap<number, number | undefined>;
   /** A step holds; it was sent at that time of the monotonic clock. */
   readonly confirmed: (reply: StepReply, sentAt: number) => void;
-  /** Another process has taken over. */
-  readonly fenced: () => void;
+  /** Another process has taken over; or the server forgot what held. */
+  readonly over: (why: Over) => void;
   readonly failed: (error: StorageError) => void;
   /** Waits a while before the next try. */
   readonly pause: () => Promise<void>;
-}
-
-interface Settling {
-  readonly plan: Plan;
-  /** Rows of which it is not known that it holds. */
-  left: readonly Row[];
-  /** It was sent, and no answer came: a row that is gone may be its doing. */
-  isUnsure: boolean;
-  readonly passed: Map<number, number>;
-  resolve(held: Held): void;
-  reject(error: StorageError): void;
 }
 
 interface Marking {
@@ -93,20 +91,33 @@ interface Marking {
   reject(error: StorageError): void;
 }
 
+/** What goes in one step. */
+interface Batch {
+  readonly settles: readonly Settling[];
+  readonly marks: readonly Marking[];
+  readonly waiting: readonly (() => void)[];
+}
+
 export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
-  const { ident, pool, worker, lanes, leaving, confirmed, fenced, failed, pause } = deps;
+  const { ident, pool, worker, lanes, leaving, confirmed, over, failed, pause } = deps;
   let settling: Settling[] = [];
   let marking: Marking[] = [];
   let beats: (() => void)[] = [];
+  /** What the server refused together, one by one. */
+  let alone: Batch[] = [];
+  let wasAlone = false;
+  /** Rows whose end is written, though not that of all of their claim. */
+  const ended = new WeakSet<Row>();
   /** Steps hold in their order: one whose connection broke may still be under way on the server. */
   let number = 0;
+  let heldNumber = 0;
   let isRunning = false;
   let isOver = false;
 
   async function run(): Promise<void> {
     // What comes in this turn goes together.
     await new Promise<void>((resolve) => void setImmediate(resolve));
-    while (!isOver && settling.length + marking.length + beats.length > 0) await step();
+    while (!isOver && alone.length + settling.length + marking.length + beats.length > 0) await step();
     isRunning = false;
   }
 
@@ -116,26 +127,51 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     void run();
   }
 
-  async function step(): Promise<void> {
-    const [settles, marks, waiting] = [settling, marking, beats];
+  /** By turns, so that neither the heart nor anything else waits for what is refused. */
+  function nextBatch(): Batch {
+    const hasOther = settling.length + marking.length + beats.length > 0;
+    const one = wasAlone && hasOther ? undefined : alone.shift();
+    wasAlone = one !== undefined;
+    if (one !== undefined) return one;
+    const batch = { settles: settling, marks: marking, waiting: beats };
     [settling, marking, beats] = [[], [], []];
-    const ending = new Set(settles.flatMap(({ plan }) => plan.run.map(({ id }) => id)));
-    const running = lanes.running().filter(({ id }) => !ending.has(id));
+    return batch;
+  }
+
+  async function step(): Promise<void> {
+    const batch = nextBatch();
+    const error = await send(batch);
+    if (error === undefined || isOver) return;
+    const { settles, marks } = batch;
+    const rest = isRefusal(error) || isUnreadable(error) ? await takeApart(batch, error) : undefined;
+    if (rest !== undefined) return void alone.push(...rest);
+    for (const one of settles) one.isUnsure = true;
+    settling.unshift(...settles);
+    for (const one of marks) one.reject(error);
+    failed(error);
+    await pause();
+  }
+
+  /** @returns why it does not hold */
+  async function send({ settles, marks, waiting }: Batch): Promise<StorageError | undefined> {
+    const ending = new Set(settles.flatMap(({ left }) => left));
+    const running = lanes.running().filter((row) => !ending.has(row) && !ended.has(row));
     const sentAt = performance.now();
     try {
-      const { done, ...settle } = toSettle(settles, leaving());
+      const { done, ...settle } = toSettle(settles.map(toEnding), leaving());
+      const sent = (number += 1);
       const marked = marks.flatMap(({ rows: given }) => given);
       const wanted = marks.flatMap((one) => one.wanted);
       const rows = await pool.query<StepRow>(
         `select * from ${ident()}.work($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
         [
           worker,
-          (number += 1),
+          sent,
           toArray(running.map(({ id }) => id)),
           toArray(running.map(({ progress }) => progress.firstAttemptAt)),
           toArray(done.map(({ shard }) => shard)),
           toArray(done.map(({ id }) => id)),
-          JSON.stringify(settle),
+          JSON.stringify({ ...settle, after: heldNumber }),
           toArray(marked.map(({ shard }) => shard)),
           toArray(marked.map(({ id }) => id)),
           toArray(wanted.map(({ day }) => day)),
@@ -143,26 +179,35 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
         ],
       );
       const head = rows[0]?.head;
-      for (const beat of waiting) beat();
       if (isOver || !head?.alive) {
         refuse(settles, marks);
-        if (!isOver) fenced();
-        return;
+        if (!isOver) over(head?.alive === false && head.forgot ? "forgot" : "taken-over");
+        return undefined;
       }
+      heldNumber = sent;
       confirmed(head, sentAt);
       finish(settles, head);
       const deliveries = new Map(rows.slice(1).map((row) => [row.id, toDelivery(row)]));
       const gone = new Set(head.gone);
       for (const one of marks) one.resolve({ gone, deliveries });
+      return undefined;
     } catch (error) {
+      if (isOver) refuse(settles, marks);
+      return error as StorageError;
+    } finally {
       for (const beat of waiting) beat();
-      if (isOver) return refuse(settles, marks);
-      for (const one of settles) one.isUnsure = true;
-      settling.unshift(...settles);
-      for (const one of marks) one.reject(error as StorageError);
-      failed(error as StorageError);
-      await pause();
     }
+  }
+
+  /** What is to be tried instead of what the server refused: nothing of it holds. Undefined where it is not at fault, or there is nothing else. */
+  async function takeApart({ settles, marks }: Batch, error: StorageError): Promise<readonly Batch[] | undefined> {
+    if (settles.length + marks.length > 1) return [...settles.map(ofSettle), ...marks.map(ofMark)];
+    // Without it, a step must hold.
+    if (settles.length + marks.length === 0 || (await send(NOTHING)) !== undefined) return undefined;
+    const [one] = settles;
+    if (one !== undefined) return isRefusal(error) ? endOtherwise(one, { ...deps, error })?.map(ofSettle) : undefined;
+    for (const mark of marks) mark.reject(error);
+    return [];
   }
 
   function finish(
@@ -177,8 +222,9 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
         const heir = heirs.get(id);
         if (heir !== undefined) one.passed.set(id, heir);
       }
+      for (const row of one.left) if (!held.has(row.id)) ended.add(row);
       one.left = one.left.filter(({ id }) => held.has(id));
-      if (one.left.length === 0) one.resolve({ holds: !isGone, passed: one.passed });
+      if (one.left.length === 0) one.resolve(!isGone);
       else {
         isHeld = true;
         settling.push(one);
@@ -196,13 +242,18 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   return {
     mark: (runs, wanted) =>
       new Promise((resolve, reject) => {
-        marking.push({ rows: runs.flat(), wanted, resolve, reject });
+        const rows = runs.flat();
+        for (const row of rows) ended.delete(row);
+        marking.push({ rows, wanted, resolve, reject });
         if (isOver) refuse([], marking.splice(0));
         wake();
       }),
-    settle: (plan, { isUnsure } = { isUnsure: false }) =>
+    settle: ({ run: left, progress: given, window }, { isUnsure } = { isUnsure: false }) =>
       new Promise((resolve, reject) => {
-        settling.push({ plan, left: plan.run, isUnsure, passed: new Map(), resolve, reject });
+        const progress = new Map(left.map((row, place) => [row, given[place] as Progress]));
+        const passed = new Map<number, number>();
+        const resolveWith = (holds: boolean): void => resolve({ holds, passed, progress: [...progress.values()] });
+        settling.push({ progress, window, left, refusals: 0, isUnsure, passed, resolve: resolveWith, reject });
         if (isOver) refuse(settling.splice(0), []);
         wake();
       }),
@@ -214,52 +265,18 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       }),
     end() {
       isOver = true;
+      for (const { settles, marks } of alone.splice(0)) refuse(settles, marks);
       refuse(settling.splice(0), marking.splice(0));
       for (const beat of beats.splice(0)) beat();
     },
   };
 }
 
-function toSettle(settles: readonly Settling[], leaves: ReadonlyMap<number, number | undefined>) {
-  const leave = [...leaves].flatMap(([shard, heir]) => (heir === undefined ? [shard] : []));
-  const pass = [...leaves].filter(([, heir]) => heir !== undefined);
-  const done: Row[] = [];
-  const others: unknown[] = [];
-  const windows: unknown[] = [];
-  for (const { plan, left } of settles) {
-    const lane = plan.run[0]?.lane;
-    if (plan.window !== undefined && lane !== undefined)
-      windows.push({ s: plan.run[0]?.shard, l: lane, f: plan.window?.since ?? null, u: plan.window?.upTo ?? null });
-    for (const row of left) {
-      const progress = plan.progress[plan.run.indexOf(row)];
-      if (progress === undefined || progress.state === "done") done.push(row);
-      else others.push(toOther(row, progress));
-    }
-  }
-  return {
-    done,
-    ...(others.length > 0 ? { others } : {}),
-    ...(windows.length > 0 ? { windows } : {}),
-    ...(leave.length > 0 ? { leave } : {}),
-    ...(pass.length > 0 ? { pass } : {}),
-  };
+function toEnding({ left: run, progress, window }: Settling): Ending {
+  return { run, progress: run.map((row) => progress.get(row) as Progress), window };
 }
 
-/** The driver takes five times as long for an array of numbers. */
-function toArray(numbers: readonly (number | undefined)[]): string {
-  return `{${numbers.map((number) => number ?? "NULL").join(",")}}`;
-}
+const NOTHING: Batch = { settles: [], marks: [], waiting: [] };
 
-function toOther({ shard: s, id: i }: Row, progress: Progress) {
-  const {
-    state: w,
-    attempts: a,
-    deaths: d,
-    groupMax: g = null,
-    firstAttemptAt: f = null,
-    runAt: r,
-    delayMs: y,
-  } = progress;
-  const e = progress.error ?? null;
-  return { s, i, w, a, d, g, f, r, y, e, z: progress.settledAt ?? null };
-}
+const ofSettle = (one: Settling): Batch => ({ ...NOTHING, settles: [one] });
+const ofMark = (one: Marking): Batch => ({ ...NOTHING, marks: [one] });

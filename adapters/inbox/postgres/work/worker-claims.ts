@@ -12,10 +12,12 @@ import {
   type Transactional,
 } from "../../../../src/adapter.ts";
 import { createTransactions } from "../complete.ts";
+import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
+import { toText } from "../store/encode-batch.ts";
 import type { HandOver } from "./hand-over.ts";
 import type { Lanes, Origin, Plan, Row } from "./lanes.ts";
 import type { OtherWorkers } from "./other-workers.ts";
-import { createRecentDeliveries } from "./recent-deliveries.ts";
+import type { RecentDeliveries } from "./recent-deliveries.ts";
 import type { ShardMemory } from "./shard-memory.ts";
 import type { WorkSteps } from "./work-steps.ts";
 
@@ -51,6 +53,9 @@ export interface WorkerClaimsDeps {
 export interface Life {
   readonly id: number;
   readonly lanes: Lanes;
+  readonly recent: RecentDeliveries;
+  /** What this process stored, and memory may not have yet. */
+  stored: Stored[];
   readonly memory: ShardMemory;
   readonly steps: WorkSteps;
   readonly handOver: HandOver;
@@ -91,10 +96,6 @@ export function createWorkerClaims({
   handlerEnded,
   ended,
 }: WorkerClaimsDeps): WorkerClaims {
-  const recent = createRecentDeliveries();
-  /** What this process stored, and memory may not have yet. */
-  let stored: Stored[] = [];
-
   /** Claims whose jobs a transaction of the application may have ended. */
   const completed = new WeakSet<Claim>();
   const transactional = createTransactions({
@@ -107,8 +108,6 @@ export function createWorkerClaims({
     completed: (claim) => void completed.add(claim),
   });
 
-  const coming = ({ memory }: Life): Stored[] => stored.filter(({ batch }) => !memory.hasSeen(batch));
-
   const isCurrent = (mine: Life): boolean => life() === mine;
 
   async function mark(mine: Life, runs: readonly (readonly Row[])[]): Promise<Claim[]> {
@@ -116,12 +115,21 @@ export function createWorkerClaims({
     const known = new Map<Row, Origin>();
     const wanted: Row[] = [];
     for (const row of runs.flat()) {
-      const origin = recent.find(row.delivery, row.entry);
+      const origin = mine.recent.find(row.delivery, row.entry);
       if (origin === undefined) wanted.push(row);
       else known.set(row, origin);
     }
-    const { gone, deliveries } = await mine.steps.mark(runs, wanted);
-    for (const [id, delivery] of deliveries) recent.add(id, delivery);
+    let marked: Awaited<ReturnType<WorkSteps["mark"]>>;
+    try {
+      marked = await mine.steps.mark(runs, wanted);
+    } catch (error) {
+      if ((isRefusal(error) || isUnreadable(error)) && isCurrent(mine))
+        return markSingly(mine, runs, error as StorageError);
+      for (const run of runs) mine.lanes.release(run, now());
+      throw error;
+    }
+    const { gone, deliveries } = marked;
+    for (const [id, delivery] of deliveries) mine.recent.add(id, delivery);
     if (!isCurrent(mine)) return [];
     // Its answer came so late that another process may soon take over.
     const isLate = performance.now() - mine.confirmedAt > STALLED * leaseMs;
@@ -141,6 +149,22 @@ export function createWorkerClaims({
     });
   }
 
+  /** One that the server refuses alone is dead: a delivery that it cannot read, say. */
+  async function markSingly(mine: Life, runs: readonly (readonly Row[])[], refusal: StorageError): Promise<Claim[]> {
+    const [run, ...rest] = runs;
+    if (rest.length > 0) {
+      const each = await Promise.allSettled(runs.map((one) => mark(mine, [one])));
+      return each.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+    }
+    if (run === undefined) return [];
+    const error = { name: refusal.name, message: toText(refusal.message), at: now() };
+    const progress = run.map((row) => settled(row.progress, { to: "dead", error }, now()));
+    const ending = await mine.steps.settle({ run, progress, window: undefined });
+    mine.lanes.begin(run, () => undefined, now());
+    tellEnded(ending);
+    return [];
+  }
+
   /** All that waits now, of whatever process, is to be in the lanes. */
   async function lookBehind(): Promise<void> {
     const mine = life();
@@ -157,8 +181,8 @@ export function createWorkerClaims({
     const plan = mine?.lanes.plan(claim, outcomes, now());
     if (mine === undefined || plan === undefined) return false;
     try {
-      const { holds, passed } = await mine.steps.settle(plan, { isUnsure: completed.has(claim) });
-      const known = passed.size === 0 ? plan : { ...plan, progress: plan.progress.map(unlessPassed(plan, passed)) };
+      const { holds, passed, progress } = await mine.steps.settle(plan, { isUnsure: completed.has(claim) });
+      const known = { ...plan, progress: passed.size === 0 ? progress : progress.map(unlessPassed(plan, passed)) };
       if (!mine.lanes.settle(known, now())) return false;
       // Not earlier: the job is in its lane again, and leaves with it.
       if (isCurrent(mine)) for (const { id, shard } of plan.run) passOn(mine, shard, passed.get(id));
@@ -180,7 +204,7 @@ export function createWorkerClaims({
     };
   }
 
-  function tellEnded({ progress }: Plan): void {
+  function tellEnded({ progress }: Pick<Plan, "progress">): void {
     const states = progress.flatMap(({ state }) => (state === "dead" || state === "unhandled" ? [state] : []));
     if (states.length > 0) ended(states);
   }
@@ -196,7 +220,6 @@ export function createWorkerClaims({
         const claims = runs.length === 0 ? [] : await mark(mine, runs);
         return { claims, nextDueAt: mine.lanes.nextDueAt(), suspects: mine.lanes.hasSuspects() };
       } catch (error) {
-        for (const run of runs) mine.lanes.release(run, now());
         if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
         throw error;
       }
@@ -212,17 +235,17 @@ export function createWorkerClaims({
     remember(batch, { id, delivery, events }) {
       const mine = life();
       if (mine === undefined) return;
-      recent.add(id, delivery, events);
+      mine.recent.add(id, delivery, events);
       mine.isDirty = true;
       const jobs = events.flatMap((event) => event.jobs).filter(({ state }) => state === "waiting").length;
-      if (stored.at(-1)?.batch !== batch) stored = coming(mine);
-      if (jobs > 0) stored.push({ batch, jobs, receivedAt: delivery.receivedAt });
+      if (mine.stored.at(-1)?.batch !== batch) mine.stored = coming(mine);
+      if (jobs > 0) mine.stored.push({ batch, jobs, receivedAt: delivery.receivedAt });
     },
     stats() {
       const mine = life();
       if (mine === undefined) return undefined;
       const { waiting, oldestWaitingAt, ...rest } = mine.lanes.stats();
-      stored = coming(mine);
+      const stored = (mine.stored = coming(mine));
       const oldest = stored.reduce((at, { receivedAt }) => Math.min(at, receivedAt), oldestWaitingAt ?? Infinity);
       return {
         ...rest,
@@ -232,6 +255,8 @@ export function createWorkerClaims({
     },
   };
 }
+
+const coming = ({ memory, stored }: Life): Stored[] => stored.filter(({ batch }) => !memory.hasSeen(batch));
 
 /** Memory follows what is known to be new. */
 async function catchUp(mine: Life): Promise<void> {

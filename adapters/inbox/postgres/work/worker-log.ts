@@ -1,0 +1,41 @@
+import type { Logger, StorageError } from "../../../../src/adapter.ts";
+import type { Row } from "./lanes.ts";
+
+/** What a worker tells whoever operates it. */
+export interface WorkerLog {
+  failed(error: StorageError): void;
+  /** The server does not take how a job ended: it ends so. */
+  refused(row: Row, to: "dead" | "removed", error: StorageError): void;
+  /** A registration is over. */
+  over(worker: number, why: Over): void;
+}
+
+/** Another process took over; the server forgot what it had confirmed; or no step held, though the server answers. */
+export type Over = "taken-over" | "forgot" | "stalled";
+
+export function createWorkerLog(log: () => Logger): WorkerLog {
+  return {
+    failed: (error) =>
+      log().error({ err: error, code: "inbox-failed" }, "a step of the worker failed: it is tried again"),
+    refused: ({ id }, to, error) => log().error({ err: error, code: "settle-refused", jobId: String(id) }, REFUSED[to]),
+    over: (worker, why) =>
+      log()[why === "taken-over" ? "warn" : "error"]({ code: OVER[why].code, worker }, OVER[why].text),
+  };
+}
+
+const REFUSED = {
+  dead: "PostgreSQL does not take how a job ended: it is a dead letter",
+  removed: "PostgreSQL does not take a dead letter: its job is removed",
+};
+
+const OVER = {
+  "taken-over": { code: "worker-lock-lost", text: "another process has taken over the jobs of this one" },
+  forgot: {
+    code: "history-lost",
+    text: "the server has forgotten what it confirmed, as after a fail-over or a restore: jobs are loaded anew",
+  },
+  stalled: {
+    code: "worker-stalled",
+    text: "no step held for as long as the lease, though the server answers: this worker begins anew",
+  },
+};

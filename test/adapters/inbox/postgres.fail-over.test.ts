@@ -1,0 +1,124 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import pg from "pg";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { toLogger } from "../../../src/logger.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { claimOne, done, storeAll } from "../../suites/inbox/verbs.ts";
+import { wallClock } from "../../suites/inbox/wall-clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import { startPostgres, type PostgresServer } from "../../support/postgres.ts";
+import { openDatabase } from "./in-database.ts";
+import { openProcesses } from "./postgres-processes.ts";
+
+let primary: PostgresServer;
+let standby: PostgresServer;
+
+beforeAll(async () => {
+  primary = await startPostgres();
+  const inbox = openDatabase(primary.connectionString);
+  await inbox.open({ name: "default", clock: wallClock(), log: toLogger(false), dedupeWindowMs: 86_400_000 });
+  await inbox.close();
+  await primary.stop("fast");
+  standby = await startPostgres({ standbyOf: primary });
+  await primary.start();
+});
+afterAll(async () => {
+  await primary.remove();
+  await standby.remove();
+});
+
+/** A name that leads to one server and then to another, as DNS does: what is connected stays where it is. */
+async function openName() {
+  const sockets = new Set<Socket>();
+  let target = primary;
+  const server = createServer((socket) => {
+    const to = connect(Number(new URL(target.connectionString).port), "127.0.0.1");
+    for (const [one, other] of [
+      [socket, to],
+      [to, socket],
+    ] as const) {
+      sockets.add(one);
+      one.on("error", () => {});
+      one.on("close", () => other.destroy());
+      one.pipe(other);
+    }
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const url = new URL(primary.connectionString);
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    connectionString: url.href,
+    leadTo: (to: PostgresServer) => void (target = to),
+    cut() {
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+    },
+  };
+}
+
+async function connectionsTo({ connectionString }: PostgresServer): Promise<string[]> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  const { rows } = await client.query<{ name: string }>(
+    "select application_name as name from pg_stat_activity where application_name like 'hookline%' order by 1",
+  );
+  await client.end();
+  return rows.map(({ name }) => name);
+}
+
+test("after a fail-over whose name led to a standby for a while, a process stores and works again, and none of its connections stays there", async () => {
+  const name = await openName();
+  const processes = await openProcesses(name.connectionString);
+  const { inbox, clock } = await processes.start();
+  await storeAll(inbox, mail(["a"]));
+  await claimOne(inbox);
+  name.leadTo(standby);
+  name.cut();
+  const codes = new Set<string>();
+  await eventually(async () => {
+    await clock.advance(600);
+    for (const result of await inbox.store([mail(["b"])])) codes.add((result as { code?: string }).code ?? "stored");
+    expect([...codes]).toContain("server-read-only");
+    expect(await connectionsTo(standby)).toContain("hookline presence");
+  });
+  name.leadTo(primary);
+  await eventually(async () => {
+    await clock.advance(600);
+    await storeAll(inbox, mail(["c"]));
+  });
+  await eventually(async () => {
+    await clock.advance(6_000);
+    expect(await connectionsTo(standby)).toEqual([]);
+    expect(await connectionsTo(primary)).toContain("hookline presence");
+    expect(inbox.ready()).toEqual({ ready: true });
+    const { claims } = await inbox.claim({ max: 10, mergeMax: 1 });
+    expect(claims.length).toBeGreaterThan(0);
+    await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
+  });
+  expect([...codes]).not.toContain("stored");
+});
+
+test("a process that only reads notices, too: it is not ready while it reads from a standby", async () => {
+  const name = await openName();
+  const inbox = openDatabase(name.connectionString);
+  const clock = wallClock();
+  await inbox.open({ name: "default", clock, log: toLogger(false), dedupeWindowMs: 86_400_000 });
+  onTestFinished(() => inbox.close());
+  name.leadTo(standby);
+  name.cut();
+  await eventually(async () => {
+    await clock.advance(1_000);
+    expect(inbox.ready()).toMatchObject({ ready: false, error: { code: "server-read-only" } });
+  });
+  name.leadTo(primary);
+  await eventually(async () => {
+    await clock.advance(1_000);
+    expect(inbox.ready()).toEqual({ ready: true });
+    expect(await connectionsTo(standby)).toEqual([]);
+  });
+});

@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { mail, raw, type FullDelivery } from "../../suites/inbox/deliveries.ts";
+import { claimAll, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { openProcesses } from "./postgres-processes.ts";
+
+const HALF = "\uD83D";
+
+/** A delivery of one record that differs in something. */
+function odd(id: string, { delivery = {}, event = {}, job = {} }: Readonly<Record<string, object>>): FullDelivery {
+  const given = mail([{ id, ...job }]);
+  const [first] = given.events;
+  return {
+    delivery: { ...given.delivery, ...delivery },
+    events: [{ ...first!, event: { ...first!.event, ...event } }],
+  };
+}
+
+const ODD: readonly (readonly [string, Readonly<Record<string, object>>])[] = [
+  ["NUL in the source", { delivery: { source: "a\0b" } }],
+  ["half a surrogate pair in the source", { delivery: { source: HALF } }],
+  ["NUL in a header", { delivery: { headers: { "content-type": "a\0b" } } }],
+  ["half a surrogate pair in a header", { delivery: { headers: { "content-type": HALF } } }],
+  ["NUL in the name of a secret", { delivery: { signedBy: "a\0" } }],
+  ["half a surrogate pair in the signature", { delivery: { signature: HALF } }],
+  ["a time with a fraction", { delivery: { receivedAt: 1_767_323_045_000.5 } }],
+  ["a time that is no number", { delivery: { sentAt: Number.NaN } }],
+  ["a time beyond all", { delivery: { sentAt: Infinity, receivedAt: 1e300 } }],
+  ["an account with a fraction", { event: { accountId: 1.5 } }],
+  ["a subscription beyond bigint", { event: { subscription: 1e30 } }],
+  ["NUL in a lane", { job: { lane: "a\0b" } }],
+  ["half a surrogate pair in a merge key", { job: { mergeKey: HALF } }],
+  ["NUL in a consumer", { job: { consumer: "a\0b" } }],
+  ["a lane of 40 kB", { job: { lane: "lane ".repeat(8_000) } }],
+];
+
+test.each(ODD)("a delivery with %s is stored, and so are those beside it", async (_, what) => {
+  const { start } = await openProcesses();
+  const { inbox } = await start();
+  await storeAll(inbox, mail(["a"]), odd("b", what), mail(["c"]));
+  const claims = await claimAll(inbox);
+  expect(recordsOf(claims)).toEqual([["a"], ["b"], ["c"]]);
+  expect(await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })))).toEqual([true, true, true]);
+  expect(inbox.ready()).toEqual({ ready: true });
+});
+
+test("a delivery that is refused whatever is changed in it fails alone, and the process stays ready", async () => {
+  const { start, sql } = await openProcesses();
+  const { inbox } = await start();
+  await sql.query("alter table hookline.delivery add constraint none check (source <> 'bad') not valid");
+  const results = await inbox.store([mail(["a"]), mail(["b"], { source: "bad" }), mail(["c"])]);
+  expect(results.map((result) => (result instanceof Error ? "refused" : "stored"))).toEqual([
+    "stored",
+    "refused",
+    "stored",
+  ]);
+  expect(inbox.ready()).toEqual({ ready: true });
+});
+
+test("an expansion that PostgreSQL does not take ends without jobs, and the others become jobs", async () => {
+  const { start, sql } = await openProcesses();
+  const { inbox, log } = await start();
+  const given = [mail(["a"]), mail(["b"]), mail(["c"])];
+  await storeAll(inbox, ...given.map(raw));
+  await sql.query("alter table hookline.job add constraint none check (lane <> 'default b')");
+  const waiting = await inbox.unexpanded(10);
+  const expansions = waiting.map(({ id }, place) => ({ id, events: given[place]!.events, cursor: undefined }));
+  expect(await inbox.expand(expansions)).toEqual(given.map(() => ({ duplicates: [], conflicts: [] })));
+  expect(log.of("expansion-refused")).toMatchObject([{ facts: { delivery: waiting[1]!.id } }]);
+  expect(await inbox.unexpanded(10)).toEqual([]);
+  expect(recordsOf(await claimAll(inbox))).toEqual([["a"], ["c"]]);
+});
+
+test("an expansion with odd numbers becomes jobs", async () => {
+  const { start } = await openProcesses();
+  const { inbox } = await start();
+  const given = odd("a", { event: { accountId: 1.5, subscription: Number.NaN } });
+  await storeAll(inbox, raw(given));
+  const [waiting] = await inbox.unexpanded(10);
+  await inbox.expand([{ id: waiting!.id, events: given.events, cursor: undefined }]);
+  expect(recordsOf(await claimAll(inbox))).toEqual([["a"]]);
+});
