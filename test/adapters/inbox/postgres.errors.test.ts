@@ -28,6 +28,32 @@ describe("an error of the driver or the server", () => {
     });
   });
 
+  test.each([
+    ["53100", /Make room there: what is stored is not lost, what was refused is redelivered/],
+    ["53300", /Raise `max_connections`.*or put a pooler/],
+    ["25006", /Connect to the primary, by a name that follows it/],
+    ["28P01", /Correct user and password/],
+    ["3D000", /Create it \(`createdb`\).*makes its schema, never a database/],
+    ["42501", /inbox migrate --print/],
+    ["42P01", /Restart with `migrate: true`, which is the default, or run the SQL/],
+    ["3F000", /Restart with `migrate: true`/],
+    ["42883", /Restart with `migrate: true`/],
+    ["57014", /`statement_timeout` or `lock_timeout`.*too short, and for who holds a lock/],
+    ["55P03", /too short/],
+    ["08006", /Look whether it runs.*goes on by itself/],
+  ])("with the code %s says what to do", (code, fix) => {
+    expect(toStorageError(failed(code), "statement").fix).toMatch(fix);
+  });
+
+  test("of a transaction that was in the way needs nothing: it is tried again", () => {
+    for (const code of ["40001", "40P01"])
+      expect(toStorageError(failed(code), "commit")).toMatchObject({
+        code: "storage-failed",
+        message: expect.stringContaining("it is tried again"),
+        fix: undefined,
+      });
+  });
+
   test("of a name with several addresses is that of the first one", () => {
     const each = [failed("ECONNREFUSED", "connect ECONNREFUSED ::1"), failed("ECONNREFUSED", "connect 127.0.0.1")];
     expect(toStorageError(Object.assign(new AggregateError(each), { code: "ECONNREFUSED" }), "connect")).toMatchObject({

@@ -82,7 +82,7 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
       ] as const)
         while (await pause()) {
           const { count, isMore } = await steps.expire(source, now - keepMs);
-          if (source === "dead" && count > 0) {
+          if (source === "dead") {
             letters.add(count);
             expired(count);
           }

@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { readStats } from "../../../adapters/inbox/postgres/upkeep/read-stats.ts";
+import { createPostgresTombstones, HIT_EVERY_MS } from "../../../adapters/inbox/postgres/upkeep/tombstones.ts";
+import { TOMBSTONE_LIFE_MS } from "../../../src/adapter.ts";
+import { eventually } from "../../support/eventually.ts";
+import { NOW, openTables, type Tables } from "./postgres-tables.ts";
+
+async function addDead({ pool, ident }: Tables, first: number, last: number): Promise<void> {
+  await pool.query(
+    `insert into ${ident}.dead (id, day, delivery, entry, type, received_at, attempts, settled_at) select id, 0, 1, 0, 'email.created', 1, 1, 1 from generate_series($1::int, $2::int) as id`,
+    [first, last],
+  );
+}
+
+async function deadIn({ pool, ident }: Tables): Promise<number> {
+  return (await readStats(pool, ident)).dead;
+}
+
+test("up to 10,000 dead letters are counted, and more are estimated, but never as fewer", async () => {
+  const tables = await openTables();
+  expect(await deadIn(tables)).toBe(0);
+  await addDead(tables, 1, 9_999);
+  expect(await deadIn(tables)).toBe(9_999);
+  await addDead(tables, 10_000, 10_000);
+  expect(await deadIn(tables)).toBe(10_000);
+  await tables.pool.query(`vacuum analyze ${tables.ident}.dead`);
+  await addDead(tables, 10_001, 10_001);
+  expect(await deadIn(tables)).toBe(10_001);
+  await addDead(tables, 10_002, 20_000);
+  const estimated = await deadIn(tables);
+  expect(estimated).toBeGreaterThan(19_000);
+  expect(estimated).toBeLessThan(21_000);
+});
+
+test("a table that was never vacuumed is estimated by its size", async () => {
+  const tables = await openTables();
+  await addDead(tables, 1, 30_000);
+  const [row] = await tables.pool.query<{ pages: number }>(
+    `update pg_class set reltuples = -1, relpages = 0 where oid = '${tables.ident}.dead'::regclass
+     returning (pg_relation_size(oid) / current_setting('block_size')::int)::int as pages`,
+  );
+  expect(await deadIn(tables)).toBe((row?.pages ?? 0) * 50);
+});
+
+test("a tombstone lives for its time after its last hit, and not a millisecond longer; a hit is written once an hour", async () => {
+  const { pool, ident } = await openTables();
+  let now = NOW;
+  const made = () => createPostgresTombstones({ ident: () => ident, pool, now: () => now });
+  const tombstones = made();
+  await tombstones.put({ subscription: 7, source: undefined, reason: "no" });
+  const writtenHit = async () =>
+    (await pool.query<{ hit: number }>(`select last_hit as hit from ${ident}.tombstone`))[0]?.hit;
+  now = NOW + HIT_EVERY_MS - 1;
+  expect(tombstones.find(7, "any")).toMatchObject({ lastHit: now });
+  now = NOW + HIT_EVERY_MS;
+  expect(tombstones.find(7, undefined)).toMatchObject({ lastHit: now, since: NOW });
+  await eventually(async () => expect(await writtenHit()).toBe(NOW + HIT_EVERY_MS));
+  now = NOW + HIT_EVERY_MS + TOMBSTONE_LIFE_MS - 1;
+  const other = made();
+  await other.refresh();
+  expect(await other.list()).toHaveLength(1);
+  now += 1;
+  expect(await other.list()).toEqual([]);
+  expect(other.find(7, "any")).toBeUndefined();
+});
+
+test("of two looks the one that began later counts, whichever answers first", async () => {
+  const { pool, ident } = await openTables();
+  const answers: (() => void)[] = [];
+  const query: typeof pool.query = async (text, values) => {
+    const rows = await pool.query(text, values);
+    await new Promise<void>((resolve) => void answers.push(resolve));
+    return rows as never;
+  };
+  const tombstones = createPostgresTombstones({ ident: () => ident, pool: { ...pool, query }, now: () => NOW });
+  const early = tombstones.refresh();
+  await eventually(() => expect(answers).toHaveLength(1));
+  await createPostgresTombstones({ ident: () => ident, pool, now: () => NOW }).put({ subscription: 7, source: "crm", reason: "no" }); // prettier-ignore
+  const late = tombstones.refresh();
+  await eventually(() => expect(answers).toHaveLength(2));
+  answers[1]?.();
+  await late;
+  answers[0]?.();
+  await early;
+  expect(tombstones.find(7, "crm")).toMatchObject({ reason: "no" });
+});
