@@ -11,8 +11,13 @@ export interface ShardMemory {
   follow(): Promise<void>;
   /** Whether what was stored by this batch has come. */
   hasSeen(batch: Pick<StoredBatch, "writer" | "base">): boolean;
-  /** Brings in shards that are this worker's now, as far as there is room. What was left comes with a later call: `isLoaded` is false until then. */
+  /**
+   * Brings in shards that are this worker's now, as far as there is room: resolves with the first, and others follow by themselves. What was
+   * left, or failed, comes with a later call: `isLoaded` is false until then.
+   */
   load(shards: readonly number[]): Promise<void>;
+  /** Until the next shard is there, while some are brought in. */
+  readonly loading: Promise<unknown> | undefined;
   /** Nothing of it is to be followed any more. */
   unload(shard: number): void;
   isLoaded(shard: number): boolean;
@@ -80,6 +85,7 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
   let removed: number | undefined;
   let isQuiet = true;
   let last: Promise<unknown> = Promise.resolve();
+  let loading: Promise<unknown> | undefined;
 
   /** One after the other: each begins at the cut that the one before ended at. */
   function serially<T>(run: () => Promise<T>): Promise<T> {
@@ -123,30 +129,41 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     cut = new Map(vector.map(([writer, seq, , lastId]) => [writer, { seq, lastId }]));
   }
 
-  /** Each time from the first row of a shard on: what was committed late, or ended meanwhile, may be anywhere. So not before much of the memory is free. */
-  async function load(wanted: readonly number[]): Promise<void> {
-    let shards = wanted.filter((shard) => lanes.size < (begun.has(shard) ? maxJobs / 2 : maxJobs));
-    if (shards.length === 0) return;
-    for (const shard of shards) begun.add(shard);
+  async function loadOn(first: Promise<readonly number[]>): Promise<void> {
+    for (let next = first; ;) {
+      loading = next;
+      const left = await next;
+      if (left.length === 0 || isOver()) return;
+      next = serially(() => loadNext(left));
+    }
+  }
+
+  /**
+   * Brings in the first shard, with those that fit into its last page. Between two of these calls others follow, and claims begin; so one that
+   * was cut off is read from its first row on again: what was committed late, or ended meanwhile, may be anywhere.
+   * @returns those that are left, while there is room
+   */
+  async function loadNext(shards: readonly number[]): Promise<readonly number[]> {
     await follow();
-    const windows = await readWindows(shards);
-    for (let after = 0; shards.length > 0;) {
+    for (let after = 0; ;) {
       const most = Math.min(PAGE, maxJobs - lanes.size);
-      if (most <= 0) return;
+      if (most <= 0) return [];
       const page = await readPage(shards, after, most);
-      if (isOver()) return;
+      const cutOff = page.length < most ? undefined : page.at(-1);
+      const whole = shards.slice(0, cutOff === undefined ? shards.length : shards.indexOf(cutOff.shard));
+      const windows = await readWindows(shards.slice(0, whole.length + 1));
+      if (isOver()) return [];
       tell.read();
       const at = now();
       // What is newer comes when this cut is followed. A shard may have been given up meanwhile.
       for (const row of page)
         if (begun.has(row.shard) && row.id <= (cut.get(row.writer)?.lastId ?? 0))
           append(toRow(row), windows.get(row.shard), at);
-      const cutOff = page.length < most ? undefined : page.at(-1);
-      const whole = cutOff === undefined ? shards.length : shards.indexOf(cutOff.shard);
-      for (const shard of shards.slice(0, whole)) if (begun.delete(shard)) loaded.add(shard);
-      if (whole > 0) tell.changed();
-      [shards, after] = [shards.slice(whole), cutOff?.id ?? 0];
+      for (const shard of whole) if (begun.delete(shard)) loaded.add(shard);
+      if (page.length > 0) tell.changed();
       await nextTurn();
+      if (whole.length > 0) return shards.slice(whole.length);
+      after = cutOff?.id ?? 0;
     }
   }
 
@@ -183,7 +200,23 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
   return {
     follow: () => serially(async () => (isOver() ? undefined : follow())),
     hasSeen: ({ writer, base }) => (cut.get(writer)?.lastId ?? 0) >= base,
-    load: (shards) => serially(async () => (isOver() ? undefined : load(shards.filter((shard) => !loaded.has(shard))))),
+    async load(shards) {
+      if (loading !== undefined || isOver()) return;
+      // Not before much of the memory is free again.
+      const wanted = shards.filter(
+        (shard) => !loaded.has(shard) && lanes.size < (begun.has(shard) ? maxJobs / 2 : maxJobs),
+      );
+      if (wanted.length === 0) return;
+      for (const shard of wanted) begun.add(shard);
+      const first = serially(() => loadNext(wanted));
+      void loadOn(first)
+        .catch(() => {}) // what was left is asked for again
+        .finally(() => (loading = undefined));
+      await first;
+    },
+    get loading() {
+      return loading;
+    },
     unload(shard) {
       loaded.delete(shard);
       begun.delete(shard);

@@ -215,7 +215,13 @@ export function createWorkerClaims({
       if (mine === undefined) return NOTHING;
       await catchUp(mine);
       if (!isCurrent(mine)) return NOTHING;
-      const runs = mine.lanes.take(limits, now());
+      let runs = mine.lanes.take(limits, now());
+      // That there is nothing is known when all is in memory.
+      while (runs.length === 0 && mine.memory.loading !== undefined) {
+        await mine.memory.loading.catch(() => {});
+        if (!isCurrent(mine)) return NOTHING;
+        runs = mine.lanes.take(limits, now());
+      }
       try {
         const claims = runs.length === 0 ? [] : await mark(mine, runs);
         return { claims, nextDueAt: mine.lanes.nextDueAt(), suspects: mine.lanes.hasSuspects() };

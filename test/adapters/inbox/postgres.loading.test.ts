@@ -1,0 +1,139 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import type { Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { createLanes } from "../../../adapters/inbox/postgres/work/lanes.ts";
+import { createShardMemory, type ShardMemory } from "../../../adapters/inbox/postgres/work/shard-memory.ts";
+import { createWorkerClaims, type Life } from "../../../adapters/inbox/postgres/work/worker-claims.ts";
+import { watch } from "../../support/event-loop.ts";
+import { eventually } from "../../support/eventually.ts";
+import { openTables, type Tables } from "./postgres-tables.ts";
+
+/** So many that a shard is more than half of what one page of the loading has. */
+const IN_SHARD = 1_500;
+const SHARDS = [0, 1, 2, 3];
+const WRITERS = [1, 2];
+
+/** Jobs of a commit of a writer, each in a lane of its own, over all shards. */
+async function commit({ pool, ident }: Tables, writer: number, ids: readonly [first: number, last: number]) {
+  await pool.query(
+    `insert into ${ident}.job (shard, id, writer, day, delivery, entry, type, consumer, received_at)
+     select id % ${SHARDS.length}, id, $1, 1, 1, 0, 'email.created', 'default', 0 from generate_series($2::bigint, $3::bigint) as id`,
+    [writer, ...ids],
+  );
+  await pool.query(`update ${ident}.writer set seq = seq + 1, first_id = $2 - 1, last_id = $3 where id = $1`, [
+    writer,
+    ...ids,
+  ]);
+}
+
+/** A backlog of the second writer. The first one's commits have lower ids. */
+async function backlog(): Promise<Tables> {
+  const tables = await openTables();
+  for (const _ of WRITERS) await tables.pool.query(`insert into ${tables.ident}.writer default values`);
+  await commit(tables, 2, [1_001, 1_000 + IN_SHARD * SHARDS.length]);
+  return tables;
+}
+
+/** @param read called before each page of jobs is read */
+function memoryOf({ pool, ident }: Tables, read: () => Promise<void>) {
+  const lanes = createLanes();
+  const reading: Pool = {
+    ...pool,
+    async query(text, values) {
+      if (text.includes("null as head")) await read();
+      return pool.query(text, values);
+    },
+  };
+  const nothing = (): void => {};
+  const memory = createShardMemory({
+    pool: reading,
+    ident: () => ident,
+    lanes,
+    now: () => 0,
+    maxJobs: Infinity,
+    isOver: () => false,
+    changed: nothing,
+    unexpanded: nothing,
+    lost: nothing,
+    read: nothing,
+  });
+  return { memory, lanes };
+}
+
+async function allLoaded(memory: ShardMemory): Promise<void> {
+  await eventually(() => expect(memory.loading).toBeUndefined());
+  expect(memory.shards).toHaveLength(SHARDS.length);
+}
+
+test("the first shard is there while the next one cannot be read, and the others follow by themselves", async () => {
+  const tables = await backlog();
+  const waiting: (() => void)[] = [];
+  let pages = 0;
+  const { memory, lanes } = memoryOf(tables, async () => {
+    pages += 1;
+    if (pages > 1) await new Promise<void>((resolve) => waiting.push(resolve));
+  });
+  await memory.load(SHARDS);
+  expect([memory.isLoaded(0), memory.isLoaded(1), lanes.size]).toEqual([true, false, 2_000]);
+  await memory.load(SHARDS); // a later look at the shards does not wait either
+  for (const [rest] of SHARDS.slice(1).entries()) {
+    await eventually(() => expect(waiting).toHaveLength(rest + 1));
+    waiting[rest]?.();
+  }
+  await allLoaded(memory);
+  expect(lanes.size).toBe(IN_SHARD * SHARDS.length);
+});
+
+test("what is committed while shards are brought in comes once, though it has lower ids than what was read before", async () => {
+  const tables = await backlog();
+  let last = 0;
+  const { memory, lanes } = memoryOf(tables, async () => {
+    await commit(tables, 1, [last + 1, last + 8]);
+    last += 8;
+    void memory.follow();
+  });
+  await memory.load(SHARDS);
+  await allLoaded(memory);
+  await memory.follow();
+  expect(last).toBeGreaterThan(8 * 3);
+  const taken = lanes.take({ max: Infinity, mergeMax: 1 }, 0).flat();
+  expect(taken).toHaveLength(IN_SHARD * SHARDS.length + last);
+  expect(new Set(taken.map(({ id }) => id)).size).toBe(taken.length);
+});
+
+test("shards that could not be read are asked for again", async () => {
+  const tables = await backlog();
+  let pages = 0;
+  const { memory, lanes } = memoryOf(tables, async () => {
+    pages += 1;
+    if (pages === 2 || pages === 3) throw new Error("away");
+  });
+  await memory.load(SHARDS);
+  await eventually(() => expect(memory.loading).toBeUndefined());
+  expect(memory.shards).toEqual([0]);
+  await expect(memory.load(SHARDS)).rejects.toThrow("away");
+  await eventually(() => expect(memory.loading).toBeUndefined());
+  await memory.load(SHARDS);
+  await allLoaded(memory);
+  expect(lanes.size).toBe(IN_SHARD * SHARDS.length);
+});
+
+test("a claim that finds nothing waits while shards are brought in: nothing is idle before all was looked at", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const memory = { loading: promise as Promise<void> | undefined };
+  const claims = createWorkerClaims({
+    life: () => life,
+    now: () => 0,
+    leaseMs: 5_000,
+    transactions: {} as never,
+    handlerEnded() {},
+    ended() {},
+  });
+  const life = { memory, lanes: createLanes(), isDirty: false } as unknown as Life;
+  const claiming = watch(claims.claim({ max: 10, mergeMax: 1 }));
+  await nextTurn();
+  expect(claiming.ended).toBe(false);
+  memory.loading = undefined;
+  resolve();
+  await eventually(() => expect(claiming).toMatchObject({ ended: true, value: { claims: [] } }));
+});
