@@ -115,7 +115,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "emit-invalid": ["UsageError", "`hookline/emulator`: an event that a subscription of that resource does not get"],
   "fault-invalid": ["UsageError", "`hookline/emulator`: no fault of the list, or a number out of its range"],
   "clock-not-virtual": ["UsageError", "`hookline/emulator`: only a virtual clock can be advanced"],
-  "file-busy": ["StorageError", "`sqliteInbox`: another process has the file for itself"],
+  "file-busy": [
+    "StorageError",
+    "`sqliteInbox`: another process has the file for itself, or has it open while it is to be converted",
+  ],
   "inbox-missing": ["StorageError", "`hookline inbox`: there is no such file; looking makes none"],
   "not-an-inbox": [
     "StorageError",
@@ -123,7 +126,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   ],
   "schema-older": [
     "StorageError",
-    "`sqliteInbox`, `hookline inbox`: a version of Hookline before the first release wrote the file; `postgresInbox`: the tables are of an older version, and `migrate` is false",
+    "`sqliteInbox`: a version of Hookline before the first release wrote the file; `hookline inbox`: an older version wrote it, and no receiver has converted it yet; `postgresInbox`: the tables are of an older version, and `migrate` is false",
   ],
   "disk-low": [
     "StorageError",
