@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import type { InboxWatch } from "../inbox-watch.ts";
 import type { Delivery, NewEvent } from "../inbox/port/delivery.ts";
 import type { Job } from "../inbox/port/jobs.ts";
 import type { Logger } from "../logger.ts";
@@ -28,6 +29,8 @@ export interface DispatchDeps {
   readonly expanding: (events: readonly NewEvent[], delivery: Delivery) => Promise<void> | undefined;
   /** A handler's call ended: of merged events this is the oldest. Never throws. */
   readonly handlerEnded: (event: SingleEvent, result: CallResult, consumer: string) => void;
+  /** Sees whether the inbox moves. */
+  readonly watch: InboxWatch;
   /** Jobs run at once. */
   readonly concurrency: number;
 }

@@ -44,11 +44,12 @@ export function createDispatcher(
   deps: DispatchDeps,
   expanded: BacklogOptions["expanded"],
 ): Dispatcher {
-  const { clock, faultLog } = deps;
+  const { clock, faultLog, watch } = deps;
   const idleWaiters = createIdleWaiters();
   const settle = createSettleQueue(inbox, {
     clock,
     log: faultLog,
+    watch,
     tryAgainMs: TRY_AGAIN_MS,
     answered(report) {
       exhausted = false; // before `idle` asks whether this was the last job
@@ -82,13 +83,18 @@ export function createDispatcher(
   let claimedThisTurn = 0;
   let behind = true; // deliveries wait unexpanded
   let exhausted = false; // the last claim found less than it had room for
+  let expanding = false;
+  let hasMissed = false; // deliveries may have come while some were expanded, or more wait
+  let wasLate = false; // the last claim found nothing, though something was due
   let timer: { clear(): void } | undefined;
+  /** After a failure. */
+  let again: { clear(): void } | undefined;
 
   /*
-   * How a stored delivery reaches its handlers. `loop` is the only place that expands and claims; all else wakes it.
+   * How a stored delivery reaches its handlers. `expand` and `loop` are the only places that expand and claim; all else wakes them.
    *
-   * Expand: deliveries that were stored without jobs (by another process, or before `start()`) become jobs: the oldest first, a page a
-   *   round, so that handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
+   * Expand: deliveries that were stored without jobs (by another process, or before `start()`) become jobs: the oldest first, page by
+   *   page, beside the loop: handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
    * Sweep: when this process becomes the worker, unhandled jobs that have a handler by now become waiting jobs, at the tail of their
    *   lanes. Where many work, the inbox says when. That goes on beside the loop, a page a commit: the next page follows when fewer jobs wait than a page has, at the latest
    *   after a second. So neither the start nor a fresh job waits for the sweep, and no stuck lane ends it.
@@ -109,15 +115,18 @@ export function createDispatcher(
    *
    * The loop wakes when this process becomes the worker, the sweep has reopened a page, the inbox or the receiver stores or changes
    *   something, a settle is answered, or a stuck handler gives up its slot; and by timers: the next job is due, one second after the
-   *   inbox failed, a turn of poison isolation ends. Wake-ups during a round add up to one more round.
+   *   inbox failed, or gave nothing though something is due, a turn of poison isolation ends. Wake-ups during a round add up to one
+   *   more round.
+   *
+   * Standstill: `watch` gives each call of the inbox a time limit, and reports what is due and does not move.
    */
   async function loop(): Promise<void> {
     looping = true;
     try {
       while (loopAgain && working) {
         loopAgain = false;
-        if (behind && (await backlog.expand(ofTenure()))) loopAgain = true;
-        else behind &&= inbox.stats().unexpanded > 0;
+        if (behind && expanding) hasMissed = true;
+        else if (behind) await withTimeout(TRY_AGAIN_MS, expand(), { clock, late: undefined });
         await claimMore();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
         // Handlers that wait for nothing would keep the event loop from everything else.
@@ -125,8 +134,7 @@ export function createDispatcher(
         await nextTurn();
       }
     } catch (error) {
-      if (working) faultLog.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
-      wakeIn(TRY_AGAIN_MS);
+      failed("claim", error);
     } finally {
       looping = false;
     }
@@ -138,8 +146,56 @@ export function createDispatcher(
     claimedThisTurn += found.count;
     loopAgain ||= found.again;
     exhausted = found.exhausted && !loopAgain;
-    if (found.nextDueAt !== undefined) wakeIn(found.nextDueAt - clock.now());
+    const dueInMs = (found.nextDueAt ?? Number.NaN) - clock.now();
+    // What is due and is not given is asked for once more at once, and then now and then.
+    const isLate = dueInMs <= 0 && found.count === 0;
+    if (!Number.isNaN(dueInMs)) wakeIn(isLate && wasLate ? TRY_AGAIN_MS : dueInMs);
+    wasLate = isLate;
     sweep.check();
+  }
+
+  /** The loop waits for it, but not for an inbox that hangs: deliveries that cannot be expanded keep no job from running. */
+  async function expand(): Promise<void> {
+    expanding = true;
+    try {
+      if (await backlog.expand(ofTenure())) hasMissed = true;
+      else behind &&= leavesUnexpanded();
+    } catch (error) {
+      failed("expand", error);
+    } finally {
+      expanding = false;
+    }
+    if (hasMissed) wake();
+    hasMissed = false;
+    idleWaiters.check();
+  }
+
+  function leavesUnexpanded(): boolean {
+    const { unexpanded } = inbox.stats();
+    if (unexpanded > 0 && inbox.capabilities.workers === "one")
+      watch.gaveNothing("expand", { isDue: holdsNothingElse, askAgain: wake });
+    else watch.moved("expand");
+    return unexpanded > 0;
+  }
+
+  /** Without a job in the inbox there is room for those of the oldest delivery. */
+  function holdsNothingElse(): boolean {
+    try {
+      const { unexpanded, waiting, running } = inbox.stats();
+      return working && unexpanded > 0 && waiting + running === 0;
+    } catch {
+      return false;
+    }
+  }
+
+  function failed(step: "claim" | "expand", error: unknown): void {
+    if (!working) return;
+    faultLog.error({ err: error, code: "inbox-failed" }, "the inbox failed: it is tried again");
+    watch.failed(step, error);
+    again ??= clock.setTimer(() => {
+      again = undefined;
+      wake();
+    }, TRY_AGAIN_MS);
   }
 
   function wake(): void {
@@ -160,14 +216,22 @@ export function createDispatcher(
   }
 
   const hasEnded = (): boolean =>
-    !looping && !sweep.running() && claims.releasing() === 0 && runner.running() === 0 && runner.settling() === 0;
+    !looping &&
+    !expanding &&
+    !sweep.running() &&
+    claims.releasing() === 0 &&
+    runner.running() === 0 &&
+    runner.settling() === 0;
   const isIdle = (): boolean =>
     working ? !loopAgain && exhausted && claims.prefetched() === 0 && hasEnded() : stopped || hasEnded();
 
   function pause(): void {
     working = false;
     sweep.end();
+    watch.works(false);
     timer?.clear();
+    again?.clear();
+    again = undefined;
     claims.stop();
   }
 
@@ -177,6 +241,7 @@ export function createDispatcher(
       working = true;
       tenure += 1;
       behind = true;
+      watch.works(true);
       claims.start();
       wake();
       if (inbox.capabilities.workers === "one") sweep.begin();

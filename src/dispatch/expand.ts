@@ -4,7 +4,7 @@ import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
-import type { SingleEvent } from "../protocol/event-types.ts";
+import { unknownEvent, type SingleEvent } from "../protocol/event-types.ts";
 import { ownSignalOf } from "../protocol/own-signal.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { Handlers, Registration } from "./handlers.ts";
@@ -81,43 +81,103 @@ export interface BacklogOptions {
   readonly expanded: (origin: Unexpanded, events: readonly NewEvent[], result: Expanded) => void;
 }
 
-/** Deliveries that were stored unexpanded. */
+/** So often one entry fails alone, each time while something else is written, before it is stored without jobs, and then left out. */
+const FAIR_TRIES = 3;
+
+/**
+ * Deliveries that were stored unexpanded. Where a commit fails, entries are tried one by one; one that fails on while the inbox takes other
+ * writes ends alone: it becomes an unhandled job, or, if that fails too, none.
+ */
 export function createBacklog(
-  { handlers, expanding }: Pick<DispatchDeps, "handlers" | "expanding">,
+  { handlers, expanding, watch, faultLog }: Pick<DispatchDeps, "handlers" | "expanding" | "watch" | "faultLog">,
   { inbox, expanded }: BacklogOptions,
 ) {
   let pageSize = PAGE.least;
+  let eventsAtOnce = EXPAND_AT_ONCE;
+  /** The entry that failed last, alone. */
+  let failing: { readonly place: string; fairTries: number; written: number } | undefined;
 
   /** What one commit may carry of some deliveries, in order. A delivery that fits into one commit is not cut. */
   async function nextPart(page: readonly Unexpanded[]): Promise<Expansion[]> {
     const part: Expansion[] = [];
-    let room = EXPAND_AT_ONCE;
+    let room = eventsAtOnce;
     let bytes = 0;
-    for (const { id, delivery, cursor } of page) {
+    for (const unexpanded of page) {
       if (bytes > TURN_BYTES) {
         await nextTurn();
         bytes = 0;
       }
-      bytes += delivery.body.byteLength;
+      const expansion = toExpansion(unexpanded, room, part.length > 0);
+      if (expansion === undefined) break;
+      part.push(expansion);
+      bytes += unexpanded.delivery.body?.byteLength ?? 0;
+      room -= expansion.events.length;
+    }
+    return part;
+  }
+
+  /** Undefined where there is no room for it. A delivery that cannot be read ends as one event that nobody handles. */
+  function toExpansion({ id, delivery, cursor }: Unexpanded, room: number, mustFit: boolean): Expansion | undefined {
+    try {
       const document = parseDocument(delivery.body);
       const count = entryCount(document);
-      if (part.length > 0 && count - cursor > room) break;
+      if (mustFit && count - cursor > room) return undefined;
       const events = eventsOf(document, cursor, room);
       const end = cursor + events.length;
-      part.push({
+      const expansion = {
         id,
         events: expandEvents(events, handlers, { source: delivery.source, first: cursor }),
         cursor: end < count ? end : undefined,
-      });
-      room -= events.length;
+      };
+      return failing?.place === placeOf(expansion, cursor) ? withoutJobs(expansion, failing.fairTries) : expansion;
+    } catch (err) {
+      report(id, cursor, err);
+      return { id, events: [toUnreadable(cursor)], cursor: undefined };
     }
-    return part;
+  }
+
+  /** Other than it should be, if it failed often enough. */
+  function withoutJobs(expansion: Expansion, fairTries: number): Expansion {
+    if (fairTries < FAIR_TRIES) return expansion;
+    const { id, events } = expansion;
+    report(id, events[0]?.entry, undefined);
+    return { ...expansion, events: fairTries < 2 * FAIR_TRIES ? events.map(({ entry }) => toUnreadable(entry)) : [] };
+  }
+
+  function report(deliveryId: string, entry: number | undefined, err: unknown): void {
+    faultLog.error(
+      { err, code: "event-not-expanded", deliveryId, entry },
+      "an event cannot be expanded: it becomes an unhandled job, or, if the inbox does not take that either, none",
+    );
+  }
+
+  async function commit(part: readonly Expansion[], page: readonly Unexpanded[]): Promise<Results> {
+    try {
+      const results = await watch.call("expand", "expand", () => inbox.expand(part));
+      eventsAtOnce = Math.min(2 * eventsAtOnce, EXPAND_AT_ONCE);
+      failing = undefined;
+      return results;
+    } catch (error) {
+      const [first] = part;
+      if (first !== undefined && eventsAtOnce === 1) countFailure(placeOf(first, page[0]?.cursor));
+      eventsAtOnce = 1;
+      throw error;
+    }
+  }
+
+  function countFailure(place: string): void {
+    const { written } = watch;
+    if (failing?.place !== place) failing = { place, fairTries: 0, written };
+    else if (written > failing.written) failing = { place, fairTries: failing.fairTries + 1, written };
   }
 
   return {
     /** Expands the oldest deliveries, as many as fit into one commit. @returns whether there were any that are this process's, and room */
     async expand(stopped: Stopped): Promise<boolean> {
-      const page = await inbox.unexpanded(pageSize);
+      const asked = pageSize;
+      pageSize = 1; // until it is known that none of them fails the others
+      const page = await watch.call("expand", "unexpanded", () => inbox.unexpanded(asked));
+      pageSize = Math.max(asked, PAGE.least);
       if (page.length === 0) return false;
       const part = await nextPart(page);
       await Promise.all(
@@ -125,7 +185,8 @@ export function createBacklog(
       );
       if (stopped()) return false;
       pageSize = part.length === pageSize ? Math.min(2 * pageSize, PAGE.most) : PAGE.least;
-      const results = await inbox.expand(part);
+      const results = await commit(part, page);
+      watch.moved("expand", true);
       for (const [index, { events }] of part.entries()) {
         const result = results[index];
         if (result !== undefined) expanded(page[index] as Unexpanded, events, result);
@@ -134,6 +195,17 @@ export function createBacklog(
       return results.some((result) => result !== undefined);
     },
   };
+}
+
+type Results = Awaited<ReturnType<WorkingInbox["expand"]>>;
+
+function placeOf({ id, events }: Expansion, cursor: number | undefined): string {
+  return `${id} ${events[0]?.entry ?? cursor}`;
+}
+
+/** The entry as an event that nobody handles: it is stored with its delivery, and shown. */
+function toUnreadable(entry: number): NewEvent {
+  return { entry, event: unknownEvent({ reason: "shape" }), unique: undefined, jobs: UNHANDLED };
 }
 
 /** Gives the event loop a turn. */

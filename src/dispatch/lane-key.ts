@@ -1,4 +1,3 @@
-import { kindOf } from "../assert.ts";
 import { familyOf } from "../protocol/event-names.ts";
 import type { Envelope, SingleEvent } from "../protocol/event-types.ts";
 import { catchRejection } from "../thrown.ts";
@@ -29,7 +28,7 @@ function laneFrom(call: () => unknown, warn: Registration["warnOfLane"]): string
     const given = call();
     if (typeof given === "string" || Number.isFinite(given)) return String(given);
     catchRejection(given);
-    warn(new TypeError(`The lane function gave ${typeof given === "number" ? given : kindOf(given)}.`));
+    warn(new TypeError(`The lane function gave ${typeof given === "number" ? given : typeof given}.`));
   } catch (error) {
     catchRejection(error);
     warn(error);

@@ -54,8 +54,8 @@ export interface PrefetcherOptions {
 }
 
 export function createPrefetcher(
-  inbox: Pick<WorkingInbox, "claim">,
-  { clock, concurrency, handlerCalls }: Pick<DispatchDeps, "clock" | "concurrency" | "handlerCalls">,
+  inbox: Pick<WorkingInbox, "claim" | "stats">,
+  { clock, concurrency, handlerCalls, watch }: Pick<DispatchDeps, "clock" | "concurrency" | "handlerCalls" | "watch">,
   { runner, settle, working, wake, ended }: PrefetcherOptions,
 ): Prefetcher {
   const prefetch = createPrefetchSize(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
@@ -75,6 +75,8 @@ export function createPrefetcher(
   let slotsTaken = 0;
   /** The last claim found all that it had room for. */
   let wasFull = false;
+  /** The last claim failed, or hangs. */
+  let hasFailed = false;
   let releasing = 0;
   let released = 0;
 
@@ -117,6 +119,28 @@ export function createPrefetcher(
     });
   }
 
+  /** @returns how many may start */
+  function take(claims: readonly Claim[], isOthers: boolean): number {
+    // The others' turn may have ended meanwhile.
+    const mayStart = !isOthers || isolation.isOthersTurn;
+    const before = ahead.size;
+    for (const claim of claims) {
+      if (lost.has(claim) || !working() || !mayStart) release(claim);
+      else ahead.push(claim);
+    }
+    return ahead.size - before;
+  }
+
+  const isBusy = (): boolean =>
+    ahead.size + slotsTaken > 0 || releasing > 0 || runner.running() > 0 || runner.settling() > 0;
+
+  /** Something is due by what the inbox itself says, and it gave nothing. */
+  function isWithheld(nextDueAt: number | undefined): boolean {
+    if (!working()) return false;
+    const isLate = nextDueAt !== undefined && nextDueAt <= clock.now();
+    return isLate || (!isBusy() && handlerCalls.stuck === 0 && hasDueHeads(inbox));
+  }
+
   function releaseAhead(condition: (claim: Claim) => boolean): void {
     for (const claim of ahead) if (condition(claim)) release(claim);
     ahead.filter((claim) => !condition(claim));
@@ -128,27 +152,39 @@ export function createPrefetcher(
       if (outstanding === 0 && wasFull) prefetch.starved();
       if (ahead.size > 0) prefetch.fed();
       const free = room();
-      if (free <= 0) return { count: 0, exhausted: false, again: false, nextDueAt: undefined };
-      const busy = outstanding > 0 || releasing > 0 || runner.running() > 0 || runner.settling() > 0;
+      if (free <= 0) {
+        watch.moved("claim"); // all slots are busy
+        return { count: 0, exhausted: false, again: false, nextDueAt: undefined };
+      }
+      const busy = isBusy();
       const turn = isolation.turn(busy);
       const isOthers = turn === "others";
       // A claim of none says whether suspects still wait: they may have been dropped.
-      const max = turn === "none" ? 0 : isOthers ? free : concurrency;
+      const max = turn === "none" ? 0 : hasFailed ? 1 : isOthers ? free : concurrency;
       wasFull = false;
-      const { claims, suspects, nextDueAt } = await inbox.claim({
-        max,
-        slots: concurrency - outstanding,
-        mergeMax: MERGE_MAX,
-        suspects: turn === "suspects",
-        ahead: isOthers ? room : undefined,
-      });
-      // The others' turn may have ended meanwhile.
-      const mayStart = !isOthers || isolation.isOthersTurn;
-      for (const claim of claims) {
-        if (turn === "suspects") isolated.set(claim, isolation.begun());
-        if (lost.has(claim) || !working() || !mayStart) release(claim);
-        else ahead.push(claim);
-      }
+      hasFailed = true; // until it has not: what cannot be claimed may be behind what can
+      const { claims, suspects, nextDueAt } = await watch.call(
+        "claim",
+        "claim",
+        () =>
+          inbox.claim({
+            max,
+            slots: concurrency - outstanding,
+            mergeMax: MERGE_MAX,
+            suspects: turn === "suspects",
+            ahead: isOthers ? room : undefined,
+          }),
+        ({ claims: late }) => {
+          if (turn === "suspects") late.forEach(release);
+          else take(late, isOthers);
+          fillSlots();
+        },
+      );
+      hasFailed = false;
+      if (turn === "suspects") for (const claim of claims) isolated.set(claim, isolation.begun());
+      const taken = take(claims, isOthers);
+      if (taken > 0 || max === 0) watch.moved("claim");
+      else watch.gaveNothing("claim", { isDue: () => claims.length > 0 || isWithheld(nextDueAt), askAgain: wake });
       const isShort = isOthers && claims.length < max;
       if (isShort) prefetch.fed();
       wasFull = isOthers && claims.length === max;
@@ -178,6 +214,16 @@ export function createPrefetcher(
     releasing: () => releasing,
     released: () => released,
   };
+}
+
+/** Jobs wait, no lane does for a time, and none runs: the head of a lane is due. */
+function hasDueHeads(inbox: Pick<WorkingInbox, "stats">): boolean {
+  try {
+    const { waiting, running, blockedLanes } = inbox.stats();
+    return waiting > 0 && running === 0 && blockedLanes === 0;
+  } catch {
+    return false;
+  }
 }
 
 const WINDOW_MS = 50;

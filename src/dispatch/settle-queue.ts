@@ -1,12 +1,14 @@
 import type { Clock } from "../clock.ts";
+import type { InboxWatch } from "../inbox-watch.ts";
 import { createBatcher } from "../inbox/batcher.ts";
-import type { Claim, Settlement } from "../inbox/port/claims.ts";
+import type { Claim, JobOutcome, Settlement } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Logger } from "../logger.ts";
 import { describeThrown, isError } from "../thrown.ts";
 
 /**
- * Settles a claim, and tries again until the inbox confirms it: a settle that failed is not certain, and its lane stays closed.
+ * Settles a claim, and tries again until the inbox confirms it: a settle that failed is not certain, and its lane stays closed. What failed
+ * is tried alone, so that it fails no other. If it fails on while others are written, its jobs become dead letters.
  * @param then called with false when the claim was lost. A callback, because a promise for each job costs more than its settle.
  */
 export type Settle = (settlement: Settlement, then: (settled: boolean) => void) => void;
@@ -15,6 +17,7 @@ export interface SettleQueueOptions {
   readonly clock: Clock;
   /** Throttled: while a storage fails, each job is tried again each second. */
   readonly log: Logger;
+  readonly watch: InboxWatch;
   /** After a failure of the inbox itself. */
   readonly tryAgainMs: number;
   /** Wraps each answer of the inbox: something may be claimable now. */
@@ -23,29 +26,99 @@ export interface SettleQueueOptions {
   readonly settled: (claim: Claim) => void;
 }
 
+/** So often a settlement fails alone, each time while something else is written, before its jobs become dead letters. */
+const FAIR_TRIES = 3;
+
+interface Waiting {
+  settlement: Settlement;
+  /** Undefined once it was called. */
+  then: ((settled: boolean) => void) | undefined;
+  /** Failures while something else was written. */
+  fairTries: number;
+}
+
 /** Settlements of one turn of the event loop share a commit, where a commit costs anything. */
 export function createSettleQueue(
   inbox: Pick<WorkingInbox, "settle" | "capabilities">,
-  { clock, log, tryAgainMs, answered, settled }: SettleQueueOptions,
+  { clock, log, watch, tryAgainMs, answered, settled }: SettleQueueOptions,
 ): Settle {
-  const batcher = createBatcher<Settlement, boolean | Error>({
-    commit: (settlements) => inbox.settle(settlements),
+  const batcher = createBatcher<Waiting, boolean | Error>({
+    commit,
     sizeOf: () => 0,
-    failed: (error) => (isError(error) ? error : new Error(describeThrown(error).message)),
+    failed: toError,
     schedule: inbox.capabilities.durability === "none" ? queueMicrotask : undefined,
   });
 
-  return function settle(settlement, then) {
-    batcher.put(settlement, (result) =>
-      answered(() => {
-        if (typeof result === "boolean") {
-          then(result);
-          settled(settlement.claim);
-          return;
-        }
-        log.error({ err: result, code: "settle-failed" }, "the inbox failed to settle a job: it is tried again");
-        clock.setTimer(() => settle(settlement, then), tryAgainMs);
-      }),
+  function commit(batch: readonly Waiting[]): Promise<readonly (boolean | Error)[]> {
+    return watch.call(
+      "settle",
+      "settle",
+      () => inbox.settle(batch.map(({ settlement }) => settlement)),
+      (results) => {
+        for (const [index, waiting] of batch.entries()) end(waiting, results[index]);
+      },
     );
+  }
+
+  /** @returns whether that is known now, or was before */
+  function end(waiting: Waiting, result: unknown): boolean {
+    const { then, settlement } = waiting;
+    if (then === undefined) return true;
+    if (typeof result !== "boolean") return false;
+    waiting.then = undefined;
+    watch.moved("settle", result);
+    answered(() => {
+      then(result);
+      settled(settlement.claim);
+    });
+    return true;
+  }
+
+  function failed(waiting: Waiting, error: unknown): void {
+    const { written } = watch;
+    answered(() => {
+      watch.failed("settle", error);
+      log.error({ err: error, code: "settle-failed" }, "the inbox failed to settle a job: it is tried again");
+      clock.setTimer(() => void settleAlone(waiting, written), tryAgainMs);
+    });
+  }
+
+  async function settleAlone(waiting: Waiting, writtenBefore: number): Promise<void> {
+    if (waiting.then === undefined) return; // it was answered late
+    let result: unknown;
+    try {
+      [result] = await commit([waiting]);
+    } catch (error) {
+      result = toError(error);
+    }
+    if (end(waiting, result)) return;
+    if (watch.written > writtenBefore) waiting.fairTries += 1;
+    if (waiting.fairTries === FAIR_TRIES) bury(waiting, result);
+    failed(waiting, result);
+  }
+
+  function bury(waiting: Waiting, err: unknown): void {
+    const { claim } = waiting.settlement;
+    const error = {
+      name: "StorageError",
+      message: "The inbox does not take what became of this job.",
+      at: clock.now(),
+    };
+    waiting.settlement = { claim, outcomes: claim.jobs.map((): JobOutcome => ({ to: "dead", error })) };
+    log.error(
+      { err, code: "job-unsettled", jobIds: claim.jobs.map(({ id }) => id).slice(0, 10) },
+      "the inbox takes other outcomes, and not what became of these jobs: they become dead letters",
+    );
+  }
+
+  return function settle(settlement, then) {
+    const waiting: Waiting = { settlement, then, fairTries: 0 };
+    batcher.put(waiting, (result) => {
+      if (!end(waiting, result)) failed(waiting, result);
+    });
   };
+}
+
+function toError(error: unknown): Error {
+  return isError(error) ? error : new Error(describeThrown(error).message);
 }

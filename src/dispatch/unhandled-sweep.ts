@@ -8,6 +8,8 @@ import { eventAt } from "./job-view.ts";
 
 /** Jobs reopened in one commit. While as many jobs wait, reopened ones would only stand before fresh ones. */
 const PAGE = 100;
+/** So often one job fails alone, each time while something else is written, before the sweep goes on behind it. */
+const FAIR_TRIES = 3;
 /** From one page to the next while as many jobs wait, so that a lane that is stuck does not end the sweep. */
 const PAGE_EVERY_MS = 1_000;
 
@@ -34,7 +36,7 @@ export interface UnhandledSweepOptions {
 
 export function createUnhandledSweep(
   inbox: WorkingInbox,
-  { handlers, clock, faultLog }: Pick<DispatchDeps, "handlers" | "clock" | "faultLog">,
+  { handlers, clock, faultLog, watch }: Pick<DispatchDeps, "handlers" | "clock" | "faultLog" | "watch">,
   { tryAgainMs, wake, ended }: UnhandledSweepOptions,
 ): UnhandledSweep {
   let running = 0;
@@ -43,18 +45,34 @@ export function createUnhandledSweep(
   async function sweep(pause: Pause): Promise<void> {
     const handled = handlers.handled();
     let after: string | undefined;
+    let limit = PAGE;
+    let fairTries = 0;
     let more = handled.length > 0;
     while (more && !pause.isOver) {
+      let page: readonly UnhandledJob[] = [];
+      const { written } = watch;
       try {
-        const page = await inbox.jobs.unhandled({ handled, after, limit: PAGE });
+        page = await watch.limit("jobs.unhandled", () => inbox.jobs.unhandled({ handled, after, limit }));
         await reopen(page, pause);
         after = page.at(-1)?.id; // not earlier: a page that failed is read again
         more = after !== undefined;
+        limit = PAGE;
         if (more) await pause.wait(PAGE_EVERY_MS, fewJobsWait);
       } catch (error) {
         if (pause.isOver) return;
         faultLog.error({ err: error, code: "inbox-failed" }, "unhandled jobs could not be reopened: it is tried again");
         await pause.wait(tryAgainMs, () => false);
+        const [first] = page;
+        fairTries = limit === 1 && first !== undefined && watch.written > written ? fairTries + 1 : 0;
+        if (fairTries === FAIR_TRIES) {
+          faultLog.error(
+            { err: error, code: "job-not-reopened", jobId: first?.id },
+            "an unhandled job cannot be reopened: it stays unhandled, until this process becomes the worker again",
+          );
+          after = first?.id;
+          fairTries = 0;
+        }
+        limit = 1;
       }
     }
   }
@@ -77,7 +95,7 @@ export function createUnhandledSweep(
       if (jobs.length > 0) replacements.push({ id: job.id, jobs });
     }
     if (replacements.length === 0 || pause.isOver) return;
-    await inbox.jobs.reopen(replacements);
+    await watch.limit("jobs.reopen", () => inbox.jobs.reopen(replacements));
     wake();
   }
 
@@ -90,8 +108,12 @@ export function createUnhandledSweep(
   }
 
   function fewJobsWait(): boolean {
-    const { waiting, unexpanded } = inbox.stats();
-    return waiting + unexpanded < PAGE;
+    try {
+      const { waiting, unexpanded } = inbox.stats();
+      return waiting + unexpanded < PAGE;
+    } catch {
+      return false; // a pause ends by its time
+    }
   }
 
   return {

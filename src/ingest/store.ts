@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.ts";
-import { StorageError } from "../errors.ts";
+import { isHooklineError, StorageError } from "../errors.ts";
+import type { InboxWatch } from "../inbox-watch.ts";
 import { createBatcher, type Batcher } from "../inbox/batcher.ts";
 import type { Delivery, NewEvent, StoreResult } from "../inbox/port/delivery.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
@@ -19,6 +20,8 @@ export interface DeliveryStore {
 
 export interface DeliveryStoreOptions {
   readonly inbox: WritingInbox;
+  /** Sees whether the inbox moves. */
+  readonly watch: Pick<InboxWatch, "call" | "moved" | "failed">;
   /** Counts what waits for a slow disk, too. */
   readonly inFlightBytes: InFlightBytes;
   readonly timeoutMs: number;
@@ -36,15 +39,38 @@ export interface DeliveryStoreOptions {
 }
 
 export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStore {
-  const { inbox, inFlightBytes, timeoutMs, clock, expand, expanding, stored, committed, isolateRequests } = options;
+  const { inbox, watch, inFlightBytes, timeoutMs, clock, expand, expanding, stored, committed, isolateRequests } =
+    options;
 
   async function commit(batch: readonly Admitted[]): Promise<readonly (StoreResult | Refused)[]> {
     const events = expand(batch);
     const noted = batch.flatMap(({ delivery }, index) => expanding(events[index] ?? [], delivery) ?? []);
     if (noted.length > 0) await Promise.all(noted);
-    const results = await inbox.store(
-      batch.map(({ delivery, idInQueue }, index) => ({ delivery, events: events[index], idInQueue })),
-    );
+    const given = batch.map(({ delivery, idInQueue }, index) => ({ delivery, events: events[index], idInQueue }));
+    const toAnswers = (results: Awaited<ReturnType<typeof inbox.store>>): readonly (StoreResult | Refused)[] => {
+      watch.moved("store", results.some(isStored));
+      return answersTo(batch, events, results);
+    };
+    try {
+      // What is stored late was refused, and is handled all the same.
+      return toAnswers(
+        await (isolateRequests
+          ? inbox.store(given)
+          : watch.call("store", "store", () => inbox.store(given), toAnswers)),
+      );
+    } catch (error) {
+      // An answer is an answer: the service brings the deliveries again. After none it is not known whether the next call gets one.
+      if (isHooklineError(error, "inbox-hung")) watch.failed("store", error);
+      else watch.moved("store");
+      throw error;
+    }
+  }
+
+  function answersTo(
+    batch: readonly Admitted[],
+    events: readonly (readonly NewEvent[] | undefined)[],
+    results: readonly (StoreResult | StorageError)[],
+  ): readonly (StoreResult | Refused)[] {
     const answers = batch.map((admitted, index) => {
       const result = results[index];
       if (!isStored(result)) return toRefused(result);

@@ -5,6 +5,7 @@ import { createHandlers, type Handler, type Middleware } from "../dispatch/handl
 import { createExpansionReporter, type ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
+import { createInboxWatch } from "../inbox-watch.ts";
 import { asWorking, asWriting, type StorageKind, type WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Job } from "../inbox/port/jobs.ts";
 import { createAccept, refuseAccept } from "../ingest/accept.ts";
@@ -19,6 +20,7 @@ import { createUnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts"
 import { throttledLog } from "../logger.ts";
 import { createObservers } from "../observers.ts";
 import type { EventName } from "../protocol/event-types.ts";
+import { withTimeout } from "../timeout.ts";
 import { createCounters } from "../stats.ts";
 import { checkReady } from "./health/checks.ts";
 import { createHealth } from "./health/health.ts";
@@ -93,6 +95,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     clock,
   });
   const handlerCalls = createHandlerCalls({ ...resolved, middleware });
+  const watch = createInboxWatch(clock);
   const dispatchDeps = {
     handlers,
     handlerCalls,
@@ -106,9 +109,11 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     observers,
     expanding: ((events, delivery) => {
       accounts.expanding(events);
-      return gaps.expanding(events, delivery);
+      const noted = gaps.expanding(events, delivery);
+      return noted && withTimeout(GAP_NOTED_MS, noted, { clock, late: undefined });
     }) satisfies GapWatch["expanding"],
     handlerEnded: accounts.record,
+    watch,
     concurrency: resolved.concurrency,
   };
   const expansionReporter = createExpansionReporter({
@@ -123,6 +128,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const direct = createDirectHandling(dispatchDeps, expansionReporter, { apart: isolateRequests });
   const store = createDeliveryStore({
     inbox,
+    watch,
     inFlightBytes,
     timeoutMs: storeTimeoutMs,
     clock,
@@ -160,6 +166,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const health = createHealth({
     ...readiness,
     working,
+    watch,
     handlerCalls,
     startFailure: lifecycle.startFailure,
     rateLimit,
@@ -242,7 +249,10 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     async close(budget = {}) {
       const drainMs = toDrainMs(budget);
       jobs.stop();
-      return lifecycle.close(drainMs).finally(throttled.flush);
+      return lifecycle.close(drainMs).finally(() => {
+        watch.stop();
+        throttled.flush();
+      });
     },
     health,
     stats: () => ({
@@ -283,6 +293,9 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   });
   return receiver;
 }
+
+/** A gap that the inbox does not take holds up no delivery for longer, milliseconds. */
+const GAP_NOTED_MS = 2_000;
 
 /** A user's inbox that cannot count now is not to break a look at the counters. */
 function expiredIn(inbox: WorkingInbox | undefined): number {

@@ -41,7 +41,7 @@ export interface Stats {
 
 /** A receiver's state for probes, with its problems. */
 export interface Health {
-  /** False only if a restart can help: too many handlers are stuck for another to start, or the inbox fails each time it is reopened. */
+  /** False only if a restart can help: too many handlers are stuck for another to start, the inbox does not move for a minute, or fails each time it is reopened. */
   readonly live: boolean;
   /** False while the next delivery would get 503. */
   readonly ready: boolean;

@@ -23,7 +23,9 @@ function ignoring(options: RigOptions = {}) {
     ...held,
     handle: (id: string) => watch(made.receiver.handle(stored(emails(id)))),
     ask: (body: string) =>
-      watch(made.receiver.receive(signedRequest(body, { secret: "a signing secret", at: made.clock.date() }), ANSWERING)),
+      watch(
+        made.receiver.receive(signedRequest(body, { secret: "a signing secret", at: made.clock.date() }), ANSWERING),
+      ),
     ids: () => held.calls.map(({ event }) => idOf(event)),
   };
 }

@@ -2,6 +2,8 @@ import type { Unexpanded, WorkingInbox } from "hookline/adapter";
 import { expect, test } from "vitest";
 import { createBacklog } from "../../src/dispatch/expand.ts";
 import { createHandlers } from "../../src/dispatch/handlers.ts";
+import { toLogger } from "../../src/logger.ts";
+import { idleWatch } from "../support/inbox-watch.ts";
 import { bodyOf, change, makeDelivery } from "../support/make-delivery.ts";
 
 /** A backlog of so many deliveries, and what is asked of its inbox. */
@@ -36,7 +38,10 @@ function behind(deliveries: number, payloads: readonly object[] = [change("m-1")
   };
   const handlers = createHandlers({ attempts: 1, retryForMs: 0, timeoutMs: 0 });
   const options = { inbox: inbox as WorkingInbox, expanded() {}, wake() {} };
-  const backlog = createBacklog({ handlers, expanding: () => undefined }, options);
+  const backlog = createBacklog(
+    { handlers, expanding: () => undefined, watch: idleWatch(), faultLog: toLogger(false) },
+    options,
+  );
   return { asked, expand: () => backlog.expand(() => false), turns: () => turnsOfParsing };
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createSettleQueue } from "../../src/dispatch/settle-queue.ts";
+import { createInboxWatch } from "../../src/inbox-watch.ts";
 import type { Claim, Settlement } from "../../src/inbox/port/claims.ts";
 import type { Capabilities } from "../../src/inbox/port/inbox.ts";
 import { claimedJob } from "../support/claimed-job.ts";
@@ -28,6 +29,7 @@ function settling(answers: readonly Answer[] = [], durability: Capabilities["dur
     {
       clock,
       log: log.logger,
+      watch: createInboxWatch(clock),
       tryAgainMs: 1_000,
       answered(report) {
         steps.push("answered");

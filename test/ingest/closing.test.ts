@@ -84,7 +84,7 @@ describe("while the receiver closes", () => {
     const { deliver, receiver } = await mounted({ clock, inbox: hungInbox(), gaps: false });
     const answer = deliver();
     await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
-    await eventually(() => expect(clock.waiting).toBe(1));
+    await eventually(() => expect(clock.waiting).toBe(2));
     const ended = vi.fn();
     void receiver.close({ drainMs: 10_000 }).then(ended);
     await clock.advance(10_000);

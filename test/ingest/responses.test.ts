@@ -140,7 +140,7 @@ describe("a request that is not stored gets a status and nothing else:", () => {
     const { deliver, receiver } = await mounted({ clock, inbox: hungInbox(), storeTimeoutMs: 700, gaps: false });
     const answer = deliver();
     await eventually(() => expect(receiver.stats().secrets).toHaveLength(1));
-    await eventually(() => expect(clock.waiting).toBe(1));
+    await eventually(() => expect(clock.waiting).toBe(2));
     await clock.advance(700);
     expectTryAgain(await answer);
     expect(receiver.stats().refused).toEqual({ "storage-late": 1 });

@@ -4,6 +4,7 @@ import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import type { WritingInbox } from "../../src/inbox/port/inbox.ts";
 import { createInFlightBytes } from "../../src/ingest/read-body.ts";
 import { createDeliveryStore } from "../../src/ingest/store.ts";
+import { idleWatch } from "../support/inbox-watch.ts";
 import type { Admitted } from "../../src/ingest/types.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
@@ -258,6 +259,7 @@ describe("where requests must not wait for each other's storage", () => {
       },
     })) as WritingInbox;
     const store = createDeliveryStore({
+      watch: idleWatch(),
       inbox,
       inFlightBytes: createInFlightBytes(maxInFlightBytes),
       timeoutMs: LIMIT_MS,

@@ -1,5 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import type { HandlerCalls } from "../../dispatch/handler-calls.ts";
+import type { InboxWatch } from "../../inbox-watch.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../../logger.ts";
@@ -19,6 +20,7 @@ import {
 } from "./checks.ts";
 import { toProblem, type Problem } from "./problem-catalog.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
+import { checkStandstill, needsRestart } from "./standstill.ts";
 import type { SubscriptionErrors } from "./subscription-errors.ts";
 import type { UnauthorizedAccounts } from "./unauthorized-accounts.ts";
 
@@ -27,6 +29,7 @@ export interface HealthDeps extends ReceivingState {
   /** Undefined where the inbox has no working half. */
   readonly working: WorkingInbox | undefined;
   readonly handlerCalls: Pick<HandlerCalls, "stuck" | "jammed">;
+  readonly watch: Pick<InboxWatch, "standstill">;
   readonly states: Pick<ReceiverStates, "current" | "isClosing">;
   readonly startFailure: () => { readonly error: unknown } | undefined;
   readonly rateLimit: Pick<UnsubscribeRateLimit, "reachedLately">;
@@ -72,13 +75,16 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
     const notReady = checkReady(deps);
     const { stats, problems: inboxProblems } = readInbox();
     const { stuck, jammed } = handlerCalls;
+    const standstill = states.isClosing ? undefined : deps.watch.standstill();
     const oldestWaitingMs = Math.max(clock.now() - (stats.oldestWaitingAt ?? clock.now()), 0);
     const freeDiskBytes = stats.disk?.freeBytes;
     return {
-      live: !jammed && notReady.every(({ code }) => code !== "inbox-reopen-failing"),
+      live:
+        !jammed && !needsRestart(standstill, notReady) && notReady.every(({ code }) => code !== "inbox-reopen-failing"),
       ready: notReady.length === 0 && !refusals.isStorageInDoubt,
       problems: [
         ...(jammed ? [toProblem("stuck-limit-reached", { detail: `Now stuck: ${countOf(stuck, "handler")}.` })] : []),
+        ...checkStandstill(standstill),
         ...notReady,
         ...checkRefusals(refusals, new Set(notReady.map(({ code }) => code))),
         ...(deps.rateLimit.reachedLately ? [toProblem("unsubscribe-limit-reached")] : []),

@@ -12,6 +12,11 @@ export const PROBLEMS = {
     message: "More handlers than `maxStuck` ignore their abort signal and keep their slots: no further handler starts.",
     fix: "Restart the process; then pass `ctx.signal` on to whatever the handlers wait for.",
   },
+  "no-progress": {
+    message:
+      "Work is due, and the inbox has not moved for 15 s: after a minute `live` is false, unless its disk is full or its file damaged.",
+    fix: "See the cause in the log; check the disk or server of the inbox. If that answers others, restart the process.",
+  },
   "inbox-reopen-failing": {
     message: "The inbox fails again each time it is reopened: deliveries get 503.",
     fix: "Restart the process; if that does not help, check the disk, and the cause in the log.",

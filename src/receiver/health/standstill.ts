@@ -1,0 +1,36 @@
+import type { InboxStep, Standstill } from "../../inbox-watch.ts";
+import { isHooklineError } from "../../errors.ts";
+import { describeThrown } from "../../thrown.ts";
+import { toProblem, type Problem } from "./problem-catalog.ts";
+
+/** After so many seconds without progress a restart is asked for. */
+const RESTART_S = 60;
+
+const DONE: Readonly<Record<InboxStep, string>> = {
+  store: "stored",
+  expand: "expanded",
+  claim: "started",
+  settle: "settled",
+};
+
+/** The inbox does not move, as the process sees it from outside. */
+export function checkStandstill(standstill: Standstill | undefined): readonly Problem[] {
+  if (standstill === undefined) return [];
+  const { step, seconds, cause } = standstill;
+  return [toProblem("no-progress", { detail: `Nothing was ${DONE[step]} for ${seconds} s: ${causeOf(cause)}` })];
+}
+
+/** Other errors' texts may hold addresses, and belong in the log. */
+function causeOf(cause: unknown): string {
+  if (cause === undefined) return "the inbox gives no answer.";
+  const { name, message } = describeThrown(cause);
+  return isHooklineError(cause) ? message : `${name}, see the log.`;
+}
+
+/** Where a restart cannot help, it would only end handlers that run. */
+const NOT_BY_RESTART: ReadonlySet<string> = new Set(["disk-full", "inbox-corrupt"]);
+
+/** @param problems why the next delivery would get 503 */
+export function needsRestart(standstill: Standstill | undefined, problems: readonly Problem[]): boolean {
+  return (standstill?.seconds ?? 0) >= RESTART_S && problems.every(({ code }) => !NOT_BY_RESTART.has(code));
+}
