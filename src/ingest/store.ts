@@ -46,8 +46,17 @@ export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStor
     const events = expand(batch);
     const noted = batch.flatMap(({ delivery }, index) => expanding(events[index] ?? [], delivery) ?? []);
     if (noted.length > 0) await Promise.all(noted);
+    try {
+      return await storeBatch(batch, events);
+    } catch (error) {
+      if (batch.length === 1 || isHooklineError(error, "inbox-hung")) throw error;
+      return storeSingly(batch, events, error);
+    }
+  }
+
+  async function storeBatch(batch: readonly Admitted[], events: Events): Promise<readonly (StoreResult | Refused)[]> {
     const given = batch.map(({ delivery, idInQueue }, index) => ({ delivery, events: events[index], idInQueue }));
-    const toAnswers = (results: Awaited<ReturnType<typeof inbox.store>>): readonly (StoreResult | Refused)[] => {
+    const toAnswers = (results: readonly StoreOutcome[]): readonly (StoreResult | Refused)[] => {
       watch.moved("store", results.some(isStored));
       return answersTo(batch, events, results);
     };
@@ -66,10 +75,29 @@ export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStor
     }
   }
 
+  /**
+   * Where the inbox rejects a batch as a whole, one delivery may be the cause, and a queue would bring it again with the same others. What was
+   * stored all the same is stored twice, as after any redelivery.
+   * @throws the error of the batch, where the first deliveries fail by themselves too: it is the storage that fails
+   */
+  async function storeSingly(
+    batch: readonly Admitted[],
+    events: Events,
+    error: unknown,
+  ): Promise<readonly (StoreResult | Refused)[]> {
+    const answers: (StoreResult | Refused)[] = [];
+    for (const [index, admitted] of batch.entries()) {
+      if (index === MOST_AT_FIRST && answers.every((answer) => answer instanceof Refused)) throw error;
+      const own = storeBatch([admitted], [events[index]]);
+      answers.push(...(await own.catch((thrown: unknown) => [toRefused(thrown)])));
+    }
+    return answers;
+  }
+
   function answersTo(
     batch: readonly Admitted[],
-    events: readonly (readonly NewEvent[] | undefined)[],
-    results: readonly (StoreResult | StorageError)[],
+    events: Events,
+    results: readonly StoreOutcome[],
   ): readonly (StoreResult | Refused)[] {
     const answers = batch.map((admitted, index) => {
       const result = results[index];
@@ -103,6 +131,14 @@ export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStor
     drained: () => batcher.drained(),
   };
 }
+
+type StoreOutcome = StoreResult | StorageError | undefined;
+
+/** Of each delivery of a batch; undefined: it is stored unexpanded. */
+type Events = readonly (readonly NewEvent[] | undefined)[];
+
+/** Tried by themselves before the storage is taken for the cause. */
+const MOST_AT_FIRST = 2;
 
 /** The refusal for an error of the inbox. */
 export function toRefused(error: unknown): Refused {
@@ -148,7 +184,7 @@ function createUnbatched(
 }
 
 /** Anything else is perhaps not stored, such as an error of another copy of this package: no 200 for that. */
-function isStored(result: StoreResult | StorageError | undefined): result is StoreResult {
+function isStored(result: StoreOutcome): result is StoreResult {
   return typeof result === "object" && result !== null && !isError(result) && typeof result.id === "string";
 }
 

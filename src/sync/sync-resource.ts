@@ -125,6 +125,8 @@ export function createSyncResource<T extends { readonly id: string }>(deps: Sync
 
   function isStartDue({ updated: { start, isIncomplete } }: Places, at: number): boolean {
     if (start.window !== toText(days) || (isIncomplete === true && known !== undefined)) return true;
+    // The clock was ahead when it started, and so is its window.
+    if (start.at - at > DAY_MS) return true;
     return days.daysAhead !== undefined && at - start.at >= days.daysAhead * DAY_MS * MOVES_AFTER;
   }
 

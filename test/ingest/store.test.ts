@@ -78,6 +78,32 @@ describe("what could not be stored is 503 and comes again:", () => {
     expect(own.receiver.stats()).toMatchObject({ stored: 1, refused: { "storage-failed": 1 } });
   });
 
+  test.each([[0], [1], [3]])(
+    "one delivery of a commit that the inbox rejects because of it; the others are stored: %d",
+    async (bad) => {
+      const texts = ['{"a":0}', '{"a":1}', '{"a":2}', '{"a":3}'];
+      const stored: string[] = [];
+      const inbox = stubInbox((own) => ({
+        async store(all) {
+          if (all.some(({ delivery }) => textOf(delivery) === texts[bad])) throw new Error("22021");
+          stored.push(...all.map(({ delivery }) => textOf(delivery)));
+          return own.store(all);
+        },
+      }));
+      const statuses = await together(await mounted({ inbox }), texts);
+      expect(statuses).toEqual(texts.map((_, index) => (index === bad ? 503 : 200)));
+      expect(stored).toEqual(texts.filter((_, index) => index !== bad));
+    },
+  );
+
+  test("all of a commit that the inbox rejects, and it is not asked for each of them", async () => {
+    let calls = 0;
+    const inbox = stubInbox(() => ({ store: () => ((calls += 1), Promise.reject(new Error("the disk is gone"))) }));
+    const texts = Array.from({ length: 50 }, (_, nth) => `{"a":${nth}}`);
+    expect(new Set(await together(await mounted({ inbox }), texts))).toEqual(new Set([503]));
+    expect(calls).toBe(3);
+  });
+
   test("more than `maxInFlightBytes` waiting for a slow disk, until it has caught up", async () => {
     const disk = deferred();
     const inbox = stubInbox((own) => ({

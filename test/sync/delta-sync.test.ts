@@ -220,6 +220,29 @@ test("the window of a calendar moves before half of it is used up, and nothing b
   expect(copy).toEqual(mailbox);
 });
 
+test.each(["email", "calendarEvent"] as const)(
+  "a sync of %s that began while the clock was ahead begins anew once it is right: its window is one of then",
+  async (family) => {
+    const { world, emulator } = await startWorld({ family, window: { daysPast: 7 } });
+    /** As if the clock had been so far ahead. */
+    const setAhead = (ms: number): void => {
+      for (const [key, token] of world.tokens) {
+        const place = JSON.parse(token) as { readonly start: { readonly at: number } };
+        const start = { ...place.start, at: emulator.clock.now() + ms };
+        world.tokens.set(key, JSON.stringify({ ...place, start }));
+      }
+    };
+    await expectInStep(world);
+    setAhead(DAY_MS);
+    callsOf(world);
+    await expectInStep(world);
+    expect(callsOf(world)).not.toContain("POST ");
+    setAhead(DAY_MS + 1);
+    await expectInStep(world);
+    expect(callsOf(world)).toContain("POST ");
+  },
+);
+
 test("another window in the options begins a new sync", async () => {
   const { world } = await startWorld({ window: { daysPast: 7 } });
   await expectInStep(world);

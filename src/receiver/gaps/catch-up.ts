@@ -91,7 +91,6 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
       if (again && !running) void runAgain();
     },
     stop() {
-      again = false;
       pause?.timer.clear();
       pause?.end();
     },

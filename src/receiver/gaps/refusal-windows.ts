@@ -39,12 +39,15 @@ interface Window {
 export function createRefusalWindows(afterMs: number): RefusalWindows {
   const windows = new Map<string, Window>();
 
+  /** How long it is, is not known where the clock went back since. */
+  const isLong = (from: number, at: number): boolean => at - from > afterMs || at < from;
+
   /** Ends a window that is long enough. */
   function toGap(key: string, at: number): Gap | undefined {
     const window = windows.get(key);
     windows.delete(key);
-    if (window === undefined || at - window.from <= afterMs) return undefined;
-    return { ...window.resource, cause: "refused", from: window.from, until: at };
+    if (window === undefined || !isLong(window.from, at)) return undefined;
+    return { ...window.resource, cause: "refused", from: Math.min(window.from, at), until: at };
   }
 
   return {
@@ -58,7 +61,7 @@ export function createRefusalWindows(afterMs: number): RefusalWindows {
     stored: (envelope, source, at) => toGap(keyOf(envelope, source), at),
     overdue: (at) =>
       [...windows].flatMap(([key, { resource, from, lastAt }]) => {
-        if (at - from > afterMs && LISTED_FAMILIES.includes(resource.family)) return toGap(key, at) ?? [];
+        if (isLong(from, at) && LISTED_FAMILIES.includes(resource.family)) return toGap(key, at) ?? [];
         if (at - lastAt > FORGET_MS) windows.delete(key);
         return [];
       }),

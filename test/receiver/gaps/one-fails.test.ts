@@ -210,6 +210,19 @@ describe("a 422", () => {
   });
 });
 
+test("a window in which the clock went back is a gap: how long it was is not known", () => {
+  const windows = createRefusalWindows(10 * MINUTE_MS);
+  windows.refused(mail, undefined, 60 * MINUTE_MS);
+  expect(windows.stored(mail, undefined, 30 * MINUTE_MS)).toMatchObject({
+    from: 30 * MINUTE_MS,
+    until: 30 * MINUTE_MS,
+  });
+  windows.refused(mail, undefined, 60 * MINUTE_MS);
+  expect(windows.overdue(59 * MINUTE_MS)).toHaveLength(1);
+  windows.refused(mail, undefined, 60 * MINUTE_MS);
+  expect([windows.overdue(60 * MINUTE_MS), windows.stored(mail, undefined, 60 * MINUTE_MS)]).toEqual([[], undefined]);
+});
+
 describe("the window of what cannot be fetched", () => {
   const contacts: SubscribedResource = { ...mail, resource: "/contacts", family: "contact" };
 
