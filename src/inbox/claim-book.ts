@@ -34,7 +34,10 @@ export interface ClaimBook<R extends LaneRow> extends Pick<
   remove(gone: ReadonlySet<R>, now: number): readonly Claim[];
   /** The process died, or counts as if it had: all claims end, and what ran waits again. */
   orphan(now: number): void;
-  /** For the jobs of the next tenure: this one is over. Lanes of lost claims are closed in it until their handlers have ended. */
+  /**
+   * For the jobs of the next tenure: this one is over, and nothing of it begins or is planned any more. Lanes of lost claims are closed in the
+   * next one until their handlers have ended: those of claims that run on are to be revoked before.
+   */
   nextTenure(changed: Changed<R>): ClaimBook<R>;
   /** All jobs for which a lane is closed. Those that are gone do not run. */
   taken(): IterableIterator<R>;
@@ -186,7 +189,7 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
       return true;
     },
     mayNotHold(plan: OpenClaim<R>) {
-      if (plan.state === "settling") become(plan, next === undefined ? "running" : "ended");
+      if (plan.state === "settling") become(plan, "running");
     },
     rowsOf(claim) {
       const record = open.get(claim);
@@ -213,7 +216,6 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
       for (const record of all) end(record, now);
     },
     nextTenure(changedThen) {
-      revoke();
       next = createTenure(
         changedThen,
         [...open.values()].filter(({ state }) => state === "lost"),

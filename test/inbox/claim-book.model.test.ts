@@ -94,6 +94,10 @@ const COMMANDS: fc.Arbitrary<Command>[] = [
   ),
   verb("revoke", fc.constant(undefined), (books) => books.revoke()),
   verb("nextTenure", fc.constant(undefined), (books) => books.nextTenure()),
+  verb("revoke, nextTenure", fc.constant(undefined), (books) => {
+    books.revoke();
+    books.nextTenure();
+  }),
   verb("orphan", fc.constant(undefined), (books) => books.orphan()),
   verb("pass", fc.nat(1_500), (books, ms) => void (books.now += ms)),
 ];

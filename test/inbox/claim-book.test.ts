@@ -149,6 +149,7 @@ describe("a claim that is lost", () => {
 
 describe("the next tenure", () => {
   function goOn(): void {
+    book.revoke();
     book = book.nextTenure((row) => void changed.push(row));
   }
 
@@ -174,6 +175,14 @@ describe("the next tenure", () => {
     goOn();
     book.handlerEnded(claim, T);
     expect(book.isFree("lane")).toBe(true);
+  });
+
+  test("does not wait for a claim that was not revoked: it has ended", () => {
+    add("lane");
+    const [first, claim] = [book, beginOne()];
+    book = book.nextTenure(() => {});
+    const row = add("lane");
+    expect([settle(claim, done), first.plan(claim, [done], T), takeOne().rows]).toEqual([false, undefined, [row]]);
   });
 
   test("is told by the one before that a handler has ended", () => {
@@ -203,7 +212,8 @@ describe("the next tenure", () => {
     const [held, failed] = plans as [ClaimRecord<TestRow>, ClaimRecord<TestRow>];
     expect(first.holds(held, T)).toBe(true);
     first.mayNotHold(failed);
-    expect([failed.state, book.isFree("lane"), book.isFree("other")]).toEqual(["ended", true, true]);
+    expect([book.isFree("lane"), book.isFree("other")]).toEqual([true, true]);
+    expect(first.plan(failed.claim, [done], T)).toBeUndefined();
   });
 });
 

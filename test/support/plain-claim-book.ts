@@ -98,7 +98,7 @@ export class PlainClaimBook {
 
   mayNotHold(one: PlainClaim): void {
     one.book.mayNotHold(one.record);
-    if (one.state === "settling") one.state = this.#isCurrent(one) ? "running" : "ended";
+    if (one.state === "settling") one.state = this.#isCurrent(one) ? "running" : "ended"; // no other plan holds
   }
 
   handlerEnded(one: PlainClaim): void {
@@ -139,7 +139,7 @@ export class PlainClaimBook {
 
   /** The storage counted a death for what ran, and its jobs are read from it. */
   nextTenure(): void {
-    for (const one of this.claims) if (one.state === "running") one.state = "lost";
+    for (const one of this.claims) if (one.state === "running") one.state = "ended";
     this.book = this.book.nextTenure((row) => void this.changed.push(row));
     this.#orphan();
     this.jobs = this.jobs.map(({ row, progress }) => ({
