@@ -125,20 +125,29 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     try {
       const writer = memory.begin();
       if (!batch.some(isQuery) && workerState.epoch !== undefined) ids = workerState.lanes.unclaimed();
-      const tasks = batch.map(({ verb, input }): Task => {
-        return {
-          verb,
-          input: typeof input === "function" ? (input as (batch: BatchWriter) => unknown)(writer) : input,
-        };
+      const unwritten = new Map<Waiting, Result>();
+      const tasks = batch.flatMap((waiting): Task[] => {
+        const { verb, input } = waiting;
+        if (typeof input !== "function") return [{ verb, input }];
+        try {
+          return [{ verb, input: (input as (batch: BatchWriter) => unknown)(writer) }];
+        } catch (cause) {
+          // It is too long for any text or memory, say: the others do not fail with it.
+          const text = `What is to be stored cannot be written: ${String(cause)}`;
+          unwritten.set(waiting, { error: new StorageError("storage-failed", text, { cause }) });
+          return [];
+        }
       });
       // It goes last: its result then shifts no other result.
       if (ids.length > 0) tasks.push({ verb: "unclaim", input: ids });
       const results = await channel().run({ epoch: workerState.epoch, tasks, bytes: writer.bytes() });
       look(results);
-      const unclaim = ids.length > 0 ? results[batch.length] : undefined;
+      const unclaim = ids.length > 0 ? results[tasks.length - 1] : undefined;
       hasFailed = unclaim !== undefined && "error" in unclaim;
       if (hasFailed) workerState.lanes.unclaimFailed();
-      return results;
+      if (unwritten.size === 0) return results;
+      const rest = results.values();
+      return batch.map((waiting) => unwritten.get(waiting) ?? (rest.next().value as Result));
     } catch (error) {
       memory.discard();
       hasFailed = true;

@@ -16,8 +16,8 @@ export interface ClaimOperations {
   }): DeliveryRow[];
   /** Nobody claimed these fresh jobs in time: they wait like all others. */
   unclaim(ids: readonly number[]): void;
-  /** Told twice it changes nothing more: a commit's outcome may be unknown. */
-  settle(record: SettleRecord): void;
+  /** Told twice it changes nothing more: a commit's outcome may be unknown. @returns jobs that are dead instead: their outcome does not fit */
+  settle(record: SettleRecord): readonly number[];
   /** A new owner: what was running counts one attempt and one death. */
   takeOver(): TakenOver;
   /** The same owner with another commit thread: nothing of the former one counts any more. */
@@ -125,6 +125,7 @@ export function createClaimOperations(
         if (other.to === "waiting") jobs.progress(other.id, other);
         else jobs.end(other.id, other);
       }
+      return [];
     },
     takeOver() {
       const marked = [...state.mark.entries()];

@@ -46,7 +46,7 @@ export function createJobTable(
 
   function toEnded(name: Ended): StatementSync {
     return db.prepare(
-      `INSERT OR IGNORE INTO ${name} (${IDENTITY}, attempts, error, settled_at) SELECT ${IDENTITY}, ?, ?, ? FROM job WHERE id = ?`,
+      `INSERT INTO ${name} (${IDENTITY}, attempts, error, settled_at) SELECT ${IDENTITY}, ?, ?, ? FROM job WHERE id = ? ON CONFLICT (id) DO NOTHING`,
     );
   }
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CODE, outOfFiles, primaryCode } from "../disk/file-errors.ts";
+import type { OtherRecord, SettleRecord } from "../client/thread-protocol.ts";
 import { READS, type FileOperations, type Operations } from "./operations.ts";
 
 /** One thing to do in a commit, by the name of its operation. */
@@ -68,8 +69,40 @@ export function createBatchRunner(db: DatabaseSync, operations: FileOperations):
     try {
       return transaction({ ...batch, tasks: [task] })[0] as TaskResult;
     } catch (error) {
+      if (task.verb === "settle" && !isOfTheFile(error)) return settleSingly(task.input as SettleRecord, batch);
       return { error: toTaskError(error) };
     }
+  }
+
+  /** What becomes of one job does not fit the tables: the others are settled, and it is dead, or else removed. */
+  function settleSingly({ done, released, others, windows }: SettleRecord, batch: Batch): TaskResult {
+    const settle = (record: Partial<SettleRecord>): void =>
+      void transaction({ ...batch, tasks: [{ verb: "settle", input: { ...NOTHING, ...record } }] });
+    const refused: number[] = [];
+    const tries = [
+      ...windows.map((window) => ({ id: undefined, record: { windows: [window] } })),
+      ...done.map((id) => ({ id, record: { done: [id] } })),
+      ...released.map((id) => ({ id, record: { released: [id] } })),
+      ...others.map((other) => ({ id: other.id, record: { others: [other] } })),
+    ];
+    try {
+      for (const { id, record } of tries)
+        attempt(
+          () => settle(record),
+          (cause) => {
+            // Of a window that is not written the worst is that a lane has its full time.
+            if (id === undefined) return;
+            refused.push(id);
+            attempt(
+              () => settle({ others: [toDead(id, cause)] }),
+              () => settle({ done: [id] }),
+            );
+          },
+        );
+    } catch (error) {
+      return { error: toTaskError(error) };
+    }
+    return { value: refused };
   }
 
   return (batch) => {
@@ -77,10 +110,28 @@ export function createBatchRunner(db: DatabaseSync, operations: FileOperations):
     try {
       return transaction(batch);
     } catch (error) {
-      if (tasks.length === 1 || isOfTheFile(error)) return tasks.map(() => ({ error: toTaskError(error) }));
+      if (isOfTheFile(error) || (tasks.length === 1 && tasks[0]?.verb !== "settle"))
+        return tasks.map(() => ({ error: toTaskError(error) }));
       return tasks.map((task) => alone(task, batch));
     }
   };
+}
+
+const NOTHING: SettleRecord = { done: [], released: [], others: [], windows: [] };
+
+function toDead(id: number, cause: unknown): OtherRecord {
+  const [at, message] = [Date.now(), `What became of this job could not be stored: ${String(cause)}`];
+  return { id, to: "dead", attempts: 1, error: JSON.stringify({ name: "StorageError", message, at }), settledAt: at };
+}
+
+/** @throws what is the file's own fault, and what the last way out throws */
+function attempt(run: () => void, otherwise: (cause: unknown) => void): void {
+  try {
+    run();
+  } catch (error) {
+    if (isOfTheFile(error)) throw error;
+    otherwise(error);
+  }
 }
 
 type Operation = (input: unknown, bytes: Uint8Array) => unknown;

@@ -5,6 +5,7 @@ import type {
   ClaimLimits,
   Delivery,
   InboxHost,
+  Progress,
   Settlement,
   StorageError,
 } from "../../../../src/adapter.ts";
@@ -92,8 +93,9 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     async settle(settlements) {
       const { lanes } = workerState;
       const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
+      let refused: ReadonlySet<number>;
       try {
-        await commits.add("settle", toSettleRecord(plans, settlements));
+        refused = new Set(await commits.add("settle", toSettleRecord(plans, settlements)));
       } catch (error) {
         for (const { claim } of settlements) if (workerState.lanes !== lanes) workerState.lanes.endLost(claim, now());
         if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
@@ -101,12 +103,28 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
         throw error;
       }
       for (const { claim } of settlements) if (workerState.lanes !== lanes) workerState.lanes.endLost(claim, now());
+      const jobIds = [...refused].map(String);
+      if (jobIds.length > 0)
+        host().log.error(
+          { code: "settle-refused", jobIds },
+          "jobs are dead, because what became of them could not be stored",
+        );
       return settlements.map(({ claim }, index) => {
         const plan = plans[index];
-        return plan !== undefined && lanes.settle(claim, plan, now());
+        return plan !== undefined && lanes.settle(claim, asStored(plan, refused), now());
       });
     },
   };
+}
+
+/** What could not be stored of a job is its end. */
+function asStored(plan: Plan, refused: ReadonlySet<number>): Plan {
+  if (refused.size === 0) return plan;
+  const progress = plan.run.map((row, index): Progress => {
+    const planned = plan.progress?.[index] ?? row.progress;
+    return { ...planned, state: refused.has(row.id) ? "dead" : plan.progress === undefined ? "done" : planned.state };
+  });
+  return { ...plan, progress };
 }
 
 interface Begun {
