@@ -64,14 +64,36 @@ test.each<[string, JobOutcome]>([
   await settleEach(process, { e: done });
 });
 
-test("of jobs that were merged, the one that PostgreSQL does not take ends alone", async () => {
+test.each([2, 3])("of %i jobs that were merged, the one that PostgreSQL does not take ends alone", async (count) => {
   const processes = await openProcesses();
   const process = await processes.start();
-  await storeAll(process.inbox, mail(["a", "b", "c"].map((id) => one(id, "key"))));
-  const claim = await claimOne(process.inbox, 3);
-  const outcomes = [retry(), retry({ delayMs: 0.5 }), retry()];
+  await storeAll(process.inbox, mail(["a", "b", "c"].slice(0, count).map((id) => one(id, "key"))));
+  const claim = await claimOne(process.inbox, count);
+  const outcomes = [retry(), retry({ delayMs: 0.5 }), retry()].slice(0, count);
   expect(await process.inbox.settle([{ claim, outcomes }])).toEqual([true]);
-  expect(await statesOf(process)).toEqual(["waiting", "dead", "waiting"]);
+  expect(await statesOf(process)).toEqual(["waiting", "dead", "waiting"].slice(0, count));
+});
+
+test("a job that is done and that PostgreSQL does not remove is no dead letter: the others go on, and it ends once it can", async () => {
+  const processes = await openProcesses();
+  const process = await processes.start();
+  await storeAll(process.inbox, mail(["a", "b"]));
+  const [a, b] = await claimAll(process.inbox);
+  await processes.sql.query(`create function refuse() returns trigger language plpgsql as $$ begin
+    if old.id = ${a!.jobs[0].id} then raise check_violation; end if; return old; end $$`);
+  await processes.sql.query(
+    "create trigger refuse before delete on hookline.job for each row execute function refuse()",
+  );
+  const settled: boolean[] = [];
+  void process.inbox.settle([{ claim: a!, outcomes: [done] }]).then((holds) => settled.push(...holds));
+  expect(await process.inbox.settle([{ claim: b!, outcomes: [done] }])).toEqual([true]);
+  await processes.passing(() => expect(process.log.of("inbox-failed").length).toBeGreaterThan(2));
+  expect(settled).toEqual([]);
+  await processes.sql.query("drop trigger refuse on hookline.job");
+  await processes.passing(() => expect(settled).toEqual([true]));
+  expect(await statesOf(process)).toEqual(["done", "done"]);
+  expect(process.log.of("settle-refused")).toEqual([]);
+  expect(process.inbox.stats()).toMatchObject({ waiting: 0, dead: 0 });
 });
 
 test("a job whose dead letter is not taken either is removed, with a line in the log", async () => {

@@ -88,6 +88,7 @@ test("a worker whose row another session holds is left to the next look, and the
     expect(await alive()).toEqual(["3"]);
   });
   expect(stalled.map(({ heard }) => heard.ended)).toEqual([0, 0]);
+  expect(observer.log.of("inbox-failed")).toEqual([]); // no lock was waited for
 });
 
 test("one that cannot be taken over from keeps nobody from the next one", async () => {

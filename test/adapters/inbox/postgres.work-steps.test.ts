@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import type { Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
+import { createLanes, type Row } from "../../../adapters/inbox/postgres/work/lanes.ts";
+import { createWorkSteps } from "../../../adapters/inbox/postgres/work/work-steps.ts";
+import { FRESH } from "../../../src/adapter.ts";
+
+test("what was refused has its turn, however much else there is to do", async () => {
+  const row = { id: 1, shard: 2, lane: "one" } as Row;
+  let sent = 0;
+  const pool: Pick<Pool, "query"> = {
+    async query<R>(_: string, values: readonly unknown[] = []) {
+      sent += 1;
+      // There is always another heartbeat to send.
+      if (sent < 100) void steps.beat();
+      const { others = [] } = JSON.parse(String(values[6])) as { others?: { w: string }[] };
+      if (others.some(({ w }) => w === "waiting"))
+        throw toStorageError(Object.assign(new Error("no"), { code: "22P02" }), "statement");
+      const head = { alive: true, gone: [], left: [], held: [], passed: [], vector: [], shards: [], removal: null, unexpanded: false }; // prettier-ignore
+      return [{ head }] as unknown as readonly R[];
+    },
+  };
+  const refused: string[] = [];
+  const steps = createWorkSteps({
+    ident: () => "hl",
+    pool: pool as Pool,
+    worker: 7,
+    lanes: createLanes(),
+    leaving: () => new Map(),
+    confirmed() {},
+    over() {},
+    failed() {},
+    refused: ({ id }, to) => void refused.push(`${id} ${to}`),
+    now: () => 5,
+    pause: async () => {},
+  });
+  void steps.beat();
+  const settle = (progress: Partial<typeof FRESH>) =>
+    steps.settle({ run: [row], progress: [{ ...FRESH, ...progress }], window: undefined });
+  const [held, other] = await Promise.all([settle({ state: "waiting", attempts: 2 }), settle({ state: "done" })]);
+  expect(sent).toBeLessThan(20);
+  expect(held).toMatchObject({ holds: true, progress: [{ state: "dead", attempts: 2, settledAt: 5 }] });
+  expect(other).toMatchObject({ holds: true, progress: [{ state: "done" }] });
+  expect(refused).toEqual(["1 dead"]);
+});
