@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createPresence } from "../../../adapters/inbox/postgres/connection/presence.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { claimOne, done, storeAll } from "../../suites/inbox/verbs.ts";
@@ -121,4 +122,15 @@ test("a process that only reads notices, too: it is not ready while it reads fro
     expect(inbox.ready()).toEqual({ ready: true });
     expect(await connectionsTo(standby)).toEqual([]);
   });
+});
+
+test("a standby knows no locks of its primary: no worker is taken for gone by what it says", async () => {
+  const isGone = async ({ connectionString }: PostgresServer): Promise<boolean> => {
+    const presence = createPresence({ connectionString }, () => '"hookline"');
+    onTestFinished(() => presence.drop());
+    await eventually(async () => expect(await presence.hold(1)).toBe(true));
+    return presence.isGone(2);
+  };
+  expect(await isGone(primary)).toBe(true);
+  expect(await isGone(standby)).toBe(false);
 });

@@ -133,6 +133,9 @@ test("a worker whose last step the server has forgotten loads its jobs anew: non
   await processes.sql.query("update hookline.worker set beat = $1, running = $2", [beat, running]);
   await processes.passing(() => expect(process.heard).toMatchObject({ begun: 2, ended: 1 }));
   expect(process.log.of("history-lost")).toHaveLength(1);
+  const alive = "select id from hookline.worker where alive";
+  await eventually(async () => expect(await processes.rows(alive)).toEqual([{ id: "2" }]));
+  expect(process.log.of("inbox-failed")).toEqual([]);
   await storeAll(process.inbox, mail([{ id: "b", lane: "one" }]));
   const [again] = await claimAll(process.inbox, { mergeMax: 1 });
   expect(recordsOf([again!])).toEqual([["a"]]);
