@@ -11,8 +11,9 @@ export const migrateCommand = defineCommand({
     usage: "hookline inbox migrate --print [flags] | psql <database>",
     about: `Print the SQL that makes the tables of an inbox in PostgreSQL, or upgrades them to this version of Hookline.
 
-It needs no server and no driver. Run the SQL before a deploy, as the role of the application, and give the inbox
-migrate: false. Running it again changes nothing. Without all that an inbox makes its tables by itself.`,
+It needs no server and no driver. Run the SQL before a deploy, and give the inbox migrate: false. Running it again
+changes nothing. The role that runs it owns the tables; with --role another one gets what the inbox needs, and can
+make or drop nothing. Without all that an inbox makes its tables by itself.`,
   },
   flags: {
     print: { about: "Print the SQL. The command does nothing else." },
@@ -26,17 +27,22 @@ migrate: false. Running it again changes nothing. Without all that an inbox make
       value: "<name>",
       about: "The name of the receiver, which has a schema of its own. Default: default.",
     },
+    role: {
+      ...nonEmpty("the name of a role"),
+      value: "<name>",
+      about: "The role of the application, where it is not the owner: it gets the rights on rows that the inbox needs.",
+    },
   },
-  async run({ print, schema = "hookline", name = "default" }, io) {
+  async run({ print, schema = "hookline", name = "default", role }, io) {
     if (!print) throw new CommandError(EXIT.usage, "Add --print: the command prints SQL, and connects to no server.");
-    io.stdout.write(sqlOf({ schema, name }));
+    io.stdout.write(sqlOf({ schema, name }, role));
     return EXIT.done;
   },
 });
 
-function sqlOf(named: Parameters<typeof schemaSql>[0]): string {
+function sqlOf(...given: Parameters<typeof schemaSql>): string {
   try {
-    return schemaSql(named);
+    return schemaSql(...given);
   } catch (error) {
     throw isHooklineError(error, "option-invalid") ? new CommandError(EXIT.usage, error.message) : error;
   }

@@ -125,7 +125,7 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
     (detail, options) =>
       new StatementError("permission-missing", `The role may not do that. ${detail}`, {
         ...options,
-        fix: "Run the SQL of `npx hookline inbox migrate --print` as the role of the application, or `grant create on database` to it.",
+        fix: "As the owner of the tables, or a role that may create schemas, run the SQL of `npx hookline inbox migrate --print --role ROLE`, with the role of the connection for ROLE.",
       }),
   ],
   [

@@ -69,10 +69,17 @@ export async function prepareSchema(
   return quoted(schema);
 }
 
-/** What `prepareSchema` runs, for the command line. Running it again changes nothing. */
-export function schemaSql(given: SchemaName): string {
-  const role = `-- Run it as the role of the application, which has to own the tables: it makes and drops partitions of them.`;
-  return `${role}\n${migrationOf(given, CURRENT)};\n`;
+/**
+ * What `prepareSchema` runs, for the command line. Running it again changes nothing.
+ * @param role that gets what the inbox needs: all rows, and no right to make or drop anything
+ * @throws UsageError `option-invalid`
+ */
+export function schemaSql(given: SchemaName, role?: string): string {
+  const who =
+    role === undefined
+      ? "the role of the application, which owns the tables then; or add --role for one that only changes rows"
+      : `the owner of the tables, not as ${role}`;
+  return `-- Run it as ${who}.\n${migrationOf(given, CURRENT, role)};\n`;
 }
 
 function schemaOf({ schema, name }: SchemaName): string {
@@ -92,7 +99,11 @@ const PLAIN = /^[\p{L}\p{N} _.:-]+$/u;
 const MOST_NAME_BYTES = 63;
 
 /** In one block: an error in it undoes all of it, and it needs no session. */
-function migrationOf(given: SchemaName, { version, worksWith, tables, upgrades, functions }: SchemaPlan): string {
+function migrationOf(
+  given: SchemaName,
+  { version, worksWith, tables, upgrades, functions }: SchemaPlan,
+  role?: string,
+): string {
   const schema = schemaOf(given);
   const ident = quoted(schema);
   const steps = upgrades.map((upgrade, index) => `if made < ${index + 2} then\n${upgrade(ident)}\nend if;`);
@@ -116,7 +127,22 @@ ${functions(ident)}
 insert into ${ident}.meta values ('version', '${version}'), ('works_with', '${worksWith}')
 on conflict (key) do update set value = excluded.value;
 end if;
+${role === undefined ? "" : grantsOf(ident, role)}
 end ${TAG}`;
+}
+
+/** Partitions that are made later need none: rows are reached through their parent. */
+function grantsOf(ident: string, role: string): string {
+  if (!PLAIN.test(role) || Buffer.byteLength(role) > MOST_NAME_BYTES)
+    throw new UsageError(
+      "option-invalid",
+      `The role is named ${JSON.stringify(role)}, expected letters, digits, spaces and any of _.:- in at most ${MOST_NAME_BYTES} bytes.`,
+    );
+  const to = quoted(role);
+  return `grant usage on schema ${ident} to ${to};
+grant select, insert, update, delete on all tables in schema ${ident} to ${to};
+grant usage, select on all sequences in schema ${ident} to ${to};
+grant execute on all functions in schema ${ident} to ${to};`;
 }
 
 /** No part of the SQL contains it. */
@@ -149,7 +175,7 @@ async function stateOf(queries: Queries, schema: string): Promise<SchemaState> {
 const OUR_TABLES = 4;
 
 function notMade(version: number | undefined, schema: string, { name, schema: option }: SchemaName): StorageError {
-  const fix = `Run the SQL of \`npx hookline inbox migrate --print --schema ${option} --name ${name}\` as the role of the application, or leave \`migrate\` out.`;
+  const fix = `Run the SQL of \`npx hookline inbox migrate --print --schema ${option} --name ${name}\` as the owner of the tables, or leave \`migrate\` out.`;
   return version === undefined
     ? new StorageError("schema-missing", `The schema ${quoted(schema)} is not there, and \`migrate\` is false.`, {
         fix,

@@ -14,6 +14,13 @@ const BYTES = 4 * 1024 * 1024;
 const LOCK_TIMEOUT = "500ms";
 
 /**
+ * Only the owner of a table makes and drops its partitions: these functions run as the owner, for a role that only changes rows. Nobody else
+ * may call them, and no schema of theirs comes before the server's own.
+ */
+const AS_OWNER = "security definer set search_path = pg_catalog, pg_temp";
+const ownersOnly = (signature: string): string => `revoke execute on function ${signature} from public;`;
+
+/**
  * What retention runs on the server: a lock is not held over a round trip.
  * @param ident the quoted name of the schema
  */
@@ -32,7 +39,7 @@ function ensureDays(ident: string): string {
   // Not to_regclass: its cache may not know yet what was made while this one waited for the lock.
   const absent = `not exists (select from pg_class where relname = parent || '_' || a_day and relnamespace = '${inLiteral(ident)}'::regnamespace)`;
   return `
-create or replace function ${ident}.ensure_days() returns void language plpgsql set client_min_messages = warning as $$
+create or replace function ${ident}.ensure_days() returns void language plpgsql ${AS_OWNER} set client_min_messages = warning as $$
 declare
   today int := ${TODAY};
   missing record;
@@ -44,7 +51,8 @@ begin
     execute format('create table ${inFormat}.%I (like ${inFormat}.%I including all)', missing.parent || '_' || missing.a_day, missing.parent);
     execute format('alter table ${inFormat}.%I attach partition ${inFormat}.%I for values in (%s)', missing.parent, missing.parent || '_' || missing.a_day, missing.a_day);
   end loop;
-end $$;`;
+end $$;
+${ownersOnly(`${ident}.ensure_days()`)}`;
 }
 
 /**
@@ -155,7 +163,7 @@ end $$;`;
 function dropDay(ident: string): string {
   const inFormat = inLiteral(ident).replaceAll("%", "%%");
   return `
-create or replace function ${ident}.drop_day(of_day int, since bigint) returns text language plpgsql ${PLANS} set lock_timeout = '${LOCK_TIMEOUT}' set client_min_messages = warning as $$
+create or replace function ${ident}.drop_day(of_day int, since bigint) returns text language plpgsql ${AS_OWNER} ${PLANS} set lock_timeout = '${LOCK_TIMEOUT}' set client_min_messages = warning as $$
 declare
   few bigint[];
 begin
@@ -170,7 +178,8 @@ begin
   execute format('drop table if exists ${inFormat}.%I, ${inFormat}.%I', 'delivery_' || of_day, 'job_list_' || of_day);
   return 'dropped';
 exception when lock_not_available or deadlock_detected then return 'busy';
-end $$;`;
+end $$;
+${ownersOnly(`${ident}.drop_day(int, bigint)`)}`;
 }
 
 /**
