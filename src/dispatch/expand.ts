@@ -124,34 +124,25 @@ export function createBacklog(
       if (mustFit && count - cursor > room) return undefined;
       const events = eventsOf(document, cursor, room);
       const end = cursor + events.length;
-      const expansion = {
+      return {
         id,
         events: expandEvents(events, handlers, { source: delivery.source, first: cursor }),
         cursor: end < count ? end : undefined,
       };
-      return failing?.place === placeOf(expansion, cursor) ? withoutJobs(expansion, failing.fairTries) : expansion;
     } catch (err) {
       report(id, cursor, err);
       return { id, events: [toUnreadable(cursor)], cursor: undefined };
     }
   }
 
-  /** Other than it should be, if it failed often enough. */
-  function withoutJobs(expansion: Expansion, fairTries: number): Expansion {
-    if (fairTries < FAIR_TRIES) return expansion;
-    const { id, events } = expansion;
-    report(id, events[0]?.entry, undefined);
-    return { ...expansion, events: fairTries < 2 * FAIR_TRIES ? events.map(({ entry }) => toUnreadable(entry)) : [] };
-  }
-
   function report(deliveryId: string, entry: number | undefined, err: unknown): void {
     faultLog.error(
       { err, code: "event-not-expanded", deliveryId, entry },
-      "an event cannot be expanded: it becomes an unhandled job, or, if the inbox does not take that either, none",
+      "an event cannot be expanded: it is an unhandled job, or, if the inbox does not take that either, none",
     );
   }
 
-  async function commit(part: readonly Expansion[], page: readonly Unexpanded[]): Promise<Results> {
+  async function commit(part: readonly Expansion[]): Promise<Results> {
     try {
       const results = await watch.call("expand", "expand", () => inbox.expand(part));
       eventsAtOnce = Math.min(2 * eventsAtOnce, EXPAND_AT_ONCE);
@@ -159,10 +150,23 @@ export function createBacklog(
       return results;
     } catch (error) {
       const [first] = part;
-      if (first !== undefined && eventsAtOnce === 1) countFailure(placeOf(first, page[0]?.cursor));
+      const isAlone = eventsAtOnce === 1;
       eventsAtOnce = 1;
-      throw error;
+      if (first === undefined || !isAlone) throw error;
+      countFailure(`${first.id} ${first.events[0]?.entry}`);
+      return commitWithoutJobs(first, error);
     }
+  }
+
+  /** At once after the failure: where the inbox takes nothing it does not take this either. */
+  async function commitWithoutJobs(alone: Expansion, error: unknown): Promise<Results> {
+    const { fairTries = 0 } = failing ?? {};
+    if (fairTries < FAIR_TRIES) throw error;
+    const events = fairTries < 2 * FAIR_TRIES ? alone.events.map(({ entry }) => toUnreadable(entry)) : [];
+    const results = await watch.call("expand", "expand", () => inbox.expand([{ ...alone, events }]));
+    report(alone.id, alone.events[0]?.entry, error);
+    failing = undefined;
+    return results;
   }
 
   function countFailure(place: string): void {
@@ -185,7 +189,7 @@ export function createBacklog(
       );
       if (stopped()) return false;
       pageSize = part.length === pageSize ? Math.min(2 * pageSize, PAGE.most) : PAGE.least;
-      const results = await commit(part, page);
+      const results = await commit(part);
       watch.moved("expand", true);
       for (const [index, { events }] of part.entries()) {
         const result = results[index];
@@ -198,10 +202,6 @@ export function createBacklog(
 }
 
 type Results = Awaited<ReturnType<WorkingInbox["expand"]>>;
-
-function placeOf({ id, events }: Expansion, cursor: number | undefined): string {
-  return `${id} ${events[0]?.entry ?? cursor}`;
-}
 
 /** The entry as an event that nobody handles: it is stored with its delivery, and shown. */
 function toUnreadable(entry: number): NewEvent {

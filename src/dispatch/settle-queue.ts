@@ -8,7 +8,7 @@ import { describeThrown, isError } from "../thrown.ts";
 
 /**
  * Settles a claim, and tries again until the inbox confirms it: a settle that failed is not certain, and its lane stays closed. What failed
- * is tried alone, so that it fails no other. If it fails on while others are written, its jobs become dead letters.
+ * is tried alone, so that it fails no other. If it fails on while others are settled, its jobs become dead letters.
  * @param then called with false when the claim was lost. A callback, because a promise for each job costs more than its settle.
  */
 export type Settle = (settlement: Settlement, then: (settled: boolean) => void) => void;
@@ -26,14 +26,14 @@ export interface SettleQueueOptions {
   readonly settled: (claim: Claim) => void;
 }
 
-/** So often a settlement fails alone, each time while something else is written, before its jobs become dead letters. */
+/** So often a settlement fails alone, each time while others are settled, before its jobs become dead letters. */
 const FAIR_TRIES = 3;
 
 interface Waiting {
-  settlement: Settlement;
+  readonly settlement: Settlement;
   /** Undefined once it was called. */
   then: ((settled: boolean) => void) | undefined;
-  /** Failures while something else was written. */
+  /** Failures while something else was settled. */
   fairTries: number;
 }
 
@@ -48,6 +48,9 @@ export function createSettleQueue(
     failed: toError,
     schedule: inbox.capabilities.durability === "none" ? queueMicrotask : undefined,
   });
+
+  /** Settlements that held. */
+  let held = 0;
 
   function commit(batch: readonly Waiting[]): Promise<readonly (boolean | Error)[]> {
     return watch.call(
@@ -67,6 +70,7 @@ export function createSettleQueue(
     if (typeof result !== "boolean") return false;
     waiting.then = undefined;
     watch.moved("settle", result);
+    if (result) held += 1;
     answered(() => {
       then(result);
       settled(settlement.claim);
@@ -75,39 +79,41 @@ export function createSettleQueue(
   }
 
   function failed(waiting: Waiting, error: unknown): void {
-    const { written } = watch;
+    const heldBefore = held;
     answered(() => {
       watch.failed("settle", error);
       log.error({ err: error, code: "settle-failed" }, "the inbox failed to settle a job: it is tried again");
-      clock.setTimer(() => void settleAlone(waiting, written), tryAgainMs);
+      clock.setTimer(() => void settleAlone(waiting, heldBefore), tryAgainMs);
     });
   }
 
-  async function settleAlone(waiting: Waiting, writtenBefore: number): Promise<void> {
+  async function settleAlone(waiting: Waiting, heldBefore: number): Promise<void> {
     if (waiting.then === undefined) return; // it was answered late
-    let result: unknown;
-    try {
-      [result] = await commit([waiting]);
-    } catch (error) {
-      result = toError(error);
-    }
+    let result = await tryAlone(waiting);
     if (end(waiting, result)) return;
-    if (watch.written > writtenBefore) waiting.fairTries += 1;
-    if (waiting.fairTries === FAIR_TRIES) bury(waiting, result);
+    if (held > heldBefore) waiting.fairTries += 1;
+    if (waiting.fairTries >= FAIR_TRIES) {
+      const buried = await tryAlone({ ...waiting, settlement: toDead(waiting.settlement, clock.now()) });
+      if (buried === true) reportBuried(waiting.settlement, result);
+      if (end(waiting, buried)) return;
+      result = buried;
+    }
     failed(waiting, result);
   }
 
-  function bury(waiting: Waiting, err: unknown): void {
-    const { claim } = waiting.settlement;
-    const error = {
-      name: "StorageError",
-      message: "The inbox does not take what became of this job.",
-      at: clock.now(),
-    };
-    waiting.settlement = { claim, outcomes: claim.jobs.map((): JobOutcome => ({ to: "dead", error })) };
+  async function tryAlone(waiting: Waiting): Promise<unknown> {
+    try {
+      const [result] = await commit([waiting]);
+      return result;
+    } catch (error) {
+      return toError(error);
+    }
+  }
+
+  function reportBuried({ claim }: Settlement, err: unknown): void {
     log.error(
       { err, code: "job-unsettled", jobIds: claim.jobs.map(({ id }) => id).slice(0, 10) },
-      "the inbox takes other outcomes, and not what became of these jobs: they become dead letters",
+      "the inbox takes other outcomes, and not what became of these jobs: they are dead letters",
     );
   }
 
@@ -117,6 +123,11 @@ export function createSettleQueue(
       if (!end(waiting, result)) failed(waiting, result);
     });
   };
+}
+
+function toDead({ claim }: Settlement, at: number): Settlement {
+  const error = { name: "StorageError", message: "The inbox does not take what became of this job.", at };
+  return { claim, outcomes: claim.jobs.map((): JobOutcome => ({ to: "dead", error })) };
 }
 
 function toError(error: unknown): Error {
