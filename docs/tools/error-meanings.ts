@@ -91,6 +91,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "HooklineError",
     "`plan.apply()`: something could not be created, deleted or asked; all else was done, and `cause` has the errors",
   ],
+  "function-late": [
+    "HooklineError",
+    "a problem of `watchSubscriptions`: your `client` or `desired` did not answer within 60 s",
+  ],
   "receiver-invalid": [
     "UsageError",
     "`hookline/testing` or `hookline/subscriptions` got a receiver of another copy of the package",

@@ -1,8 +1,10 @@
 import PQueue from "p-queue";
 import type { Client } from "../client.ts";
+import type { Clock } from "../clock.ts";
 import { HooklineError } from "../errors.ts";
 import type { Id } from "../protocol/event-types.ts";
 import { describeThrown } from "../thrown.ts";
+import { withTimeout } from "../timeout.ts";
 
 /** Gives the client of an account, such as what `clients` of `hookline/client` returns. */
 export type ClientOf = (accountId: Id) => Client | Promise<Client>;
@@ -32,6 +34,22 @@ export async function forEachAccount(
   });
   await queue.addAll(tasks);
   return failures;
+}
+
+/** A user's function that never answers would end a watch without a word, milliseconds. */
+const ANSWER_MS = 60_000;
+
+/** @throws HooklineError `function-late`, or what the function throws */
+export async function answerOf<T>(
+  asked: T | Promise<T>,
+  { what, clock }: { readonly what: string; readonly clock: Clock },
+): Promise<T> {
+  const answered = Promise.resolve(asked).then((answer) => ({ answer }));
+  const inTime = await withTimeout(ANSWER_MS, answered, { clock, late: undefined });
+  if (inTime !== undefined) return inTime.answer;
+  throw new HooklineError("function-late", `${what} did not answer within ${ANSWER_MS / 1_000} s.`, {
+    fix: "Let it give up by itself, such as by a time limit of your database's client.",
+  });
 }
 
 const MOST_SHOWN = 5;

@@ -5,7 +5,7 @@ import type { Receiver } from "../index.ts";
 import type { Id } from "../protocol/event-types.ts";
 import { detailOf, toProblems, type Problem } from "../receiver/health/problem-catalog.ts";
 import { internalsOf, type Internals } from "../receiver/internals.ts";
-import { forEachAccount, type ClientOf } from "./accounts.ts";
+import { answerOf, forEachAccount, type ClientOf } from "./accounts.ts";
 import { createMissing, deleteIfThere, listAll } from "./create-missing.ts";
 import { byAccount, describe, fits, resourceKey, type Desired } from "./desired.ts";
 
@@ -114,7 +114,8 @@ async function poll(
     failed.push(`${of}: ${detailOf(error).detail ?? "see the cause in the log."}`);
   };
   try {
-    const accounts = byAccount("watchSubscriptions", await desiredNow());
+    const asked = { ...internals, what: "`desired` of `watchSubscriptions`" };
+    const accounts = byAccount("watchSubscriptions", await answerOf(desiredNow(), asked));
     const records = await readRecords(internals);
     const failures = await forEachAccount(accounts.keys(), async (accountId) => {
       const desired = accounts.get(accountId) ?? [];
@@ -130,8 +131,8 @@ async function poll(
 
 /** What the inbox has recorded of subscriptions. */
 interface Records {
-  /** Those with a tombstone. */
-  readonly unwanted: ReadonlySet<Id>;
+  /** Those with a tombstone, and the accounts that they were of, as far as those are known. */
+  readonly unwanted: ReadonlyMap<Id, ReadonlySet<Id> | undefined>;
   /** The same by what they were for, as far as that is known. */
   readonly unwantedByKey: ReadonlyMap<string, readonly Id[]>;
   /** Those in error, by account. */
@@ -140,12 +141,15 @@ interface Records {
 
 async function readRecords({ opened, tombstones, subscriptions }: Internals): Promise<Records> {
   await opened();
-  const unwanted = new Set((await tombstones.list()).map(({ subscription }) => subscription));
+  const unwanted = new Map<Id, Set<Id> | undefined>();
+  for (const { subscription } of await tombstones.list()) unwanted.set(subscription, undefined);
   const unwantedByKey = new Map<string, Id[]>();
   const errored = new Map<Id, Id[]>();
   for (const one of await subscriptions.known()) {
-    if (unwanted.has(one.subscription)) add(unwantedByKey, keyOf(one), one.subscription);
-    else if (one.error !== undefined) add(errored, one.accountId, one.subscription);
+    if (unwanted.has(one.subscription)) {
+      unwanted.set(one.subscription, (unwanted.get(one.subscription) ?? new Set()).add(one.accountId));
+      add(unwantedByKey, keyOf(one), one.subscription);
+    } else if (one.error !== undefined) add(errored, one.accountId, one.subscription);
   }
   return { unwanted, unwantedByKey, errored };
 }
@@ -170,11 +174,14 @@ interface AccountPoll extends Omit<PollOptions, "desired"> {
 /** @returns what is gone, and why it could not be created again */
 async function pollAccount(account: AccountPoll): Promise<readonly string[]> {
   const { receiver, internals, records, accountId, desired, client: clientOf, recreate } = account;
-  const client = await clientOf(accountId);
+  const client = await answerOf(clientOf(accountId), { ...internals, what: "`client` of `watchSubscriptions`" });
   const unwantedKeys = new Set(records.unwantedByKey.keys());
   const all = await listAll(client);
-  for (const one of all) if (records.unwanted.has(one.id)) unwantedKeys.add(await deleteUnwanted(client, one, account));
-  let listed: readonly Subscription[] = all.filter(({ id }) => !records.unwanted.has(id));
+  // Another application's may have the same number.
+  const isUnwanted = ({ id }: Subscription): boolean =>
+    records.unwanted.get(id)?.has(accountId) ?? records.unwanted.has(id);
+  for (const one of all) if (isUnwanted(one)) unwantedKeys.add(await deleteUnwanted(client, one, account));
+  let listed: readonly Subscription[] = all.filter((one) => !isUnwanted(one));
   const isMissing = (one: Desired): boolean => !listed.some((other) => fits(one, other));
   // Who created another one since wants it again.
   for (const one of desired)
