@@ -157,7 +157,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   function watch(): void {
     const mine = pools;
     watching = openHost().clock.setTimer(() => {
-      Promise.all([assertWritable(other), tombstones.refresh(), count()])
+      Promise.all([tombstones.refresh(), count(), assertWritable(other)])
         .then(
           () => answered(),
           (error: unknown) => answered(error),
