@@ -157,7 +157,8 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   function watch(): void {
     const mine = pools;
     watching = openHost().clock.setTimer(() => {
-      Promise.all([tombstones.refresh(), count(), assertWritable(other)])
+      assertWritable(other)
+        .then(() => Promise.all([tombstones.refresh(), count()]))
         .then(
           () => answered(),
           (error: unknown) => answered(error),
