@@ -59,7 +59,7 @@ test("clients that never come keep no other account from being checked, however 
 
 test("a tombstone of another account's subscription deletes none with the same number at the service", async () => {
   const { emulator, receiver, account, clientOf, desired, existing, url } = await startWorld();
-  const { id } = await emulator.subscribe(account, MAIL, url);
+  const id = await emulator.subscribe(account, MAIL, url);
   const { subscriptions } = internalsOf(receiver);
   const origin = { source: "crm", sentAt: emulator.clock.now() };
   await subscriptions.learn({ subscription: id, accountId: 9009, resource: MAIL, error: undefined }, origin);
