@@ -38,6 +38,11 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "HooklineError",
     "the cause of `handle-failed`: a handler ignores its signal, and its lane is closed until it ends",
   ],
+  "inbox-hung": ["StorageError", "a cause in the log: the inbox gave no answer for 40 s; it is asked again"],
+  "inbox-withholds": [
+    "StorageError",
+    "a cause of `no-progress`: by what the inbox says a job is due, and it gives none",
+  ],
   "handle-failed": ["HooklineError", "`receiver.handle`: a handler failed; the queue is to give the delivery again"],
   "delivery-invalid": ["UsageError", "`receiver.handle` or `accept` got something that `forwardInbox` did not make"],
   "accept-forwards": [

@@ -1,6 +1,8 @@
 import { parseArgs } from "node:util";
 import sharePostgres from "../support/postgres/shared-server.ts";
 import { runSeed as runWithEmulator } from "../emulator/simulation/run-seed.ts";
+import { WAYS } from "./broken-inbox/broken-inbox.ts";
+import { runBroken } from "./broken-inbox/run-broken.ts";
 import { runChildren } from "./child-processes.ts";
 import { commandFor, isRepeatable, NOT_REPEATABLE, report } from "./report.ts";
 import { runSeed } from "./run-seed.ts";
@@ -19,6 +21,7 @@ Flags:
                which commits on a thread of its own, nor on postgres, a real server: there a seed may have to run again to fail.
   --children   Each process of a world is a real one that works on a file and is killed. Default: 100 seeds.
   --emulator   A world is an emulator of the service and a receiver on its clock, in one process; each 500th is over sockets.
+  --broken     A world is a receiver whose inbox breaks in one of twenty ways; each seed has all of them. Default: 100 seeds.
   --help       Print this.
 `;
 
@@ -36,16 +39,18 @@ const { values } = parseArgs({
     inbox: { type: "string", default: "memory" },
     children: { type: "boolean", default: false },
     emulator: { type: "boolean", default: false },
+    broken: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
 
 const store = toStore(values.inbox);
-const seeds = values.seeds ?? (values.children ? "100" : "10000");
+const seeds = values.seeds ?? (values.children || values.broken ? "100" : "10000");
 
 // One server for all threads.
 const endServer = store === "postgres" && !values.help ? await sharePostgres() : undefined;
 if (values.help) console.log(HELP);
+else if (values.broken) await runBrokenInboxes();
 else if (values.emulator) await runEmulators();
 else if (values.children) await runFamilies();
 else if (values.seed === undefined)
@@ -105,6 +110,16 @@ async function runFamilies(): Promise<void> {
     `${count} worlds, ${total.killed} processes killed, ${total.acknowledged} deliveries acknowledged, ${total.calls} calls, ${total.broken} worlds broken`,
   );
   if (total.broken > 0) process.exitCode = 1;
+}
+
+async function runBrokenInboxes(): Promise<void> {
+  const from = toNumber("from", values.seed ?? values.from);
+  const count = values.seed === undefined ? toNumber("seeds", seeds) : 1;
+  const broken: string[] = [];
+  for (let seed = from; seed < from + count && broken.length < ENOUGH; seed += 1)
+    for (const way of WAYS) broken.push(...(await runBroken(seed, way)));
+  console.log([...broken, `${count * WAYS.length} broken inboxes, ${broken.length} rules that do not hold`].join("\n"));
+  if (broken.length > 0) process.exitCode = 1;
 }
 
 async function runEmulators(): Promise<void> {

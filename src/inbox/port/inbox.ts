@@ -73,20 +73,29 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
    * this process is no worker: others can become one, and the next call tries again.
    */
   work(worker: Worker): Promise<void>;
-  /** The oldest deliveries that are not fully expanded, in order; none while there is no room for their jobs. */
+  /**
+   * The oldest deliveries that are not fully expanded, in order; none while there is no room for their jobs. One that cannot be read ends in
+   * the inbox, with an error line: it keeps no other from being given.
+   */
   unexpanded(max: number): Promise<readonly Unexpanded[]>;
   /**
    * Writes jobs, unique keys and the cursor of each stored delivery atomically. Called in the order of `unexpanded`. One worker expands
-   * at a time: returns `undefined` for an expansion that was lost to another one, or is left to it; nothing changed.
+   * at a time: returns `undefined` for an expansion that was lost to another one, or is left to it; nothing changed. After a rejection
+   * expansions come again one by one, and one that is never taken comes with other jobs, or none.
    */
   expand(expansions: readonly Expansion[]): Promise<readonly (Expanded | undefined)[]>;
   /**
    * Claims the heads of free lanes that are due, each with the jobs directly behind it that have the same merge key. A lane never
    * has two claims. A claim counts as an attempt. A job with two deaths is claimed only on request, and alone: in this process. Each lane
    * is of one worker's share at a time; `claim` gives those of this process's share, and its `nextDueAt` and `suspects` are of it.
+   * A job that cannot be read ends in the inbox, with an error line: it keeps no other from being claimed. After a rejection nothing is
+   * claimed. A claim that is given late is taken; meanwhile `claim` may be called again.
    */
   claim(limits: ClaimLimits): Promise<Claimed>;
-  /** Returns `false` for a claim that was lost: nothing changed. The next job of the lane can be claimed after the same write. */
+  /**
+   * Returns `false` for a claim that was lost: nothing changed. The next job of the lane can be claimed after the same write. After a
+   * rejection, which may have written, each settlement comes again alone; one that is never taken while others are, as dead.
+   */
   settle(settlements: readonly Settlement[]): Promise<readonly boolean[]>;
   readonly jobs: InboxJobs;
   /** Written atomically with the jobs of a lifecycle notice. */
