@@ -43,7 +43,7 @@ export interface InboxWatch {
 }
 
 /** Whether something is due that was not given; each second that it is, it is asked for again. */
-export interface Withheld {
+interface Withheld {
   readonly isDue: () => boolean;
   readonly askAgain: () => void;
 }
@@ -52,7 +52,7 @@ const TICK_MS = 1_000;
 /** Longer than an inbox needs to find out by itself that its storage hangs, seconds. */
 const LIMIT_S = 40;
 /** No step takes so long between two of its moves, seconds. */
-export const STANDSTILL_S = 15;
+const STANDSTILL_S = 15;
 
 interface StepState {
   isDue: boolean;

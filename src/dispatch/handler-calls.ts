@@ -16,7 +16,7 @@ export interface HandlerCalls {
   readonly jammed: boolean;
 }
 
-export interface HandlerCall {
+interface HandlerCall {
   readonly registration: Registration;
   readonly event: AnyEvent;
   readonly ctx: Context;

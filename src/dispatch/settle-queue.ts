@@ -32,7 +32,7 @@ const FAIR_TRIES = 3;
 interface Waiting {
   readonly settlement: Settlement;
   /** Undefined once it was called. */
-  then: ((settled: boolean) => void) | undefined;
+  report: ((settled: boolean) => void) | undefined;
   /** Failures while something else was settled. */
   fairTries: number;
 }
@@ -43,7 +43,7 @@ export function createSettleQueue(
   { clock, log, watch, tryAgainMs, answered, settled }: SettleQueueOptions,
 ): Settle {
   const batcher = createBatcher<Waiting, boolean | Error>({
-    commit,
+    commit: (batch) => commit(batch),
     sizeOf: () => 0,
     failed: toError,
     schedule: inbox.capabilities.durability === "none" ? queueMicrotask : undefined,
@@ -52,11 +52,14 @@ export function createSettleQueue(
   /** Settlements that held. */
   let held = 0;
 
-  function commit(batch: readonly Waiting[]): Promise<readonly (boolean | Error)[]> {
+  function commit(
+    batch: readonly Waiting[],
+    settlements: readonly Settlement[] = batch.map(({ settlement }) => settlement),
+  ): Promise<readonly (boolean | Error)[]> {
     return watch.call(
       "settle",
       "settle",
-      () => inbox.settle(batch.map(({ settlement }) => settlement)),
+      () => inbox.settle(settlements),
       (results) => {
         for (const [index, waiting] of batch.entries()) end(waiting, results[index]);
       },
@@ -65,14 +68,14 @@ export function createSettleQueue(
 
   /** @returns whether that is known now, or was before */
   function end(waiting: Waiting, result: unknown): boolean {
-    const { then, settlement } = waiting;
-    if (then === undefined) return true;
+    const { report, settlement } = waiting;
+    if (report === undefined) return true;
     if (typeof result !== "boolean") return false;
-    waiting.then = undefined;
+    waiting.report = undefined;
     watch.moved("settle", result);
     if (result) held += 1;
     answered(() => {
-      then(result);
+      report(result);
       settled(settlement.claim);
     });
     return true;
@@ -88,12 +91,12 @@ export function createSettleQueue(
   }
 
   async function settleAlone(waiting: Waiting, heldBefore: number): Promise<void> {
-    if (waiting.then === undefined) return; // it was answered late
+    if (waiting.report === undefined) return; // it was answered late
     let result = await tryAlone(waiting);
     if (end(waiting, result)) return;
     if (held > heldBefore) waiting.fairTries += 1;
     if (waiting.fairTries >= FAIR_TRIES) {
-      const buried = await tryAlone({ ...waiting, settlement: toDead(waiting.settlement, clock.now()) });
+      const buried = await tryAlone(waiting, toDead(waiting.settlement, clock.now()));
       if (buried === true) reportBuried(waiting.settlement, result);
       if (end(waiting, buried)) return;
       result = buried;
@@ -101,9 +104,9 @@ export function createSettleQueue(
     failed(waiting, result);
   }
 
-  async function tryAlone(waiting: Waiting): Promise<unknown> {
+  async function tryAlone(waiting: Waiting, settlement: Settlement = waiting.settlement): Promise<unknown> {
     try {
-      const [result] = await commit([waiting]);
+      const [result] = await commit([waiting], [settlement]);
       return result;
     } catch (error) {
       return toError(error);
@@ -118,7 +121,7 @@ export function createSettleQueue(
   }
 
   return function settle(settlement, then) {
-    const waiting: Waiting = { settlement, then, fairTries: 0 };
+    const waiting: Waiting = { settlement, report: then, fairTries: 0 };
     batcher.put(waiting, (result) => {
       if (!end(waiting, result)) failed(waiting, result);
     });

@@ -2,8 +2,8 @@ import { memoryInbox } from "hookline";
 import type { Claimed, ClaimLimits } from "../../../src/inbox/port/claims.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
 
-export const VERBS = ["store", "unexpanded", "expand", "claim", "settle"] as const;
-export const FAULTS = ["fails for ever", "fails for one row", "hangs", "answers late"] as const;
+const VERBS = ["store", "unexpanded", "expand", "claim", "settle"] as const;
+const FAULTS = ["fails for ever", "fails for one row", "hangs", "answers late"] as const;
 
 /** One of the twenty ways in which an inbox can be broken. */
 export interface Way {

@@ -89,7 +89,7 @@ export async function runBroken(seed: number, way: Way): Promise<readonly string
     const left = [...stored].filter((id) => id !== BAD && !done.has(id));
     check(`one row stops no other: ${left.slice(0, 3).join()}`, left.length === 0);
     const ends = { store: undefined, expand: "event-not-expanded", settle: "job-unsettled", claim: undefined } as const;
-    const end = ends[way.verb as keyof typeof ends];
+    const end = ends[way.verb];
     if (end !== undefined) check(`what ends alone is logged as ${end}`, logged.has(end));
   }
 
