@@ -60,10 +60,11 @@ test("clients that never come keep no other account from being checked, however 
 test("a tombstone of another account's subscription deletes none with the same number at the service", async () => {
   const { emulator, receiver, account, clientOf, desired, existing, url } = await startWorld();
   const id = await emulator.subscribe(account, MAIL, url);
+  await receiver.unsubscribe(id, "left", { source: "crm" });
+  // As after an unsubscribe of what was known.
   const { subscriptions } = internalsOf(receiver);
   const origin = { source: "crm", sentAt: emulator.clock.now() };
   await subscriptions.learn({ subscription: id, accountId: 9009, resource: MAIL, error: undefined }, origin);
-  await receiver.unsubscribe(id, "left", { source: "crm" });
   let polls = 0;
   const asked = () => ((polls += 1), [desired()]);
   const { stop } = watchSubscriptions(receiver, { client: clientOf, desired: asked });
