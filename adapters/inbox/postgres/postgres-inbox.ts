@@ -180,7 +180,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       pools = openPools(connection, { leaseMs, route });
       try {
         await assertServer(other);
-        schemaIdent = await prepareSchema(other, { schema, name: given.name, migrate });
+        schemaIdent = await prepareSchema(other, { schema, name: given.name, migrate, log: given.log });
         await ensureDays(other, ident());
         await Promise.all([tombstones.refresh(), subscriptions.refresh(), count()]);
       } catch (error) {

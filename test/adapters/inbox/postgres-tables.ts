@@ -37,7 +37,8 @@ interface TestWorker {
 /** How a job's claim ends. */
 type Ended = "done" | "dead" | "unhandled" | "retry";
 
-export async function openTables(): Promise<Tables> {
+/** @param sql that makes the tables of another version, in the schema hookline */
+export async function openTables(sql?: string): Promise<Tables & { readonly connectionString: string }> {
   const { connectionString, drop } = await newDatabase();
   const pools: Pool[] = [];
   const newPool = (max: number): Pool => {
@@ -50,10 +51,14 @@ export async function openTables(): Promise<Tables> {
     await Promise.all(pools.map((one) => one.close()));
     await drop();
   });
-  const ident = await prepareSchema(pool, { schema: "hookline", name: "default", migrate: true });
+  const named = { schema: "hookline", name: "default" };
+  const ident = '"hookline"';
+  if (sql === undefined) await prepareSchema(pool, { ...named, migrate: true });
+  else await pool.query(sql);
   await ensureDays(pool, ident);
 
   return {
+    connectionString,
     pool,
     ident,
     join(made) {

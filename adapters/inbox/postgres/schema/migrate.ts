@@ -1,4 +1,4 @@
-import { StorageError } from "../../../../src/adapter.ts";
+import { StorageError, type Logger } from "../../../../src/adapter.ts";
 import { UsageError } from "../../../../src/index.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
@@ -46,7 +46,7 @@ export interface SchemaName {
  */
 export async function prepareSchema(
   pool: Pool,
-  { migrate, ...given }: SchemaName & { readonly migrate: boolean },
+  { migrate, log, ...given }: SchemaName & { readonly migrate: boolean; readonly log?: Pick<Logger, "info"> },
   plan: SchemaPlan = CURRENT,
 ): Promise<string> {
   const schema = schemaOf(given);
@@ -54,8 +54,12 @@ export async function prepareSchema(
   const isBehind = before.version === undefined || before.version < plan.version;
   if (before.isForeign) throw foreign(schema);
   if (isBehind && !migrate) throw notMade(before.version, schema, given);
+  const facts = { code: "schema-upgraded", schema, from: before.version, to: plan.version };
+  const isUpgrade = isBehind && before.version !== undefined;
+  if (isUpgrade) log?.info(facts, "the tables of an older version are upgraded: other processes wait for it");
   // A statement is a transaction of its own: all of it or nothing.
   if (isBehind) await pool.query(migrationOf(given, plan));
+  if (isUpgrade) log?.info(facts, "the tables are upgraded");
   const { version, worksWith, name } = isBehind ? await stateOf(pool, schema) : before;
   if (name !== undefined && name !== given.name) throw otherName(schema, name, given.name);
   if (version !== undefined && version > plan.version && worksWith > plan.version)
