@@ -212,6 +212,18 @@ export const boundaries: readonly Boundary[] = [
     why: "An inbox imports only the two public entry points, like one outside this repository: export it from src/index.ts or src/adapter.ts. Node includes SQLite.",
   },
   {
+    module: "adapters/observe/",
+    may: [
+      "src/index.ts",
+      "src/adapter.ts",
+      "src/instruments.ts",
+      "src/receiver/internals.ts",
+      "src/ingest/responses.ts",
+      "src/protocol/event-names.ts",
+    ],
+    why: "Metrics and traces hook into a receiver by src/instruments.ts and its internals, and know the names that it uses; never how it works.",
+  },
+  {
     module: "examples/",
     may: ["npm:", "node:"],
     why: "An example is a user's program: import hookline by name, such as hookline/node.",

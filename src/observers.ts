@@ -1,6 +1,7 @@
 import { assertFunction, assertOptions } from "./assert.ts";
 import type { StoredDelivery } from "./inbox/port/delivery.ts";
 import type { Job } from "./inbox/port/jobs.ts";
+import type { Instruments } from "./instruments.ts";
 import type { Logger } from "./logger.ts";
 import type { Id } from "./protocol/event-types.ts";
 import { catchRejection } from "./thrown.ts";
@@ -20,6 +21,8 @@ export type Observer = {
   readonly stored?: (e: { readonly delivery: Pick<StoredDelivery, "id" | "source" | "receivedAt"> }) => void;
   /** A request was not acknowledged. */
   readonly refused?: (e: { readonly status: number; readonly code: string }) => void;
+  /** Every answer; `code` where it is a refusal. */
+  readonly answered?: (e: { readonly status: number; readonly code?: string; readonly durationMs: number }) => void;
 } & {
   readonly [E in "started" | "succeeded" | "failed" | "retried" | "dead" | "duplicate"]?: (e: JobMoment) => void;
 } & {
@@ -32,6 +35,7 @@ type Payloads = { [E in keyof Observer]-?: Parameters<NonNullable<Observer[E]>>[
 const ALLOWED: Readonly<Record<keyof Observer, true>> = {
   stored: true,
   refused: true,
+  answered: true,
   started: true,
   succeeded: true,
   failed: true,
@@ -43,6 +47,8 @@ const ALLOWED: Readonly<Record<keyof Observer, true>> = {
 
 /** All observers of a receiver. */
 export interface Observers {
+  /** The package's own, beside those of users. */
+  readonly instruments: Instruments;
   add(observer: Observer): () => void;
   /** Calls every observer of `name`. `make` runs only if there are any. Never throws. */
   notify<E extends keyof Observer>(name: E, make: () => Payloads[E]): void;
@@ -68,6 +74,7 @@ export function createObservers(log: Logger): Observers {
   }
 
   return {
+    instruments: {},
     add(observer) {
       assertOptions("observe()", observer, ALLOWED);
       for (const [name, listen] of Object.entries(observer))

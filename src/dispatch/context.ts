@@ -56,6 +56,8 @@ export interface CallFacts extends Pick<Context, "signal" | "attempt" | "lastAtt
   readonly consumer: string;
   readonly replayOf: string | undefined;
   readonly delivery: Delivery;
+  /** In each line of its log, beside the job's id. */
+  readonly logged?: object | undefined;
 }
 
 /** What a context calls on the receiver. */
@@ -77,7 +79,7 @@ export function createContext(facts: CallFacts, services: ContextServices): Cont
     jobId,
     idempotencyKey: idempotencyKey(facts),
     delivery: async () => toStored(facts.deliveryId, delivery),
-    log: withJob(services.log, jobId),
+    log: withFacts(services.log, { jobId, ...facts.logged }),
     state: {},
     unsubscribe: (reason) => services.unsubscribe(event, delivery.source, reason),
   };
@@ -94,11 +96,11 @@ function idempotencyKey({ consumer, event, delivery, entry, replayOf, jobId }: C
   return replayOf === undefined ? `${consumer}:${key}` : `${consumer}:${key}:replay:${jobId}`;
 }
 
-function withJob(log: Logger, jobId: string): Logger {
+function withFacts(log: Logger, own: object): Logger {
   return {
-    debug: (facts, message) => log.debug({ jobId, ...facts }, message),
-    info: (facts, message) => log.info({ jobId, ...facts }, message),
-    warn: (facts, message) => log.warn({ jobId, ...facts }, message),
-    error: (facts, message) => log.error({ jobId, ...facts }, message),
+    debug: (facts, message) => log.debug({ ...own, ...facts }, message),
+    info: (facts, message) => log.info({ ...own, ...facts }, message),
+    warn: (facts, message) => log.warn({ ...own, ...facts }, message),
+    error: (facts, message) => log.error({ ...own, ...facts }, message),
   };
 }

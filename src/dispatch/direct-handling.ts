@@ -3,7 +3,7 @@ import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import { eventsOf, parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
-import { createContext } from "./context.ts";
+import { createContext, type CallFacts } from "./context.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { Registration } from "./handlers.ts";
 import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
@@ -31,7 +31,7 @@ interface DirectJob {
 
 /** @param apart deliveries share neither lanes nor `concurrency`: one must not wait for what another one began */
 export function createDirectHandling(
-  { handlers, handlerCalls, services, clock, counters, concurrency, handlerEnded }: DispatchDeps,
+  { handlers, handlerCalls, services, clock, counters, observers, concurrency, handlerEnded }: DispatchDeps,
   reporter: Pick<ExpansionReporter, "arrived" | "unhandled">,
   { apart }: { readonly apart: boolean },
 ): DirectHandling {
@@ -74,12 +74,24 @@ export function createDirectHandling(
     { free, ended, stuck }: { free(): void; ended(): void; stuck(error: Error): void },
   ): Promise<void> {
     const controller = new AbortController();
-    const jobId = `${delivery.id}.${entry}`;
-    const facts = { attempt: 1, lastAttempt: false, merged: 1, replayOf: undefined, deliveryId: delivery.id, jobId };
-    const ctx = createContext(
-      { ...facts, signal: controller.signal, event, entry, consumer: registration.consumer, delivery },
-      services,
-    );
+    const { consumer } = registration;
+    const { meter, tracer } = observers.instruments;
+    const facts: CallFacts = {
+      signal: controller.signal,
+      attempt: 1,
+      lastAttempt: false,
+      merged: 1,
+      event,
+      entry,
+      jobId: `${delivery.id}.${entry}`,
+      deliveryId: delivery.id,
+      consumer,
+      replayOf: undefined,
+      delivery,
+    };
+    const span = tracer?.call(facts, [{ id: facts.jobId, delivery }], true);
+    const ctx = createContext(span === undefined ? facts : { ...facts, logged: span.logged }, services);
+    const startedAt = clock.now();
     return new Promise((resolve, reject) => {
       let running: RunningCall | undefined; // undefined yet when the handler ends at once
       const abort = (): void => running?.abort(signal?.reason);
@@ -87,6 +99,7 @@ export function createDirectHandling(
         registration,
         event: mergeEvents([event], registration),
         ctx,
+        span,
         controller,
         timeoutMs: registration.limits.timeoutMs,
         free,
@@ -94,9 +107,12 @@ export function createDirectHandling(
           if (running !== undefined) calls.delete(running);
           signal?.removeEventListener("abort", abort);
           ended();
-          handlerEnded(event, result, registration.consumer);
-          if (result.ok || retryErrorOf(result.error)?.code === "give-up") resolve();
-          else reject(result.error);
+          handlerEnded(event, result, consumer);
+          meter?.called(consumer, clock.now() - startedAt);
+          const isDone = result.ok || retryErrorOf(result.error)?.code === "give-up";
+          span?.end(isDone ? "done" : "retry", result.ok ? undefined : result.error);
+          if (isDone) resolve();
+          else reject((result as { readonly error: unknown }).error);
         },
         // The delivery does not wait for it, nor does anything that would only wait for its lane: whoever brought them brings them again.
         overdue() {
@@ -114,6 +130,7 @@ export function createDirectHandling(
 
   async function handle(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<void> {
     const errors: unknown[] = [];
+    const { meter } = observers.instruments;
     for (const [entry, event] of eventsOf(parseDocument(delivery.body)).entries()) {
       const routes = handlers.routes(event.type);
       reporter.arrived(event, delivery);
@@ -123,9 +140,11 @@ export function createDirectHandling(
         try {
           await run(job);
           counters.succeeded += 1;
+          meter?.finished(registration.consumer, event.type, "done");
           succeeded += 1;
         } catch (error) {
           counters.failed += 1;
+          meter?.failed(registration.consumer, event.type);
           errors.push(error);
         }
       }

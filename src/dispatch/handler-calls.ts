@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import type { CallSpan } from "../instruments.ts";
 import type { Logger } from "../logger.ts";
 import type { AnyEvent } from "../protocol/event-types.ts";
 import type { Context } from "./context.ts";
@@ -20,6 +21,8 @@ interface HandlerCall {
   readonly registration: Registration;
   readonly event: AnyEvent;
   readonly ctx: Context;
+  /** The handler runs in it. */
+  readonly span: Pick<CallSpan, "run"> | undefined;
   /** Of the context's signal. */
   readonly controller: AbortController;
   readonly timeoutMs: number;
@@ -53,11 +56,12 @@ export function createHandlerCalls({ middleware, graceMs, maxStuck, clock, log }
   }
 
   return {
-    start({ registration, event, ctx, controller, timeoutMs, free, ended, overdue }) {
+    start({ registration, event, ctx, span, controller, timeoutMs, free, ended, overdue }) {
       const handler = handlerOf(registration);
+      const call = (): unknown => handler(event, ctx);
       let freeSlot = free;
       let over = false;
-      const running = startCall(() => handler(event, ctx), {
+      const running = startCall(span === undefined ? call : () => span.run(call), {
         controller,
         timeoutMs,
         graceMs,

@@ -83,7 +83,10 @@ export function createExpansionReporter({
         }
         logEvent(made.event);
         for (const { state } of made.jobs) {
-          if (state === "skipped") counters.skipped += 1;
+          if (state === "skipped") {
+            counters.skipped += 1;
+            observers.instruments.meter?.finished(undefined, made.event.type, "skipped");
+          }
           if (state === "unhandled") unhandled(made.event);
         }
       }
@@ -131,8 +134,13 @@ export interface EndedCall {
   readonly outcomes: readonly JobOutcome[];
 }
 
-export function reportStart(call: CallJobs, { observers }: Pick<DispatchDeps, "observers">): void {
-  eachOf(call, (job, event) => observers.notify("started", () => ({ job: toJobOf(job, event) })));
+export function reportStart(call: CallJobs, now: number, { observers }: Pick<DispatchDeps, "observers">): void {
+  const { meter } = observers.instruments;
+  eachOf(call, (job, event) => {
+    const { attempt, replayOf, consumer, delivery } = job;
+    if (attempt === 1 && replayOf === undefined) meter?.began(consumer, now - delivery.receivedAt);
+    observers.notify("started", () => ({ job: toJobOf(job, event) }));
+  });
 }
 
 /** Counts, logs and observes what was settled, and nothing of a lost claim. */
@@ -143,12 +151,14 @@ export function reportEnd(
   const { jobs, events } = call;
   if (outcomes.every(({ to }) => to === "release")) return;
   const settledAt = clock.now();
+  const { meter } = observers.instruments;
   counters.merged += jobs.length - 1;
   if (result.ok) {
     counters.succeeded += jobs.length;
-    eachOf(call, (job, event) =>
-      observers.notify("succeeded", () => ({ job: toJobOf(job, event, { state: "done", settledAt }), durationMs })),
-    );
+    eachOf(call, (job, event, index) => {
+      meter?.finished(job.consumer, event.type, index < jobs.length - 1 ? "merged" : "done");
+      observers.notify("succeeded", () => ({ job: toJobOf(job, event, { state: "done", settledAt }), durationMs }));
+    });
     return;
   }
   const { error: thrown } = result;
@@ -176,8 +186,10 @@ export function reportEnd(
   }
   eachOf(call, (job, event, index) => {
     const outcome = outcomes[index];
-    if (!askedForTime)
+    if (!askedForTime) {
+      meter?.failed(job.consumer, event.type);
       observers.notify("failed", () => ({ job: toJobOf(job, event, { error }), error: thrown, durationMs }));
+    }
     if (outcome?.to === "retry") {
       counters.retried += 1;
       observers.notify("retried", () => ({
@@ -186,6 +198,7 @@ export function reportEnd(
       }));
     } else if (outcome?.to === "dead") {
       counters.dead += 1;
+      meter?.finished(job.consumer, event.type, "dead");
       observers.notify("dead", () => ({
         job: toJobOf(job, event, { state: "dead", error, settledAt }),
         error: thrown,

@@ -2,6 +2,7 @@ import { ClosedError, HooklineError } from "../errors.ts";
 import { createCompactingMap } from "../inbox/collections/compacting-map.ts";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../inbox/job-state.ts";
 import type { Claim, ClaimedJob, JobOutcome } from "../inbox/port/claims.ts";
+import type { CallSpan } from "../instruments.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import type { Completions } from "./completions.ts";
 import { createContext, type CallFacts } from "./context.ts";
@@ -50,6 +51,11 @@ export interface JobRunnerOptions {
   readonly ended: () => void;
 }
 
+/** How a handler ended. */
+interface Ending extends Omit<EndedCall, "outcomes"> {
+  readonly span: CallSpan | undefined;
+}
+
 /** One call of a handler: the jobs of a claim that go together, oldest first. */
 interface MergedCall {
   readonly claim: Claim;
@@ -63,6 +69,7 @@ export function createJobRunner(
   { settle, completions, overdue, ended }: JobRunnerOptions,
 ): JobRunner {
   const { handlers, handlerCalls, services, log, clock, random } = deps;
+  const { instruments } = deps.observers;
   const calls = createCompactingMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
   const retryTime = createRetryTime(clock);
   /** Warned of, once for each consumer and type: a whole backlog may have no handler. */
@@ -84,23 +91,24 @@ export function createJobRunner(
     }
     const controller = new AbortController();
     const startedAt = clock.now();
-    const ctx = createContext(
-      toFacts(call, registration, { signal: controller.signal, now: startedAt, retryTime }),
-      services,
-    );
+    const facts = toFacts(call, registration, { signal: controller.signal, now: startedAt, retryTime });
+    const span = instruments.tracer?.call(facts, jobs);
+    const ctx = createContext(span === undefined ? facts : { ...facts, logged: span.logged }, services);
     const isCompleted = completions?.offer(ctx, call);
-    reportStart(call, deps);
+    reportStart(call, startedAt, deps);
     const running = handlerCalls.start({
       registration,
       event: mergeEvents(events, registration),
       ctx,
+      span,
       controller,
       timeoutMs: timeLimitOf(claim, registration.limits),
       free,
       ended: (result) => {
         calls.delete(claim);
-        const end = (known: CallResult): void =>
-          finish(call, registration.limits, { result: known, durationMs: clock.now() - startedAt });
+        const durationMs = clock.now() - startedAt;
+        instruments.meter?.called(registration.consumer, durationMs);
+        const end = (known: CallResult): void => finish(call, registration.limits, { result: known, durationMs, span });
         if (isCompleted?.() === true) endCompleted(call, result, end);
         else end(result);
       },
@@ -120,7 +128,7 @@ export function createJobRunner(
       });
   }
 
-  function finish(call: MergedCall, limits: RunLimits, ending: Omit<EndedCall, "outcomes">): void {
+  function finish(call: MergedCall, limits: RunLimits, { span, ...ending }: Ending): void {
     const { claim, jobs } = call;
     const { result } = ending;
     deps.handlerEnded(call.events[0], result, claim.jobs[0].consumer);
@@ -128,6 +136,7 @@ export function createJobRunner(
     // A failure while closing may be due to the close; a retry error counts all the same.
     const isReleased = closing && !result.ok && retryErrorOf(result.error) === undefined;
     const outcomes = isReleased ? jobs.map(toRelease) : outcomesOf(jobs, result, rules);
+    span?.end(lost.has(claim) ? "lost" : (outcomes[0]?.to ?? ""), result.ok ? undefined : result.error);
     const callsListeners = !lost.has(claim) && outcomes.some(({ to }) => to === "dead");
     conclude(call, { ...ending, outcomes }, callsListeners ? limits : undefined);
   }

@@ -24,6 +24,7 @@ export interface InFlightBytes {
   release(bytes: number): void;
   /** There is no room left for a delivery of ordinary size. */
   readonly isFull: boolean;
+  readonly size: number;
 }
 
 export function createInFlightBytes(maxInFlightBytes: number): InFlightBytes {
@@ -32,6 +33,9 @@ export function createInFlightBytes(maxInFlightBytes: number): InFlightBytes {
   return {
     get isFull() {
       return inFlight + ordinary > maxInFlightBytes;
+    },
+    get size() {
+      return inFlight;
     },
     reserve(bytes) {
       if (inFlight + bytes > maxInFlightBytes)

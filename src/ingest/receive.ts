@@ -1,10 +1,12 @@
+import type { RequestCarrier } from "../instruments.ts";
 import { isGoodToken, tokenOf } from "../protocol/handshake.ts";
+import type { StoreResult } from "../inbox/port/delivery.ts";
 import { admit } from "./admit.ts";
 import type { AfterHandlers } from "./after-handlers.ts";
 import { checkHeaders } from "./check-headers.ts";
 import { readBody } from "./read-body.ts";
 import { Refused, replyRefused, replyStored, replyToken, replyUnwanted } from "./responses.ts";
-import type { Admitted, IngestDeps, RawRequest, Reply } from "./types.ts";
+import type { Admitted, IngestDeps, RawRequest, Read, Reply } from "./types.ts";
 import { Decision } from "./unsubscribe-gate.ts";
 import { verifySignature } from "./verify-signature.ts";
 
@@ -14,6 +16,7 @@ export async function receive(
   deps: IngestDeps,
   afterHandlers: AfterHandlers | undefined,
 ): Promise<Reply> {
+  const startedAt = performance.now();
   let outcome: Reply | Refused;
   try {
     outcome = await decide(request, deps, afterHandlers);
@@ -22,10 +25,10 @@ export async function receive(
   }
   if (outcome instanceof Refused) {
     const reply = replyRefused(outcome);
-    deps.reporter.refused(outcome, reply.status);
+    deps.reporter.refused(outcome, reply.status, startedAt);
     return reply;
   }
-  deps.reporter.answered(outcome.status);
+  deps.reporter.answered(outcome.status, startedAt);
   return outcome;
 }
 
@@ -39,6 +42,24 @@ async function decide(
   if (checked instanceof Refused) return checked;
   const read = await readBody(checked, deps);
   if (read instanceof Refused) return read;
+  const { tracer } = deps.instruments;
+  return tracer === undefined || (read.body.byteLength === 0 && tokenOf(request.url) !== undefined)
+    ? verifyAndStore(read, { deps, afterHandlers })
+    : tracer.request((carrier) => verifyAndStore(read, { deps, afterHandlers, carrier }));
+}
+
+async function verifyAndStore(
+  read: Read,
+  {
+    deps,
+    afterHandlers,
+    carrier,
+  }: {
+    readonly deps: IngestDeps;
+    readonly afterHandlers: AfterHandlers | undefined;
+    readonly carrier?: RequestCarrier;
+  },
+): Promise<Reply | Refused> {
   const verifying = verifySignature(read, deps);
   const verified = verifying instanceof Promise ? await verifying : verifying;
   if (verified instanceof Refused) return verified;
@@ -46,6 +67,7 @@ async function decide(
   // Only without a body: the query is not signed, so a token in it must not swallow a delivery.
   if (token !== undefined && verified.delivery.body.byteLength === 0)
     return isGoodToken(token) ? replyToken(token) : new Refused("token-bad");
+  Object.assign(verified.delivery.headers, carrier?.headers);
   const admitting = admit(verified, deps);
   const admitted = admitting instanceof Promise ? await admitting : admitting;
   if (admitted instanceof Decision) {
@@ -53,6 +75,7 @@ async function decide(
     return replyUnwanted(admitted);
   }
   const result = admitted instanceof Refused ? admitted : await storeOrHandle(admitted, deps, afterHandlers);
+  if (carrier !== undefined && result !== undefined && "id" in result) carrier.deliveryId = result.id;
   // What handlers refuse, they want to have again.
   if (afterHandlers === undefined) deps.outcomes[result instanceof Refused ? "refused" : "stored"](verified);
   return result instanceof Refused ? result : replyStored(token);
@@ -62,6 +85,6 @@ function storeOrHandle(
   admitted: Admitted,
   deps: IngestDeps,
   afterHandlers: AfterHandlers | undefined,
-): Promise<unknown> {
+): Promise<StoreResult | Refused | undefined> {
   return afterHandlers === undefined ? deps.store(admitted) : deps.handleThenAnswer(admitted, afterHandlers);
 }

@@ -4,6 +4,7 @@ import type { InboxWatch } from "../inbox-watch.ts";
 import { createBatcher, type Batcher } from "../inbox/batcher.ts";
 import type { Delivery, NewEvent, StoreResult } from "../inbox/port/delivery.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
+import type { Instruments } from "../instruments.ts";
 import { isError } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import type { InFlightBytes } from "./read-body.ts";
@@ -36,11 +37,23 @@ export interface DeliveryStoreOptions {
   readonly committed: () => void;
   /** No request may wait for I/O that another request began. */
   readonly isolateRequests: boolean;
+  readonly instruments: Instruments;
 }
 
 export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStore {
-  const { inbox, watch, inFlightBytes, timeoutMs, clock, expand, expanding, stored, committed, isolateRequests } =
-    options;
+  const {
+    inbox,
+    watch,
+    inFlightBytes,
+    timeoutMs,
+    clock,
+    expand,
+    expanding,
+    stored,
+    committed,
+    isolateRequests,
+    instruments,
+  } = options;
 
   async function commit(batch: readonly Admitted[]): Promise<readonly (StoreResult | Refused)[]> {
     const events = expand(batch);
@@ -121,8 +134,11 @@ export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStor
       } catch (error) {
         return Promise.resolve(new Refused("intake-full", error));
       }
+      const { meter } = instruments;
+      const startedAt = meter === undefined ? 0 : performance.now();
       return new Promise((resolve) => {
         batcher.put(admitted, (result) => {
+          if (!(result instanceof Refused)) meter?.stored(performance.now() - startedAt);
           inFlightBytes.release(byteLength);
           resolve(result);
         });

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { Delivery } from "../inbox/port/delivery.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
+import type { Instruments } from "../instruments.ts";
 import type { Logger } from "../logger.ts";
 import type { Document } from "../protocol/envelope.ts";
 import type { SignatureHeaders } from "../protocol/signature-headers.ts";
@@ -126,4 +127,5 @@ export interface IngestDeps {
   /** How a delivery whose signature is right was answered: what is refused may never come again. */
   readonly outcomes: DeliveryOutcomes;
   readonly reporter: Reporter;
+  readonly instruments: Instruments;
 }

@@ -137,6 +137,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     stored: work.stored,
     committed: work.wake,
     isolateRequests,
+    instruments: observers.instruments,
   });
   const ownSignals = createOwnSignals(store.store, clock);
   const gaps: GapWatch =
@@ -148,6 +149,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
           isReady: () => inbox.ready().ready,
           handlers,
           signal: (gap) => ownSignals.put(gap, { cause: "gap" }),
+          found: (count) => observers.instruments.meter?.gaps(count),
           clock,
           log: throttled,
         });
@@ -202,6 +204,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       clock,
     }),
     reporter,
+    instruments: observers.instruments,
     outcomes: gaps,
   };
 
@@ -278,7 +281,11 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     clock: options.clock ?? clock,
     state: () => states.current,
     works: working !== undefined,
-    handles: handlers.some,
+    name,
+    handlers,
+    instruments: observers.instruments,
+    inFlightBytes,
+    inboxWorkers: () => working?.stats().workers,
     expandedListeners,
     handshakes,
     log: throttled,

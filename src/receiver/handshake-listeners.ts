@@ -23,9 +23,9 @@ export function receiveHeard(deps: IngestDeps, listeners: ReadonlySet<HandshakeL
     let refused: Refused | undefined;
     const reporter: IngestDeps["reporter"] = {
       ...deps.reporter,
-      refused(refusal, status) {
+      refused(refusal, status, startedAt) {
         refused = refusal;
-        deps.reporter.refused(refusal, status);
+        deps.reporter.refused(refusal, status, startedAt);
       },
     };
     const reply = await receive(request, { ...deps, reporter }, afterHandlers);

@@ -1,9 +1,12 @@
 import type { Clock } from "../clock.ts";
+import type { Handlers } from "../dispatch/handlers.ts";
 import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
-import type { Capabilities } from "../inbox/port/inbox.ts";
+import type { Capabilities, InboxWorkers } from "../inbox/port/inbox.ts";
 import type { KeyValues } from "../inbox/port/key-values.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
+import type { InFlightBytes } from "../ingest/read-body.ts";
+import type { Instruments } from "../instruments.ts";
 import type { Logger } from "../logger.ts";
 import type { GapWatch } from "./gaps/gap-watch.ts";
 import type { HandshakeListener } from "./handshake-listeners.ts";
@@ -19,8 +22,14 @@ export interface Internals {
   readonly state: () => ReceiverState;
   /** The inbox has a working half. */
   readonly works: boolean;
-  /** A handler was registered. */
-  readonly handles: () => boolean;
+  /** The option `name`. */
+  readonly name: string;
+  readonly handlers: Pick<Handlers, "some" | "handled" | "sealed">;
+  readonly instruments: Instruments;
+  /** Bodies being read, and those that wait to be stored. */
+  readonly inFlightBytes: Pick<InFlightBytes, "size">;
+  /** Of the open inbox, where many work. */
+  readonly inboxWorkers: () => InboxWorkers | undefined;
   /** Called with the jobs of each expanded delivery. Remove yours when done. */
   readonly expandedListeners: Set<ExpandedListener>;
   /** Called with each verification request and its answer. Remove yours when done. */

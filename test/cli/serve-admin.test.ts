@@ -35,6 +35,20 @@ describe("hookline serve --admin-port", () => {
     });
   });
 
+  test("gives metrics to Prometheus, from the start", async () => {
+    const { admin, url } = await serve();
+    expect(await deliver(url)).toMatchObject({ status: 200 });
+    const { status, headers, body } = await ask(`${admin}/metrics`);
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({
+      "content-type": "text/plain; version=0.0.4; charset=utf-8",
+      "cache-control": "no-store",
+    });
+    expect(body).toContain('hookline_requests_total{status="200"} 1\n');
+    expect(body).toContain('hookline_attempts_failed_total{consumer="default",type="email.created"} 0\n');
+    expect(await ask(`${admin}/metrics`, { headers: { Host: "evil.example" } })).toMatchObject({ status: 403 });
+  });
+
   test("tells problems with their fixes, but no content, and no secret", async () => {
     const { admin, url } = await serve();
     const body = bodyOf({ payloads: "ann@example.com" });

@@ -295,6 +295,7 @@ describe("where requests must not wait for each other's storage", () => {
       stored: () => {},
       committed: () => {},
       isolateRequests: true,
+      instruments: {},
     });
     const put = (body = "{}") => watch(store.store({ delivery: makeDelivery(body) } as Admitted));
     return { store, clock, commits, put };

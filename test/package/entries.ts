@@ -35,12 +35,13 @@ export function entries(): readonly Entry[] {
   );
 }
 
-/** The sources that are made to be entries: faces, which only list exports and are in no other, the mounts and the inboxes. */
+/** The sources that are made to be entries: faces, which only list exports and are in no other, the mounts, the inboxes and what observes. */
 export function entrySources(): readonly string[] {
   const defines =
     /^export (?:default |declare |abstract |async )*(?:const|let|function|class|interface|enum|type \w+[ <=])/m;
   const mounts = /^export (?:function|const) \w+Receiver\b/m;
   const inboxes = /^export function \w+Inbox\b/m;
+  const observers = /^export function (?:prometheusMetrics|openTelemetry)\b/m;
   const faces = filesOf("src").filter((file) => !defines.test(read(file)));
   const inOthers = new Set(
     faces.flatMap((face) => [...read(face).matchAll(/^export \* from "\.\/(.+)";/gm)].map(([, file]) => `src/${file}`)),
@@ -49,6 +50,7 @@ export function entrySources(): readonly string[] {
     ...faces.filter((face) => !inOthers.has(face)),
     ...filesOf("adapters/http").filter((file) => mounts.test(read(file))),
     ...filesOf("adapters/inbox").filter((file) => inboxes.test(read(file))),
+    ...filesOf("adapters/observe").filter((file) => observers.test(read(file))),
   ];
 }
 

@@ -76,9 +76,10 @@ interface Moment {
 }
 type Told<E extends keyof Observer> = Flat<Parameters<NonNullable<Observer[E]>>[0]>;
 export type Moments = [
-  Expect<Equal<keyof Observer, "stored" | "refused" | JobMoments | "unsubscribed">>,
+  Expect<Equal<keyof Observer, "stored" | "refused" | "answered" | JobMoments | "unsubscribed">>,
   Expect<Equal<Told<"stored">["delivery"], Pick<StoredDelivery, "id" | "source" | "receivedAt">>>,
   Expect<Equal<Told<"refused">, { readonly status: number; readonly code: string }>>,
+  Expect<Equal<Told<"answered">, { readonly status: number; readonly code?: string; readonly durationMs: number }>>,
   Expect<Equal<Told<JobMoments>, Flat<Moment>>>,
   Expect<Equal<Told<"unsubscribed">, { readonly subscription: number; readonly reason: string }>>,
   Expect<Equal<Parameters<ReturnType<Receiver["observe"]>>, []>>,

@@ -5,6 +5,7 @@ import { assertServer, assertWritable } from "./connection/server-checks.ts";
 import { createPresence } from "./connection/presence.ts";
 import { createPostgresJobs } from "./jobs/admin.ts";
 import { prepareSchema } from "./schema/migrate.ts";
+import { SHARDS } from "./schema/tables.ts";
 import { createIncoming } from "./store/incoming.ts";
 import { createWriter } from "./store/writer.ts";
 import { ensureDays } from "./upkeep/day-partitions.ts";
@@ -257,7 +258,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         unexpanded: Math.max(rest.unexpanded, worker.hasUnexpanded() ? 1 : 0),
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
         isWorkedOn: alive > 0,
-        workers: { alive, share },
+        workers: { alive, share, shards: share * SHARDS },
       };
     },
     // A floor that holds with every setting: who has fsync off is refused, and a commit that would not wait is made to. No setting says that

@@ -1,15 +1,17 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { Metrics } from "../../../adapters/observe/prometheus.ts";
 import type { Receiver } from "../../index.ts";
 import { listen, type Address } from "./listen.ts";
 
 interface AdminServerOptions {
   readonly receiver: Pick<Receiver, "health" | "stats">;
+  readonly metrics: Metrics;
   /** Whether deliveries can reach the receiver at all. */
   readonly accepts: () => boolean;
 }
 
 /**
- * Serves `/livez`, `/readyz` and `/stats`: to this machine alone, or to whoever reaches the given address. No content of
+ * Serves `/livez`, `/readyz`, `/stats` and `/metrics`: to this machine alone, or to whoever reaches the given address. No content of
  * deliveries, no addresses.
  *
  * @throws CommandError when the address is not available
@@ -30,19 +32,20 @@ export async function startAdminServer({ host, port }: Pick<Address, "host" | "p
 }
 
 function adminListener(
-  { receiver, accepts }: AdminServerOptions,
+  { receiver, metrics, accepts }: AdminServerOptions,
   isAllowed: (host: string | undefined) => boolean,
 ): RequestListener {
   async function answer({ headers, method, url = "" }: IncomingMessage, response: ServerResponse): Promise<void> {
     // DNS rebinding: a page of another site may have its name resolve to this machine.
     if (!isAllowed(headers.host)) return reply(response, 403, { error: "Only this machine may ask." });
     const [path] = url.split("?");
-    if (path !== "/livez" && path !== "/readyz" && path !== "/stats")
-      return reply(response, 404, { error: "Here are /livez, /readyz and /stats." });
+    if (path !== "/livez" && path !== "/readyz" && path !== "/stats" && path !== "/metrics")
+      return reply(response, 404, { error: "Here are /livez, /readyz, /stats and /metrics." });
     if (method !== "GET" && method !== "HEAD") {
       response.setHeader("Allow", "GET, HEAD");
       return reply(response, 405, { error: "Ask with GET or HEAD." });
     }
+    if (path === "/metrics") return replyText(response, 200, { type: metrics.contentType, text: await metrics.text() });
     const own = await receiver.health();
     const health = { ...own, ready: own.ready && accepts() };
     const { live, ready } = health;
@@ -58,11 +61,18 @@ function isLoopbackName(host: string | undefined): boolean {
   return host !== undefined && /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i.test(host);
 }
 
-/** For HEAD, Node leaves the body out. */
 function reply(response: ServerResponse, status: number, body: object): void {
-  const text = `${JSON.stringify(body)}\n`;
+  replyText(response, status, { type: "application/json", text: `${JSON.stringify(body)}\n` });
+}
+
+/** For HEAD, Node leaves the body out. */
+function replyText(
+  response: ServerResponse,
+  status: number,
+  { type, text }: { readonly type: string; readonly text: string },
+): void {
   response.writeHead(status, {
-    "Content-Type": "application/json",
+    "Content-Type": type,
     "Content-Length": Buffer.byteLength(text),
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",

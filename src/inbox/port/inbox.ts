@@ -191,6 +191,8 @@ export interface InboxWorkers {
   readonly alive: number;
   /** Of all lanes, those that are this process's: from 0 to 1. */
   readonly share: number;
+  /** The parts of the lanes that are this process's, where whole parts are shared out. */
+  readonly shards?: number | undefined;
 }
 
 /** State of an inbox's disk and file. */

@@ -50,6 +50,8 @@ export interface GapWatchOptions extends GapLimits {
   readonly handlers: Pick<Handlers, "routes" | "some">;
   /** Stores a signal for the `.changes` handlers. Resolves when durable. */
   readonly signal: (gap: Gap) => Promise<unknown>;
+  /** So many gaps begin; the time without any process is one. */
+  readonly found: (count: number) => void;
   readonly clock: Clock;
   /** Throttled. */
   readonly log: Logger;
@@ -63,11 +65,11 @@ const WRITE_MS = 2_000;
 const SEEN_EVERY_MS = 24 * 60 * 60 * 1_000;
 
 export function createGapWatch(options: GapWatchOptions): GapWatch {
-  const { gaps, isReady, handlers, afterMs, perSecond, silence, signal, clock, log } = options;
+  const { gaps, isReady, handlers, afterMs, perSecond, silence, signal, found, clock, log } = options;
   const known = createKnownResources();
   const refusals = createRefusalWindows(afterMs);
   const silences = silence ? createUnusualSilence() : undefined;
-  const writer = createGapWriter(gaps, { clock, log });
+  const writer = createGapWriter(gaps, { clock, log, found });
   const gone = createGoneSubscriptions();
   const markEveryMs = Math.min(MARK_EVERY_MS, afterMs / 2);
   let state: ReceiverState = "idle";
@@ -144,11 +146,13 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       if (!isReady()) return;
       const now = clock.now();
       const since = await gaps.mark({ at: now, afterMs });
-      if (since !== undefined)
+      if (since !== undefined) {
+        found(1);
         log.warn(
           { code: "gap-down", from: new Date(since), until: new Date(now) },
           "no process received for a while: what changed meanwhile is fetched",
         );
+      }
       writer.add([...refusals.overdue(now), ...(silences?.found(now) ?? [])]);
       await writer.flush();
     } catch (error) {
@@ -178,13 +182,13 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
   function see(envelope: Envelope, source: string | undefined): KnownResource {
     const now = clock.now();
     gone.isBack(envelope.subscription);
-    const found = known.find(envelope, source);
-    if (now - found.toldAt >= SEEN_EVERY_MS) {
-      found.toldAt = now;
-      writer.seen(found.resource);
+    const seen = known.find(envelope, source);
+    if (now - seen.toldAt >= SEEN_EVERY_MS) {
+      seen.toldAt = now;
+      writer.seen(seen.resource);
       void writer.flush();
     }
-    return found;
+    return seen;
   }
 
   /** Before a commit, which must not wait for ever: what is not written by then is written later. */
@@ -197,8 +201,8 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     if (late) log.warn({ code: "gaps-failed", timeoutMs: WRITE_MS }, "the inbox does not answer what may be missing");
   }
 
-  async function record(found: readonly Gap[]): Promise<void> {
-    writer.add(found);
+  async function record(added: readonly Gap[]): Promise<void> {
+    writer.add(added);
     await writer.flush();
     await countAndCatchUp();
   }
@@ -240,10 +244,10 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       if (gap !== undefined) void record([gap]);
     },
     seen: (resource, source) => void see(resource, source),
-    async record(found) {
-      for (const { subscription } of found) gone.isBack(subscription);
+    async record(added) {
+      for (const { subscription } of added) gone.isBack(subscription);
       await record(
-        found.map(({ cause, from, until, ...one }) => ({ ...toSubscribed(one, one.source), cause, from, until })),
+        added.map(({ cause, from, until, ...one }) => ({ ...toSubscribed(one, one.source), cause, from, until })),
       );
     },
     forget: (subscription, source) => void forget(subscription, source),

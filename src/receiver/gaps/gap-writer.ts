@@ -1,6 +1,5 @@
-import type { Clock } from "../../clock.ts";
 import type { Gap, Gaps, SubscribedResource } from "../../inbox/port/gaps.ts";
-import type { Logger } from "../../logger.ts";
+import type { GapWatchOptions } from "./gap-watch.ts";
 
 /** Resources and gaps on their way to the inbox: held here until it stores again. */
 export interface GapWriter {
@@ -17,7 +16,7 @@ const MOST_AT_FIRST = 3;
 
 export function createGapWriter(
   inbox: Pick<Gaps, "seen" | "add">,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  { clock, log, found }: Pick<GapWatchOptions, "clock" | "log" | "found">,
 ): GapWriter {
   const resources: SubscribedResource[] = [];
   const gaps: Gap[] = [];
@@ -83,9 +82,11 @@ export function createGapWriter(
 
   return {
     seen: (resource) => void resources.push(resource),
-    add(found) {
+    add(added) {
       // Not all at once: an outage may end with a hundred thousand, more than a call takes.
-      for (const gap of found) gaps.push(gap);
+      for (const gap of added) gaps.push(gap);
+      // The end of an error is no further gap.
+      found(added.filter(({ cause, until }) => cause !== "errored" || until === undefined).length);
     },
     flush: () => (written = written.then(write)),
   };

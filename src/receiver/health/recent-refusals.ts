@@ -95,9 +95,9 @@ export function recordingReporter(
 ): Reporter {
   return {
     ...reporter,
-    refused(refused, status) {
+    refused(refused, status, startedAt) {
       refusals.record(refused);
-      reporter.refused(refused, status);
+      reporter.refused(refused, status, startedAt);
     },
     unwanted(verified, decision) {
       const subscription = verified.document().envelope?.subscription;

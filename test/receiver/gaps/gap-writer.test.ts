@@ -11,7 +11,7 @@ const gap = (from: number): Gap => ({ ...mail, cause: "refused", from, until: fr
 test("after a long outage very many are written", async () => {
   let added = 0;
   const inbox = { seen: async () => {}, add: async (gaps: readonly Gap[]) => void (added += gaps.length) };
-  const writer = createGapWriter(inbox, { clock: fakeClock(), log: logRecorder().logger });
+  const writer = createGapWriter(inbox, { clock: fakeClock(), log: logRecorder().logger, found: () => {} });
   writer.add(Array.from({ length: 200_000 }, (_, from) => gap(from)));
   await writer.flush();
   expect(added).toBe(200_000);
@@ -27,7 +27,7 @@ test("what comes while some are written is written too, each once, in order", as
       added.push(...gaps.map(({ from }) => from));
     },
   };
-  const writer = createGapWriter(inbox, { clock: fakeClock(), log: logRecorder().logger });
+  const writer = createGapWriter(inbox, { clock: fakeClock(), log: logRecorder().logger, found: () => {} });
   writer.add([gap(1)]);
   const first = writer.flush();
   await Promise.resolve();

@@ -32,7 +32,7 @@ describe("a gap that the inbox refuses", () => {
       added,
       calls,
       log,
-      writer: createGapWriter({ seen: async () => {}, add }, { clock: fakeClock(), log: log.logger }),
+      writer: createGapWriter({ seen: async () => {}, add }, { clock: fakeClock(), log: log.logger, found() {} }),
     };
   }
 
@@ -78,7 +78,7 @@ describe("a gap that the inbox refuses", () => {
       seen: () => Promise.reject(new Error("22021")),
       add: async (gaps: readonly Gap[]) => void added.push(...gaps),
     };
-    const writer = createGapWriter(inbox, { clock: fakeClock(), log: log.logger });
+    const writer = createGapWriter(inbox, { clock: fakeClock(), log: log.logger, found() {} });
     writer.seen(mail);
     writer.add([gap(1)]);
     await writer.flush();
