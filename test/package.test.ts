@@ -57,7 +57,7 @@ describe("the exports map", () => {
   });
 });
 
-test("the tarball holds the built files and the papers, nothing else", () => {
+test("the tarball holds the built files, what monitors them, and the papers, nothing else", () => {
   const page = /^docs\/(?!reference\/api\/).+\.(?:md|svg)$/;
   const papers = packed.files.filter((path) => !path.startsWith("dist/") && !page.test(path));
   expect(papers.toSorted()).toEqual([
@@ -67,6 +67,9 @@ test("the tarball holds the built files and the papers, nothing else", () => {
     "README.md",
     "SECURITY.md",
     "THIRD_PARTY_LICENSES",
+    "deploy/grafana/hookline.json",
+    "deploy/prometheus/hookline.rules.test.yml",
+    "deploy/prometheus/hookline.rules.yml",
     "package.json",
   ]);
   const built = /^dist\/(?:(?:src|adapters)\/.+\.(?:js|d\.ts)|src\/emulator\/page\/(?:docs\/)?[\w-]+\.(?:html|css))$/;
