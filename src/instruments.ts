@@ -37,7 +37,7 @@ export interface RequestCarrier {
 }
 
 /** A call of a handler as its span shows it. */
-export interface TracedCall {
+interface TracedCall {
   readonly event: AnyEvent;
   readonly consumer: string;
   readonly attempt: number;

@@ -26,6 +26,8 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "metrics-prefix": ["UsageError", "`prometheusMetrics` got a prefix that Prometheus would refuse"],
   "metrics-label": ["UsageError", "`prometheusMetrics` got a label that Prometheus would refuse, or that metrics have"],
   "metrics-doubled": ["UsageError", "`prometheusMetrics` was called twice for one receiver"],
+  "telemetry-after-start": ["UsageError", "`openTelemetry` after `start()` or the first `handle()`"],
+  "telemetry-doubled": ["UsageError", "`openTelemetry` was called twice for one receiver"],
   "give-up": ["GiveUp", "your own: do not try again"],
   "retry-later": ["RetryLater", "your own: try again then"],
   "handler-timeout": ["HooklineError", "`ctx.signal.reason`: the handler took longer than `timeoutMs`"],

@@ -11,7 +11,7 @@ export const FOR_WORKERS: BuildOptions = {
 export const FOR_NODE: BuildOptions = {
   platform: "node",
   conditions: ["hookline-source"],
-  external: ["fast-check", "@nestjs/*", "pg", "@aws-sdk/*"],
+  external: ["fast-check", "@nestjs/*", "pg", "@aws-sdk/*", "@opentelemetry/api"],
 };
 
 /** Bundles a program to one file, with the metafile. */

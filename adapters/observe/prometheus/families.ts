@@ -2,6 +2,7 @@ import type { Health, Stats } from "../../../src/index.ts";
 import { REFUSALS } from "../../../src/ingest/responses.ts";
 import { CHANGE_FAMILIES, CHANGE_TYPES, familyOf } from "../../../src/protocol/event-names.ts";
 import type { Internals } from "../../../src/receiver/internals.ts";
+import { countsOfInbox } from "../inbox-counts.ts";
 import { BUCKETS, newHistogram, newJobCounts, type Counting, type Histogram } from "./counting.ts";
 import type { Family } from "./text-format.ts";
 
@@ -16,7 +17,6 @@ const STATUSES = [200, 400, 401, 405, 408, 413, 415, 422, 500, 503];
 /** Those of requests, and what `receiver.accept` refuses beside them. */
 const REFUSAL_CODES = [...Object.keys(REFUSALS), "unwanted", "signature-invalid", "delivery-invalid", "closed"];
 const ROLES = ["receiving", "standby", "working"];
-const OPEN = new Set(["receiving", "starting", "standby", "working"]);
 
 type Values = Readonly<Record<string, number | undefined>>;
 
@@ -27,8 +27,10 @@ type Values = Readonly<Record<string, number | undefined>>;
 export function toFamilies(scraped: Scraped): readonly Family[] {
   const { health, stats, counting } = scraped;
   const jobs = jobsOf(scraped);
-  const inbox = inboxOf(scraped);
-  const workers = workersOf(scraped);
+  /** The same numbers from each process of one inbox. */
+  const inbox = countsOfInbox(health, scraped.internals);
+  // It counts without an error here: `health()` has just done so.
+  const workers = inbox && scraped.internals.inboxWorkers();
   return [
     counter("requests_total", "Requests by the status of their answer.", byLabel("status", stats.answered, STATUSES)),
     histogram("request_duration_seconds", "From a request's arrival to its answer.", {
@@ -113,17 +115,6 @@ export function toFamilies(scraped: Scraped): readonly Family[] {
     gauge("workers", "Processes that work on the inbox.", single(workers?.alive)),
     gauge("shards", "Shards of the inbox that this process works on.", single(workers?.shards)),
   ];
-}
-
-/** The same numbers from each process of one inbox; undefined where there is none, or it cannot count. */
-function inboxOf({ health, internals }: Scraped): Health | undefined {
-  const counts = internals.works && OPEN.has(internals.state());
-  return counts && health.problems.every(({ code }) => code !== "inbox-stats-failed") ? health : undefined;
-}
-
-function workersOf({ internals, ...scraped }: Scraped) {
-  // It counts without an error here: `health()` has just done so.
-  return inboxOf({ internals, ...scraped }) && internals.inboxWorkers();
 }
 
 function consumersOf({ internals }: Scraped): readonly string[] {

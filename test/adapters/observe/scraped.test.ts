@@ -39,7 +39,7 @@ test.skipIf(noPrometheus)(
         emulator.fault(id, sent % 3 === 0 ? "wrong-signature" : undefined);
         await account.receiveMail();
         await emulator.settled();
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        await new Promise((resolve) => setTimeout(resolve, 25 * SECONDS));
       }
     }
 
@@ -65,4 +65,5 @@ test.skipIf(noPrometheus)(
       expect(Math.abs(stored - journal(200))).toBeLessThanOrEqual(1);
     });
   },
+  60_000 + 2_000 * SECONDS,
 );
