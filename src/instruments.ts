@@ -23,7 +23,7 @@ export interface Meter {
 }
 
 /** How a request ended: the status of its answer, or the code of its refusal. */
-interface RequestEnd {
+export interface RequestEnd {
   readonly status?: number;
   readonly code?: string;
 }
@@ -58,7 +58,7 @@ export interface Tracer {
     call: TracedCall,
     jobs: readonly { readonly id: string; readonly delivery: Pick<Delivery, "headers"> }[],
     isDirect?: boolean,
-  ): CallSpan;
+  ): CallSpan | undefined;
 }
 
 /** The span of one call of a handler. */

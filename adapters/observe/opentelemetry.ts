@@ -1,4 +1,4 @@
-import { metrics, trace, type MeterProvider, type TracerProvider } from "@opentelemetry/api";
+import { createNoopMeter, metrics, trace, type MeterProvider, type TracerProvider } from "@opentelemetry/api";
 import { assertOptions, kindOf } from "../../src/adapter.ts";
 import { assertBoolean } from "../../src/assert.ts";
 import { UsageError, type Receiver } from "../../src/index.ts";
@@ -63,8 +63,10 @@ export function openTelemetry(receiver: Receiver, options: OpenTelemetryOptions 
   const meter = resolved.metrics
     ? safely(() => (meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE))
     : undefined;
-  const measures = meter && safely(() => createMeasures(meter, name));
-  const stopObserving = meter && safely(() => observeInbox(meter, { receiver, internals }));
+  // Nobody hears what is measured without an SDK.
+  const isHeard = meter !== undefined && meter !== createNoopMeter();
+  const measures = isHeard ? safely(() => createMeasures(meter, name)) : undefined;
+  const stopObserving = isHeard ? safely(() => observeInbox(meter, { receiver, internals })) : undefined;
   const tracing = createTracing({ ...resolved, name, tracer, measures, safely });
   instruments.tracer = tracing;
   return () => {

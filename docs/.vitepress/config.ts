@@ -37,7 +37,16 @@ export default defineConfig({
         "azure",
       ]),
       group("Deploy", "deploy", ["server", "postgres", "replicas", "queues", "platforms", "functions", "bundlers"]),
-      group("Operate", "operate", ["runbook", "outage", "monitoring", "storage", "upgrade", "security", "lifecycle"]),
+      group("Operate", "operate", [
+        "runbook",
+        "outage",
+        "monitoring",
+        "tracing",
+        "storage",
+        "upgrade",
+        "security",
+        "lifecycle",
+      ]),
       group("Recipes", "recipes", [
         "../client",
         "../sync",

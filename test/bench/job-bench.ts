@@ -3,14 +3,15 @@ import type { Paint } from "./format-columns.ts";
 import { jobGoalResultsOf } from "./job-goals.ts";
 import { measureJobs } from "./job-rounds.ts";
 import { toJobTable } from "./job-table.ts";
-import { MEASURES, type Measure } from "./measures.ts";
+import { MEASURES, OBSERVERS, type Measure } from "./measures.ts";
 import { runMeasure } from "./run-measure.ts";
 
 /** The chosen measures, with the bare task as their baseline. */
 export function measuresOf(only: readonly string[] | undefined): readonly Measure[] {
   if (only === undefined) return MEASURES;
   const drained = MEASURES.filter(({ name, file }) => only.includes(name) && file === "drain.ts");
-  const names = new Set([...only, ...(drained.length > 0 ? ["p-queue"] : [])]);
+  const observed = only.includes(OBSERVERS) ? MEASURES.filter(({ file }) => file === "observers.ts") : [];
+  const names = new Set([...only, ...observed.map(({ name }) => name), ...(drained.length > 0 ? ["p-queue"] : [])]);
   return MEASURES.filter(({ name }) => names.has(name));
 }
 

@@ -65,8 +65,23 @@ export const JOB_GOALS: readonly JobGoal[] = [
     value: (of) => of("file-unhandled", "ms"),
     most: 30,
   },
+  ...[
+    ["Prometheus", 0.01],
+    ["OpenTelemetry without an SDK", 0.01],
+    ["1 % sampled", 0.03],
+    ["all sampled", 0.25],
+  ].map(([title, most], index) => costOf(`observers-${index + 1}`, String(title), Number(most))),
   { says: "held by p-queue / concurrency", value: (of) => of("waiting", "heldOfConcurrency"), most: 2 },
 ];
+
+/** By CPU time, all threads: other load on the machine changes it less than the rate. */
+function costOf(name: string, title: string, most: number): JobGoal {
+  return {
+    says: `CPU time of a delivery and its job with ${title} / without, above 1`,
+    value: (of) => of(name, "cpuUs") / of("observers", "cpuUs") - 1,
+    most,
+  };
+}
 
 /** Results of the goals whose measures are complete. */
 export function jobGoalResultsOf(rounds: readonly JobRound[]): readonly GoalResult[] {

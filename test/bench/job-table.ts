@@ -85,6 +85,17 @@ const PARTS: readonly Part[] = [
       "A delivery of 100 KB whose entries nobody handles. MB: file and log after a checkpoint; bytes: beside the body.",
   },
   {
+    title: "Received to done",
+    measures: ["observers", "observers-1", "observers-2", "observers-3", "observers-4"],
+    columns: [
+      figureColumn("jobs", "jobs", { exact: true }),
+      figureColumn("jobs/s", "perSecond"),
+      figureColumn("CPU us", "cpuUs", { digits: 1 }),
+      { head: "cost %", value: costOfObserver, digits: 1 },
+    ],
+    legend: "A delivery of one entry through a file. Cost: CPU time above that without observers in the same round.",
+  },
+  {
     title: "Waiting",
     measures: ["waiting", "waiting-single"],
     columns: [
@@ -121,6 +132,11 @@ function figureColumn(head: string, figure: string, format: Pick<Column, "digits
 function overQueue(one: MeasureResult, round: JobRound): number | undefined {
   const bare = round.get("p-queue")?.["cpuUs"];
   return bare === undefined || one === round.get("p-queue") ? undefined : (one["cpuUs"] ?? Number.NaN) - bare;
+}
+
+function costOfObserver(one: MeasureResult, round: JobRound): number | undefined {
+  const bare = round.get("observers");
+  return bare === undefined || one === bare ? undefined : ((one["cpuUs"] ?? 0) / (bare["cpuUs"] ?? 0) - 1) * 100;
 }
 
 function toCell({ value, digits = 0, exact }: Column, name: string, rounds: readonly JobRound[]): string {

@@ -58,7 +58,16 @@ export const MEASURES: readonly Measure[] = [
     inbox: "sqlite",
     once: true,
   },
+  ...["none", "Prometheus", "OpenTelemetry without an SDK", "1 % sampled", "all sampled"].map(observers),
 ];
+
+/** `--only observers` takes all of them. */
+export const OBSERVERS = "observers";
+
+function observers(title: string, index: number): Measure {
+  const name = index === 0 ? OBSERVERS : `${OBSERVERS}-${index}`;
+  return { name, title, file: "observers.ts", sizes: [200_000, index], quickSizes: [20_000, index], inbox: "sqlite" };
+}
 
 function drain(name: string, title: string, lanesOf: (jobs: number) => number): Measure {
   const sizesFor = (jobs: number): readonly number[] => [jobs, lanesOf(jobs)];

@@ -69,6 +69,9 @@ describe("the size of an entry in a bundle", () => {
       minify: true,
       stdin: { contents: programOf(entry), resolveDir: root },
     });
+    const isOfObservers = ["./prometheus", "./opentelemetry"].includes(entry);
+    const observers = Object.keys(metafile.inputs).filter((path) => /adapters\/observe\/|@opentelemetry/.test(path));
+    expect(observers.length > 0, observers.join(" ")).toBe(isOfObservers);
     const weighs = gzipSync(code, { level: 9 }).byteLength / 1024;
     expect(weighs, heaviest(metafile)).toBeLessThan(kib);
   });

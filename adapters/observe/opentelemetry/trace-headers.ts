@@ -19,8 +19,8 @@ export function toHeaders(of: SpanContext): Readonly<Record<string, string>> | u
 
 /** Of a stored delivery; undefined where there is none, or it is malformed. */
 export function fromHeaders({ traceparent, tracestate }: Readonly<Record<string, string>>): SpanContext | undefined {
-  const [, traceId = "", spanId = "", flags = ""] =
-    (typeof traceparent === "string" && TRACEPARENT.exec(traceparent)) || [];
+  if (typeof traceparent !== "string") return undefined;
+  const [, traceId = "", spanId = "", flags = ""] = TRACEPARENT.exec(traceparent) ?? [];
   const found: SpanContext = {
     traceId,
     spanId,

@@ -9,10 +9,12 @@ import {
   type Context,
   type Link,
   type Span,
+  type SpanContext,
+  type SpanOptions,
   type Tracer as ApiTracer,
 } from "@opentelemetry/api";
 import { isHooklineError } from "../../../src/index.ts";
-import type { CallSpan, Tracer } from "../../../src/instruments.ts";
+import type { CallSpan, RequestCarrier, RequestEnd, Tracer } from "../../../src/instruments.ts";
 import type { Measures } from "./measures.ts";
 import { CONVENTIONAL, OWN } from "./names.ts";
 import { fromHeaders, toHeaders } from "./trace-headers.ts";
@@ -30,121 +32,163 @@ export interface TracingOptions {
 
 /** An SDK's default for a span. The newest deliveries are linked. */
 const MOST_LINKS = 128;
+const LOOK_AGAIN_MS = 1_000;
+
+/** A span with an id: there is an SDK. */
+interface Started {
+  readonly span: Span;
+  readonly of: SpanContext;
+  /** Where it is the active one. */
+  readonly within: Context;
+  /** Whether it is sampled. */
+  readonly isRecording: boolean;
+}
+
+type Work<T> = (carrier: RequestCarrier) => Promise<T>;
 
 export function createTracing({ name, isContinued, accountIds, tracer, measures, safely }: TracingOptions): Tracer {
-  const attributesOf = (operationName: string, operationType: string): Attributes => ({
+  const attributesOf = (operation: string): Attributes => ({
     [CONVENTIONAL.system]: "hookline",
-    [CONVENTIONAL.operationName]: operationName,
-    [CONVENTIONAL.operationType]: operationType,
+    [CONVENTIONAL.operationName]: operation,
+    [CONVENTIONAL.operationType]: operation,
     [CONVENTIONAL.destination]: name,
   });
-  const sending = { kind: SpanKind.PRODUCER, attributes: attributesOf("send", "send") };
-  const processing = attributesOf("process", "process");
+  const sending = { kind: SpanKind.PRODUCER, attributes: attributesOf("send") };
+  /** By consumer. */
+  const processing = new Map<string, Attributes>();
+  const [sendName, processName] = [`send ${name}`, `process ${name}`];
+  let dormantUntil = 0;
 
-  function start(name_: string, options: Parameters<ApiTracer["startSpan"]>[1], parent: () => Context) {
-    return safely(() => {
-      const within = parent();
-      const span = tracer?.startSpan(name_, options, within);
-      return span && { span, within: trace.setSpan(within, span) };
-    });
+  /** Without an SDK a look a second is enough: one may be registered later. */
+  function isDormant(now: number): boolean {
+    return measures === undefined && now < dormantUntil;
+  }
+
+  function start(spanName: string, options: SpanOptions, within: Context): Started | undefined {
+    const span = tracer?.startSpan(spanName, options, within);
+    if (span === undefined) return undefined;
+    const of = span.spanContext();
+    if (!isSpanContextValid(of)) {
+      dormantUntil = performance.now() + LOOK_AGAIN_MS;
+      return undefined;
+    }
+    return { span, of, within: trace.setSpan(within, span), isRecording: span.isRecording() };
   }
 
   /** Runs `work` once, whatever the context manager does. */
   function run<T>(within: Context | undefined, work: () => T): T {
-    let ended: (() => T) | undefined;
-    const once = (): (() => T) => {
-      try {
-        const value = work();
-        return () => value;
-      } catch (error) {
-        return () => {
-          throw error;
-        };
-      }
-    };
-    if (within !== undefined) safely(() => context.with(within, () => void (ended = once())));
-    return (ended ?? once())();
+    if (within === undefined) return work();
+    let hasBegun = false;
+    let hasThrown = false;
+    let value: T | undefined;
+    let thrown: unknown;
+    safely(() =>
+      context.with(within, () => {
+        hasBegun = true;
+        try {
+          value = work();
+        } catch (error) {
+          hasThrown = true;
+          thrown = error;
+        }
+      }),
+    );
+    if (!hasBegun) return work();
+    if (hasThrown) throw thrown;
+    return value as T;
   }
 
-  function end(
-    span: Span | undefined,
-    { errorType, attributes }: { errorType?: string | undefined; attributes: Attributes },
-  ) {
+  function end(started: Started | undefined, errorType: string | undefined, attributes: Attributes): void {
+    if (started?.isRecording !== true) return;
     safely(() => {
-      if (span === undefined) return;
-      if (span.isRecording()) {
-        span.setAttributes(
-          errorType === undefined ? attributes : { ...attributes, [CONVENTIONAL.errorType]: errorType },
-        );
-        if (errorType !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
-      }
+      const { span } = started;
+      span.setAttributes(errorType === undefined ? attributes : { ...attributes, [CONVENTIONAL.errorType]: errorType });
+      if (errorType !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
     });
   }
 
+  async function request<T extends RequestEnd>(
+    started: Started | undefined,
+    startedAt: number,
+    work: Work<T>,
+  ): Promise<T> {
+    const carrier: RequestCarrier = { headers: started && safely(() => toHeaders(started.of)) };
+    let errorType: string | undefined = "internal";
+    try {
+      const result = await run(started?.within, () => work(carrier));
+      errorType = result.code;
+      return result;
+    } finally {
+      const { deliveryId } = carrier;
+      end(started, errorType, deliveryId === undefined ? {} : { [CONVENTIONAL.messageId]: deliveryId });
+      if (measures !== undefined) safely(() => measures.sent((performance.now() - startedAt) / 1_000, errorType));
+    }
+  }
+
+  function processOptions(consumer: string, links: Link[]): SpanOptions {
+    let attributes = processing.get(consumer);
+    if (attributes === undefined)
+      processing.set(consumer, (attributes = { ...attributesOf("process"), [CONVENTIONAL.consumer]: consumer }));
+    return { kind: SpanKind.CONSUMER, attributes, links };
+  }
+
   return {
-    async request(work) {
-      const startedAt = performance.now();
-      const started = start(`send ${name}`, sending, () => context.active());
-      const span = started?.span;
-      const carrier: Parameters<typeof work>[0] = { headers: safely(() => span && toHeaders(span.spanContext())) };
-      let errorType: string | undefined = "internal";
-      try {
-        const result = await run(started?.within, () => work(carrier));
-        errorType = result.code;
-        return result;
-      } finally {
-        const { deliveryId } = carrier;
-        end(span, { errorType, attributes: deliveryId === undefined ? {} : { [CONVENTIONAL.messageId]: deliveryId } });
-        safely(() => measures?.sent((performance.now() - startedAt) / 1_000, errorType));
-      }
+    request(work) {
+      const now = performance.now();
+      if (isDormant(now)) return work({ headers: undefined });
+      const started = safely(() => start(sendName, sending, context.active()));
+      // Nobody looks at it; but what it calls is to be sampled as it is.
+      return measures === undefined && started?.isRecording !== true
+        ? run(started?.within, () => work({ headers: undefined }))
+        : request(started, now, work);
     },
-    call({ event, consumer, attempt, jobId, deliveryId }, jobs, isDirect = false): CallSpan {
+    call({ event, consumer, attempt, jobId, deliveryId }, jobs, isDirect = false): CallSpan | undefined {
       const startedAt = performance.now();
-      const links = jobs.slice(-MOST_LINKS).flatMap(({ id, delivery }): readonly Link[] => {
-        const of = fromHeaders(delivery.headers);
-        return of === undefined ? [] : [{ context: of, attributes: { [OWN.jobId]: id } }];
-      });
-      const parent = (): Context => {
+      if (isDormant(startedAt)) return undefined;
+      const started = safely(() => {
+        const links = linksOf(jobs);
         // A call of the inbox begins in whatever ran before it, such as another request: that is no cause of it.
         const ambient = isDirect ? context.active() : ROOT_CONTEXT;
         const [only] = links;
         const goesOn = isContinued && jobs.length === 1 && only !== undefined && trace.getSpan(ambient) === undefined;
-        return goesOn ? trace.setSpanContext(ambient, only.context) : ambient;
-      };
-      const started = start(
-        `process ${name}`,
-        { kind: SpanKind.CONSUMER, attributes: { ...processing, [CONVENTIONAL.consumer]: consumer }, links },
-        parent,
-      );
-      const span = started?.span;
-      safely(() => {
-        if (span?.isRecording() !== true) return;
-        span.setAttributes({
-          [OWN.eventType]: event.type,
-          [OWN.attempt]: attempt,
-          [OWN.jobId]: jobId,
-          [CONVENTIONAL.messageId]: deliveryId,
-          ...(jobs.length > 1 && { [CONVENTIONAL.batchCount]: jobs.length }),
-          ...(accountIds && typeof event.accountId === "number" && { [OWN.accountId]: event.accountId }),
-        });
+        const within = goesOn ? trace.setSpanContext(ambient, only.context) : ambient;
+        return start(processName, processOptions(consumer, links), within);
       });
+      if (started?.isRecording === true)
+        safely(() =>
+          started.span.setAttributes({
+            [OWN.eventType]: event.type,
+            [OWN.attempt]: attempt,
+            [OWN.jobId]: jobId,
+            [CONVENTIONAL.messageId]: deliveryId,
+            ...(jobs.length > 1 && { [CONVENTIONAL.batchCount]: jobs.length }),
+            ...(accountIds && typeof event.accountId === "number" && { [OWN.accountId]: event.accountId }),
+          }),
+        );
       return {
-        logged: safely(() => {
-          const of = span?.spanContext();
-          return of && isSpanContextValid(of) ? { trace_id: of.traceId, span_id: of.spanId } : undefined;
-        }),
+        logged: started && { trace_id: started.of.traceId, span_id: started.of.spanId },
         run: (work) => run(started?.within, work),
         end(outcome, error) {
+          if (measures === undefined && started?.isRecording !== true) return;
           const errorType =
             error === undefined || isHooklineError(error, "retry-later") ? undefined : errorTypeOf(error);
-          end(span, { errorType, attributes: { [OWN.outcome]: outcome } });
+          end(started, errorType, { [OWN.outcome]: outcome });
           const seconds = (performance.now() - startedAt) / 1_000;
-          safely(() => measures?.consumed(jobs.length, { seconds, consumer, errorType }));
+          if (measures !== undefined) safely(() => measures.consumed(jobs.length, { seconds, consumer, errorType }));
         },
       };
     },
   };
+}
+
+function linksOf(jobs: Parameters<Tracer["call"]>[1]): Link[] {
+  const links: Link[] = [];
+  for (const { id, delivery } of jobs.length > MOST_LINKS ? jobs.slice(-MOST_LINKS) : jobs) {
+    const of = fromHeaders(delivery.headers);
+    if (of !== undefined) links.push({ context: of, attributes: { [OWN.jobId]: id } });
+  }
+  return links;
 }
 
 /** A code or the name of a class: never a message, which may hold content. */

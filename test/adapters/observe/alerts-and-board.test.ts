@@ -61,9 +61,29 @@ describe("the alert rules", () => {
     }
   });
 
+  test("have their metrics and their names in that section of the runbook", () => {
+    const sections = pageOf("docs/operate/runbook.md").text.split(/^## /m);
+    for (const { alert, expr, annotations } of rules) {
+      const anchor = annotations.runbook_url.split("#")[1];
+      const section = sections.find((text) => text.split("\n")[0]?.toLowerCase().replaceAll(" ", "-") === anchor) ?? "";
+      const missing = namesIn(expr).filter((name) => !section.includes(`\`${name}`));
+      expect([alert, missing]).toEqual([alert, []]);
+      for (const [code] of expr.matchAll(/code="[^"]+"/g)) expect(section).toContain(`hookline_problem{${code}}`);
+    }
+  });
+
   test("are the table of docs/operate/monitoring.md (npm run docs:reference)", () => {
     expect(pageOf("docs/operate/monitoring.md").text).toContain(alertTable());
   });
+});
+
+test("docs/operate/monitoring.md has each metric, and no other", async () => {
+  const [, section = ""] = pageOf("docs/operate/monitoring.md").text.split(/^## Prometheus$/m);
+  const table = section.split(/^## /m)[0] ?? "";
+  const rows = [...table.matchAll(/^\| (`[^|]+`) +\| (?:counter|gauge|histogram) /gm)].map(([, names = ""]) => names);
+  const written = rows.flatMap((names) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => `hookline_${name}`));
+  const exported = [...(await exportedNames())].map((name) => name.replace(/(_seconds)_(?:bucket|sum|count)$/, "$1"));
+  expect(written.toSorted()).toEqual([...new Set(exported)].toSorted());
 });
 
 describe("the board for Grafana", () => {

@@ -35,8 +35,8 @@ describe("with API 1.10 and SDK 3", () => {
     await world.receiver.start();
     await world.send();
     await world.receiver.idle();
-    const [fetched] = spans().filter(({ name }) => name === "GET");
-    const [processed] = spans().filter(({ name }) => name === "process mail");
+    const fetched = spans().find(({ name }) => name === "GET");
+    const processed = spans().find(({ name }) => name === "process mail");
     expect(fetched?.parentSpanContext?.spanId).toBe(processed?.spanContext().spanId);
     expect(fetched?.spanContext().traceId).toBe(processed?.spanContext().traceId);
   });
