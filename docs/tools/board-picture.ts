@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-// `npm run docs:board`: a receiver works for three minutes beside the emulator, a real Prometheus scrapes it, and what the board of deploy/grafana
+// `npm run docs:board`: a receiver works for some minutes beside the emulator, a real Prometheus scrapes it, and what the board of deploy/grafana
 // asks is drawn as docs/pictures/board.svg. Needs Debian's package `prometheus`; Grafana itself is not part of it.
 const SECONDS = Number(process.env["BOARD_SECONDS"] ?? 180);
 const STEP = 2;
@@ -154,7 +154,7 @@ function stat({ fieldConfig }: Panel, lines: readonly Line[], { w, h }: Size): s
 function chart({ fieldConfig }: Panel, lines: readonly Line[], { w, h }: Size): string {
   const left = 56;
   const [top, bottom, right] = [34, h - 42, w - 12];
-  const most = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)), 1e-9) * 1.08;
+  const most = (Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)), 0) || 1) * 1.08;
   const toX = (second: number): number => left + ((right - left) * (second - 10)) / (SECONDS - 10);
   const toY = (value: number): number => bottom - ((bottom - top) * value) / most;
   const grid = [0, 0.5, 1].map((share) => {

@@ -56,8 +56,6 @@ export interface CallFacts extends Pick<Context, "signal" | "attempt" | "lastAtt
   readonly consumer: string;
   readonly replayOf: string | undefined;
   readonly delivery: Delivery;
-  /** In each line of its log, beside the job's id. */
-  readonly logged?: object | undefined;
 }
 
 /** What a context calls on the receiver. */
@@ -66,8 +64,11 @@ export interface ContextServices {
   unsubscribe(event: SingleEvent, source: string | undefined, reason: string): Promise<void>;
 }
 
-/** Plain values: getters made for each call cost more than what they would save. */
-export function createContext(facts: CallFacts, services: ContextServices): Context {
+/**
+ * Plain values: getters made for each call cost more than what they would save.
+ * @param logged in each line of its log, beside the job's id
+ */
+export function createContext(facts: CallFacts, services: ContextServices, logged?: object): Context {
   const { delivery, event, jobId } = facts;
   const ctx: { -readonly [Name in keyof Context]: Context[Name] } = {
     signal: facts.signal,
@@ -79,7 +80,7 @@ export function createContext(facts: CallFacts, services: ContextServices): Cont
     jobId,
     idempotencyKey: idempotencyKey(facts),
     delivery: async () => toStored(facts.deliveryId, delivery),
-    log: withFacts(services.log, { jobId, ...facts.logged }),
+    log: withFacts(services.log, { jobId, ...logged }),
     state: {},
     unsubscribe: (reason) => services.unsubscribe(event, delivery.source, reason),
   };

@@ -90,7 +90,7 @@ export function createDirectHandling(
       delivery,
     };
     const span = tracer?.call(facts, [{ id: facts.jobId, delivery }], true);
-    const ctx = createContext(span === undefined ? facts : { ...facts, logged: span.logged }, services);
+    const ctx = createContext(facts, services, span?.logged);
     const startedAt = clock.now();
     return new Promise((resolve, reject) => {
       let running: RunningCall | undefined; // undefined yet when the handler ends at once

@@ -93,7 +93,7 @@ export function createJobRunner(
     const startedAt = clock.now();
     const facts = toFacts(call, registration, { signal: controller.signal, now: startedAt, retryTime });
     const span = instruments.tracer?.call(facts, jobs);
-    const ctx = createContext(span === undefined ? facts : { ...facts, logged: span.logged }, services);
+    const ctx = createContext(facts, services, span?.logged);
     const isCompleted = completions?.offer(ctx, call);
     reportStart(call, startedAt, deps);
     const running = handlerCalls.start({

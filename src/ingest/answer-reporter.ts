@@ -8,9 +8,9 @@ import type { Decision } from "./unsubscribe-gate.ts";
 
 /** Counts and logs requests, and notifies observers. Never with a secret, a signature, a token, or content. */
 export interface Reporter {
-  /** @param startedAt by `performance.now()` */
-  answered(status: number, startedAt: number): void;
-  refused(refused: Refused, status: number, startedAt: number): void;
+  /** Every answer. @param startedAt by `performance.now()` @param code of a refusal */
+  answered(status: number, startedAt: number, code?: string): void;
+  refused(refused: Refused, status: number): void;
   /** A signature was made with this key. */
   signedBy(name: string, at: number): void;
   unwanted(verified: Verified, decision: Decision): void;
@@ -33,16 +33,18 @@ export function createReporter({
   const warned = new Set<string>();
 
   return {
-    answered(status, startedAt) {
+    answered(status, startedAt, code) {
       tally(counters.answered, status);
-      observers.notify("answered", () => ({ status, durationMs: performance.now() - startedAt }));
+      observers.notify("answered", () => ({
+        status,
+        ...(code && { code }),
+        durationMs: performance.now() - startedAt,
+      }));
     },
-    refused({ code, cause }, status, startedAt) {
+    refused({ code, cause }, status) {
       const { level, message, fix } = REFUSALS[code];
-      tally(counters.answered, status);
       tally(counters.refused, code);
       observers.notify("refused", () => ({ status, code }));
-      observers.notify("answered", () => ({ status, code, durationMs: performance.now() - startedAt }));
       // The cause may have an exact fix, such as the change for this framework.
       log[level]({ code, status, fix: fixOf(cause) ?? fix, ...(cause === undefined ? {} : { err: cause }) }, message);
     },

@@ -1,4 +1,3 @@
-import type { RequestCarrier } from "../instruments.ts";
 import { isGoodToken, tokenOf } from "../protocol/handshake.ts";
 import type { StoreResult } from "../inbox/port/delivery.ts";
 import { admit } from "./admit.ts";
@@ -25,7 +24,8 @@ export async function receive(
   }
   if (outcome instanceof Refused) {
     const reply = replyRefused(outcome);
-    deps.reporter.refused(outcome, reply.status, startedAt);
+    deps.reporter.refused(outcome, reply.status);
+    deps.reporter.answered(reply.status, startedAt, outcome.code);
     return reply;
   }
   deps.reporter.answered(outcome.status, startedAt);
@@ -44,21 +44,14 @@ async function decide(
   if (read instanceof Refused) return read;
   const { tracer } = deps.instruments;
   return tracer === undefined || (read.body.byteLength === 0 && tokenOf(request.url) !== undefined)
-    ? verifyAndStore(read, { deps, afterHandlers })
-    : tracer.request((carrier) => verifyAndStore(read, { deps, afterHandlers, carrier }));
+    ? verifyAndStore(read, deps, afterHandlers)
+    : tracer.request((carrier) => verifyAndStore({ ...read, carrier }, deps, afterHandlers));
 }
 
 async function verifyAndStore(
   read: Read,
-  {
-    deps,
-    afterHandlers,
-    carrier,
-  }: {
-    readonly deps: IngestDeps;
-    readonly afterHandlers: AfterHandlers | undefined;
-    readonly carrier?: RequestCarrier;
-  },
+  deps: IngestDeps,
+  afterHandlers: AfterHandlers | undefined,
 ): Promise<Reply | Refused> {
   const verifying = verifySignature(read, deps);
   const verified = verifying instanceof Promise ? await verifying : verifying;
@@ -67,6 +60,7 @@ async function verifyAndStore(
   // Only without a body: the query is not signed, so a token in it must not swallow a delivery.
   if (token !== undefined && verified.delivery.body.byteLength === 0)
     return isGoodToken(token) ? replyToken(token) : new Refused("token-bad");
+  const { carrier } = read;
   Object.assign(verified.delivery.headers, carrier?.headers);
   const admitting = admit(verified, deps);
   const admitted = admitting instanceof Promise ? await admitting : admitting;
@@ -75,7 +69,7 @@ async function verifyAndStore(
     return replyUnwanted(admitted);
   }
   const result = admitted instanceof Refused ? admitted : await storeOrHandle(admitted, deps, afterHandlers);
-  if (carrier !== undefined && result !== undefined && "id" in result) carrier.deliveryId = result.id;
+  if (carrier && result && "id" in result) carrier.deliveryId = result.id;
   // What handlers refuse, they want to have again.
   if (afterHandlers === undefined) deps.outcomes[result instanceof Refused ? "refused" : "stored"](verified);
   return result instanceof Refused ? result : replyStored(token);

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { Delivery } from "../inbox/port/delivery.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
-import type { Instruments } from "../instruments.ts";
+import type { Instruments, RequestCarrier } from "../instruments.ts";
 import type { Logger } from "../logger.ts";
 import type { Document } from "../protocol/envelope.ts";
 import type { SignatureHeaders } from "../protocol/signature-headers.ts";
@@ -77,6 +77,8 @@ export type Read = Passed<"read"> & {
   readonly checked: Checked;
   readonly body: Uint8Array;
   readonly receivedAt: number;
+  /** Of its span. */
+  readonly carrier?: RequestCarrier;
 };
 
 /** Its signature is right: from here on, its content never earns a 4xx. */

@@ -23,9 +23,9 @@ export function receiveHeard(deps: IngestDeps, listeners: ReadonlySet<HandshakeL
     let refused: Refused | undefined;
     const reporter: IngestDeps["reporter"] = {
       ...deps.reporter,
-      refused(refusal, status, startedAt) {
+      refused(refusal, status) {
         refused = refusal;
-        deps.reporter.refused(refusal, status, startedAt);
+        deps.reporter.refused(refusal, status);
       },
     };
     const reply = await receive(request, { ...deps, reporter }, afterHandlers);

@@ -17,6 +17,8 @@ export interface Measure {
 
 const MILLION = 1_000_000;
 const QUICK = 100_000;
+/** `--only observers` takes all whose names begin so. */
+export const OBSERVERS = "observers";
 
 /** In the order of a round and of the tables. */
 export const MEASURES: readonly Measure[] = [
@@ -60,9 +62,6 @@ export const MEASURES: readonly Measure[] = [
   },
   ...["none", "Prometheus", "OpenTelemetry without an SDK", "1 % sampled", "all sampled"].map(observers),
 ];
-
-/** `--only observers` takes all of them. */
-export const OBSERVERS = "observers";
 
 function observers(title: string, index: number): Measure {
   const name = index === 0 ? OBSERVERS : `${OBSERVERS}-${index}`;

@@ -95,9 +95,9 @@ export function recordingReporter(
 ): Reporter {
   return {
     ...reporter,
-    refused(refused, status, startedAt) {
+    refused(refused, status) {
       refusals.record(refused);
-      reporter.refused(refused, status, startedAt);
+      reporter.refused(refused, status);
     },
     unwanted(verified, decision) {
       const subscription = verified.document().envelope?.subscription;

@@ -339,6 +339,23 @@ export const PROMISES: Readonly<Record<string, Promised>> = {
     assert.doesNotMatch(JSON.stringify(world.processes()[0]?.attributes), /2002|account/);
   },
 
+  "an SDK that is registered later is found": async (sdk) => {
+    const tracing = sdk.tracing();
+    await using world = createWorld(sdk, { telemetry: { tracerProvider: undefined, meterProvider: undefined } });
+    world.receiver.on("email", () => {});
+    await world.receiver.start();
+    await world.send();
+    trace.setGlobalTracerProvider(tracing.provider as never);
+    try {
+      while (!tracing.spans().some(({ name }) => name === "process mail")) {
+        await world.send();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    } finally {
+      trace.disable();
+    }
+  },
+
   "a queue in front keeps the link, and a consumer's own span is the parent": async (sdk) => {
     const queue: StoredDelivery[] = [];
     await using front = createWorld(sdk, { inbox: forwardInbox(async (all) => void queue.push(...all)) });
