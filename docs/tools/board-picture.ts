@@ -174,11 +174,14 @@ function chart({ fieldConfig }: Panel, lines: readonly Line[], { w, h }: Size): 
 }
 
 function toText(value: number, unit: string): string {
-  const short = (number: number): string => String(Number(number.toPrecision(3)));
   if (unit === "s") return value < 1 ? `${short(value * 1_000)} ms` : `${short(value)} s`;
   if (unit === "reqps" || unit === "ops") return `${short(value)}/s`;
   if (unit === "bytes") return value >= 1_024 ? `${short(value / 1_024)} KiB` : `${short(value)} B`;
   return short(value);
+}
+
+function short(number: number): string {
+  return String(Number(number.toPrecision(3)));
 }
 
 function escape(text: string): string {

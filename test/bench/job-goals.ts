@@ -66,10 +66,10 @@ export const JOB_GOALS: readonly JobGoal[] = [
     most: 30,
   },
   ...[
-    ["Prometheus", 0.01],
-    ["OpenTelemetry without an SDK", 0.01],
-    ["1 % sampled", 0.03],
-    ["all sampled", 0.25],
+    ["metrics for Prometheus", 1],
+    ["OpenTelemetry without an SDK", 1],
+    ["1 % of the traces sampled", 3],
+    ["all traces sampled", 25],
   ].map(([title, most], index) => costOf(`observers-${index + 1}`, String(title), Number(most))),
   { says: "held by p-queue / concurrency", value: (of) => of("waiting", "heldOfConcurrency"), most: 2 },
 ];
@@ -77,8 +77,8 @@ export const JOB_GOALS: readonly JobGoal[] = [
 /** By CPU time, all threads: other load on the machine changes it less than the rate. */
 function costOf(name: string, title: string, most: number): JobGoal {
   return {
-    says: `CPU time of a delivery and its job with ${title} / without, above 1`,
-    value: (of) => of(name, "cpuUs") / of("observers", "cpuUs") - 1,
+    says: `${title}: more CPU time for a delivery and its job, %`,
+    value: (of) => (of(name, "cpuUs") / of("observers", "cpuUs") - 1) * 100,
     most,
   };
 }
