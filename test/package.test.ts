@@ -138,6 +138,13 @@ describe("installed in an empty project", () => {
     expect(installed.filter((name) => /hono|esbuild/.test(name))).toEqual([]);
   });
 
+  test("names the peer that hookline/opentelemetry needs, and nothing else needs it", async () => {
+    const program = `await import("hookline"); await import("hookline/prometheus");
+await import("hookline/opentelemetry").catch((error) => console.log(error.code, /'@opentelemetry\\/api'/.test(error.message)));`;
+    writeFileSync(join(project.folder, "peer.mjs"), program);
+    expect(await run(process.execPath, ["peer.mjs"], project.folder)).toBe("ERR_MODULE_NOT_FOUND true\n");
+  });
+
   test("has an emulator that delivers to a receiver", async () => {
     writeFileSync(join(project.folder, "emulator.mjs"), EMULATOR_PROGRAM);
     expect(await run(process.execPath, ["emulator.mjs"], project.folder)).toBe(
