@@ -110,7 +110,7 @@ export function createInboxWatch(clock: Clock): InboxWatch {
       if (call.seconds >= LIMIT_S) call.fail(toHung(call.verb));
     }
     for (const [, step] of all) count(step);
-    look();
+    arm(); // not `look`: to ask again may have armed it
   }
 
   function count(step: StepState): void {

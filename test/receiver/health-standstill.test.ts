@@ -1,0 +1,209 @@
+import { memoryInbox, RetryLater, StorageError, type Inbox, type Receiver } from "hookline";
+import { describe, expect, test } from "vitest";
+import type { Worker, WorkingInbox } from "../../src/inbox/port/inbox.ts";
+import { turns } from "../support/event-loop.ts";
+import { codesOf, problemsOf, toReported } from "../support/health.ts";
+import { emails, heldHandler, recordingHandler, rig, type Rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
+
+type Verbs = WorkingInbox<"memory">;
+
+/** An inbox that is broken until `mend` is called. */
+function mendable(broken: (own: Verbs) => Partial<Verbs>) {
+  let isBroken = true;
+  const inbox = stubInbox((own) => {
+    const wrong = broken(own) as Record<string, (...given: unknown[]) => unknown>;
+    const right = own as unknown as Record<string, (...given: unknown[]) => unknown>;
+    return Object.fromEntries(
+      Object.keys(wrong).map((verb) => [verb, (...given: unknown[]) => (isBroken ? wrong : right)[verb]?.(...given)]),
+    );
+  });
+  return { inbox, mend: () => void (isBroken = false) };
+}
+
+async function passSeconds({ pass }: Pick<Rig, "pass">, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second += 1) await pass(1_000);
+}
+
+async function isGreen(receiver: Receiver): Promise<boolean> {
+  const { live, ready, problems } = await receiver.health();
+  return live && ready && problems.length === 0;
+}
+
+describe("an inbox that does not move is a problem after 15 s, and after a minute a restart is asked for", () => {
+  const WAYS: readonly (readonly [string, string, (own: Verbs) => Partial<Verbs>])[] = [
+    [
+      "it withholds jobs that are due",
+      "Nothing was started for 15 s: It gives nothing, although something is due.",
+      () => ({ claim: async () => ({ claims: [], suspects: false, nextDueAt: undefined }) }),
+    ],
+    [
+      "it withholds a job whose time has come by its own word",
+      "Nothing was started for 15 s: It gives nothing, although something is due.",
+      (own) => ({
+        claim: async () => ({ claims: [], suspects: false, nextDueAt: 0 }),
+        stats: () => ({ ...own.stats(), waiting: 0 }),
+      }),
+    ],
+    [
+      "it fails with an error that is not ours, whose text stays in the log",
+      "Nothing was started for 15 s: Error, see the log.",
+      () => ({ claim: () => Promise.reject(new Error("at host 10.0.0.7")) }),
+    ],
+    [
+      "it gives no answer",
+      "Nothing was started for 15 s: the inbox gives no answer.",
+      () => ({ claim: () => new Promise(() => {}) }),
+    ],
+    [
+      "it takes no outcome",
+      "Nothing was settled for 15 s: The disk is slow.",
+      () => ({ settle: () => Promise.reject(new StorageError("storage-failed", "The disk is slow.")) }),
+    ],
+  ];
+
+  test.each(WAYS)("%s", async (_, message, broken) => {
+    const { inbox, mend } = mendable(broken);
+    const own = rig({ inbox, gaps: false });
+    const { seen, handler } = recordingHandler();
+    own.receiver.on("email", handler);
+    await own.receiver.start();
+    await own.send(emails("a"));
+    await passSeconds(own, 14);
+    expect(await codesOf(own.receiver)).not.toContain("no-progress");
+    await passSeconds(own, 1);
+    expect(await problemsOf(own.receiver, "no-progress")).toEqual([toReported("no-progress", message)]);
+    await passSeconds(own, 44);
+    expect(await own.receiver.health()).toMatchObject({ live: true });
+    await passSeconds(own, 1);
+    expect(await own.receiver.health()).toMatchObject({ live: false });
+    mend();
+    await passSeconds(own, 41);
+    await own.receiver.idle();
+    expect([seen, await isGreen(own.receiver), own.clock.waiting]).toEqual([["a"], true, 0]);
+  });
+
+  test("it takes every claim back before its handler begins", async () => {
+    let worker: Worker | undefined;
+    let isBroken = true;
+    const inbox = stubInbox((own) => ({
+      work: (given) => ((worker = given), own.work(given)),
+      async claim(limits) {
+        const claimed = await own.claim(limits);
+        if (isBroken) worker?.lost(claimed.claims);
+        return claimed;
+      },
+    }));
+    const own = rig({ inbox, gaps: false });
+    const { seen, handler } = recordingHandler();
+    own.receiver.on("email", handler);
+    await own.receiver.start();
+    await own.send(emails("a"));
+    await passSeconds(own, 20);
+    expect(await codesOf(own.receiver)).toContain("no-progress");
+    expect(seen).toEqual([]);
+    isBroken = false;
+    await passSeconds(own, 2);
+    expect([seen, await isGreen(own.receiver)]).toEqual([["a"], true]);
+  });
+
+  test("but no restart is asked for where none can help", async () => {
+    const inbox = stubInbox(() => ({
+      claim: () => Promise.reject(new StorageError("disk-full", "The disk is full.")),
+      ready: () => ({ ready: false, error: new StorageError("disk-full", "The disk is full.") }),
+    }));
+    const own = rig({ inbox });
+    await own.receiver.start();
+    await own.send(emails("a"));
+    await passSeconds(own, 90);
+    expect(await own.receiver.health()).toMatchObject({ live: true, ready: false });
+    expect(await codesOf(own.receiver)).toContain("no-progress");
+  });
+});
+
+describe("no standstill is", () => {
+  const TEN_MINUTES_S = 600;
+
+  async function expectNone(inbox: Inbox<"memory">, prepare: (own: Rig) => Promise<void>): Promise<Rig> {
+    const own = rig({ inbox, gaps: false, concurrency: 2 });
+    await prepare(own);
+    for (let seconds = 0; seconds < TEN_MINUTES_S; seconds += 20) {
+      await own.pass(20_000);
+      expect(await codesOf(own.receiver)).not.toContain("no-progress");
+    }
+    expect(await own.receiver.health()).toMatchObject({ live: true });
+    return own;
+  }
+
+  test("an inbox without work: no timer runs", async () => {
+    const { clock } = await expectNone(memoryInbox(), async ({ receiver, send }) => {
+      receiver.on("email", () => {});
+      await receiver.start();
+      await send(emails("a"));
+      await receiver.idle();
+    });
+    expect(clock.waiting).toBe(0);
+  });
+
+  test("all slots busy with handlers that take long, while more waits", async () => {
+    const { handler } = heldHandler();
+    await expectNone(memoryInbox(), async ({ receiver, send }) => {
+      receiver.on("email", handler, { timeoutMs: 0 });
+      await receiver.start();
+      await send(emails("a", "b", "c", "d", "e", "f"));
+      await turns();
+    });
+  });
+
+  test("one slot busy, and the others free because the lane waits for it", async () => {
+    const { handler } = heldHandler();
+    await expectNone(memoryInbox(), async ({ receiver, send }) => {
+      receiver.on("email", handler, { timeoutMs: 0, lane: "account", merge: false });
+      await receiver.start();
+      await send(emails("a", "b", "c"));
+      await turns();
+    });
+  });
+
+  test("a job that waits for its next attempt", async () => {
+    await expectNone(memoryInbox(), async ({ receiver, send }) => {
+      receiver.on("email", () => {
+        throw new RetryLater({ afterMs: 3_600_000 });
+      });
+      await receiver.start();
+      await send(emails("a"));
+      await turns();
+    });
+  });
+
+  test("a standby, which does not work", async () => {
+    const inbox = stubInbox(() => ({
+      work: async () => {},
+      claim: async () => ({ claims: [], suspects: false, nextDueAt: undefined }),
+    }));
+    await expectNone(inbox, async ({ receiver, send }) => {
+      await receiver.start();
+      await send(emails("a"));
+    });
+  });
+
+  test("a process that only receives", async () => {
+    await expectNone(memoryInbox(), ({ send }) => send(emails("a")));
+  });
+
+  test("a receiver that closes, nor one that is closed", async () => {
+    const inbox = stubInbox(() => ({ claim: () => Promise.reject(new Error("no")) }));
+    const own = rig({ inbox });
+    own.receiver.on("email", () => {});
+    await own.receiver.start();
+    await own.send(emails("a"));
+    await passSeconds(own, 20);
+    expect(await codesOf(own.receiver)).toContain("no-progress");
+    const closed = own.receiver.close();
+    expect(await codesOf(own.receiver)).toEqual(["closing"]);
+    await closed;
+    await passSeconds(own, 60);
+    expect(await own.receiver.health()).toMatchObject({ live: true, problems: [{ code: "closing" }] });
+    expect(own.clock.waiting).toBe(0);
+  });
+});
