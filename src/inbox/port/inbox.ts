@@ -38,7 +38,9 @@ export interface WritingInbox<K extends StorageKind = StorageKind> extends Inbox
   /**
    * Resolves when all deliveries are durable; a {@link StorageError} in a place says that this delivery is perhaps not stored.
    * A delivery is stored with all its jobs and unique keys atomically. Ids grow in the order of the array. Events become
-   * jobs only if no older delivery is unexpanded; else the delivery is stored unexpanded.
+   * jobs only if no older delivery is unexpanded; else the delivery is stored unexpanded. No text and no number in a delivery
+   * keeps it, or another, from being stored; what the store does not hold, such as NUL, it replaces. After a rejection each
+   * delivery comes again alone.
    */
   store(deliveries: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]>;
   readonly tombstones: Tombstones;

@@ -3,11 +3,9 @@ import { mail, raw, type FullDelivery } from "../../suites/inbox/deliveries.ts";
 import { claimAll, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { openProcesses } from "./postgres-processes.ts";
 
-const HALF = "\uD83D";
-
 /** A delivery of one record that differs in something. */
-function odd(id: string, { delivery = {}, event = {}, job = {} }: Readonly<Record<string, object>>): FullDelivery {
-  const given = mail([{ id, ...job }]);
+function odd(id: string, { delivery = {}, event = {} }: Readonly<Record<string, object>>): FullDelivery {
+  const given = mail([id]);
   const [first] = given.events;
   return {
     delivery: { ...given.delivery, ...delivery },
@@ -16,21 +14,9 @@ function odd(id: string, { delivery = {}, event = {}, job = {} }: Readonly<Recor
 }
 
 const ODD: readonly (readonly [string, Readonly<Record<string, object>>])[] = [
-  ["NUL in the source", { delivery: { source: "a\0b" } }],
-  ["half a surrogate pair in the source", { delivery: { source: HALF } }],
-  ["NUL in a header", { delivery: { headers: { "content-type": "a\0b" } } }],
-  ["half a surrogate pair in a header", { delivery: { headers: { "content-type": HALF } } }],
-  ["NUL in the name of a secret", { delivery: { signedBy: "a\0" } }],
-  ["half a surrogate pair in the signature", { delivery: { signature: HALF } }],
-  ["a time with a fraction", { delivery: { receivedAt: 1_767_323_045_000.5 } }],
+  ["half a surrogate pair in the signature", { delivery: { signature: "\uD83D" } }],
   ["a time that is no number", { delivery: { sentAt: Number.NaN } }],
   ["a time beyond all", { delivery: { sentAt: Infinity, receivedAt: 1e300 } }],
-  ["an account with a fraction", { event: { accountId: 1.5 } }],
-  ["a subscription beyond bigint", { event: { subscription: 1e30 } }],
-  ["NUL in a lane", { job: { lane: "a\0b" } }],
-  ["half a surrogate pair in a merge key", { job: { mergeKey: HALF } }],
-  ["NUL in a consumer", { job: { consumer: "a\0b" } }],
-  ["a lane of 40 kB", { job: { lane: "lane ".repeat(8_000) } }],
 ];
 
 test.each(ODD)("a delivery with %s is stored, and so are those beside it", async (_, what) => {

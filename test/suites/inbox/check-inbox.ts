@@ -2,6 +2,7 @@ import assert, { AssertionError } from "node:assert/strict";
 import { promises, promisesAfterACrash, promisesOfMany } from "./all-cases.ts";
 import { withBench, type InboxPromises } from "./fixture.ts";
 import type { InboxSubject } from "./inbox-subject.ts";
+import { oddValues } from "./odd-values.ts";
 
 /** One promise of the port, spelled out as a test. */
 export interface InboxCase {
@@ -22,7 +23,7 @@ export interface InboxCase {
  * for (const { name, run } of checkInbox({ make: () => memoryInbox() })) test(name, run);
  */
 export function checkInbox(subject: InboxSubject): readonly InboxCase[] {
-  const cases = casesOf(promises, subject);
+  const cases = [...casesOf(promises, subject), ...casesOf(oddValues, subject)];
   const afterACrash = casesOf(promisesAfterACrash, subject);
   const ofMany = casesOf(promisesOfMany, subject);
   return [

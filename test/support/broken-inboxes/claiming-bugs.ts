@@ -154,4 +154,26 @@ export const runningBugs: readonly Bug[] = [
     },
     caught: "store: a successor finds unexpanded deliveries, with the cursor of the last part that was expanded",
   },
+  {
+    it: "settles none of a call of which one time has a fraction",
+    wrong: (own) => ({
+      settle: (settlements) =>
+        settlements.some(({ outcomes }) => outcomes.some((each) => each.to === "retry" && each.delayMs % 1 > 0))
+          ? Promise.resolve(settlements.map(() => true))
+          : own.settle(settlements),
+    }),
+    caught: "settle: a delay with a fraction keeps no other from being settled",
+    notByModel: true,
+  },
+  {
+    it: "expands none of a call of which one number is odd",
+    wrong: (own) => ({
+      expand: (expansions) =>
+        expansions.some(({ events }) => events.some(({ event }) => (event as { accountId?: number }).accountId === 1.5))
+          ? Promise.resolve(expansions.map(() => ({ duplicates: [], conflicts: [] })))
+          : own.expand(expansions),
+    }),
+    caught: "expand: an account with a fraction keeps no other from being expanded",
+    notByModel: true,
+  },
 ];

@@ -69,4 +69,16 @@ export const keepingBugs: readonly Bug[] = [
     ),
     caught: "conflicts: the same key with other content makes a job, and is told",
   },
+  {
+    it: "rejects a call in which a lane is longer than its index holds",
+    wrong: (own) => ({
+      store: async (deliveries) => {
+        const jobs = deliveries.flatMap(({ events }) => events?.flatMap((event) => event.jobs) ?? []);
+        if (jobs.some(({ lane = "" }) => lane.length > 2_704)) throw new Error("54000");
+        return own.store(deliveries);
+      },
+    }),
+    caught: "store: 20 kB in a lane keeps nothing from being stored, nor from being claimed later",
+    notByModel: true,
+  },
 ];
