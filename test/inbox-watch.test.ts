@@ -65,6 +65,15 @@ describe("a step stands still", () => {
     expect(asked()).toBe(16);
   });
 
+  test("without the cause of a failure that is over", async () => {
+    const { watch, pass } = watched();
+    watch.failed("claim", new Error("over"));
+    watch.moved("claim");
+    record(watch.call("claim", "claim", HANGS));
+    await pass(16);
+    expect(watch.standstill()).toMatchObject({ cause: undefined });
+  });
+
   test("though what failed before failed otherwise: the last cause is told", async () => {
     const { watch, pass } = watched();
     watch.failed("claim", new Error("first"));
@@ -101,6 +110,23 @@ describe("a step stands still", () => {
 });
 
 describe("no step stands still", () => {
+  test("any more once the inbox, asked again, has nothing due", async () => {
+    const { watch, clock, pass } = watched();
+    let isDue = true;
+    const answer = (): void =>
+      watch.gaveNothing("claim", { isDue: () => isDue, askAgain: () => queueMicrotask(again) });
+    let again = answer;
+    answer();
+    await pass(16);
+    expect(watch.standstill()).toMatchObject({ seconds: 16 });
+    again = () => {
+      isDue = false;
+      answer();
+    };
+    await pass(1);
+    expect([watch.standstill(), clock.waiting]).toEqual([undefined, 0]);
+  });
+
   test("that fails again and again, but moves in between", async () => {
     const { watch, pass } = watched();
     for (let times = 0; times < 40; times += 1) {

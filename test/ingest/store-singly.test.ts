@@ -187,3 +187,9 @@ test("an answer of the inbox is one, also where it says no: no standstill", asyn
   expect(own.watch.standstill()).toBeUndefined();
   expect(own.watch.written).toBe(0);
 });
+
+test("an answer that refuses every delivery is nothing written", async () => {
+  const own = storing(async (given) => given.map(() => new StorageError("inbox-full", "Full.")));
+  expect(await own.put("a", "b")).toEqual(["inbox-full", "inbox-full"]);
+  expect(own.watch.written).toBe(0);
+});

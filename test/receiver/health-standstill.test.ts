@@ -176,6 +176,20 @@ describe("no standstill is", () => {
     });
   });
 
+  test("a delivery for whose jobs there is no room while others run", async () => {
+    const { handler } = heldHandler();
+    const inbox = stubInbox((own) => ({
+      unexpanded: async () => [],
+      stats: () => ({ ...own.stats(), unexpanded: 1 }),
+    }));
+    await expectNone(inbox, async ({ receiver, send }) => {
+      receiver.on("email", handler, { timeoutMs: 0 });
+      await receiver.start();
+      await send(emails("a"));
+      await turns();
+    });
+  });
+
   test("a standby, which does not work", async () => {
     const inbox = stubInbox(() => ({
       work: async () => {},
