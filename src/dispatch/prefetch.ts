@@ -138,7 +138,7 @@ export function createPrefetcher(
   function isWithheld(nextDueAt: number | undefined): boolean {
     if (!working()) return false;
     const isLate = nextDueAt !== undefined && nextDueAt <= clock.now();
-    return isLate || (!isBusy() && handlerCalls.stuck === 0 && hasDueHeads(inbox));
+    return isLate || (!isBusy() && hasDueHeads(inbox));
   }
 
   function releaseAhead(condition: (claim: Claim) => boolean): void {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { turns } from "../support/event-loop.ts";
+import { fakeClock } from "../support/fake-clock.ts";
 import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
@@ -143,6 +144,28 @@ describe("an inbox that fails to", () => {
     await receiver.close();
     expect(log.of("inbox-close-failed")).toMatchObject([{ level: "error" }]);
   });
+});
+
+test.each([
+  ["once is asked again at once", 1, [1, 1]],
+  ["twice is asked again after a second", 2, [0, 1]],
+])("an inbox that gives nothing though by its word something is due %s", async (_, times, handled) => {
+  let left = 0;
+  const clock = fakeClock();
+  const inbox = stubInbox((own) => ({
+    claim: async (limits) => (left-- > 0 ? { claims: [], suspects: false, nextDueAt: clock.now() } : own.claim(limits)),
+  }));
+  const { receiver, send, pass } = rig({ inbox, clock, gaps: false });
+  const { seen, handler } = recordingHandler();
+  receiver.on("email", handler);
+  await receiver.start();
+  await receiver.idle();
+  left = times;
+  await send(emails("a"));
+  await pass();
+  const atOnce = seen.length;
+  await pass(1_000);
+  expect([atOnce, seen.length]).toEqual(handled);
 });
 
 describe("a claim that was lost", () => {
