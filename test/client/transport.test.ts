@@ -15,6 +15,7 @@ import {
   Unauthorized,
   type ClientOptions,
 } from "../../src/client.ts";
+import { sleep } from "../../src/client/http/sleep.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { skippingClock, startService, type Answer } from "./support.ts";
 
@@ -413,6 +414,31 @@ describe("a time limit and a signal", () => {
     await expect(ended).rejects.toThrow("enough");
     expect(requests).toHaveLength(1);
     expect(clock.waiting).toBe(0);
+  });
+
+  test("ends a wait that has begun, and its timer", async () => {
+    const controller = new AbortController();
+    const clock = fakeClock();
+    const waiting = sleep(1_000, { clock, signal: controller.signal });
+    expect(clock.waiting).toBe(1);
+    controller.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+    expect(clock.waiting).toBe(0);
+  });
+
+  test("leaves no listener on a signal that outlives its waits", async () => {
+    const { signal } = new AbortController();
+    const listeners: string[] = [];
+    const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+    Object.assign(signal, {
+      addEventListener: (...given: Parameters<typeof add>) => (listeners.push("added"), add(...given)),
+      removeEventListener: (...given: Parameters<typeof remove>) => (listeners.push("removed"), remove(...given)),
+    });
+    const clock = fakeClock();
+    const waiting = sleep(1_000, { clock, signal });
+    await clock.advance(1_000);
+    await waiting;
+    expect(listeners).toEqual(["added", "removed"]);
   });
 
   test("that has aborted before sends nothing", async () => {

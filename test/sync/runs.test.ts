@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { folderFor } from "../adapters/inbox/on-disk.ts";
 import { startService, type Answer, type Recorded } from "../client/support.ts";
-import { deferred } from "../support/event-loop.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
 import { rig } from "../support/rig.ts";
 
@@ -122,6 +122,34 @@ describe("run()", () => {
     released.resolve();
     await runs;
     expect(calls).toHaveLength(3);
+  });
+
+  test("that comes while a second one has begun after a first waits for that one", async () => {
+    const { client } = await startSyncService(({ path }) =>
+      path.endsWith("/updated") ? { json: { records: [{ id: "m" }], nextDeltaToken: "next" } } : undefined,
+    );
+    const calls: ReturnType<typeof deferred<void>>[] = [];
+    const { receiver, sync } = start(client, {
+      async apply() {
+        const call = deferred<void>();
+        calls.push(call);
+        await call.promise;
+      },
+    });
+    await receiver.start();
+    const [first, second] = [sync.run(2002), sync.run(2002)];
+    await eventually(() => expect(calls).toHaveLength(1));
+    calls[0]?.resolve();
+    await first;
+    await eventually(() => expect(calls).toHaveLength(2));
+    const third = sync.run(2002);
+    await turns(50);
+    expect(calls).toHaveLength(2);
+    calls[1]?.resolve();
+    await second;
+    await eventually(() => expect(calls).toHaveLength(3));
+    calls[2]?.resolve();
+    await third;
   });
 
   test("is refused for a resource of another family, or no account", async () => {
