@@ -107,10 +107,13 @@ export function createMemoryGaps(): MemoryGaps {
       const before = markedAt;
       markedAt = at;
       if (before === undefined) return undefined;
-      const forgotten = before - RESOURCE_LIFE_MS;
+      const forgotten = Math.min(before, at) - RESOURCE_LIFE_MS;
       forgetWhere((row) => row.gap === undefined && row.seenAt < forgotten);
       if (at - before <= afterMs) return undefined;
-      for (const row of rows.values()) row.gap = joined(row.gap, { cause: "down", from: before, until: at });
+      for (const row of rows.values()) {
+        row.gap = joined(row.gap, { cause: "down", from: before, until: at });
+        row.seenAt = Math.min(row.seenAt + at - before, at);
+      }
       return before;
     },
     isMine: () => true,

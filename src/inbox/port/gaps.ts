@@ -35,7 +35,10 @@ export interface GapCount {
   readonly until: number | undefined;
 }
 
-/** A resource that was not seen for so long before the last mark is forgotten with the next one, unless it has a gap: 90 days, milliseconds. */
+/**
+ * A resource that was not seen for so long before the last mark is forgotten with the next one, unless it has a gap: 90 days, milliseconds.
+ * Time in which no process was there does not count, nor does a leap of the clock.
+ */
 export const RESOURCE_LIFE_MS: number = 90 * 86_400_000;
 
 /** The resources that deliveries came for, and where something of them may be missing. Any process may write: all of it is durable when it resolves. */

@@ -16,6 +16,9 @@ export interface Tombstones {
   list(): Promise<readonly Tombstone[]>;
 }
 
+/** The source that tombstones have for a mount without one: applications with a source may have subscriptions of the same number. */
+export const NO_SOURCE = "";
+
 /** A tombstone expires this long after its last hit: the service has stopped sending. */
 export const TOMBSTONE_LIFE_MS: number = 30 * 24 * 60 * 60 * 1_000;
 

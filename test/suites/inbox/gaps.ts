@@ -42,6 +42,31 @@ export const gaps: InboxPromises = {
       assertSame(await gapsOf(inbox).resourcesOf(1, undefined), [ofCrm, { ...ofCrm, accountId: 8 }]);
       assertSame(await gapsOf(inbox).resourcesOf(2, undefined), [contacts]);
     },
+
+    "a clock that was ahead makes none forgotten, for however many marks": async ({ inbox }) => {
+      const [now, ahead] = [1_000 * DAY_MS, 1_365 * DAY_MS];
+      for (const marks of [[ahead], [ahead, ahead + 1_000]]) {
+        await gapsOf(inbox).seen([mail], now - DAY_MS);
+        for (const at of [now, ...marks, now + 2_000, now + 3_000]) {
+          if (at === now + 2_000) await gapsOf(inbox).seen([contacts], at);
+          await gapsOf(inbox).mark({ at, afterMs: DAY_MS });
+          await gapsOf(inbox).remove(await allOf(inbox));
+        }
+        assertSame(await gapsOf(inbox).resourcesOf(1, undefined), [mail]);
+        assertSame(await gapsOf(inbox).resourcesOf(2, undefined), [contacts]);
+        await gapsOf(inbox).forget(2, undefined);
+      }
+    },
+
+    "the time without a mark does not count": async ({ inbox }) => {
+      await gapsOf(inbox).seen([mail], 0);
+      await gapsOf(inbox).seen([contacts], 20 * DAY_MS);
+      for (const day of [80, 180, 191]) await gapsOf(inbox).mark({ at: day * DAY_MS, afterMs: 20 * DAY_MS });
+      await gapsOf(inbox).remove(await allOf(inbox));
+      await gapsOf(inbox).mark({ at: 192 * DAY_MS, afterMs: 20 * DAY_MS });
+      assertSame(await gapsOf(inbox).resourcesOf(1, undefined), []);
+      assertSame(await gapsOf(inbox).resourcesOf(2, undefined), [contacts]);
+    },
   },
 
   "add: A resource has one gap: from the earliest until the latest.": {

@@ -117,11 +117,11 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
         await queries.query(
           `delete from ${table()} where (account, key) in (
              select r.account, r.key from ${table()} as r where r.from_at is null and r.seen_at < $1 ${IN_ORDER})`,
-          [before - RESOURCE_LIFE_MS],
+          [Math.min(before, at) - RESOURCE_LIFE_MS],
         );
         if (at - before <= afterMs) return undefined;
         await queries.query(
-          `update ${table()} as r set ${JOINED} from (select 'down' as cause, $1::bigint as "from", $2::bigint as until) as g
+          `update ${table()} as r set ${JOINED}, seen_at = least(r.seen_at + g.until - g."from", g.until) from (select 'down' as cause, $1::bigint as "from", $2::bigint as until) as g
            where (r.account, r.key) in (select r.account, r.key from ${table()} as r ${IN_ORDER})`,
           [before, at],
         );

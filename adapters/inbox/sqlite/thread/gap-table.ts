@@ -57,7 +57,7 @@ export function createGapTable(db: DatabaseSync): GapTable {
        WHERE account = :account AND resource = :resource AND subscription = :subscription AND source IS :source
          AND (:cause <> 'errored' OR told_at <= ifnull(:until, :from))`,
     ),
-    addToAll: db.prepare(`UPDATE subscribed_resource SET ${JOINED}`),
+    addToAll: db.prepare(`UPDATE subscribed_resource SET ${JOINED}, seen_at = min(seen_at + :until - :from, :until)`),
     find: db.prepare(
       `SELECT id, ${RESOURCE}, cause, from_at, until_at FROM subscribed_resource
        WHERE id > :after AND from_at IS NOT NULL AND (:account IS NULL OR account = :account) AND (NOT :hasEnded OR until_at IS NOT NULL)
@@ -124,7 +124,7 @@ export function createGapTable(db: DatabaseSync): GapTable {
       const before = timeOf(sql.markedAt.get()?.["value"]);
       sql.mark.run(at);
       if (before === undefined) return undefined;
-      sql.forgetUnseen.run(before - lifeMs);
+      sql.forgetUnseen.run(Math.min(before, at) - lifeMs);
       if (at - before <= afterMs) return undefined;
       sql.addToAll.run({ cause: "down", from: before, until: at });
       return before;
