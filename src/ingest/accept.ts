@@ -1,5 +1,6 @@
 import { ClosedError, fixOf, HooklineError, SignatureError, StorageError, UsageError } from "../errors.ts";
 import { fromStored, type IdentifiedDelivery, type StoredDelivery } from "../inbox/port/delivery.ts";
+import { NO_SOURCE } from "../inbox/port/tombstones.ts";
 import { parseDocument, type Document } from "../protocol/envelope.ts";
 import { headerOf } from "../protocol/headers.ts";
 import type { Key } from "../protocol/secrets.ts";
@@ -68,7 +69,7 @@ export function createAccept(deps: AcceptDeps): Accept {
   /** A subscription that is not wanted: nothing is stored, and there is no request whose answer could delete it. */
   function isUnwanted({ delivery, document }: Admitted): boolean {
     const envelope = tombstones.isEmpty ? undefined : document().envelope;
-    const tombstone = envelope && tombstones.find(envelope.subscription, delivery.source);
+    const tombstone = envelope && tombstones.find(envelope.subscription, delivery.source ?? NO_SOURCE);
     if (tombstone === undefined) return false;
     tally(counters.refused, "unwanted");
     const facts = { code: "unwanted", subscription: envelope?.subscription, source: delivery.source };

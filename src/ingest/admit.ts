@@ -1,3 +1,4 @@
+import { NO_SOURCE } from "../inbox/port/tombstones.ts";
 import type { Envelope } from "../protocol/event-types.ts";
 import { Refused } from "./responses.ts";
 import { toRefused } from "./store.ts";
@@ -23,7 +24,7 @@ function whenOpen(
   if (tombstones.isEmpty && gate() === undefined) return admitted;
   const { envelope } = document();
   if (envelope === undefined) return admitted;
-  const tombstone = tombstones.find(envelope.subscription, delivery.source);
+  const tombstone = tombstones.find(envelope.subscription, delivery.source ?? NO_SOURCE);
   return tombstone === undefined ? ask(envelope, admitted, deps) : new Decision(tombstone, tombstone.reason);
 }
 

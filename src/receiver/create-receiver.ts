@@ -8,6 +8,7 @@ import { fromStored } from "../inbox/port/delivery.ts";
 import { createInboxWatch } from "../inbox-watch.ts";
 import { asWorking, asWriting, type StorageKind, type WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Job } from "../inbox/port/jobs.ts";
+import { NO_SOURCE } from "../inbox/port/tombstones.ts";
 import { createAccept, refuseAccept } from "../ingest/accept.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
 import { createReporter } from "../ingest/answer-reporter.ts";
@@ -28,6 +29,7 @@ import { createRecentRefusals, recordingReporter } from "./health/recent-refusal
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
 import { createUnauthorizedAccounts } from "./health/unauthorized-accounts.ts";
 import { createGapWatch, NO_GAP_WATCH, type GapWatch } from "./gaps/gap-watch.ts";
+import { inTime } from "./gaps/in-time.ts";
 import { receiveHeard, type HandshakeListener } from "./handshake-listeners.ts";
 import { setInternals, type Internals } from "./internals.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
@@ -80,6 +82,13 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   function unsubscribed(subscription: number, source: string | undefined): void {
     subscriptions.forget(subscription, source);
     gaps.forget(subscription, source);
+    if (source === NO_SOURCE) unwanted(subscription, undefined);
+  }
+
+  /** Of exactly this source. */
+  function unwanted(subscription: number, source: string | undefined): void {
+    subscriptions.forgetExactly(subscription, source);
+    gaps.unwanted(subscription, source);
   }
 
   const unsubscriber = createUnsubscriber({
@@ -145,7 +154,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       ? NO_GAP_WATCH
       : createGapWatch({
           ...resolved.gaps,
-          gaps: working.gaps,
+          gaps: inTime(working.gaps, watch),
           isReady: () => inbox.ready().ready,
           handlers,
           signal: (gap) => ownSignals.put(gap, { cause: "gap" }),
@@ -161,10 +170,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
 
   const readiness = { states, secrets, opening, inbox, inFlightBytes };
   const refusals = createRecentRefusals({ counters, clock, isReady: () => checkReady(readiness).length === 0 });
-  const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, (...gone) => {
-    subscriptions.forgetExactly(...gone);
-    gaps.unwanted(...gone);
-  });
+  const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, unwanted);
   const health = createHealth({
     ...readiness,
     working,

@@ -10,10 +10,13 @@ import { ownSignalBody, type OwnSignal } from "../protocol/own-signal.ts";
 /** Signals that the receiver makes itself: from the inbox on they have the order, the merging and the retries of any signal. */
 export interface OwnSignals {
   /**
-   * Resolves when durable, with the id of the delivery.
+   * Resolves when durable, with its delivery.
    * @throws StorageError where it is not certain that it is
    */
-  put(target: Envelope & { readonly source: string | undefined }, signal: OwnSignal): Promise<string>;
+  put(
+    target: Envelope & { readonly source: string | undefined },
+    signal: OwnSignal,
+  ): Promise<{ readonly id: string; readonly receivedAt: number }>;
 }
 
 export function createOwnSignals(store: DeliveryStore["store"], clock: Pick<Clock, "now">): OwnSignals {
@@ -33,7 +36,7 @@ export function createOwnSignals(store: DeliveryStore["store"], clock: Pick<Cloc
       const document = parseDocument(body);
       // It was not received, so no step of a request has made it.
       const result = await store({ delivery, document: () => document, isOwn: true } as unknown as Admitted);
-      if (!(result instanceof Refused)) return result.id;
+      if (!(result instanceof Refused)) return { id: result.id, receivedAt: now };
       throw new StorageError(result.code, "A signal of the receiver's own could not be stored.", {
         cause: result.cause,
       });

@@ -101,7 +101,8 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
    */
   unsubscribeWhen(gate: Gate): this;
   /**
-   * Unsubscribes: writes a tombstone, so that the subscription's deliveries are answered 422. Without `source`, for every source.
+   * Unsubscribes: writes a tombstone, so that the subscription's deliveries are answered 422. Without `source`, for every source; `""` is that
+   * of mounts without one.
    * @param subscription the number, or its text, as the service gives it
    * @param reason stored up to 1,000 characters
    * @throws UsageError `subscription-invalid`, `option-invalid`

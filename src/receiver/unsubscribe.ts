@@ -2,7 +2,8 @@ import { assertOptions, kindOf } from "../assert.ts";
 import type { ContextServices } from "../dispatch/context.ts";
 import type { Clock } from "../clock.ts";
 import { HooklineError, UsageError } from "../errors.ts";
-import type { Tombstones } from "../inbox/port/tombstones.ts";
+import type { SubscribedResource } from "../inbox/port/gaps.ts";
+import { NO_SOURCE, type Tombstones } from "../inbox/port/tombstones.ts";
 import { toReason } from "../ingest/unsubscribe-gate.ts";
 import type { UnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../logger.ts";
@@ -40,11 +41,14 @@ export interface UnsubscriberDeps {
 export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
   const { opened, assertOpen, tombstones, rateLimit, log, observers, unsubscribed, learn, resourcesOf, clock } = deps;
 
-  /** @param event what asked for it, if it was one */
-  async function put(tombstone: Target & { readonly reason: string }, event?: Partial<Envelope>): Promise<void> {
+  /** @param event what asked for it, if it was one, with the source of its mount */
+  async function put(
+    tombstone: Target & { readonly reason: string },
+    event?: Partial<Envelope> & Pick<Target, "source">,
+  ): Promise<void> {
     const { subscription, source, reason } = tombstone;
     await opened();
-    const resources = isOfResource(event) ? [{ ...event, source }] : await resourcesOf(subscription, source);
+    const resources = isOfResource(event) ? [event] : await knownOf(subscription, source);
     await tombstones.put(tombstone);
     unsubscribed(subscription, source);
     // The tombstone stands, whatever becomes of this.
@@ -56,6 +60,11 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
       "unsubscribed: deliveries of this subscription are answered 422 from now on",
     );
     observers.notify("unsubscribed", () => ({ subscription, reason }));
+  }
+
+  async function knownOf(subscription: Id, source: string | undefined): Promise<readonly SubscribedResource[]> {
+    const all = await resourcesOf(subscription, undefined);
+    return source === undefined ? all : all.filter((one) => (one.source ?? NO_SOURCE) === source);
   }
 
   function remember({ source, subscription, accountId, resource }: Envelope & Pick<Target, "source">): Promise<void> {
@@ -108,12 +117,12 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
           { fix: "Check for a bug first; then raise the limit, or call `receiver.unsubscribe`, which has none." },
         );
       }
-      await put({ subscription, source, reason }, event);
+      await put({ subscription, source: source ?? NO_SOURCE, reason }, { ...event, source });
     },
   };
 }
 
-function isOfResource(event: Partial<Envelope> | undefined): event is Envelope {
+function isOfResource<T extends Partial<Envelope>>(event: T | undefined): event is T & Envelope {
   return event?.subscription !== undefined && event.accountId !== undefined && event.resource !== undefined;
 }
 

@@ -30,7 +30,7 @@ export async function runInLane(
   const begunAt = clock.now();
   // No subscription has asked for it.
   const target = { ...scope, subscription: 0, source: undefined };
-  const deliveryId = await ownSignals.put(target, { cause: "run", consumer });
+  const { id, receivedAt } = await ownSignals.put(target, { cause: "run", consumer });
   const what = `The sync of ${scope.resource} of account ${scope.accountId}`;
 
   async function look(): Promise<Job | undefined> {
@@ -38,9 +38,9 @@ export async function runInLane(
       type: `${family}.signal`,
       accountId: scope.accountId,
       subscription: target.subscription,
-      receivedAfter: new Date(begunAt - 1),
+      receivedAfter: new Date(receivedAt - 1),
     });
-    return jobs.find((job) => job.deliveryId === deliveryId);
+    return jobs.find((job) => job.deliveryId === id);
   }
 
   for (let job = await look(); clock.now() - begunAt <= waitsMs; job = await look()) {

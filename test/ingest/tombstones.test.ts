@@ -265,6 +265,20 @@ describe("ctx.unsubscribe", () => {
     expectBare(await deliver(changes(), { target: "/b" }), 200);
   });
 
+  test("on a mount without a source leaves other applications' subscriptions with the same number", async () => {
+    const { deliver, receiver } = await mounted({
+      ...bySource,
+      prepare: (own) => void own.on("email", (_, ctx) => ctx.source ?? ctx.unsubscribe("gone")),
+    });
+    await receiver.start();
+    expectBare(await deliver(changes(), { target: "/" }), 200);
+    await receiver.idle();
+    expectBare(await deliver(changes(), { target: "/" }), 422);
+    expectBare(await deliver(changes(), { target: "/a" }), 200);
+    await receiver.resubscribe(1001, { source: "" });
+    expectBare(await deliver(changes(), { target: "/" }), 200);
+  });
+
   test("rejects for an event that names no subscription", async () => {
     const errors: unknown[] = [];
     const { deliver, receiver } = await mounted({

@@ -164,6 +164,15 @@ test("an unwanted subscription is fulfilled, counted, and not stored; the gate i
   expect(log.of("unwanted")).toHaveLength(1);
 });
 
+test("of two applications with the same number, only the unsubscribed one's is unwanted", async () => {
+  const { receiver, clock } = rig();
+  const body = bodyOf({ subscription: 7, payloads: [change("a")] });
+  const queue = [...(await forwarded(clock, [body])), ...(await forwarded(clock, [body], "crm"))];
+  await receiver.unsubscribe(7, "gone", { source: "" });
+  await receiver.accept(queue);
+  expect(receiver.stats()).toMatchObject({ stored: 1, refused: { unwanted: 1 } });
+});
+
 test("what the inbox cannot store is rejected, so that the queue delivers it again", async () => {
   const { receiver, clock } = rig({ inbox: memoryInbox({ maxJobs: 1 }) });
   const queue = await forwarded(clock, [emails("a"), emails("b")]);

@@ -86,6 +86,24 @@ describe("an errored subscription is a problem", () => {
     expect(await codesOf(receiver)).toEqual([]);
   });
 
+  test("not any more when a handler unsubscribed it; that of a source stays where the handler's mount has none", async () => {
+    const { receiver, send, pass } = rig({ gaps: false });
+    receiver.on("lifecycle.error", (_, ctx) => ctx.source ?? ctx.unsubscribe("left"));
+    await receiver.start();
+    for (const how of [{ source: "a" }, {}]) await send(errored, how);
+    await pass();
+    expect(await problemsOf(receiver, CODE)).toMatchObject([{ message: expect.stringContaining("source a") }]);
+  });
+
+  test("not any more when the one of a mount without a source is unsubscribed", async () => {
+    const { receiver, send } = await working();
+    await send(errored);
+    await receiver.unsubscribe(1001, "left", { source: "a" });
+    expect(await codesOf(receiver)).toEqual([CODE]);
+    await receiver.unsubscribe(1001, "left", { source: "" });
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+
   test("not any more when the gate answered 422", async () => {
     const { receiver, send, offer } = await working();
     let wanted = true;

@@ -33,7 +33,7 @@ A tombstone expires 30 days after its last hit.`,
       else {
         const rows = found.map(({ subscription, source, reason, since, lastHit }) => [
           String(subscription),
-          source === undefined ? "(every)" : toPlain(source),
+          source === undefined ? "(every)" : toPlain(source) || "(none)",
           minuteText(since),
           minuteText(lastHit),
           toPlain(reason),

@@ -34,6 +34,19 @@ export const tombstones: InboxPromises = {
       assert.deepEqual([stones.find(5, "shop"), stones.find(5, undefined)], [undefined, undefined]);
     },
 
+    "the empty source is one like any other": async ({ inbox: { tombstones: stones } }) => {
+      await stones.put({ ...gone, source: "" });
+      assert.deepEqual(
+        [stones.find(5, "")?.source, stones.find(5, "crm"), stones.find(5, undefined)],
+        ["", undefined, undefined],
+      );
+      assert.equal((await stones.list())[0]?.source, "");
+      await stones.lift(5, "crm");
+      assert.equal(stones.find(5, "")?.reason, "gone");
+      await stones.lift(5, "");
+      assert.equal(stones.find(5, ""), undefined);
+    },
+
     "of two, the one of the source is found": async ({ inbox: { tombstones: stones } }) => {
       await stones.put(gone);
       await stones.put(ofCrm);
