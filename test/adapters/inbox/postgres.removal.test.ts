@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mail, nobodys, notice, one, raw } from "../../suites/inbox/deliveries.ts";
+import { mail, nobodys, notice, ofBody, one, raw } from "../../suites/inbox/deliveries.ts";
 import { watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { countIn, idsOf, removals, statesOf, waitsForLock } from "./postgres-rows.ts";
@@ -165,6 +165,22 @@ describe("erase", () => {
       await Promise.all(["delivery", "job_list", "unexpanded", "subscription"].map((table) => countIn(tables, table))),
     ).toEqual([2, 0, 1, 1]);
     expect(await worker.step([running])).toEqual([]);
+  });
+
+  test("what an older version expanded without noting the account that its body names goes, too", async () => {
+    const tables = await openTables();
+    const { jobs, store, expand } = tables.join();
+    const worker = await tables.work();
+    const [theirs, others] = [ofBody('{"accountId":7}'), ofBody('{"accountId":8}')];
+    await store(theirs, others);
+    const late = await store(raw(theirs), raw(others));
+    for (const [place, { events }] of [theirs, others].entries())
+      await expand(worker.id, { id: late[place] ?? "", events, cursor: undefined });
+    for (const table of ["delivery", "job_list", "unhandled"])
+      await tables.pool.query(`update ${tables.ident}.${table} set account = null`);
+    expect(await jobs.erase(7)).toBe(2);
+    expect(await countIn(tables, "delivery")).toBe(2);
+    expect(await idsOf(jobs)).toHaveLength(2);
   });
 
   test("an account with many deliveries is erased in several transactions, beside claims and stores of others", async () => {

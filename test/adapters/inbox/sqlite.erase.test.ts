@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { mail, nobodys, raw, UNHANDLED } from "../../suites/inbox/deliveries.ts";
+import { mail, nobodys, ofBody, raw, UNHANDLED } from "../../suites/inbox/deliveries.ts";
 import { claimAll, dead, findAll, over, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -86,6 +86,21 @@ test.each([
   expect(await inbox.jobs.erase(7)).toBe(6 * jobs + 1);
   expect(pages).toBeGreaterThanOrEqual(4);
   expect(inbox.stats()).toMatchObject({ unexpanded: 1, unhandled: 0 });
+});
+
+test("what an older version expanded without noting the account that its body names is erased, too", async () => {
+  const { inbox, file } = await onDisk();
+  const [theirs, others] = [ofBody('{"accountId":7}'), ofBody('{"accountId":8}')];
+  await storeAll(inbox, theirs, others);
+  const late = await storeAll(inbox, raw(theirs), raw(others));
+  for (const [place, { events }] of [theirs, others].entries())
+    await inbox.expand([{ id: late[place]?.id ?? "", events, cursor: undefined }]);
+  const db = new DatabaseSync(file);
+  for (const table of ["delivery", "job_list", "unhandled"]) db.exec(`UPDATE ${table} SET account = NULL`);
+  expect(await inbox.jobs.erase(7)).toBe(2);
+  expect(db.prepare("SELECT count(*) AS count FROM delivery").get()).toEqual({ count: 2 });
+  db.close();
+  expect(await findAll(inbox)).toHaveLength(2);
 });
 
 /** @returns makes the next commit of an erasure's last page fail */

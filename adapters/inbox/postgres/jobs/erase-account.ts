@@ -8,8 +8,8 @@ const PAGE = { deliveries: 200, jobs: 5_000, bytes: 4 * 1024 * 1024 };
 export type ErasePage = (deliveries: readonly number[]) => Promise<number>;
 
 /**
- * Erases all of an account with ids up to `until`. A delivery that waits to be expanded belongs to the account that its body names; once it was
- * expanded, its lists have the account: so the unexpanded ones come first.
+ * Erases all of an account with ids up to `until`. A delivery that waits to be expanded belongs to the account that its body names, and so does
+ * one that an older version expanded without noting it; once it was expanded, its lists have the account: so those without one come first.
  * @returns how many unsettled jobs and unexpanded deliveries there were
  */
 export async function eraseAccount(
@@ -31,7 +31,7 @@ export async function eraseAccount(
     [accountId],
   );
   let count = 0;
-  for await (const page of unexpandedOf(queries, ident, { accountId, until })) count += await erasePage(page);
+  for await (const page of unnamedOf(queries, ident, { accountId, until })) count += await erasePage(page);
   for await (const page of deliveriesOf(queries, ident, { accountId, until })) count += await erasePage(page);
   return count;
 }
@@ -41,7 +41,7 @@ interface Range {
   readonly until: number;
 }
 
-async function* unexpandedOf(
+async function* unnamedOf(
   queries: Queries,
   ident: string,
   { accountId, until }: Range,
@@ -49,9 +49,10 @@ async function* unexpandedOf(
   for (let after = 0; ;) {
     const rows = await queries.query<{ id: number; body: Uint8Array }>(
       `select id, (select body from ${ident}.delivery as one where one.id = sized.id limit 1) as body from (
-         select u.delivery as id, sum(octet_length(d.body)) over (order by u.delivery) as bytes, row_number() over (order by u.delivery) as nth
-         from (select delivery from ${ident}.unexpanded where delivery > $1 and delivery <= $2 order by delivery limit ${PAGE.deliveries}) as u
-         cross join lateral (select body from ${ident}.delivery as one where one.id = u.delivery limit 1) as d) as sized
+         select id, sum(octet_length(body)) over (order by id) as bytes, row_number() over (order by id) as nth
+         from (select id, body from ${ident}.delivery as one where account is null and id > $1 and id <= $2 and not exists (
+           select from ${ident}.job_list as list where list.delivery = one.id and list.account is not null)
+           order by id limit ${PAGE.deliveries}) as unnamed) as sized
        where nth = 1 or bytes <= ${PAGE.bytes} order by id`,
       [after, until],
     );

@@ -61,8 +61,10 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
       `SELECT id FROM delivery WHERE id > :after AND id <= :end AND account = :account
        UNION SELECT delivery FROM job_list WHERE delivery > :after AND delivery <= :end AND account = :account ORDER BY 1 LIMIT ${ERASED.deliveries}`,
     ),
-    unexpanded: db.prepare(
-      "SELECT id, body FROM unexpanded CROSS JOIN delivery ON delivery.id = unexpanded.delivery WHERE id > ? AND id <= ?",
+    // Not expanded yet, or by a version that noted the account of readable envelopes alone.
+    unnamed: db.prepare(
+      `SELECT id, body FROM delivery AS one WHERE id > ? AND id <= ? AND account IS NULL
+         AND NOT EXISTS (SELECT 1 FROM job_list AS list WHERE list.delivery = one.id AND list.account IS NOT NULL) ORDER BY id`,
     ),
     ownList: db.prepare("SELECT jobs, length(body) AS bytes FROM delivery WHERE id = ?"),
     laterLists: db.prepare("SELECT first_job AS first, jobs FROM job_list WHERE delivery = ?"),
@@ -122,13 +124,14 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
     return { ids, bytes: Number(bytes) };
   }
 
-  /** A delivery, and all that was made of it. @returns the jobs that were not done */
-  function eraseOne(delivery: number, ids: readonly number[]): number[] {
+  /** A delivery, and all that was made of it. @returns the jobs that were not done, and how many deliveries were not expanded */
+  function eraseOne(delivery: number, ids: readonly number[]): Pick<Erased, "jobs" | "unexpanded"> {
     const gone = ids.filter(removeOne);
-    if (sql.removeUnexpanded.run(delivery).changes === 1) state.add("unexpanded", -1);
+    const unexpanded = Number(sql.removeUnexpanded.run(delivery).changes);
+    state.add("unexpanded", -unexpanded);
     sql.removeLists.run(delivery);
     sql.removeDelivery.run(delivery);
-    return gone;
+    return { jobs: gone, unexpanded };
   }
 
   return {
@@ -157,20 +160,20 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
       gaps.forgetAccount(accountId);
       keyValues.forgetAccount(accountId);
       let end = Math.min(Number(sql.bound.get(after, LOOKS - 1)?.["id"] ?? until), until);
-      const unexpanded: number[] = [];
+      const named: number[] = [];
       let bytes = 0;
-      for (const { id, body } of sql.unexpanded.iterate(after, end) as Iterable<{ id: number; body: Uint8Array }>) {
-        if (accountOf(body) === accountId) unexpanded.push(id);
+      for (const { id, body } of sql.unnamed.iterate(after, end) as Iterable<{ id: number; body: Uint8Array }>) {
+        if (accountOf(body) === accountId) named.push(id);
         bytes += body.byteLength;
         if (bytes > BYTES) end = Math.min(end, id);
         if (bytes > BYTES) break;
       }
       const known = sql.deliveriesOf.all({ after, end, account: accountId }).map(({ id }) => Number(id));
       let last = known.length === ERASED.deliveries ? (known.at(-1) ?? end) : end;
-      const chosen = [...new Set([...known, ...unexpanded])].filter((id) => id <= last).toSorted((a, b) => a - b);
+      const chosen = [...new Set([...known, ...named])].filter((id) => id <= last).toSorted((a, b) => a - b);
       const gone: number[] = [];
       let room = { jobs: ERASED.jobs, bytes: BYTES };
-      let count = 0;
+      let unexpanded = 0;
       for (const [index, delivery] of chosen.entries()) {
         const content = contentOf(delivery);
         room = { jobs: room.jobs - content.ids.length, bytes: room.bytes - content.bytes };
@@ -178,11 +181,12 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
           last = delivery - 1;
           break;
         }
-        gone.push(...eraseOne(delivery, content.ids));
-        if (unexpanded.includes(delivery)) count += 1;
+        const erased = eraseOne(delivery, content.ids);
+        gone.push(...erased.jobs);
+        unexpanded += erased.unexpanded;
       }
       lists.begin(); // what was looked up may be gone
-      return { jobs: gone, unexpanded: count, next: last < until ? last : undefined };
+      return { jobs: gone, unexpanded, next: last < until ? last : undefined };
     },
   };
 }
