@@ -23,7 +23,9 @@ import { startNode } from "../../cli/child.ts";
 import { inbox as runInboxCommand, jsonOf } from "../../cli/inbox-file.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
+import { fakeClock } from "../../support/fake-clock.ts";
 import { codesOf, problemsOf, toReported } from "../../support/health.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
 import { folderFor, onDisk } from "./on-disk.ts";
 import { receiverOn } from "./receiver-on.ts";
 
@@ -222,3 +224,19 @@ function canMount(): boolean {
     return false;
   }
 }
+
+test("a stand-by whose disk refuses the lock says so once, and works when it no longer does", async () => {
+  const file = join(folderFor(), "inbox.db");
+  mkdirSync(`${file}-lock`);
+  const [clock, log] = [fakeClock(), logRecorder()];
+  const lock = createWorkerLock(file, { clock, log: log.logger });
+  onTestFinished(() => lock.release());
+  let works = false;
+  lock.acquireIn(0, () => void (works = true));
+  await clock.advance(10_000);
+  expect(log.of("lock-failed")).toMatchObject([{ level: "error" }]);
+  expect(works).toBe(false);
+  rmSync(`${file}-lock`, { recursive: true });
+  await clock.advance(10_000);
+  expect(works).toBe(true);
+});
