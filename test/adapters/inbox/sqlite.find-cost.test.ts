@@ -113,3 +113,13 @@ function bytesRead(): number {
   const counters = "/proc/self/io";
   return existsSync(counters) ? Number(/rchar: (\d+)/.exec(readFileSync(counters, "utf8"))?.[1]) : 0;
 }
+
+test("unhandled jobs whose bodies are longer than what a page reads come one a page", async () => {
+  const { inbox } = await onDisk();
+  const filler = "x".repeat(5 * 1024 * 1024);
+  for (const id of ["a", "b"]) await inbox.store([mail([nobodys(id)], { filler })]);
+  const page = { handled: [{ type: "email.updated", consumer: "default" }], limit: 10 };
+  const first = await inbox.jobs.unhandled(page);
+  const second = await inbox.jobs.unhandled({ ...page, after: first[0]?.id });
+  expect([first.length, second.length]).toEqual([1, 1]);
+});
