@@ -69,7 +69,7 @@ describe("a mark that nobody claims", () => {
     expect(some.unclaimed()).toEqual([]);
   });
 
-  test("stays where that commit fails, and is taken back by a later one", () => {
+  test("is believed no more where that commit fails, and is taken back once more", () => {
     const some = claims(9);
     const [waiting, running, ended] = [marked(1), marked(2), marked(3)];
     for (const each of [waiting, running, ended]) some.add(each);
@@ -78,10 +78,26 @@ describe("a mark that nobody claims", () => {
     running.progress = { ...FRESH, state: "running" };
     ended.progress = { ...FRESH, state: "done" };
     some.failed();
-    expect([waiting, running, ended].map(({ isMarked }) => isMarked)).toEqual([true, true, false]);
+    // The commit may hold all the same: each claim needs another one.
+    expect([waiting, running, ended].map(({ isMarked }) => isMarked)).toEqual([false, false, false]);
+    expect(some.isOpen).toBe(true);
     some.failed();
-    some.unclaimed();
     expect(idsOf(some.unclaimed())).toEqual([1]);
+    expect([some.isOpen, some.unclaimed()]).toEqual([false, []]);
+    running.progress = FRESH;
+    expect([some.isOpen, idsOf(some.unclaimed())]).toEqual([true, [2]]);
+  });
+
+  test("is taken back once more where its claim fails after the file was read anew", () => {
+    const some = claims(9);
+    const [waiting, running] = [marked(1), marked(2)];
+    for (const each of [waiting, running]) some.add(each);
+    some.unclaimed();
+    some.unclaimed();
+    running.progress = { ...FRESH, state: "running" };
+    some.clear();
+    running.progress = FRESH;
+    expect(idsOf(some.unclaimed())).toEqual([2]);
   });
 
   test("is gone where the file was read anew, which marks none", () => {

@@ -14,7 +14,7 @@ export interface SpeculativeClaims {
   add(row: Row): void;
   /** A commit is put together. Jobs of the last one stay marked until the next one. @returns those that it takes back */
   unclaimed(): readonly Row[];
-  /** It may not have taken them back. */
+  /** It may not have taken them back, or it may: none of them begins without a commit, and the next one takes them back once more. */
   failed(): void;
   /** The file was read anew: it marks none. */
   clear(): void;
@@ -29,6 +29,8 @@ export function createSpeculativeClaims(): SpeculativeClaims {
   const lanes = new Set<string>();
   /** Made by the last commit, and by the one before; and taken back by the one that runs. */
   let [fresh, older, taken]: [Row[], Row[], Row[]] = [[], [], []];
+  /** Of commits that failed: whether the file still marks them is not known. */
+  let doubtful: Row[] = [];
 
   return {
     follow(given) {
@@ -45,24 +47,23 @@ export function createSpeculativeClaims(): SpeculativeClaims {
     unclaimed() {
       room = undefined;
       lanes.clear();
-      taken = older.filter(isOpen);
+      taken = [...older.filter(isOpen), ...doubtful.filter(isDoubtful)];
       for (const row of taken) row.isMarked = false;
       [older, fresh] = [fresh, []];
+      doubtful = doubtful.filter(isAboutToBegin);
       return taken;
     },
     failed() {
-      // One that is about to be claimed may come back, if that fails as well.
-      for (const row of taken)
-        if (row.progress.state === "waiting" || row.progress.state === "running") row.isMarked = true;
-      fresh.push(...taken);
+      doubtful.push(...taken);
       taken = [];
     },
     clear() {
       for (const row of [...fresh, ...older]) row.isMarked = false;
+      doubtful = [...doubtful, ...taken].filter(isAboutToBegin);
       [fresh, older, taken] = [[], [], []];
     },
     get isOpen() {
-      return fresh.some(isOpen) || older.some(isOpen);
+      return fresh.some(isOpen) || older.some(isOpen) || doubtful.some(isDoubtful);
     },
   };
 }
@@ -70,4 +71,14 @@ export function createSpeculativeClaims(): SpeculativeClaims {
 /** It is marked, and nobody has claimed it. */
 function isOpen({ isMarked, progress }: Row): boolean {
   return isMarked && progress.state === "waiting";
+}
+
+/** It waits, and the file may mark it. */
+function isDoubtful({ isMarked, progress }: Row): boolean {
+  return !isMarked && progress.state === "waiting";
+}
+
+/** It is being claimed, and waits again if that fails. */
+function isAboutToBegin({ isMarked, progress }: Row): boolean {
+  return !isMarked && progress.state === "running";
 }
