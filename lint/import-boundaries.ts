@@ -192,6 +192,17 @@ export const boundaries: readonly Boundary[] = [
     why: "The commit thread loads what it runs and no more: of src/ only the rules of job-state.ts, and types of src/adapter.ts.",
   },
   {
+    module: "adapters/inbox/sqlite/worker/",
+    may: [
+      "adapters/inbox/",
+      "src/adapter.ts",
+      "src/inbox/claim-book.ts",
+      "src/inbox/collections/ordered-pages.ts",
+      "node:",
+    ],
+    why: "The process that works shares its lanes and claims with the memory inbox: of src/ the claim book and its pages, and the public src/adapter.ts.",
+  },
+  {
     module: "adapters/inbox/sqlite/admin/change-jobs.ts",
     may: ["adapters/inbox/", "src/adapter.ts", "src/protocol/id.ts", "node:"],
     why: "It runs in the commit thread, which loads no more than it runs: of src/ only how an account is read, and types of src/adapter.ts.",

@@ -7,7 +7,7 @@ describe("rows in pages", () => {
     const step = fc.oneof(
       fc.record({ skip: fc.integer({ min: 1, max: 900 }) }),
       fc.record({ remove: fc.nat(5_000) }),
-      fc.record({ after: fc.nat(5_000) }),
+      fc.record({ after: fc.nat(5_000), to: fc.oneof(fc.nat(10_000), fc.constant(Infinity)) }),
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -25,7 +25,8 @@ describe("rows in pages", () => {
             expect(rows.delete(id)).toBe(plain.some((row) => row.id === id));
             plain = plain.filter((row) => row.id !== id);
           } else {
-            expect([...rows.after(one.after)]).toEqual(plain.filter(({ id }) => id > one.after));
+            const { after, to } = one;
+            expect([...rows.between(after, to)]).toEqual(plain.filter(({ id }) => id > after && id <= to));
             expect(rows.get(one.after)).toEqual(plain.find(({ id }) => id === one.after));
           }
           expect(rows.size).toBe(plain.length);
@@ -38,7 +39,7 @@ describe("rows in pages", () => {
     const rows = createOrderedPages<{ readonly id: number }>();
     for (let id = 1; id <= 3_000; id += 1) rows.add({ id });
     const seen: number[] = [];
-    for (const { id } of rows.after(1_000)) {
+    for (const { id } of rows.between(1_000, Infinity)) {
       seen.push(id);
       rows.delete(id);
     }

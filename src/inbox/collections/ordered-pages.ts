@@ -5,8 +5,8 @@ export interface OrderedPages<R> {
   get(id: number): R | undefined;
   /** Whether it was there. */
   delete(id: number): boolean;
-  /** Rows after an id, in order. */
-  after(id: number): Generator<R, void, undefined>;
+  /** Rows of a range of ids, of which `after` is not, in order. */
+  between(after: number, to: number): Generator<R, void, undefined>;
   readonly size: number;
 }
 
@@ -38,11 +38,11 @@ export function createOrderedPages<R extends { readonly id: number }>(): Ordered
       if (page.size === 0) pages.delete(number);
       return true;
     },
-    *after(id) {
-      const first = Math.floor(id / PAGE);
+    *between(after, to) {
+      const [first, last] = [Math.floor(after / PAGE), Math.floor(to / PAGE)];
       for (const [number, page] of pages) {
-        if (number < first) continue;
-        for (const row of page.values()) if (row.id > id) yield row;
+        if (number < first || number > last) continue;
+        for (const row of page.values()) if (row.id > after && row.id <= to) yield row;
       }
     },
     get size() {

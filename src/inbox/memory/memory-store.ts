@@ -67,7 +67,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
   let oldest = 1; // no job with a lower id waits
 
   function oldestWaitingAt(): number | undefined {
-    for (const row of rows.after(oldest - 1)) {
+    for (const row of rows.between(oldest - 1, Infinity)) {
       oldest = row.id;
       if (row.progress.state === "waiting") return row.deliveryRow.delivery.receivedAt;
     }
@@ -171,7 +171,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
       const row = rows.get(Number(id));
       return row !== undefined && String(row.id) === id ? row : undefined; // no job has the id "01"
     },
-    rows: (after = "0") => rows.after(Number(after)),
+    rows: (after = "0") => rows.between(Number(after), Infinity),
     hasRoom: () => couldFit(0),
     waiting,
     stats() {
