@@ -125,7 +125,7 @@ test("after its thread was replaced, memory has what the file has: from any page
   await owned.resume(channel);
   const left = idsIn(file);
   expect(left).toHaveLength(JOBS - 2);
-  expect(owned.lanes.unclaimedIn(0, Infinity)).toEqual(left.filter((id) => id !== runs[0]?.[0]?.id));
+  expect(owned.lanes.unclaimedIn(0, Infinity)).toEqual(left.filter((id) => id !== runs[0]?.rows[0]?.id));
   db.exec("DELETE FROM job");
   db.close();
   await owned.resume(channel);

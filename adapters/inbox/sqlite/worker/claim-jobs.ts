@@ -9,10 +9,11 @@ import type {
   Settlement,
   StorageError,
 } from "../../../../src/adapter.ts";
+import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import type { CommitQueue } from "../client/commit-queue.ts";
 import type { OtherRecord, WindowRecord } from "../client/thread-protocol.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
-import type { Lanes, Plan } from "./lanes.ts";
+import type { Lanes } from "./lanes.ts";
 import { removeUnusable } from "./remove-unusable.ts";
 import { toDelivery, toOtherRecord, type Row } from "./row-encoding.ts";
 import type { WorkerState } from "./worker-state.ts";
@@ -37,13 +38,13 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
   /** With the lanes that they are for: those of a replaced file have the same ids. */
   let cache: { readonly lanes: Lanes; readonly recent: RecentDeliveries } | undefined;
 
-  async function begin(runs: readonly Row[][], lanes: Lanes): Promise<Begun> {
+  async function begin(runs: readonly ClaimRecord<Row>[], lanes: Lanes): Promise<Begun> {
     if (cache?.lanes !== lanes) cache = { lanes, recent: createRecentDeliveries() };
     const { recent } = cache;
     const unmarked: number[] = [];
     const deliveries = new Map<number, Delivery | undefined>();
-    for (const run of runs)
-      for (const { id, isMarked, held, delivery } of run) {
+    for (const { rows } of runs)
+      for (const { id, isMarked, held, delivery } of rows) {
         if (!isMarked) unmarked.push(id);
         if (held === undefined) deliveries.set(delivery, deliveries.get(delivery) ?? recent.get(delivery));
       }
@@ -57,12 +58,12 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     } else await nextTurn(); // what was just stored is to be answered first
     // What was dropped or erased meanwhile has left its lane, and its delivery may be gone with it.
     const without = runs
-      .flat()
+      .flatMap(({ rows }) => rows)
       .filter((row) => row.held === undefined && !deliveries.get(row.delivery) && lanes.has(row.id))
       .map(({ id }) => id);
     if (without.length > 0) await remove(without, lanes);
-    if (workerState.lanes !== lanes) return { claims: [], isAgain: false }; // another process works now
     recent.trim();
+    // None where the tenure is over: another process works now.
     const claims = runs.flatMap((run) => lanes.begin(run, (id) => deliveries.get(id), now()) ?? []);
     return { claims, isAgain: claims.length === 0 && without.length > 0 };
   }
@@ -82,7 +83,7 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
       if (isAgain) return await claimJobs(limits);
       return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.hasSuspects() };
     } catch (error) {
-      for (const run of runs) lanes.release(run, now());
+      for (const run of runs) if (run.state === "ahead") lanes.giveBack(run, now());
       if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
       throw error;
     }
@@ -97,34 +98,30 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
       try {
         refused = new Set(await commits.add("settle", toSettleRecord(plans, settlements)));
       } catch (error) {
-        for (const { claim } of settlements) if (workerState.lanes !== lanes) workerState.lanes.endLost(claim, now());
+        for (const { claim } of settlements) lanes.handlerEnded(claim, now());
         if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
-        for (const { claim } of settlements) lanes.unplan(claim);
+        for (const plan of plans) if (plan !== undefined) lanes.mayNotHold(plan);
         throw error;
       }
-      for (const { claim } of settlements) if (workerState.lanes !== lanes) workerState.lanes.endLost(claim, now());
       const jobIds = [...refused].map(String);
       if (jobIds.length > 0)
         host().log.error(
           { code: "settle-refused", jobIds },
           "jobs are dead, because what became of them could not be stored",
         );
-      return settlements.map(({ claim }, index) => {
-        const plan = plans[index];
-        return plan !== undefined && lanes.settle(claim, asStored(plan, refused), now());
-      });
+      return plans.map((plan) => plan !== undefined && lanes.holds(asStored(plan, refused), now()));
     },
   };
 }
 
 /** What could not be stored of a job is its end. */
-function asStored(plan: Plan, refused: ReadonlySet<number>): Plan {
+function asStored(plan: ClaimRecord<Row>, refused: ReadonlySet<number>): ClaimRecord<Row> {
   if (refused.size === 0) return plan;
-  const progress = plan.run.map((row, index): Progress => {
+  plan.progress = plan.rows.map((row, index): Progress => {
     const planned = plan.progress?.[index] ?? row.progress;
     return { ...planned, state: refused.has(row.id) ? "dead" : plan.progress === undefined ? "done" : planned.state };
   });
-  return { ...plan, progress };
+  return plan;
 }
 
 interface Begun {
@@ -136,12 +133,13 @@ interface Begun {
 /** Another process works now. */
 const NOTHING: Claimed = { claims: [], nextDueAt: undefined, suspects: false };
 
-function toSettleRecord(plans: readonly (Plan | undefined)[], settlements: readonly Settlement[]) {
+function toSettleRecord(plans: readonly (ClaimRecord<Row> | undefined)[], settlements: readonly Settlement[]) {
   const [done, released]: [number[], number[]] = [[], []];
   const [others, windows]: [OtherRecord[], WindowRecord[]] = [[], []];
   for (const [index, plan] of plans.entries()) {
-    if (plan?.window !== undefined) windows.push(plan.window);
-    for (const [job, row] of plan?.run.entries() ?? []) {
+    const lane = plan?.rows[0]?.lane;
+    if (plan?.window !== undefined && lane !== undefined) windows.push([lane, plan.window]);
+    for (const [job, row] of plan?.rows.entries() ?? []) {
       const progress = plan?.progress?.[job];
       if (progress === undefined || progress.state === "done") done.push(row.id);
       // A release takes back what only the mark had said, and the time of an earlier retry.

@@ -140,14 +140,14 @@ export function createWorkerState(host: () => WorkerHost, random: () => number =
       return lanes;
     },
     async takeOver(channel) {
-      lanes = createLanes(lanes.lost);
+      lanes = lanes.nextTenure();
       isLoaded = false;
       await begin(channel);
     },
     forget() {
       if (epoch === undefined) return [];
-      const ended = lanes.revokeAll();
-      [isLoaded, isForgotten, lanes] = [false, true, createLanes(lanes.lost)];
+      const ended = lanes.revoke();
+      [isLoaded, isForgotten, lanes] = [false, true, lanes.nextTenure()];
       return ended;
     },
     async resume(channel) {
@@ -185,12 +185,12 @@ export function createWorkerState(host: () => WorkerHost, random: () => number =
       }
     },
     revoke() {
-      const ended = lanes.revokeAll();
-      [epoch, isLoaded, lanes] = [undefined, false, createLanes(lanes.lost)];
+      const ended = lanes.revoke();
+      [epoch, isLoaded, lanes] = [undefined, false, lanes.nextTenure()];
       return ended;
     },
     leave() {
-      [epoch, isLoaded, lanes] = [undefined, false, createLanes(lanes.lost)];
+      [epoch, isLoaded, lanes] = [undefined, false, lanes.nextTenure()];
     },
   };
 }
