@@ -35,6 +35,13 @@ describe("rows in pages", () => {
     );
   });
 
+  test("of a range are without the one before it, and with its last", () => {
+    const rows = createOrderedPages<{ readonly id: number }>();
+    for (let id = 1; id <= 3_000; id += 1) rows.add({ id });
+    expect([...rows.between(1_023, 1_025)]).toEqual([{ id: 1_024 }, { id: 1_025 }]);
+    expect([...rows.between(2_999, Infinity)]).toEqual([{ id: 3_000 }]);
+  });
+
   test("may leave while they are looked through", () => {
     const rows = createOrderedPages<{ readonly id: number }>();
     for (let id = 1; id <= 3_000; id += 1) rows.add({ id });
