@@ -59,6 +59,7 @@ function storing(store: (given: readonly NewDelivery[]) => Promise<Answers>) {
       told.push({ text: textOf(admitted), id, areItsOwn: events === eventsOf.get(textOf(admitted)) }),
     committed: () => void (commits += 1),
     isolateRequests: false,
+    instruments: {},
   });
 
   /** Several in one turn of the event loop. @returns the ids, or the codes of what was refused */
