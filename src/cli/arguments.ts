@@ -17,7 +17,7 @@ export interface Flag {
   readonly read?: (text: string) => unknown;
   readonly default?: string | number;
   readonly required?: true;
-  /** Takes all remaining positional arguments. */
+  /** May be given several times; a positional argument takes all that remain. */
   readonly many?: true;
 }
 
@@ -65,7 +65,8 @@ export function parseArguments<const F extends Flags>(args: readonly string[], f
     const flag = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined;
     if (flag === undefined || flag.argument !== undefined)
       throw notAllowed(`There is no flag ${token.rawName}.`, flags);
-    values[token.name] = valueOf(token, flag);
+    const value = valueOf(token, flag);
+    values[token.name] = flag.many ? [...(values[token.name] as readonly unknown[]), value] : value;
   }
   if (values["help"] !== true)
     for (const [name, { required, argument = `--${name}`, expects }] of all)

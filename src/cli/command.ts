@@ -7,7 +7,9 @@ export interface Io {
   readonly stderr: Terminal;
   readonly stdin: Readable & { readonly isTTY?: boolean | undefined };
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Emits SIGTERM and SIGINT. */
+  /** Where relative paths begin. @default the process's own */
+  readonly cwd?: string | undefined;
+  /** Emits the signals that ask the program to end. */
   readonly signals: {
     on(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
     off(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
@@ -16,8 +18,8 @@ export interface Io {
   exit(code: ExitCode): void;
 }
 
-/** Sent by a supervisor, and by Ctrl-C. */
-export type StopSignal = "SIGTERM" | "SIGINT";
+/** Sent by a supervisor, by Ctrl-C, and by a terminal that closes. */
+export type StopSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 
 /** A stream of text, which may be a terminal. */
 export interface Terminal extends Writable {
@@ -36,8 +38,12 @@ export interface Command<F extends Flags = Flags> {
   readonly help: CommandHelp;
   /** Flags and positional arguments: parsed, checked and listed in the help from this table. */
   readonly flags: F;
-  /** @throws CommandError for what the user can correct */
-  run(values: ValuesOf<F>, io: Io): Promise<ExitCode>;
+  /**
+   * Resolves with an {@link ExitCode}, or with the code of another program that was run.
+   *
+   * @throws CommandError for what the user can correct
+   */
+  run(values: ValuesOf<F>, io: Io): Promise<number>;
 }
 
 /** The parts of `--help` that do not follow from the flags. A paragraph that is not indented is wrapped to 80 columns. */

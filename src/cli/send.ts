@@ -1,13 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
+import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { signedDelivery } from "../testing.ts";
 import { CommandError, defineCommand, EXIT, secretOf, type Io } from "./command.ts";
-import { APP_URL, RATE, wholeNumber, type ValueType } from "./flags.ts";
+import { APP_URL, nonEmpty, RATE, wholeNumber, type ValueType } from "./flags.ts";
 import { eventComposer, SEND_NAMES, type Data, type SendName } from "./send/compose-events.ts";
-import { createOutcomeCounts, reportHandshake, reportMany, reportOne, showProgress } from "./send/send-report.ts";
-import { post, sendMany, type Outcome, type SendPlan } from "./send/send-requests.ts";
+import { createOutcomeCounts, reportHandshake, reportMany, reportOne } from "./send/send-report.ts";
+import { readCaptured, type Captured } from "./send/read-captured.ts";
+import { createPacer, post, sendMany, type Outcome, type SendPlan } from "./send/send-requests.ts";
 import { stoppable } from "./signals.ts";
 import { grouped, perSecond } from "./terminal/format.ts";
+import { showLiveLine } from "./terminal/live-line.ts";
 
 const sendName: ValueType<SendName> = {
   expects: `one of ${SEND_NAMES.join(", ")}`,
@@ -31,12 +35,14 @@ export const send = defineCommand({
   name: "send",
   summary: "Send a signed sample of any event, or the handshake, to a URL.",
   help: {
-    usage: "SIGNING_SECRET=<secret> hookline send <name> --to <url> [flags]",
+    usage: `SIGNING_SECRET=<secret> hookline send <name> --to <url> [flags]
+SIGNING_SECRET=<secret> hookline send --from <file> --to <url> [flags]`,
     about: `Send a signed delivery as the service does, and tell what the answer means.
 
   hookline send email.created --to http://localhost:3000/webhooks
   hookline send booking --to http://localhost:3000/webhooks --count 1000
   hookline send handshake --to https://example.com/webhooks
+  hookline send --from captured.jsonl --to http://localhost:3000/webhooks
 
 Names:
   email.created  email.updated  email.deleted  email.signal  email.changes
@@ -48,6 +54,9 @@ Names:
   unknown    Signed, but of no known resource.
   handshake  The verification that precedes a subscription. The answer must be
              status 200, content type text/plain, and exactly the token as body.
+
+With --from it sends what hookline dev --capture or hookline inbox export --show-content has written: each body unchanged, signed anew with the present time, one
+after the other in the order of the file. A delivery that several lines have is sent once. Lines without a body are skipped and counted.
 
 One request prints its status, its latency (connecting included) and what the status means: 200 acknowledges, 422
 deletes the subscription, anything else is redelivered. Several print a table of statuses and latencies. Redirects are
@@ -63,8 +72,14 @@ Ctrl-C ends it and prints the outcome of the requests so far.`,
     },
   },
   flags: {
-    name: { ...sendName, argument: "NAME", required: true },
+    name: { ...sendName, argument: "NAME" },
     to: { ...APP_URL, value: "<url>", about: "The URL of the app's route.", required: true },
+    from: { ...nonEmpty("the path of a file"), value: "<file>", about: "Send the deliveries of a file instead." },
+    only: {
+      ...sendName,
+      value: "<name>",
+      about: "Of --from: only deliveries that have an event of this name.",
+    },
     data: {
       ...jsonObject,
       value: "<json>",
@@ -82,10 +97,26 @@ Ctrl-C ends it and prints the outcome of the requests so far.`,
       value: "<n>",
       about: "At most so many a second, such as 50 or 0.5. Default: as fast as the concurrency allows.",
     },
-    concurrency: { ...wholeNumber(1, 1_000), value: "<n>", about: "At most so many at once.", default: 10 },
+    "per-second": { ...RATE, value: "<n>", about: "The same as --rate." },
+    concurrency: { ...wholeNumber(1, 1_000), value: "<n>", about: "At most so many samples at once.", default: 10 },
   },
-  async run({ name, to, data, count, rate, concurrency }, io) {
+  async run(
+    { name, to, from, only, data, count, concurrency, "per-second": perSecondGiven, rate = perSecondGiven },
+    io,
+  ) {
+    if ((name === undefined) === (from === undefined))
+      throw new CommandError(
+        EXIT.usage,
+        from === undefined
+          ? `NAME is missing, expected ${sendName.expects}; or --from with a file.`
+          : `Got ${name} and --from, expected one of them.`,
+      );
     const signing = { secret: secretOf(io.env), url: to };
+    if (name === undefined) {
+      const sendBody = (body: Buffer, stop: AbortSignal) => post(signedDelivery({ wire: body }, signing), stop);
+      const file = resolve(io.cwd ?? ".", from ?? "");
+      return (await sendCaptured(readCaptured(file, only), sendBody, { rate, io })) ? EXIT.done : EXIT.failed;
+    }
     if (name === "handshake") {
       if (data !== undefined || count > 1)
         throw new CommandError(
@@ -116,15 +147,44 @@ async function sendAll(plan: SendPlan, sendOne: SendOne, io: Io): Promise<boolea
   const { count } = plan;
   const counts = createOutcomeCounts();
   const begin = performance.now();
-  const hideProgress = showProgress(io.stderr, () => {
+  const progress = showLiveLine(io.stderr, () => {
     const speed = perSecond(counts.sent(), performance.now() - begin);
     return `${grouped(counts.sent())} of ${grouped(count)} sent, ${speed}, ${grouped(counts.unacknowledged())} not acknowledged`;
   });
   await withStopSignal(io, (stop) => sendMany(plan, async (nth) => counts.add(await sendOne(nth, stop)), stop)).finally(
-    hideProgress,
+    progress.remove,
   );
   reportMany(counts, { count, ms: performance.now() - begin }, io.stdout);
   return counts.sent() === count && counts.unacknowledged() === 0;
+}
+
+/** One after the other, in their order. @returns whether all were answered 200 */
+async function sendCaptured(
+  lines: AsyncIterable<Captured>,
+  sendBody: (body: Buffer, stop: AbortSignal) => Promise<Outcome>,
+  { rate, io }: { readonly rate: number | undefined; readonly io: Io },
+): Promise<boolean> {
+  const counts = createOutcomeCounts();
+  const skipped = { "without-body": 0, "not-wanted": 0 };
+  const nextDelay = createPacer(rate);
+  const begin = performance.now();
+  const isStopped = await withStopSignal(io, async (stop) => {
+    for await (const line of lines) {
+      if (typeof line === "string") skipped[line] += 1;
+      else {
+        await sleep(nextDelay(performance.now()), undefined, { signal: stop }).catch(() => {});
+        if (!stop.aborted) counts.add(await sendBody(line.body, stop));
+      }
+      if (stop.aborted) break;
+    }
+    return stop.aborted;
+  });
+  const sent = counts.sent();
+  if (sent > 0) reportMany(counts, { count: sent, ms: performance.now() - begin }, io.stdout);
+  io.stdout.write(
+    `skipped: ${skipped["without-body"]} lines without a body, ${skipped["not-wanted"]} deliveries without --only\n`,
+  );
+  return !isStopped && counts.unacknowledged() === 0;
 }
 
 /** Ctrl-C aborts the requests in flight, so that there is a report. */

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { PassThrough, Readable, type Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { onTestFinished, vi } from "vitest";
-import type { ExitCode, Io } from "../../src/cli/command.ts";
+import type { Io } from "../../src/cli/command.ts";
 import { run } from "../../src/cli/run.ts";
 import { until } from "../support/event-loop.ts";
 
@@ -13,13 +13,15 @@ export interface Run {
   err(): string;
   readonly signals: EventEmitter;
   readonly exit: ReturnType<typeof vi.fn<Io["exit"]>>;
-  readonly ended: Promise<ExitCode>;
+  readonly ended: Promise<number>;
   /** The URL that `serve` tells. */
   url(): Promise<string>;
 }
 
 export interface RunOptions {
   readonly env?: Io["env"] | undefined;
+  /** Where relative paths begin. */
+  readonly cwd?: string | undefined;
   /** Takes the lines instead. */
   readonly stdout?: Writable | undefined;
   /** What comes on stdin, which fails with an error. */
@@ -31,7 +33,7 @@ export interface RunOptions {
 /** The program inside this process. What still runs at the test's end is asked to end. */
 export function runCli(
   args: readonly string[],
-  { env = {}, stdout = new PassThrough(), stdin = "", terminal }: RunOptions = {},
+  { env = {}, cwd, stdout = new PassThrough(), stdin = "", terminal }: RunOptions = {},
 ): Run {
   const stderr = Object.assign(new PassThrough(), { isTTY: terminal });
   const input = Object.assign(stdin instanceof Error ? failing(stdin) : Readable.from([stdin]), { isTTY: terminal });
@@ -40,7 +42,7 @@ export function runCli(
   const texts = { out: "", err: "" };
   stdout.on("data", (text: Buffer) => (texts.out += text.toString()));
   stderr.on("data", (text: Buffer) => (texts.err += text.toString()));
-  const ended = run(args, { stdin: input, stdout, stderr, env, signals, exit });
+  const ended = run(args, { stdin: input, stdout, stderr, env, cwd, signals, exit });
   onTestFinished(async () => {
     signals.emit("SIGTERM", "SIGTERM");
     await ended;

@@ -1,7 +1,8 @@
 import { PassThrough } from "node:stream";
 import { WriteStream } from "node:tty";
+import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { showProgress } from "../../src/cli/send/send-report.ts";
+import { showLiveLine } from "../../src/cli/terminal/live-line.ts";
 import { createPacer } from "../../src/cli/send/send-requests.ts";
 import { duration, grouped, milliseconds, percentile, perSecond } from "../../src/cli/terminal/format.ts";
 import { until } from "../support/event-loop.ts";
@@ -58,10 +59,10 @@ describe("the progress line", () => {
     let told = "";
     const stream = Object.assign(new PassThrough(), { isTTY: true, columns: 11 });
     stream.on("data", (text: Buffer) => (told += text.toString()));
-    const hide = showProgress(stream, () => "0123456789abcdef");
+    const line = showLiveLine(stream, () => "0123456789abcdef");
     vi.advanceTimersByTime(200);
-    hide();
-    expect(told).toBe("\r0123456789\u001B[K\r\u001B[K");
+    line.remove();
+    expect(stripVTControlCharacters(told.replaceAll("\u001B[K", "<"))).toBe("\r012345678…<\r<");
   });
 });
 

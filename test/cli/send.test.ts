@@ -247,17 +247,17 @@ describe("wrong usage ends with 2", () => {
   const to = ["--to", "http://localhost:3000"];
 
   test.each([
-    [[], `NAME is missing, expected one of ${names}.`],
+    [to, `NAME is missing, expected one of ${names}; or --from with a file.`],
     [["emial.created", ...to], `NAME got "emial.created", expected one of ${names}.`],
     [["email", ...to], `NAME got "email", expected one of ${names}.`],
     [["email.created"], `--to is missing, ${url}`],
     [
       ["email.created", "http://localhost:3000"],
-      'Got the argument "http://localhost:3000", expected one NAME and flags only. Allowed: --to, --data, --count, --rate, --concurrency, --help.',
+      'Got the argument "http://localhost:3000", expected one NAME and flags only. Allowed: --to, --from, --only, --data, --count, --rate, --per-second, --concurrency, --help.',
     ],
     [
       ["--name", "email.created"],
-      "There is no flag --name. Allowed: --to, --data, --count, --rate, --concurrency, --help.",
+      "There is no flag --name. Allowed: --to, --from, --only, --data, --count, --rate, --per-second, --concurrency, --help.",
     ],
     [["email.created", "--to", "localhost:3000"], `--to got "localhost:3000", ${url}`],
     [["email.created", "--to", "ftp://example.com"], `--to got "ftp://example.com", ${url}`],

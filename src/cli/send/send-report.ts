@@ -141,28 +141,3 @@ function latencyText(latenciesMs: readonly number[]): string {
     .map(([name, share]) => `${name} ${milliseconds(percentile(sorted, share))}`)
     .join("  ");
 }
-
-/** How often the progress line is written. A shorter run shows none. */
-const PROGRESS_MS = 200;
-/** Where a terminal does not know its width, or says 0. */
-const DEFAULT_COLUMNS = 80;
-const CLEAR_TO_END = "\u001B[K";
-
-/**
- * Shows the progress of a run: one line on a terminal, overwritten in place, and nothing elsewhere.
- *
- * @returns removes the line
- */
-export function showProgress(stream: Terminal, line: () => string): () => void {
-  if (stream.isTTY !== true) return () => {};
-  let isShown = false;
-  const timer = setInterval(() => {
-    isShown = true;
-    // A line that wraps could not be overwritten.
-    stream.write(`\r${line().slice(0, (stream.columns || DEFAULT_COLUMNS) - 1)}${CLEAR_TO_END}`);
-  }, PROGRESS_MS);
-  return () => {
-    clearInterval(timer);
-    if (isShown) stream.write(`\r${CLEAR_TO_END}`);
-  };
-}

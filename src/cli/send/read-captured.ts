@@ -1,0 +1,46 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { eventsOf, parseDocument } from "../../adapter.ts";
+import { CommandError, EXIT } from "../command.ts";
+
+/** A line of a file. */
+export type Captured = { readonly body: Buffer } | "without-body" | "not-wanted";
+
+/**
+ * Reads what `hookline dev --capture` wrote, or `hookline inbox export --show-content`.
+ *
+ * @param only the type of event that a delivery must have
+ * @throws CommandError for a file that cannot be read, or a line that is no JSON
+ */
+export async function* readCaptured(file: string, only: string | undefined): AsyncGenerator<Captured> {
+  const ids = new Set<string>();
+  let number = 0;
+  try {
+    for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+      number += 1;
+      if (line.trim() === "") continue;
+      const { id, bodyBase64 } = deliveryOf(JSON.parse(line));
+      const body = bodyBase64 === undefined ? undefined : Buffer.from(bodyBase64, "base64");
+      // An export has a line for each job: a delivery of several events, or to several consumers, is on several lines.
+      if (body !== undefined && id !== undefined && ids.size === ids.add(id).size) continue;
+      if (body === undefined) yield "without-body";
+      else if (only !== undefined && !eventsOf(parseDocument(body)).some(({ type }) => type === only))
+        yield "not-wanted";
+      else yield { body };
+    }
+  } catch (error) {
+    const what = error instanceof SyntaxError ? `line ${number} is no JSON` : (error as Error).message;
+    throw new CommandError(EXIT.usage, `${file} cannot be read: ${what}.`, { cause: error });
+  }
+}
+
+interface CapturedDelivery {
+  readonly id?: string;
+  readonly bodyBase64?: string;
+}
+
+function deliveryOf(json: unknown): CapturedDelivery {
+  const { delivery, ...captured } = (json ?? {}) as CapturedDelivery & { readonly delivery?: CapturedDelivery };
+  // The id of an exported job is another thing.
+  return delivery ?? { ...(typeof captured.bodyBase64 === "string" && { bodyBase64: captured.bodyBase64 }) };
+}
