@@ -3,6 +3,7 @@ import { isHooklineError } from "../index.ts";
 import { HELP_FLAG, parseArguments, tokensOf } from "./arguments.ts";
 import { check } from "./check.ts";
 import { CommandError, EXIT, type Command, type ExitCode, type Io } from "./command.ts";
+import { dev } from "./dev.ts";
 import { emulator } from "./emulator.ts";
 import { emulatorLoad } from "./emulator/load.ts";
 import { explainCommand } from "./explain.ts";
@@ -14,7 +15,16 @@ import { SUBSCRIPTIONS_COMMANDS, subscriptionsCommand } from "./subscriptions/su
 import { exitCodeOf } from "./terminal/printer.ts";
 
 /** The commands of one word, in the order of the help. */
-const COMMANDS: readonly Command[] = [serve, send, emulator, check, explainCommand, subscriptionsCommand, inboxCommand];
+const COMMANDS: readonly Command[] = [
+  dev,
+  serve,
+  send,
+  emulator,
+  check,
+  explainCommand,
+  subscriptionsCommand,
+  inboxCommand,
+];
 const ALL_COMMANDS: readonly Command[] = [...COMMANDS, emulatorLoad, ...SUBSCRIPTIONS_COMMANDS, ...INBOX_COMMANDS];
 
 /**
@@ -23,7 +33,7 @@ const ALL_COMMANDS: readonly Command[] = [...COMMANDS, emulatorLoad, ...SUBSCRIP
  *
  * @param args without Node and the program's file
  */
-export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   // A closed pipe must not end the process half-way.
   io.stdout.on("error", () => {});
   io.stderr.on("error", () => {});
@@ -57,7 +67,7 @@ function findCommand(args: readonly string[]): FoundCommand | undefined {
   return { command, args: args.filter((_, index) => !taken.has(index)) };
 }
 
-async function runCommand({ command, args }: FoundCommand, io: Io): Promise<ExitCode> {
+async function runCommand({ command, args }: FoundCommand, io: Io): Promise<number> {
   const { help, ...values } = parseArguments(args, { ...command.flags, ...HELP_FLAG });
   return help ? print(commandHelp(command), io) : command.run(values, io);
 }

@@ -1,7 +1,10 @@
 import { EXIT, type Io, type StopSignal } from "./command.ts";
 
 /** Listens for the signals that ask the program to end; a second one ends it at once. */
-export function listenForStop({ signals, exit }: Pick<Io, "signals" | "exit">) {
+export function listenForStop(
+  { signals, exit }: Pick<Io, "signals" | "exit">,
+  names: readonly StopSignal[] = ["SIGTERM", "SIGINT"],
+) {
   const { promise: asked, resolve } = Promise.withResolvers<StopSignal>();
   let count = 0;
   const listener = (signal: StopSignal): void => {
@@ -9,15 +12,13 @@ export function listenForStop({ signals, exit }: Pick<Io, "signals" | "exit">) {
     count += 1;
     if (count > 1) exit(EXIT.failed);
   };
-  signals.on("SIGTERM", listener);
-  signals.on("SIGINT", listener);
+  for (const name of names) signals.on(name, listener);
   return {
     /** Resolves at the first signal. */
     asked,
     /** Stops listening. */
     remove(): void {
-      signals.off("SIGTERM", listener);
-      signals.off("SIGINT", listener);
+      for (const name of names) signals.off(name, listener);
     },
   };
 }

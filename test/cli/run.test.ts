@@ -22,6 +22,7 @@ describe("help", () => {
       Usage: hookline <command> [flags]
 
       Commands:
+        dev            Pass the service's deliveries to an app on this machine.
         serve          Receive deliveries and print each handled event as a line of
                        JSON.
         send           Send a signed sample of any event, or the handshake, to a URL.
@@ -124,10 +125,12 @@ describe("help", () => {
         "Send a signed delivery as the service does, and tell what the answer means.
 
         Usage: SIGNING_SECRET=<secret> hookline send <name> --to <url> [flags]
+               SIGNING_SECRET=<secret> hookline send --from <file> --to <url> [flags]
 
           hookline send email.created --to http://localhost:3000/webhooks
           hookline send booking --to http://localhost:3000/webhooks --count 1000
           hookline send handshake --to https://example.com/webhooks
+          hookline send --from captured.jsonl --to http://localhost:3000/webhooks
 
         Names:
           email.created  email.updated  email.deleted  email.signal  email.changes
@@ -140,6 +143,11 @@ describe("help", () => {
           handshake  The verification that precedes a subscription. The answer must be
                      status 200, content type text/plain, and exactly the token as body.
 
+        With --from it sends what hookline dev --capture or hookline inbox export
+        --show-content has written: each body unchanged, signed anew with the present
+        time, one after the other in the order of the file. A delivery that several
+        lines have is sent once. Lines without a body are skipped and counted.
+
         One request prints its status, its latency (connecting included) and what the
         status means: 200 acknowledges, 422 deletes the subscription, anything else is
         redelivered. Several print a table of statuses and latencies. Redirects are not
@@ -147,6 +155,8 @@ describe("help", () => {
 
         Flags:
           --to <url>         The URL of the app's route. Required.
+          --from <file>      Send the deliveries of a file instead.
+          --only <name>      Of --from: only deliveries that have an event of this name.
           --data <json>      Fields of the event instead of the made-up ones, such as
                              '{"accountId":7}'. Of unknown: fields of the body.
           --count <n>        How many deliveries. From the second on each is about
@@ -156,7 +166,8 @@ describe("help", () => {
                              lifecycle have no record. Default: 1.
           --rate <n>         At most so many a second, such as 50 or 0.5. Default: as
                              fast as the concurrency allows.
-          --concurrency <n>  At most so many at once. Default: 10.
+          --per-second <n>   The same as --rate.
+          --concurrency <n>  At most so many samples at once. Default: 10.
           -h, --help         Print this help.
 
         Environment:
@@ -242,7 +253,7 @@ describe("help", () => {
     const [list = ""] = main.out().split("Flags:");
     const listed = [...list.matchAll(/^ {2}(\w+) /gm)].map(([, word]) => word ?? "");
     const pages = listed.filter((word) => word !== "help");
-    expect(pages).toEqual(["serve", "send", "emulator", "check", "explain", "subscriptions", "inbox"]);
+    expect(pages).toEqual(["dev", "serve", "send", "emulator", "check", "explain", "subscriptions", "inbox"]);
     const below = [...INBOX_COMMANDS, ...SUBSCRIPTIONS_COMMANDS].map(({ name }) => name.split(" "));
     expect(below).toHaveLength(16);
     for (const words of [[], ...pages.map((page) => [page]), ...below]) {
@@ -261,7 +272,7 @@ test.each([["--version"], ["-v"]])("%s prints the package's version", async (wor
 });
 
 describe("wrong usage ends with 2 and says what is allowed", () => {
-  const words = "Allowed: serve, send, emulator, check, explain, subscriptions, inbox, help, --help, --version.";
+  const words = "Allowed: dev, serve, send, emulator, check, explain, subscriptions, inbox, help, --help, --version.";
   const flags = "Allowed: --port, --host, --path, --admin-port, --admin-host, --inbox, --help.";
   const host = "expected an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all.";
   const path = 'expected a path that begins with "/", without a query and no pattern, such as /webhooks.';

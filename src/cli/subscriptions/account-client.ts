@@ -14,13 +14,14 @@ export const ACCOUNT_ENVIRONMENT = [["ACCESS_TOKEN", "The access token of the ac
 /**
  * A client of the account whose token is in the environment: as a flag it would be visible in the list of processes.
  *
+ * @param hint added to the message, such as another way
  * @throws CommandError when there is none
  */
-export function accountClient({ ACCESS_TOKEN }: Io["env"], api: string | undefined): Client {
+export function accountClient({ ACCESS_TOKEN }: Io["env"], api: string | undefined, hint = ""): Client {
   if (ACCESS_TOKEN !== undefined && ACCESS_TOKEN.trim() !== "")
     return createClient({ token: ACCESS_TOKEN, baseUrl: api });
   throw new CommandError(
     EXIT.usage,
-    `ACCESS_TOKEN is ${ACCESS_TOKEN === undefined ? "not set" : "empty"}. Set it to the access token of the account.`,
+    `ACCESS_TOKEN is ${ACCESS_TOKEN === undefined ? "not set" : "empty"}. Set it to the access token of the account.${hint}`,
   );
 }
