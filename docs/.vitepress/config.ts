@@ -48,6 +48,7 @@ export default defineConfig({
         "lifecycle",
       ]),
       group("Recipes", "recipes", [
+        "local-development",
         "../client",
         "../sync",
         "fetch-a-mail",
