@@ -56,7 +56,7 @@ export type { SqlTransaction, Transactional } from "./inbox/port/transactional.t
 export type { Clock, Timer } from "./clock.ts";
 export type { Logger } from "./logger.ts";
 export type { Envelope, SingleEvent } from "./protocol/event-types.ts";
-export { eventsOf, parseDocument, type Document } from "./protocol/envelope.ts";
+export { parseDocument, type Document } from "./protocol/envelope.ts";
 export { accountOf } from "./protocol/id.ts";
 export { assertOptions, kindOf, wholeNumber, type GivenNumber } from "./assert.ts";
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";

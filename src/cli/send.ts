@@ -1,14 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { signedDelivery } from "../testing.ts";
 import { CommandError, defineCommand, EXIT, secretOf, type Io } from "./command.ts";
 import { APP_URL, nonEmpty, RATE, wholeNumber, type ValueType } from "./flags.ts";
 import { eventComposer, SEND_NAMES, type Data, type SendName } from "./send/compose-events.ts";
 import { createOutcomeCounts, reportHandshake, reportMany, reportOne } from "./send/send-report.ts";
-import { readCaptured, type Captured } from "./send/read-captured.ts";
-import { createPacer, post, sendMany, type Outcome, type SendPlan } from "./send/send-requests.ts";
+import { readCaptured } from "./send/read-captured.ts";
+import { post, sendMany, type Outcome, type SendPlan } from "./send/send-requests.ts";
 import { stoppable } from "./signals.ts";
 import { grouped, perSecond } from "./terminal/format.ts";
 import { showLiveLine } from "./terminal/live-line.ts";
@@ -75,11 +74,7 @@ Ctrl-C ends it and prints the outcome of the requests so far.`,
     name: { ...sendName, argument: "NAME" },
     to: { ...APP_URL, value: "<url>", about: "The URL of the app's route.", required: true },
     from: { ...nonEmpty("the path of a file"), value: "<file>", about: "Send the deliveries of a file instead." },
-    only: {
-      ...sendName,
-      value: "<name>",
-      about: "Of --from: only deliveries that have an event of this name.",
-    },
+    only: { ...sendName, value: "<name>", about: "Of --from: only deliveries that have an event of this name." },
     data: {
       ...jsonObject,
       value: "<json>",
@@ -100,22 +95,19 @@ Ctrl-C ends it and prints the outcome of the requests so far.`,
     "per-second": { ...RATE, value: "<n>", about: "The same as --rate." },
     concurrency: { ...wholeNumber(1, 1_000), value: "<n>", about: "At most so many samples at once.", default: 10 },
   },
-  async run(
-    { name, to, from, only, data, count, concurrency, "per-second": perSecondGiven, rate = perSecondGiven },
-    io,
-  ) {
-    if ((name === undefined) === (from === undefined))
-      throw new CommandError(
-        EXIT.usage,
-        from === undefined
-          ? `NAME is missing, expected ${sendName.expects}; or --from with a file.`
-          : `Got ${name} and --from, expected one of them.`,
-      );
+  async run({ name, to, from, only, data, count, concurrency, ...speed }, io) {
+    const rate = speed.rate ?? speed["per-second"];
+    if ((name === undefined) === (from === undefined)) {
+      const got = name === undefined ? "NAME is missing" : `Got ${name} and --from`;
+      throw new CommandError(EXIT.usage, `${got}, expected ${sendName.expects}, or --from with a file.`);
+    }
     const signing = { secret: secretOf(io.env), url: to };
     if (name === undefined) {
-      const sendBody = (body: Buffer, stop: AbortSignal) => post(signedDelivery({ wire: body }, signing), stop);
-      const file = resolve(io.cwd ?? ".", from ?? "");
-      return (await sendCaptured(readCaptured(file, only), sendBody, { rate, io })) ? EXIT.done : EXIT.failed;
+      const { bodies, withoutBody, notWanted } = await readCaptured(resolve(io.cwd ?? ".", from ?? ""), only);
+      io.stdout.write(`skipped: ${withoutBody} lines without a body, ${notWanted} deliveries without --only\n`);
+      const sendOne: SendOne = (nth, stop) => post(signedDelivery({ wire: bodies[nth - 1] as Buffer }, signing), stop);
+      // One after the other, in their order.
+      return (await sendAll({ count: bodies.length, rate, concurrency: 1 }, sendOne, io)) ? EXIT.done : EXIT.failed;
     }
     if (name === "handshake") {
       if (data !== undefined || count > 1)
@@ -156,35 +148,6 @@ async function sendAll(plan: SendPlan, sendOne: SendOne, io: Io): Promise<boolea
   );
   reportMany(counts, { count, ms: performance.now() - begin }, io.stdout);
   return counts.sent() === count && counts.unacknowledged() === 0;
-}
-
-/** One after the other, in their order. @returns whether all were answered 200 */
-async function sendCaptured(
-  lines: AsyncIterable<Captured>,
-  sendBody: (body: Buffer, stop: AbortSignal) => Promise<Outcome>,
-  { rate, io }: { readonly rate: number | undefined; readonly io: Io },
-): Promise<boolean> {
-  const counts = createOutcomeCounts();
-  const skipped = { "without-body": 0, "not-wanted": 0 };
-  const nextDelay = createPacer(rate);
-  const begin = performance.now();
-  const isStopped = await withStopSignal(io, async (stop) => {
-    for await (const line of lines) {
-      if (typeof line === "string") skipped[line] += 1;
-      else {
-        await sleep(nextDelay(performance.now()), undefined, { signal: stop }).catch(() => {});
-        if (!stop.aborted) counts.add(await sendBody(line.body, stop));
-      }
-      if (stop.aborted) break;
-    }
-    return stop.aborted;
-  });
-  const sent = counts.sent();
-  if (sent > 0) reportMany(counts, { count: sent, ms: performance.now() - begin }, io.stdout);
-  io.stdout.write(
-    `skipped: ${skipped["without-body"]} lines without a body, ${skipped["not-wanted"]} deliveries without --only\n`,
-  );
-  return !isStopped && counts.unacknowledged() === 0;
 }
 
 /** Ctrl-C aborts the requests in flight, so that there is a report. */

@@ -53,10 +53,8 @@ describe("deliveries pass to the app", () => {
       .split("\n")
       .map((text) => JSON.parse(text) as object);
     expect(lines.at(-1)).toMatchObject({
-      method: "POST",
       path: "/webhooks",
       events: ["email.created"],
-      accountId: setting.account.accountId,
       status: 500,
       answered: 500,
       ms: expect.any(Number),
@@ -101,14 +99,7 @@ describe("deliveries pass to the app", () => {
     await emulator.settled();
     expect(emulator.journal).toMatchObject([{ status: 503 }]);
     expect(emulator.subscriptions).toHaveLength(1);
-    await says(
-      dev,
-      line(
-        "422",
-        "email.created, answered 503\n {2}status-422: .*At a 422 the service deletes .*\n.*--allow-unsubscribe lets it go on.",
-      ),
-      "out",
-    );
+    await says(dev, line("422", "email.created, answered 503"), "out");
   });
 
   test("a 422 goes on where --allow-unsubscribe says so", async () => {
@@ -138,14 +129,6 @@ describe("deliveries pass to the app", () => {
       line("---", "email.created, answered 502\n {2}ECONNRESET: No answer: the connection was closed .*"),
       "out",
     );
-  });
-
-  test("one of another account is noticed", async () => {
-    const setting = await prepare();
-    const account = { ...setting.account, accountId: 7 };
-    const dev = await startSubscribed({ ...setting, account });
-    await setting.account.receiveMail();
-    await says(dev, /^A delivery is of account \d+, not 7:/m);
   });
 });
 
@@ -203,7 +186,6 @@ describe("--emulator", () => {
     const dev = runCli(["dev", "--to", app.url, "--emulator", "--port", "0"], { cwd });
     await says(dev, line("200", "email.created"), "out");
     expect(dev.err()).toMatch(/^Its signing secret, for the app: \S+$/m);
-    expect(existsSync(join(cwd, ".hookline"))).toBe(false);
     dev.signals.emit("SIGINT", "SIGINT");
     expect(await dev.ended).toBe(0);
   });
@@ -216,9 +198,7 @@ describe("ends with 2 and what is expected for", () => {
     [[], env, "--to is missing"],
     [to, env, "Got no way from the service to this machine, expected one of --emulator"],
     [[...to, "--emulator", "--ngrok"], env, "Got --emulator and --ngrok, expected one of"],
-    [[...to, "--emulator", "--account", "7"], env, "--account and --api do not go with --emulator"],
     [[...to, "--ngrok"], env, "--account is missing, expected a number"],
-    [[...to, "--account", "7", "--url", "https://example.com/other"], env, "expected the path /in of --to, or none"],
     [[...to, "--emulator", "--hold"], env, "--hold needs --capture"],
     [
       [...to, "--account", "7", "--ngrok"],

@@ -247,7 +247,7 @@ describe("wrong usage ends with 2", () => {
   const to = ["--to", "http://localhost:3000"];
 
   test.each([
-    [to, `NAME is missing, expected one of ${names}; or --from with a file.`],
+    [to, `NAME is missing, expected one of ${names}, or --from with a file.`],
     [["emial.created", ...to], `NAME got "emial.created", expected one of ${names}.`],
     [["email", ...to], `NAME got "email", expected one of ${names}.`],
     [["email.created"], `--to is missing, ${url}`],

@@ -64,11 +64,13 @@ function certificateWords(code: string): string | undefined {
 function codeOf({ code, name, message }: CodedError): string {
   // Some versions of Node give this error the parser's own code.
   if (name === "HTTPParserError") return name;
-  return code ?? (name === "Error" ? message : name);
+  if (typeof code === "string") return code;
+  return name === "Error" ? message : name;
 }
 
 interface CodedError {
-  readonly code?: string;
+  /** A number of an abort. */
+  readonly code?: string | number;
   readonly name: string;
   readonly message: string;
 }

@@ -1,118 +1,76 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { toFailure } from "../answers/request-failure.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { toPlain } from "../terminal/escape-terminal.ts";
 import { RUN_PARAMETER } from "./pass-through.ts";
-import type { Start } from "./start-child.ts";
+import type { Children } from "./children.ts";
 
 interface TunnelOptions {
   /** A command line; `{port}` in it is where this program listens. */
   readonly command: string;
   readonly port: number;
   readonly run: string;
-  readonly start: Start;
+  readonly children: Children;
   readonly signal: AbortSignal;
-  /** Called with each origin that leads here and is not the one before. */
+  /** Called with each origin that leads here. */
   readonly onOrigin: (origin: string) => void;
-  readonly note: (text: string) => void;
 }
 
 /** How long a tunnel may take until its URL leads here. */
 const LEAD_LIMIT_MS = 30_000;
 const ASK_AGAIN_MS = 500;
-const RESTART_MS = 1_000;
 /** A tunnel also prints links to its documentation: those have a path. */
 const ORIGIN = /https:\/\/[\w.-]+(?::\d+)?(?=\/?(?:[^\w.:/-]|$))/g;
-const MAX_ORIGINS = 20;
 const SHOWN_LINES = 5;
 
 /**
- * Runs a tunnel's command, and again whenever it ends. Resolves at the stop, when it has ended.
+ * Runs a tunnel's command, and watches what it prints for URLs. Never resolves.
  *
- * @throws CommandError `tunnel-silent` where the first run has no URL that leads here in time
+ * @throws CommandError `tunnel-silent` where none leads here in time, `tunnel-ended` where it ends later
  */
-export async function followTunnel(options: TunnelOptions): Promise<void> {
-  const { command, port, run, start, signal, onOrigin, note } = options;
-  let current: string | undefined;
-  for (let isFirst = true; !signal.aborted; isFirst = false) {
-    const ended = new AbortController();
-    const over = AbortSignal.any([signal, ended.signal]);
-    const origins = new Set<string>();
-    const last: string[] = [];
-    const { promise: leads, resolve: found } = Promise.withResolvers<true>();
-    const attempt = async (origin: string): Promise<void> => {
-      if ((await waitUntilLeads(new URL(origin), run, over)) !== undefined || over.aborted) return;
-      found(true);
-      if (origin === current) return;
-      current = origin;
-      onOrigin(origin);
-    };
-    const child = start(command.replaceAll("{port}", String(port)), (line) => {
-      last.push(toPlain(line));
-      if (last.length > SHOWN_LINES) last.shift();
-      for (const [origin] of line.matchAll(ORIGIN)) {
-        if (!origins.has(origin) && origins.size < MAX_ORIGINS) void attempt(origin);
-        origins.add(origin);
-      }
-    });
-    const exit = child.exited.then((code) => `it ended with ${code}`);
-    const late = sleep(LEAD_LIMIT_MS, `no URL of it led here in ${LEAD_LIMIT_MS / 1_000} s`, { signal: over });
-    const stopped = aborted(signal);
-    const result = await Promise.race([leads, exit, late.catch(() => undefined), stopped]);
-    const why = result === true ? await Promise.race([exit, stopped]) : result;
-    ended.abort();
-    await child.stop();
-    if (signal.aborted) return;
-    if (isFirst && result !== true) {
-      const printed = last.length === 0 ? " It printed nothing." : ` It printed:\n${last.join("\n")}`;
-      throw new CommandError(EXIT.failed, `tunnel-silent: ${command}: ${why}.${printed}`);
+export async function followTunnel({ command, port, run, children, signal, onOrigin }: TunnelOptions): Promise<never> {
+  const origins = new Set<string>();
+  const last: string[] = [];
+  const { promise: leads, resolve: found } = Promise.withResolvers<undefined>();
+  async function attempt(origin: string): Promise<void> {
+    const begin = performance.now();
+    while ((await askRun(origin, run)) !== undefined) {
+      if (signal.aborted || performance.now() - begin > LEAD_LIMIT_MS) return;
+      await sleep(ASK_AGAIN_MS);
     }
-    note(`The tunnel is started again: ${why}.`);
-    await sleep(RESTART_MS, undefined, { signal }).catch(() => {});
+    found(undefined);
+    onOrigin(origin);
   }
-}
-
-/**
- * Asks a URL until it leads to the run, for at most 30 s.
- *
- * @returns what came instead
- */
-export async function waitUntilLeads(url: URL, run: string, signal: AbortSignal): Promise<string | undefined> {
-  const begin = performance.now();
-  for (;;) {
-    const got = await askRun(url, run, signal);
-    if (got === undefined || signal.aborted || performance.now() - begin > LEAD_LIMIT_MS) return got;
-    await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {});
-  }
+  const ended = children.start(command.replaceAll("{port}", String(port)), (line) => {
+    last.push(toPlain(line));
+    if (last.length > SHOWN_LINES) last.shift();
+    for (const [origin] of line.matchAll(ORIGIN)) if (origins.size < origins.add(origin).size) void attempt(origin);
+  });
+  const exit = ended.then((code) => `it ended with ${code}`);
+  const late = sleep(LEAD_LIMIT_MS, `no URL of it led here in ${LEAD_LIMIT_MS / 1_000} s`, { signal });
+  const silent = await Promise.race([leads, exit, late]);
+  const what =
+    silent === undefined ? `tunnel-ended: ${command}: ${await exit}` : `tunnel-silent: ${command}: ${silent}`;
+  throw new CommandError(EXIT.failed, `${what}. It printed:\n${last.join("\n") || "nothing"}`);
 }
 
 const ASK_LIMIT_MS = 5_000;
+/** It listens, and does not answer. */
+export const NO_ANSWER = "no answer";
 
 /**
  * Asks a URL whether it leads to a run. The app does not see it.
  *
  * @returns what came instead
  */
-export async function askRun(url: URL, run: string, signal: AbortSignal): Promise<string | undefined> {
+export async function askRun(url: string, run: string): Promise<string | undefined> {
   const target = new URL(url);
   target.searchParams.set(RUN_PARAMETER, run);
-  const timeout = AbortSignal.timeout(ASK_LIMIT_MS);
+  const signal = AbortSignal.timeout(ASK_LIMIT_MS);
   try {
-    const response = await fetch(target, { redirect: "manual", signal: AbortSignal.any([signal, timeout]) });
+    const response = await fetch(target, { redirect: "manual", signal });
     return (await response.text()) === run ? undefined : `status ${response.status}`;
   } catch (error) {
-    if (timeout.aborted) return NO_ANSWER;
-    const { cause, message } = error as { readonly cause?: { readonly code?: string }; readonly message: string };
-    return cause?.code ?? message;
+    return signal.aborted ? NO_ANSWER : toFailure(error, url).code;
   }
-}
-
-/** It listens, and does not answer. */
-export const NO_ANSWER = "no answer";
-
-/** Resolves when it is, or was. */
-export function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
 }

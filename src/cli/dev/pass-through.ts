@@ -1,44 +1,42 @@
 import { appendFile } from "node:fs/promises";
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import http, { type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import https from "node:https";
+import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventsOf, parseDocument } from "../../adapter.ts";
+import { readBodyNode } from "../../../adapters/http/shared/read-body-node.ts";
+import { eventsOf, parseDocument } from "../../protocol/envelope.ts";
 import { explain, type Mistake } from "../../signature.ts";
 import { toFailure, type RequestFailure } from "../answers/request-failure.ts";
-import { causeOfStatus } from "../answers/status-causes.ts";
 import { toJsonLine } from "../terminal/escape-terminal.ts";
-import { forward, type AppAnswer, type Forwarded } from "./forward.ts";
 
 /** A request that was forwarded to the app once, and what came back. */
 export interface Passed {
   readonly at: Date;
-  readonly method: string;
   readonly path: string;
-  /** In the order of the body. */
+  /** Names in the order of the body. */
   readonly events: readonly string[];
-  readonly accountId: number | undefined;
   /** The app's; undefined where it gave no answer. */
   readonly status: number | undefined;
   /** What the service got. */
   readonly answered: number;
+  /** Until the head of the app's answer. */
   readonly ms: number;
-  /** Why the app did not accept it. */
+  /** Of a 401, and of an answer that did not come. */
   readonly causes: readonly Mistake[];
   /** Seconds until the app gets it again, of one that is held. */
   readonly againInSeconds: number | undefined;
 }
 
+/** As the flags of the command. */
 interface PassThroughOptions {
+  /** The app's route. */
   readonly to: URL;
   readonly secret: string;
-  /** Identifies this run to whoever asks whether a URL leads here. */
   readonly run: string;
-  /** A 422 of the app goes on as it is; otherwise as 503. */
   readonly allowUnsubscribe: boolean;
-  /** Deliveries are answered 200 once they are captured, and repeated here until the app answers 200. */
   readonly hold: boolean;
-  /** The file to which deliveries are appended. */
   readonly capture: string | undefined;
-  /** Called with each request to the app as it ends, but for handshakes of this program. */
+  /** Called with each request to the app, but for handshakes of this program. */
   readonly onPassed: (passed: Passed) => void;
   readonly note: (text: string) => void;
   /** Ends what is under way. */
@@ -49,7 +47,6 @@ interface PassThroughOptions {
 export const RUN_PARAMETER = "hookline-dev";
 /** What tokens of this program's own handshakes begin with. */
 export const OWN_TOKEN = "hookline-dev-";
-const GAVE_UP: RequestFailure = { code: "GONE", words: "the service closed the connection before the app answered" };
 const MAX_BODY_BYTES = 64 * 1_024 ** 2;
 /** After the first attempt of a held delivery; it doubles. */
 const FIRST_REPEAT_SECONDS = 1;
@@ -61,48 +58,42 @@ export function createPassThrough(options: PassThroughOptions) {
   const captured = new Set<unknown>();
   let waiting = 0;
 
-  /** To the app, and reported. Never rejects. */
-  async function pass(request: Received, stop: AbortSignal, repeatInSeconds?: number) {
+  /** Sends a request to the app, and reports it. */
+  async function pass(request: Received, againInSeconds?: number) {
+    const { path, body, token } = request;
     const begin = performance.now();
-    const answer = await forward(request, to, stop).catch((error: unknown) =>
-      stop.aborted ? GAVE_UP : toFailure(error, to.href),
-    );
-    const status = "status" in answer ? answer.status : undefined;
-    const answered = status === undefined ? 502 : status === 422 && !allowUnsubscribe ? 503 : status;
-    const { method, path, body } = request;
-    const document = parseDocument(body);
-    if (!request.isOwn && !signal.aborted)
+    const answer = await forward(request, to, signal);
+    const status = "code" in answer ? undefined : answer.statusCode;
+    const answered = status === 422 && !allowUnsubscribe ? 503 : (status ?? 502);
+    if (!token?.startsWith(OWN_TOKEN) && !signal.aborted)
       onPassed({
         at: new Date(),
-        method,
         path,
-        events: request.isDelivery ? eventsOf(document).map(({ type }) => type) : ["handshake"],
-        accountId: document.envelope?.accountId,
+        events: isDelivery(request) ? eventsOf(parseDocument(body)).map(({ type }) => type) : ["handshake"],
         status,
-        answered: repeatInSeconds === undefined ? answered : 200,
+        answered: againInSeconds === undefined ? answered : 200,
         ms: performance.now() - begin,
-        causes: status === 401 ? causesOf401(request, secret) : causesOf(answer, answered),
-        againInSeconds: status === 200 ? undefined : repeatInSeconds,
+        causes: causesOf(answer, request, secret),
+        againInSeconds: status === 200 ? undefined : againInSeconds,
       });
     return { answer, status, answered };
   }
 
   async function repeat(request: Received): Promise<void> {
-    waiting += 1;
     for (let seconds = FIRST_REPEAT_SECONDS; !signal.aborted; seconds = Math.min(seconds * 2, MOST_REPEAT_SECONDS)) {
-      if ((await pass(request, signal, seconds)).status === 200) break;
+      const { answer, status } = await pass(request, seconds);
+      if (!("code" in answer)) answer.on("error", () => {}).resume();
+      if (status === 200) return;
       await sleep(seconds * 1_000, undefined, { signal }).catch(() => {});
     }
-    if (!signal.aborted) waiting -= 1;
   }
 
   /** @returns whether it is in the file */
-  async function store(request: Received): Promise<boolean> {
-    const signature = request.headers["x-aurinko-signature"];
+  async function store({ req: { method, url, headers }, body }: Received): Promise<boolean> {
+    const signature = headers["x-aurinko-signature"];
     // A redelivery with the same signature is the same delivery.
-    if (capture === undefined || captured.has(signature)) return capture !== undefined;
-    const { method, path, search, headers, body } = request;
-    const line = { receivedAt: new Date(), method, url: path + search, headers, bodyBase64: body.toString("base64") };
+    if (capture === undefined || captured.has(signature)) return true;
+    const line = { receivedAt: new Date(), method, url, headers, bodyBase64: body.toString("base64") };
     try {
       await appendFile(capture, `${toJsonLine(line)}\n`, { mode: 0o600, flush: true });
       if (signature !== undefined) captured.add(signature);
@@ -114,35 +105,35 @@ export function createPassThrough(options: PassThroughOptions) {
   }
 
   async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const url = URL.parse(req.url ?? "", "http://localhost");
-    if (url?.searchParams.get(RUN_PARAMETER) === run) return void res.end(run);
+    const [path = "", ...search] = (req.url ?? "").split("?");
+    const query = new URLSearchParams(search.join("?"));
+    if (query.get(RUN_PARAMETER) === run) return void res.end(run);
     // Whoever finds the public URL of a tunnel reaches one route, not the whole app.
-    if (url?.pathname !== to.pathname) return void res.writeHead(404).end();
-    const request = await receive(req, url);
-    if (request === undefined) return void res.writeHead(413, { Connection: "close" }).end();
-    const isStored = request.isDelivery && (await store(request));
+    if (path !== to.pathname) return void res.writeHead(404).end();
+    const body = Buffer.from(await readBodyNode(req, { maxBytes: MAX_BODY_BYTES, signal }));
+    const request = { req, path, body, token: body.length === 0 ? query.get("validationToken") : null };
+    const isStored = !isDelivery(request) || (await store(request));
     // A forged one would be repeated for ever.
-    if (hold && request.isDelivery && explain(request, secret).mistakes.length === 0) {
+    if (hold && isDelivery(request) && explain({ headers: req.headers, body }, secret).mistakes.length === 0) {
       res.writeHead(isStored ? 200 : 503).end();
       return isStored ? repeat(request) : undefined;
     }
-    const gone = new AbortController();
-    res.once("close", () => gone.abort());
-    waiting += 1;
-    const { answer, answered } = await pass(request, gone.signal);
-    waiting -= 1;
-    if ("status" in answer && answer.status === answered) {
-      res.sendDate = false;
-      res.writeHead(answer.status, answer.statusText, [...answer.rawHeaders]).end(answer.body);
-      return;
-    }
-    res.writeHead(answered, { "Content-Type": "text/plain; charset=utf-8" });
-    res.end("status" in answer ? "The app answered 422." : answer.words);
+    const { answer, answered } = await pass(request);
+    if ("code" in answer) return void res.writeHead(answered).end(answer.words);
+    res.sendDate = false;
+    res.writeHead(answered, headersWithout(answer, "transfer-encoding"));
+    await pipeline(answer, res);
   }
 
   const listener: RequestListener = (req, res) => {
-    req.on("error", () => {});
-    void handle(req, res).catch(() => void res.destroy());
+    waiting += 1;
+    void handle(req, res)
+      .catch((error: unknown) => {
+        res.destroy();
+        if (!signal.aborted) note(`A request was cut off: ${(error as Error).message}`);
+      })
+      // What the end interrupts stays counted.
+      .finally(() => (waiting -= signal.aborted ? 0 : 1));
   };
   return {
     listener,
@@ -151,39 +142,43 @@ export function createPassThrough(options: PassThroughOptions) {
   };
 }
 
-interface Received extends Forwarded {
+interface Received {
+  readonly req: IncomingMessage;
   readonly path: string;
-  readonly headers: IncomingMessage["headers"];
-  readonly isDelivery: boolean;
-  /** A handshake of this program. */
-  readonly isOwn: boolean;
+  readonly body: Buffer;
+  /** Of a handshake. */
+  readonly token: string | null;
 }
 
-/** Undefined for a body over the limit. */
-async function receive(req: IncomingMessage, { pathname, searchParams }: URL): Promise<Received | undefined> {
-  const { method = "", url = "", rawHeaders, headers } = req;
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  const token = bytes === 0 ? searchParams.get("validationToken") : null;
-  return {
-    method,
-    path: pathname,
-    search: url.includes("?") ? url.slice(url.indexOf("?")) : "",
-    rawHeaders,
-    headers,
-    body: Buffer.concat(chunks),
-    isDelivery: method === "POST" && token === null,
-    isOwn: token?.startsWith(OWN_TOKEN) === true,
-  };
+function isDelivery({ req, token }: Received): boolean {
+  return req.method === "POST" && token === null;
 }
 
-function causesOf401(request: Received, secret: string): readonly Mistake[] {
-  const { mistakes } = explain(request, secret);
+/** Sends the same bytes over a connection of their own; only `Host` is the app's. Never rejects. */
+function forward({ req, body }: Received, to: URL, signal: AbortSignal): Promise<IncomingMessage | RequestFailure> {
+  const { request } = to.protocol === "https:" ? https : http;
+  const headers = ["Host", to.host, ...headersWithout(req, "host")];
+  return new Promise((resolve) => {
+    request(to, { method: req.method, path: req.url, headers, agent: false, signal }, resolve)
+      .on("error", (error) => resolve(toFailure(error, to.href)))
+      .end(body);
+  });
+}
+
+/** Headers that are about one connection. `Expect` was answered on the one that it came on. @see RFC 9110, 7.6.1 */
+const OF_CONNECTION = ["connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect"];
+
+/** Names and values in turn, in their order and spelling, without one more. */
+function headersWithout({ rawHeaders }: IncomingMessage, more: string): string[] {
+  const without = new Set([...OF_CONNECTION, more]);
+  return rawHeaders.filter((_, at) => !without.has((rawHeaders[at - (at % 2)] ?? "").toLowerCase()));
+}
+
+function causesOf(answer: IncomingMessage | RequestFailure, request: Received, secret: string): readonly Mistake[] {
+  if ("code" in answer)
+    return [{ code: answer.code, message: `No answer: ${answer.words}.`, fix: "See the app's log." }];
+  if (answer.statusCode !== 401) return [];
+  const { mistakes } = explain({ headers: request.req.headers, body: request.body }, secret);
   return mistakes.length > 0 ? mistakes : [RIGHT_HERE];
 }
 
@@ -192,18 +187,3 @@ const RIGHT_HERE: Mistake = {
   message: "The signature is right for SIGNING_SECRET as it is set here.",
   fix: "Give the app the same secret, and let it verify the bytes as they came, before any body parser.",
 };
-
-function causesOf(answer: AppAnswer | RequestFailure, answered: number): readonly Mistake[] {
-  if ("code" in answer)
-    return [{ code: answer.code, message: `No answer: ${answer.words}.`, fix: "See the app's log." }];
-  const { status } = answer;
-  if (status === 200) return [];
-  const { cause, fix } = causeOfStatus(status, {});
-  return [
-    {
-      code: `status-${status}`,
-      message: cause,
-      fix: status === answered ? fix : `${fix} --allow-unsubscribe lets it go on.`,
-    },
-  ];
-}

@@ -16,7 +16,6 @@ const RATE_MS = 10_000;
 export function createReport({ stdout, stderr }: Pick<Io, "stdout" | "stderr">, json: boolean, waiting: () => number) {
   const statuses = new Map<string, number>();
   const recent: number[] = [];
-  let explained: string | undefined;
 
   function summary(): string {
     const now = performance.now();
@@ -38,9 +37,7 @@ export function createReport({ stdout, stderr }: Pick<Io, "stdout" | "stderr">, 
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       recent.push(performance.now());
       const causes = one.causes.flatMap(({ code, message, fix }) => [`  ${code}: ${message}`, `  Fix: ${fix}`]);
-      // The same cause, such as an app that does not run, is told once.
-      const lines = json ? [toJsonLine(one)] : [lineOf(one, stdout), ...(String(causes) === explained ? [] : causes)];
-      if (causes.length > 0) explained = String(causes);
+      const lines = json ? [toJsonLine(one)] : [lineOf(one, stdout), ...causes];
       above(() => void stdout.write(lines.map((line) => `${line}\n`).join("")));
     },
     /** Anything else that happens. */
@@ -50,7 +47,7 @@ export function createReport({ stdout, stderr }: Pick<Io, "stdout" | "stderr">, 
 }
 
 function lineOf(one: Passed, stream: Io["stdout"]): string {
-  const { at, method, path, events, status, answered, ms, againInSeconds } = one;
+  const { at, path, events, status, answered, ms, againInSeconds } = one;
   const groups = [...Map.groupBy(events, (name) => name)];
   const names = groups.map(([name, { length }]) => (length === 1 ? name : `${name} x${grouped(length)}`));
   const time = stream.isTTY === true ? at.toLocaleTimeString("en-GB") : secondText(at);
@@ -61,7 +58,7 @@ function lineOf(one: Passed, stream: Io["stdout"]): string {
     styleText("dim", time, { stream }),
     styleText(colour, status === undefined ? "---" : String(status), { stream }),
     milliseconds(ms).padStart("10,000 ms".length),
-    method === "POST" ? toPlain(path) : `${method} ${toPlain(path)}`,
+    toPlain(path),
     `${names.join(", ")}${changed}${again}`,
   ].join("  ");
 }
