@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endRuns } from "../cli/dev/end-runs.ts";
+import { endRuns } from "./end-runs.ts";
 import { report, rounds } from "./matrix/rounds.ts";
 
 test("hookline dev: runs ended by SIGINT, SIGTERM and kill -9, at three moments, leave no subscription behind", async () => {

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import tls from "node:tls";
 import { onTestFinished } from "vitest";
-import { freePort } from "../../support/http.ts";
-import { startNode } from "../child.ts";
-import { prepare } from "./start-dev.ts";
+import { freePort } from "../support/http.ts";
+import { startNode } from "../cli/child.ts";
+import { prepare } from "../cli/dev/start-dev.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGKILL"] as const;
 /** When a run is ended: before, while and after its subscriptions are made. */
@@ -12,15 +12,15 @@ const MOMENTS = ["begun", "making", "made"] as const;
 
 /** Runs of `hookline dev` with a tunnel, each ended in another way, and one more at the end. */
 export async function endRuns(count: number) {
-  const certificate = join(import.meta.dirname, "cert.pem");
+  const certificate = join(import.meta.dirname, "../cli/dev/cert.pem");
   const known = tls.getCACertificates("default");
   tls.setDefaultCACertificates([...known, readFileSync(certificate, "utf8")]);
   onTestFinished(() => tls.setDefaultCACertificates(known));
   const { emulator, account, app, cwd, env } = await prepare();
   let handshake: (() => void) | undefined;
   app.handshake = () => handshake?.();
-  const root = join(import.meta.dirname, "../../..");
-  const tunnel = `exec "${process.execPath}" "${join(import.meta.dirname, "tunnel-program.ts")}" {port}`;
+  const root = join(import.meta.dirname, "../..");
+  const tunnel = `exec "${process.execPath}" "${join(import.meta.dirname, "../cli/dev/tunnel-program.ts")}" {port}`;
   const found = { afterSignal: 0, afterKill: 0, afterNextStart: 0, left: -1 };
   let seen = new Set<number>();
   const ids = (): readonly number[] => emulator.subscriptions.map(({ id }) => id);
