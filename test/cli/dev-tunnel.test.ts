@@ -3,6 +3,7 @@ import { join } from "node:path";
 import tls from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { runCli } from "./in-process.ts";
 import { prepare, says, startDev, startSubscribed } from "./dev/start-dev.ts";
 
 const folder = join(import.meta.dirname, "dev");
@@ -102,4 +103,14 @@ describe("the app behind --", () => {
     expect(await dev.ended).toBe(1);
     expect(dev.err()).toContain("no-such-program cannot be started: there is no such program.");
   });
+});
+
+test("a --url that leads elsewhere makes no subscription, and is told", async () => {
+  const { emulator, account, app, cwd, env } = await prepare();
+  const of = ["--account", String(account.accountId), "--api", emulator.url];
+  const dev = runCli(["dev", "--to", app.url, "--port", "0", "--url", app.url, ...of], { cwd, env });
+  await says(dev, /^Waiting for the app .*: http:\S+\/webhooks does not lead here: status 200$/m);
+  expect(emulator.subscriptions).toEqual([]);
+  dev.signals.emit("SIGINT", "SIGINT");
+  expect(await dev.ended).toBe(0);
 });
