@@ -131,7 +131,7 @@ describe("run()", () => {
     const calls: ReturnType<typeof deferred<void>>[] = [];
     const { receiver, sync } = start(client, {
       async apply() {
-        const call = deferred<void>();
+        const call = deferred();
         calls.push(call);
         await call.promise;
       },

@@ -219,14 +219,14 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     expanding(events, { source, sentAt, receivedAt }) {
       const event = events[0]?.event;
       if (event === undefined || !hasEnvelope(event) || ownSignalOf(event) !== undefined) return undefined;
-      const found = see(event, source);
-      const { resource } = found;
+      const seen = see(event, source);
+      const { resource } = seen;
       silences?.heard(resource, receivedAt);
       const notice = noticeOf(event);
       if (notice === undefined) return undefined;
       const told = `${sentAt} ${notice.error}`;
-      if (found.notice === told) return inTime(writer.flush());
-      found.notice = told;
+      if (seen.notice === told) return inTime(writer.flush());
+      seen.notice = told;
       const until = notice.error === undefined ? sentAt : undefined;
       writer.add([{ ...resource, cause: "errored", from: sentAt, until }]);
       // Before the notice is stored: after a crash in between, it comes again.
