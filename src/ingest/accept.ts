@@ -1,12 +1,12 @@
 import { ClosedError, fixOf, HooklineError, SignatureError, StorageError, UsageError } from "../errors.ts";
 import { fromStored, type IdentifiedDelivery, type StoredDelivery } from "../inbox/port/delivery.ts";
-import { NO_SOURCE } from "../inbox/port/tombstones.ts";
 import { parseDocument, type Document } from "../protocol/envelope.ts";
 import { headerOf } from "../protocol/headers.ts";
 import type { Key } from "../protocol/secrets.ts";
 import { matchKey } from "../protocol/sign.ts";
 import { readSignature, readTimestamp, SIGNATURE_PROBLEMS } from "../protocol/signature-headers.ts";
 import { tally, type Counters } from "../stats.ts";
+import { reasonOfTombstone } from "./find-tombstone.ts";
 import { REFUSALS, Refused, type RefusalCode } from "./responses.ts";
 import type { SecretRequest } from "./secret-lookup.ts";
 import { toRefused } from "./store.ts";
@@ -69,14 +69,11 @@ export function createAccept(deps: AcceptDeps): Accept {
   /** A subscription that is not wanted: nothing is stored, and there is no request whose answer could delete it. */
   function isUnwanted({ delivery, document }: Admitted): boolean {
     const envelope = tombstones.isEmpty ? undefined : document().envelope;
-    const tombstone = envelope && tombstones.find(envelope.subscription, delivery.source ?? NO_SOURCE);
-    if (tombstone === undefined) return false;
+    const reason = envelope && reasonOfTombstone(envelope, delivery.source, deps);
+    if (reason === undefined) return false;
     tally(counters.refused, "unwanted");
     const facts = { code: "unwanted", subscription: envelope?.subscription, source: delivery.source };
-    log.warn(
-      { ...facts, reason: tombstone.reason },
-      "a delivery from a queue is of an unwanted subscription: it is not stored",
-    );
+    log.warn({ ...facts, reason }, "a delivery from a queue is of an unwanted subscription: it is not stored");
     return true;
   }
 

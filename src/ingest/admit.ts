@@ -1,5 +1,5 @@
-import { NO_SOURCE } from "../inbox/port/tombstones.ts";
 import type { Envelope } from "../protocol/event-types.ts";
+import { reasonOfTombstone } from "./find-tombstone.ts";
 import { Refused } from "./responses.ts";
 import { toRefused } from "./store.ts";
 import type { Admitted, IngestDeps, Verified } from "./types.ts";
@@ -24,8 +24,8 @@ function whenOpen(
   if (tombstones.isEmpty && gate() === undefined) return admitted;
   const { envelope } = document();
   if (envelope === undefined) return admitted;
-  const tombstone = tombstones.find(envelope.subscription, delivery.source ?? NO_SOURCE);
-  return tombstone === undefined ? ask(envelope, admitted, deps) : new Decision(tombstone, tombstone.reason);
+  const reason = reasonOfTombstone(envelope, delivery.source, deps);
+  return reason === undefined ? ask(envelope, admitted, deps) : new Decision(delivery, reason);
 }
 
 async function ask(envelope: Envelope, admitted: Admitted, deps: IngestDeps): Promise<Admitted | Refused | Decision> {
