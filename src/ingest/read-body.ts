@@ -9,7 +9,7 @@ export async function readBody(checked: Checked, deps: IngestDeps): Promise<Read
   const { clock, maxBodyBytes } = deps;
   try {
     const { body: given } = checked.request; // may be a getter that throws
-    const body = given instanceof Uint8Array ? given : await readInTime(given, deps);
+    const body = given instanceof Uint8Array ? given : toBytes(await readInTime(given, deps));
     if (body.byteLength > maxBodyBytes) throw bodyTooLarge(maxBodyBytes);
     return { checked, body, receivedAt: clock.now() } as Read;
   } catch (error) {
@@ -19,7 +19,7 @@ export async function readBody(checked: Checked, deps: IngestDeps): Promise<Read
 
 /** The bodies being read and those that wait to be stored, of all requests together. */
 export interface InFlightBytes {
-  /** Reserves the bytes that arrived. @throws BodyError `intake-full` */
+  /** Reserves the bytes that arrived. @throws BodyError `intake-full`, `body-consumed` for what is no number of bytes */
   reserve(bytes: number): void;
   release(bytes: number): void;
   /** There is no room left for a delivery of ordinary size. */
@@ -38,6 +38,8 @@ export function createInFlightBytes(maxInFlightBytes: number): InFlightBytes {
       return inFlight;
     },
     reserve(bytes) {
+      // One NaN, and nothing would be over the limit again.
+      if (!Number.isFinite(bytes) || bytes < 0) throw bodyConsumed(FIX_OF_BYTES);
       if (inFlight + bytes > maxInFlightBytes)
         throw new BodyError("intake-full", `Bodies in flight hold ${inFlight} of ${maxInFlightBytes} bytes.`, {
           fix: REFUSALS["intake-full"].fix,
@@ -68,6 +70,15 @@ export function bodyCutOff(cause?: unknown): BodyError {
  */
 export function bodyConsumed(fix: string): BodyError {
   return new BodyError("body-consumed", "Something read the body before Hookline, and its bytes are gone.", { fix });
+}
+
+const FIX_OF_BYTES =
+  "Give `receive` the bytes as they arrived: a `Uint8Array`, a stream of them (no `setEncoding`), or a function that resolves to one and passes the length of each chunk to `count`.";
+
+/** A text may have lost bytes that were no UTF-8, and has no length in bytes. @throws BodyError `body-consumed` */
+function toBytes(given: unknown): Uint8Array {
+  if (given instanceof Uint8Array) return given;
+  throw bodyConsumed(FIX_OF_BYTES);
 }
 
 type Unread = Exclude<RawRequest["body"], Uint8Array>;
@@ -132,7 +143,8 @@ async function readStream(
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of stream) {
+  for await (const given of stream) {
+    const chunk = toBytes(given);
     length += chunk.byteLength;
     if (length > maxBytes) throw bodyTooLarge(maxBytes);
     count(chunk.byteLength);

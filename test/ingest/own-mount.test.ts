@@ -110,8 +110,8 @@ describe("receiver.receive takes the body", () => {
       503,
       () => Promise.reject(new UsageError("option-invalid", "no")),
     ],
-    ["a way to read that gives nothing", 503, async () => undefined as never],
-    ["a way to read that gives null", 503, async () => null as never],
+    ["a way to read that gives nothing", 500, async () => undefined as never],
+    ["a way to read that gives null", 500, async () => null as never],
   ])("and refuses %s with %i", async (_, status, body) => {
     const { receive, receiver } = await asked({ maxBodyBytes: 1_000 });
     expect((await receive(body)).status).toBe(status);
