@@ -10,6 +10,7 @@ import type { Logger } from "../logger.ts";
 import type { Observers } from "../observers.ts";
 import type { Envelope, Id } from "../protocol/event-types.ts";
 import { toId } from "../protocol/id.ts";
+import { withTimeout } from "../timeout.ts";
 import type { GapWatch } from "./gaps/gap-watch.ts";
 import type { SubscriptionErrors } from "./health/subscription-errors.ts";
 import type { Receiver } from "./receiver-types.ts";
@@ -48,13 +49,16 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
   ): Promise<void> {
     const { subscription, source, reason } = tombstone;
     await opened();
-    const resources = isOfResource(event) ? [event] : await knownOf(subscription, source);
+    const resources = isOfResource(event)
+      ? [event]
+      : await withTimeout(RESOURCES_MS, knownOf(subscription, source), { clock, late: [] });
     await tombstones.put(tombstone);
     unsubscribed(subscription, source);
     // The tombstone stands, whatever becomes of this.
-    await Promise.all(resources.map(remember)).catch((error: unknown) =>
+    const remembered = Promise.all(resources.map(remember)).catch((error: unknown) =>
       log.warn({ err: error, code: "subscriptions-failed" }, "the inbox cannot record what was unsubscribed"),
     );
+    await withTimeout(RESOURCES_MS, remembered, { clock, late: undefined });
     log.warn(
       { code: "unsubscribed", subscription, source, reason },
       "unsubscribed: deliveries of this subscription are answered 422 from now on",
@@ -121,6 +125,9 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
     },
   };
 }
+
+/** An inbox that does not say what the subscription was for holds up no tombstone for longer, milliseconds. */
+const RESOURCES_MS = 2_000;
 
 function isOfResource<T extends Partial<Envelope>>(event: T | undefined): event is T & Envelope {
   return event?.subscription !== undefined && event.accountId !== undefined && event.resource !== undefined;
