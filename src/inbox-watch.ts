@@ -1,5 +1,5 @@
 import type { Clock, Timer } from "./clock.ts";
-import { StorageError } from "./errors.ts";
+import { ClosedError, StorageError } from "./errors.ts";
 
 /** What an inbox is asked for. Each has to move while it is due. */
 export type InboxStep = "store" | "expand" | "claim" | "settle";
@@ -38,7 +38,7 @@ export interface InboxWatch {
   works(isWorking: boolean): void;
   /** The step that has stood still longest, if one has for {@link STANDSTILL_S}. */
   standstill(): Standstill | undefined;
-  /** The receiver is closed: no timer is left. */
+  /** The receiver is closed: no timer is left, and no call is waited for, but one that settles. */
   stop(): void;
 }
 
@@ -188,6 +188,8 @@ export function createInboxWatch(clock: Clock): InboxWatch {
     stop() {
       isStopped = true;
       timer?.clear();
+      // A job that ran is settled for as long as the process lives.
+      for (const call of calls) if (call.verb !== "settle") call.fail(new ClosedError("closed", CLOSED));
     },
   };
 }
@@ -197,6 +199,8 @@ function newStep(): StepState {
 }
 
 const NOTHING = new StorageError("inbox-withholds", "It gives nothing, although something is due.");
+
+const CLOSED = "The receiver closed while the inbox had not answered.";
 
 function toHung(verb: string): StorageError {
   return new StorageError("inbox-hung", `The inbox has not answered \`${verb}\` for ${LIMIT_S} s.`, {

@@ -163,7 +163,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
           log: throttled,
         });
   problemSources.add(gaps.problems);
-  const lifecycle = createLifecycle({ states, inbox, opening, secrets, handlers, work, direct, store, clock, log });
+  const lifecycle = createLifecycle({ ...dispatchDeps, states, inbox, opening, secrets, work, direct, store });
   const { opened } = opening;
   const { assertOpen } = lifecycle;
   const jobs = createJobs({ inbox: working, opened, assertOpen, erased: accounts.forget, clock, log });
@@ -258,10 +258,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     async close(budget = {}) {
       const drainMs = toDrainMs(budget);
       jobs.stop();
-      return lifecycle.close(drainMs).finally(() => {
-        watch.stop();
-        throttled.flush();
-      });
+      return lifecycle.close(drainMs).finally(() => throttled.flush());
     },
     health,
     stats: () => ({

@@ -2,6 +2,7 @@ import { assertOptions, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS, type Clock } from "../clock.ts";
 import type { DirectHandling } from "../dispatch/direct-handling.ts";
 import type { Handlers } from "../dispatch/handlers.ts";
+import type { InboxWatch } from "../inbox-watch.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
 import type { SecretLookup } from "../ingest/secret-lookup.ts";
 import type { DeliveryStore } from "../ingest/store.ts";
@@ -105,6 +106,7 @@ export interface LifecycleDeps {
   readonly work: Work;
   readonly direct: DirectHandling;
   readonly store: DeliveryStore;
+  readonly watch: Pick<InboxWatch, "stop">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -113,7 +115,7 @@ export interface LifecycleDeps {
 const INBOX_CLOSE_MS = 1_000;
 
 export function createLifecycle(deps: LifecycleDeps): Lifecycle {
-  const { states, inbox, opening, secrets, handlers, work, direct, store, clock, log } = deps;
+  const { states, inbox, opening, secrets, handlers, work, direct, store, watch, clock, log } = deps;
   /** `close` gives up a start: an inbox that never answers must not keep `start()` pending. */
   let starting: { readonly done: Promise<void>; readonly giveUp: () => void } | undefined;
   let closing: Promise<Closed> | undefined;
@@ -153,9 +155,10 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     starting?.giveUp();
     const stored = withTimeout(drainMs, store.drained(), { clock, late: undefined });
     const [worked, handled] = await Promise.all([work.stop(drainMs), direct.stop(drainMs), stored]);
-    const closed = closeInbox();
-    if (worked.stuck === 0) await withTimeout(INBOX_CLOSE_MS, closed, { clock, late: undefined });
-    else inbox.unref?.();
+    watch.stop(); // what hangs in the inbox must not keep it open
+    const closed = closeInbox().then(() => true);
+    const isClosed = worked.stuck === 0 && (await withTimeout(INBOX_CLOSE_MS, closed, { clock, late: false }));
+    if (!isClosed) inbox.unref?.();
     return { done: worked.done + handled.done, released: worked.released, stuck: worked.stuck + handled.stuck };
   }
 
