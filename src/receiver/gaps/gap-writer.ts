@@ -13,6 +13,16 @@ export interface GapWriter {
 const BATCH = 1_000;
 /** Where so many of a batch fail, one by one, and none was written, it is the storage that fails. */
 const MOST_AT_FIRST = 3;
+/** So often one fails while others are written, before it is given up. */
+const FAIR_TRIES = 5;
+/** Time from one of these tries to the next at least: what passes by itself takes seconds or minutes. */
+const TRY_AGAIN_MS = 60_000;
+
+/** One that failed while others were written. */
+interface Refused {
+  readonly at: number;
+  readonly tryAgain: () => void;
+}
 
 export function createGapWriter(
   inbox: Pick<Gaps, "seen" | "add">,
@@ -20,9 +30,15 @@ export function createGapWriter(
 ): GapWriter {
   const resources: SubscribedResource[] = [];
   const gaps: Gap[] = [];
+  const fairTries = new WeakMap<SubscribedResource, number>();
+  let refused: readonly Refused[] = [];
   let written = Promise.resolve();
 
   async function write(): Promise<void> {
+    const isDue = ({ at }: Refused): boolean => Math.abs(clock.now() - at) >= TRY_AGAIN_MS; // the wall clock may go back
+    const due = refused.filter(isDue);
+    refused = refused.filter((one) => !due.includes(one));
+    for (const { tryAgain } of due) tryAgain();
     await writeAll(resources, (batch) => inbox.seen(batch, clock.now()));
     await writeAll(gaps, (batch) => inbox.add(batch));
   }
@@ -46,7 +62,7 @@ export function createGapWriter(
     }
   }
 
-  /** One that fails beside others that are written would fail for ever: it ends. @returns whether one was written */
+  /** One that fails beside others that are written waits, so that it holds up none. @returns whether one was written */
   async function writeSingly<T extends SubscribedResource>(
     all: T[],
     count: number,
@@ -65,19 +81,28 @@ export function createGapWriter(
     }
     const tried = all.splice(0, done + failed.length);
     if (done === 0) all.push(...tried); // behind the others: one of those may be written
-    else
-      for (const { one, error } of failed)
-        log.error(
-          {
-            err: error,
-            code: "gap-lost",
-            subscription: one.subscription,
-            accountId: one.accountId,
-            family: one.family,
-          },
-          "the inbox refuses to record what may be missing of one resource, and takes others: it is not recorded",
-        );
+    else for (const { one, error } of failed) refuse(one, error, () => all.push(one));
     return done > 0;
+  }
+
+  /** One that fails beside others again and again would fail for ever. */
+  function refuse(one: SubscribedResource, err: unknown, tryAgain: () => void): void {
+    const tries = (fairTries.get(one) ?? 0) + 1;
+    const { subscription, accountId, family } = one;
+    const facts = { err, subscription, accountId, family };
+    if (tries >= FAIR_TRIES) {
+      log.error(
+        { ...facts, code: "gap-lost" },
+        "the inbox refuses to record what may be missing of one resource, and takes others: it is not recorded",
+      );
+      return;
+    }
+    fairTries.set(one, tries);
+    refused = [...refused, { at: clock.now(), tryAgain }];
+    log.warn(
+      { ...facts, code: "gaps-failed" },
+      "what may be missing of one resource could not be recorded: it is tried again",
+    );
   }
 
   return {

@@ -23,6 +23,7 @@ describe("a gap that the inbox refuses", () => {
     const added: number[] = [];
     const calls: number[] = [];
     const log = logRecorder();
+    const clock = fakeClock();
     const add = async (gaps: readonly Gap[]): Promise<void> => {
       calls.push(gaps.length);
       if (gaps.some(({ from }) => refuses(from))) throw new Error("22021");
@@ -32,30 +33,57 @@ describe("a gap that the inbox refuses", () => {
       added,
       calls,
       log,
-      writer: createGapWriter({ seen: async () => {}, add }, { clock: fakeClock(), log: log.logger, found() {} }),
+      writer: createGapWriter({ seen: async () => {}, add }, { clock, log: log.logger, found() {} }),
+      minute: () => clock.advance(MINUTE_MS),
     };
   }
 
-  test.each([[[0]], [[3, 4]], [[0, 1, 4]]])("ends with an error line, and the others are recorded: %j", async (bad) => {
-    const { added, log, writer } = writing((from) => bad.includes(from));
+  test.each([[[0]], [[3, 4]], [[0, 1, 4]]])("is tried again, and the others are recorded: %j", async (bad) => {
+    let isBad = true;
+    const { added, calls, log, writer, minute } = writing((from) => isBad && bad.includes(from));
     writer.add([0, 1, 2, 3, 4, 5, 6].map(gap));
     for (let nth = 0; nth < 3; nth += 1) await writer.flush();
-    expect(added.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6].filter((from) => !bad.includes(from)));
-    expect(log.of("gap-lost")).toHaveLength(bad.length);
-    expect(log.of("gap-lost")[0]).toMatchObject({ level: "error", facts: { accountId: 2002, family: "email" } });
+    const others = [0, 1, 2, 3, 4, 5, 6].filter((from) => !bad.includes(from));
+    expect(added.toSorted((a, b) => a - b)).toEqual(others);
+    const before = calls.length;
     await writer.flush();
-    expect(added).toHaveLength(7 - bad.length);
+    expect(calls).toHaveLength(before); // not with each delivery
+    isBad = false;
+    await minute();
+    await writer.flush();
+    expect(added.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(log.of("gap-lost")).toEqual([]);
+  });
+
+  test("ends with an error line when others were recorded in each of several minutes", async () => {
+    const { added, log, writer, minute } = writing((from) => from === 0);
+    for (let nth = 0; nth < 4; nth += 1) {
+      writer.add(nth === 0 ? [gap(0), gap(1)] : [gap(nth + 1)]);
+      await writer.flush();
+      await minute();
+    }
+    expect(log.of("gap-lost")).toEqual([]);
+    for (let nth = 5; nth < 7; nth += 1) {
+      writer.add([gap(nth)]);
+      await writer.flush();
+      await minute();
+    }
+    expect(log.of("gap-lost")).toMatchObject([{ level: "error", facts: { accountId: 2002, family: "email" } }]);
+    expect(added).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
   test("waits where nothing shows that others are taken, and does not block what comes", async () => {
-    const { added, log, writer } = writing((from) => from === 0);
+    const { added, log, writer, minute } = writing((from) => from === 0);
     writer.add([gap(0)]);
-    await writer.flush();
+    for (let nth = 0; nth < 20; nth += 1) {
+      await writer.flush();
+      await minute();
+    }
     expect(log.of("gap-lost")).toEqual([]);
     writer.add([gap(1)]);
     await writer.flush();
     expect(added).toEqual([1]);
-    expect(log.of("gap-lost")).toHaveLength(1);
+    expect(log.of("gap-lost")).toEqual([]);
   });
 
   test("is not taken for one where the storage fails: all are kept, and few calls are made", async () => {
