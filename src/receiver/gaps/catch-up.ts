@@ -30,15 +30,20 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
   const { gaps, perSecond, mayRun, families, signal, clock, log } = options;
   let running = false;
   let again = false;
+  /** Signalled, and not removed yet, by resource: the removal alone is tried again. */
+  const signalled = new Map<string, Gap>();
   let pause: { readonly timer: Timer; readonly end: () => void } | undefined;
 
   /** One signal brings all that subscriptions of the same resource may have missed. What fails is tried at the next wake: others go on. */
   async function endOne(gap: Gap): Promise<void> {
     const { accountId, family, cause, from, until = from } = gap;
     const facts = { accountId, family, cause, from: new Date(from), until: new Date(until) };
+    const key = keyOf(gap);
     try {
-      await signal(gap);
+      if (!isWithin(gap, signalled.get(key))) await signal(gap);
+      signalled.set(key, gap);
       await gaps.remove([gap]);
+      signalled.delete(key);
       log.info({ code: "gap-signalled", ...facts }, "something may have been missed: its handler fetches what changed");
     } catch (error) {
       failed(error, facts);
@@ -62,9 +67,7 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
     do {
       if (handled.length === 0 || !mayRun() || !gaps.isMine()) return;
       const page = await gaps.find({ families: handled, hasEnded: true, after, limit: PAGE });
-      const byResource = Map.groupBy(page.gaps, ({ source, accountId, resource }) =>
-        JSON.stringify([source, accountId, resource]),
-      );
+      const byResource = Map.groupBy(page.gaps, keyOf);
       for (const same of byResource.values())
         if (mayRun()) await endOne(same.reduce((last, one) => ((one.until ?? 0) > (last.until ?? 0) ? one : last)));
       after = page.next;
@@ -95,4 +98,13 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
       pause?.end();
     },
   };
+}
+
+function keyOf({ source, accountId, resource }: Gap): string {
+  return JSON.stringify([source, accountId, resource]);
+}
+
+/** One that reaches further than what was signalled is signalled again. */
+function isWithin({ from, until = Infinity }: Gap, other: Gap | undefined): boolean {
+  return other !== undefined && from >= other.from && until <= (other.until ?? Infinity);
 }
