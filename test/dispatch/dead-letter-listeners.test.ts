@@ -136,6 +136,22 @@ describe("onDead", () => {
     expect(inbox.stats().dead).toBe(3);
   });
 
+  test("that is slow for each of many merged jobs holds their lane for `timeoutMs` in all, and hears of each", async () => {
+    const { receiver, send, pass, inbox, clock, log } = rig({ attempts: 1, timeoutMs: 30_000 });
+    const heard = new Set<string>();
+    receiver.on("email", failingHandler().handler).onDead(({ id }) => {
+      heard.add(id);
+      return new Promise((resolve) => clock.setTimer(resolve, 29_000));
+    });
+    await send(emails(...Array.from({ length: 100 }, () => "a")));
+    await receiver.start();
+    await pass(29_000);
+    expect([heard.size, inbox.stats().dead]).toEqual([2, 0]);
+    await pass(1_000);
+    expect([heard.size, inbox.stats().dead]).toEqual([100, 100]);
+    expect(log.of("on-dead-late")).toHaveLength(1);
+  });
+
   test("holds the job's lane until the job is marked, and no other, and no slot", async () => {
     const { receiver, send, inbox } = rig({ concurrency: 1 });
     const heard = deferred();
