@@ -29,6 +29,13 @@ interface DirectJob {
   readonly signal: AbortSignal | undefined;
 }
 
+/** What a call holds until it ends. */
+interface Places {
+  free(): void;
+  ended(): void;
+  stuck(error: Error): void;
+}
+
 /** @param apart deliveries share neither lanes nor `concurrency`: one must not wait for what another one began */
 export function createDirectHandling(
   { handlers, handlerCalls, services, clock, counters, observers, concurrency, handlerEnded }: DispatchDeps,
@@ -50,12 +57,12 @@ export function createDirectHandling(
     return gate;
   }
 
-  /** After the lane's earlier calls, when a slot is free. Rejects with what the handler threw, or when it is stuck. */
-  async function run(job: DirectJob): Promise<void> {
+  /** Resolves after the lane's earlier calls, when a slot is free; rejects where the call is not to start. */
+  async function enter(job: DirectJob): Promise<Places> {
     const { signal } = job;
     if (closed !== undefined) throw closed;
     signal?.throwIfAborted();
-    if (apart) return call(job, { free() {}, ended() {}, stuck() {} });
+    if (apart) return { free() {}, ended() {}, stuck() {} };
     const lane = laneFor(job);
     const leaveLane = await lane?.enter(signal);
     const ended = (): void => leaveLane?.();
@@ -66,12 +73,13 @@ export function createDirectHandling(
       ended();
       throw error;
     }
-    return call(job, { free, ended, stuck: (error) => lane?.refuse(error) });
+    return { free, ended, stuck: (error) => lane?.refuse(error) };
   }
 
+  /** Rejects with what the handler threw, or when it is stuck. */
   function call(
     { delivery, event, entry, registration, signal }: DirectJob,
-    { free, ended, stuck }: { free(): void; ended(): void; stuck(error: Error): void },
+    { free, ended, stuck }: Places,
   ): Promise<void> {
     const controller = new AbortController();
     const { consumer } = registration;
@@ -128,27 +136,40 @@ export function createDirectHandling(
     });
   }
 
-  async function handle(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<void> {
+  /** @returns why it is to come again: what handlers threw, or why they were not called */
+  async function runAll(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<readonly unknown[]> {
     const errors: unknown[] = [];
-    const { meter } = observers.instruments;
     for (const [entry, event] of eventsOf(parseDocument(delivery.body)).entries()) {
+      if (signal?.aborted === true) return errors.length === 0 ? [signal.reason] : errors;
       const routes = handlers.routes(event.type);
       reporter.arrived(event, delivery);
       if (routes.length === 0) reporter.unhandled(event);
       for (const registration of routes) {
-        const job = { delivery, event, entry, registration, signal };
-        try {
-          await run(job);
-          counters.succeeded += 1;
-          meter?.finished(registration.consumer, event.type, "done");
-          succeeded += 1;
-        } catch (error) {
-          counters.failed += 1;
-          meter?.failed(registration.consumer, event.type);
-          errors.push(error);
-        }
+        if (signal?.aborted === true) return errors.length === 0 ? [signal.reason] : errors;
+        await runOne({ delivery, event, entry, registration, signal }).catch((error: unknown) => errors.push(error));
       }
     }
+    return errors;
+  }
+
+  async function runOne(job: DirectJob): Promise<void> {
+    const places = await enter(job);
+    const { meter } = observers.instruments;
+    const { event, registration } = job;
+    try {
+      await call(job, places);
+    } catch (error) {
+      counters.failed += 1;
+      meter?.failed(registration.consumer, event.type);
+      throw error;
+    }
+    counters.succeeded += 1;
+    meter?.finished(registration.consumer, event.type, "done");
+    succeeded += 1;
+  }
+
+  async function handle(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<void> {
+    const errors = await runAll(delivery, signal);
     if (errors.length === 0) return;
     throw new HooklineError("handle-failed", `${errors.length} of the delivery's handlers failed.`, {
       cause: errors.length === 1 ? errors[0] : new AggregateError(errors),

@@ -37,6 +37,21 @@ describe("the signal given to receiver.handle", () => {
     await turns();
     expect(seen).toEqual([]);
     expect(outcome.error).toMatchObject({ code: "handle-failed", cause: { message: "too late" } });
+    expect(receiver.stats().failed).toBe(0);
+  });
+
+  test("ends the delivery when it aborts: what is left is neither looked at nor counted", async () => {
+    const { receiver } = rig();
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler).on("email", () => {}, { consumer: "second" });
+    const controller = new AbortController();
+    const outcome = started(receiver, controller.signal, emails("a", "b", "c"));
+    await turns();
+    controller.abort(new Error("too late"));
+    calls[0]?.fail(controller.signal.reason);
+    await turns();
+    expect(receiver.stats()).toMatchObject({ failed: 1, succeeded: 0 });
+    expect(outcome.error).toMatchObject({ message: expect.stringContaining("1 of"), cause: { message: "too late" } });
   });
 
   test("that is aborted while an event waits for its slot keeps it from beginning", async () => {
