@@ -1,5 +1,4 @@
 import type { JobOutcome } from "../inbox/port/claims.ts";
-import type { Job } from "../inbox/port/jobs.ts";
 import { catchRejection } from "../thrown.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { CallJobs } from "./job-reporter.ts";

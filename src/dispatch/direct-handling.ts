@@ -139,13 +139,15 @@ export function createDirectHandling(
   /** @returns why it is to come again: what handlers threw, or why they were not called */
   async function runAll(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<readonly unknown[]> {
     const errors: unknown[] = [];
+    const isAborted = (): boolean => signal?.aborted === true;
+    const atOnce = (): readonly unknown[] => (errors.length === 0 ? [signal?.reason] : errors);
     for (const [entry, event] of eventsOf(parseDocument(delivery.body)).entries()) {
-      if (signal?.aborted === true) return errors.length === 0 ? [signal.reason] : errors;
+      if (isAborted()) return atOnce();
       const routes = handlers.routes(event.type);
       reporter.arrived(event, delivery);
       if (routes.length === 0) reporter.unhandled(event);
       for (const registration of routes) {
-        if (signal?.aborted === true) return errors.length === 0 ? [signal.reason] : errors;
+        if (isAborted()) return atOnce();
         await runOne({ delivery, event, entry, registration, signal }).catch((error: unknown) => errors.push(error));
       }
     }

@@ -49,7 +49,7 @@ function storedHeaders(
     [signature.lowerCaseHeader]: String(headerOf(headers, signature.lowerCaseHeader)),
   };
   if (timestamp !== undefined) stored[timestamp.lowerCaseHeader] = String(headerOf(headers, timestamp.lowerCaseHeader));
-  const type = headers["content-type"];
+  const type = headerOf(headers, "content-type");
   if (type !== undefined) stored["content-type"] = String(type);
   return stored;
 }

@@ -141,7 +141,7 @@ describe("onDead", () => {
     const heard = new Set<string>();
     receiver.on("email", failingHandler().handler).onDead(({ id }) => {
       heard.add(id);
-      return new Promise((resolve) => clock.setTimer(resolve, 29_000));
+      return new Promise<void>((resolve) => void clock.setTimer(resolve, 29_000));
     });
     await send(emails(...Array.from({ length: 100 }, () => "a")));
     await receiver.start();

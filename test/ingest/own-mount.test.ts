@@ -46,6 +46,17 @@ describe("receiver.receive takes the body", () => {
     expect(await receiver.receive(request)).toMatchObject({ status: 500 });
   });
 
+  test("with its headers in any case: the content type is stored with it", async () => {
+    const { receive, receiver, signed } = await asked();
+    const headers = { ...signed(changes()), "Content-Type": "application/json" };
+    const stored: (string | undefined)[] = [];
+    receiver.on("email", async (_, ctx) => void stored.push((await ctx.delivery()).headers["content-type"]));
+    await receiver.start();
+    expect(await receive(Buffer.from(changes()), { headers })).toMatchObject({ status: 200 });
+    await receiver.idle();
+    expect(stored).toEqual(["application/json"]);
+  });
+
   test("not at all while the headers are bad", async () => {
     const { receive, receiver } = await asked();
     const read = vi.fn();

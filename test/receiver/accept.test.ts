@@ -89,6 +89,8 @@ test.each<[what: string, code: string, spoil: (delivery: StoredDelivery) => unkn
   ["without headers", "delivery-invalid", (it) => ({ ...it, headers: {} })],
   ["that is none", "delivery-invalid", () => null],
   ["that is a text", "delivery-invalid", () => "delivery"],
+  ["whose source is a number", "delivery-invalid", (it) => ({ ...it, source: 5 })],
+  ["whose source is a list", "delivery-invalid", (it) => ({ ...it, source: ["crm"] })],
 ])("a delivery %s is rejected for good as %s, and those beside it are stored", async (_what, code, spoil) => {
   const { receiver, clock, log } = rig();
   const [a, b, c] = (await forwarded(clock, [emails("a"), emails("b"), emails("c")])) as [
@@ -117,6 +119,14 @@ test("what the queue says of sender and time is not believed: the signature says
   await receiver.accept([{ ...delivery, signedBy: "another", sentAt: new Date(1).toISOString() }]);
   const [stored] = await inbox.unexpanded(1);
   expect(stored?.delivery).toMatchObject({ signedBy: "default", sentAt });
+});
+
+test("a source that the queue gives back as null is none", async () => {
+  const { receiver, inbox, clock } = rig();
+  const [delivery] = (await forwarded(clock, [emails("a")])) as [StoredDelivery];
+  await receiver.accept([{ ...delivery, source: null as unknown as string }]);
+  const [stored] = await inbox.unexpanded(1);
+  expect(stored?.delivery.source).toBeUndefined();
 });
 
 test("during a rotation both secrets are accepted, and counted", async () => {

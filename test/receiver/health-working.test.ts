@@ -26,11 +26,14 @@ describe("stored deliveries that no process works on are a problem", () => {
     expect(await receiver.health()).toMatchObject({ waiting: 0, problems: [] });
   });
 
-  test("not of one that is about to work", async () => {
-    const { receiver, send } = rig({ inbox: stubInbox(() => ({ work: () => new Promise(() => {}) })) });
+  test("of one that is about to work only where that lasts", async () => {
+    const { receiver, send, pass } = rig({ inbox: stubInbox(() => ({ work: () => new Promise(() => {}) })) });
     await send();
     watch(receiver.start());
+    await pass(10_000);
     expect(await receiver.health()).toMatchObject({ waiting: 1, problems: [] });
+    await pass(1);
+    expect(await codesOf(receiver)).toEqual(["no-worker"]);
   });
 
   test("where other processes may work on them too, only once the oldest waits for more than 5 minutes", async () => {

@@ -1,3 +1,4 @@
+import { kindOf } from "../../assert.ts";
 import { UsageError } from "../../errors.ts";
 import type { SingleEvent } from "../../protocol/event-types.ts";
 
@@ -75,7 +76,14 @@ export function fromStored(
       fix: "Pass it what `forwardInbox` handed to your queue, unchanged.",
     });
   }
-  const { id, source, signedBy, headers } = stored;
+  const { id, signedBy, headers } = stored;
+  const source = stored.source ?? undefined; // a queue may write null for what is not there
+  if (source !== undefined && typeof source !== "string")
+    throw new UsageError(
+      "delivery-invalid",
+      `${caller}() got a stored delivery with ${kindOf(source)} as its \`source\`, expected a text.`,
+      { fix: "Pass it what `forwardInbox` handed to your queue, unchanged." },
+    );
   return {
     id,
     receivedAt,

@@ -31,14 +31,17 @@ export function createGapWriter(
   const resources: SubscribedResource[] = [];
   const gaps: Gap[] = [];
   const fairTries = new WeakMap<SubscribedResource, number>();
-  let refused: readonly Refused[] = [];
+  let refused: Refused[] = [];
   let written = Promise.resolve();
 
   async function write(): Promise<void> {
-    const isDue = ({ at }: Refused): boolean => Math.abs(clock.now() - at) >= TRY_AGAIN_MS; // the wall clock may go back
-    const due = refused.filter(isDue);
-    refused = refused.filter((one) => !due.includes(one));
-    for (const { tryAgain } of due) tryAgain();
+    const before = refused;
+    refused = [];
+    for (const one of before) {
+      const isDue = Math.abs(clock.now() - one.at) >= TRY_AGAIN_MS; // the wall clock may go back
+      if (isDue) one.tryAgain();
+      else refused.push(one);
+    }
     await writeAll(resources, (batch) => inbox.seen(batch, clock.now()));
     await writeAll(gaps, (batch) => inbox.add(batch));
   }
@@ -98,7 +101,7 @@ export function createGapWriter(
       return;
     }
     fairTries.set(one, tries);
-    refused = [...refused, { at: clock.now(), tryAgain }];
+    refused.push({ at: clock.now(), tryAgain });
     log.warn(
       { ...facts, code: "gaps-failed" },
       "what may be missing of one resource could not be recorded: it is tried again",

@@ -194,9 +194,11 @@ function checkStart({ state, startFailure }: WorkingState): readonly Problem[] {
 }
 
 function checkWaiting({ inbox, stats, state, oldestWaitingMs }: WorkingState): readonly Problem[] {
-  if (NOT_STARTED.has(state) && stats.waiting + stats.unexpanded > 0) {
+  const isStarting = state === "starting"; // an inbox may hang there
+  if ((isStarting || NOT_STARTED.has(state)) && stats.waiting + stats.unexpanded > 0) {
+    const ownMs = isStarting ? TAKE_OVER_MS : -1;
     // On a shared inbox other processes get time to start their work.
-    const graceMs = inbox?.capabilities.shared === false ? -1 : stats.isWorkedOn === false ? TAKE_OVER_MS : LAG_MS;
+    const graceMs = inbox?.capabilities.shared === false ? ownMs : stats.isWorkedOn === false ? TAKE_OVER_MS : LAG_MS;
     const detail = `Now: ${countOf(stats.waiting, "job")}, and ${stats.unexpanded} not expanded yet.`;
     if (oldestWaitingMs > graceMs) return [toProblem("no-worker", { detail })];
   }
