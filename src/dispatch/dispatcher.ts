@@ -72,7 +72,7 @@ export function createDispatcher(
     wake,
     ended: idleWaiters.check,
   });
-  const backlog = createBacklog(deps, { inbox, expanded });
+  const backlog = createBacklog(deps, { inbox, expanded, leftUnhandled: () => sweep.begin() });
   const sweep = createUnhandledSweep(inbox, deps, { tryAgainMs: TRY_AGAIN_MS, wake, ended: idleWaiters.check });
   let working = false;
   let stopped = false;
@@ -126,7 +126,7 @@ export function createDispatcher(
       while (loopAgain && working) {
         loopAgain = false;
         if (behind && expanding) hasMissed = true;
-        else if (behind) await withTimeout(TRY_AGAIN_MS, expand(), { clock, late: undefined });
+        else if (behind && again === undefined) await withTimeout(TRY_AGAIN_MS, expand(), { clock, late: undefined });
         await claimMore();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
         // Handlers that wait for nothing would keep the event loop from everything else.

@@ -79,23 +79,25 @@ export interface BacklogOptions {
   readonly inbox: WorkingInbox;
   /** A part of a delivery was expanded. */
   readonly expanded: (origin: Unexpanded, events: readonly NewEvent[], result: Expanded) => void;
+  /** Events that handlers wait for became unhandled jobs. */
+  readonly leftUnhandled: () => void;
 }
 
-/** So often one entry fails alone, each time while something else is written, before it is stored without jobs, and then left out. */
-const FAIR_TRIES = 3;
+/** So often, a second or more apart, one event fails alone while the inbox takes others, before all others go on without it. */
+export const FAIR_TRIES = 60;
 
 /**
- * Deliveries that were stored unexpanded. Where a commit fails, entries are tried one by one; one that fails on while the inbox takes other
- * writes ends alone: it becomes an unhandled job, or, if that fails too, none.
+ * Deliveries that were stored unexpanded. Where a commit fails, entries are tried one by one. One that fails on, while the inbox expands its
+ * delivery by nothing, becomes an unhandled job; none is left out. If the inbox takes neither, it is tried for ever.
  */
 export function createBacklog(
   { handlers, expanding, watch, faultLog }: Pick<DispatchDeps, "handlers" | "expanding" | "watch" | "faultLog">,
-  { inbox, expanded }: BacklogOptions,
+  { inbox, expanded, leftUnhandled }: BacklogOptions,
 ) {
   let pageSize = PAGE.least;
   let eventsAtOnce = EXPAND_AT_ONCE;
   /** The entry that failed last, alone. */
-  let failing: { readonly place: string; fairTries: number; written: number } | undefined;
+  let failing: { readonly place: string; readonly fairTries: number } | undefined;
 
   /** What one commit may carry of some deliveries, in order. A delivery that fits into one commit is not cut. */
   async function nextPart(page: readonly Unexpanded[]): Promise<Expansion[]> {
@@ -131,48 +133,64 @@ export function createBacklog(
       };
     } catch (err) {
       report(id, cursor, err);
-      return { id, events: [toUnreadable(cursor)], cursor: undefined };
+      return { id, events: [toUnreadable({ entry: cursor })], cursor: undefined };
     }
   }
 
   function report(deliveryId: string, entry: number | undefined, err: unknown): void {
     faultLog.error(
       { err, code: "event-not-expanded", deliveryId, entry },
-      "an event cannot be expanded: it is an unhandled job, or, if the inbox does not take that either, none",
+      "an event cannot be expanded: it is to be an unhandled job",
     );
   }
 
-  async function commit(part: readonly Expansion[]): Promise<Results> {
+  /** @returns what was written, and the answers */
+  async function commit(part: readonly Expansion[], cursor: number): Promise<Committed> {
+    const [first] = part;
+    const place = `${first?.id} ${first?.events[0]?.entry}`;
+    const before = failing?.place === place ? failing : { fairTries: 0 };
+    const isFair = before === failing && first !== undefined && (await expandsNothing({ id: first.id, cursor }));
     try {
-      const results = await watch.call("expand", "expand", () => inbox.expand(part));
+      const results = await write(part);
       eventsAtOnce = Math.min(2 * eventsAtOnce, EXPAND_AT_ONCE);
       failing = undefined;
-      return results;
+      return { written: part, results };
     } catch (error) {
-      const [first] = part;
       const isAlone = eventsAtOnce === 1;
       eventsAtOnce = 1;
       if (first === undefined || !isAlone) throw error;
-      countFailure(`${first.id} ${first.events[0]?.entry}`);
-      return commitWithoutJobs(first, error);
+      const fairTries = before.fairTries + (isFair ? 1 : 0);
+      failing = { place, fairTries };
+      if (!isFair || fairTries < FAIR_TRIES) throw error;
+      return commitUnhandled(first, fairTries < 2 * FAIR_TRIES ? toUnhandled : toUnreadable, error);
     }
   }
 
-  /** At once after the failure: where the inbox takes nothing it does not take this either. */
-  async function commitWithoutJobs(alone: Expansion, error: unknown): Promise<Results> {
-    const { fairTries = 0 } = failing ?? {};
-    if (fairTries < FAIR_TRIES) throw error;
-    const events = fairTries < 2 * FAIR_TRIES ? alone.events.map(({ entry }) => toUnreadable(entry)) : [];
-    const results = await watch.call("expand", "expand", () => inbox.expand([{ ...alone, events }]));
-    report(alone.id, alone.events[0]?.entry, error);
-    failing = undefined;
-    return results;
+  /** Whether the inbox expands at all: the delivery that fails by no event. It stays where it is, and no newer one overtakes it. */
+  async function expandsNothing(at: Pick<Expansion, "id" | "cursor">): Promise<boolean> {
+    try {
+      const [result] = await write([{ ...at, events: [] }]);
+      return result !== undefined;
+    } catch {
+      return false; // the inbox may refuse just this: the events are tried all the same
+    }
   }
 
-  function countFailure(place: string): void {
-    const { written } = watch;
-    if (failing?.place !== place) failing = { place, fairTries: 0, written };
-    else if (written > failing.written) failing = { place, fairTries: failing.fairTries + 1, written };
+  async function commitUnhandled(
+    alone: Expansion,
+    to: (event: NewEvent) => NewEvent,
+    err: unknown,
+  ): Promise<Committed> {
+    report(alone.id, alone.events[0]?.entry, err);
+    const written = [{ ...alone, events: alone.events.map(to) }];
+    const results = await write(written);
+    failing = undefined;
+    leftUnhandled();
+    return { written, results };
+  }
+
+  function write(part: readonly Expansion[]): Promise<Results> {
+    return watch.call("expand", "expand", () => inbox.expand(part));
   }
 
   return {
@@ -189,9 +207,9 @@ export function createBacklog(
       );
       if (stopped()) return false;
       pageSize = part.length === pageSize ? Math.min(2 * pageSize, PAGE.most) : PAGE.least;
-      const results = await commit(part);
+      const { written, results } = await commit(part, page[0]?.cursor ?? 0);
       watch.moved("expand", true);
-      for (const [index, { events }] of part.entries()) {
+      for (const [index, { events }] of written.entries()) {
         const result = results[index];
         if (result !== undefined) expanded(page[index] as Unexpanded, events, result);
       }
@@ -203,8 +221,18 @@ export function createBacklog(
 
 type Results = Awaited<ReturnType<WorkingInbox["expand"]>>;
 
+interface Committed {
+  readonly written: readonly Expansion[];
+  readonly results: Results;
+}
+
+/** Without what the inbox may not take of its jobs; they are made again when unhandled jobs are looked at. */
+function toUnhandled({ entry, event }: NewEvent): NewEvent {
+  return { entry, event, unique: undefined, jobs: UNHANDLED };
+}
+
 /** The entry as an event that nobody handles: it is stored with its delivery, and shown. */
-function toUnreadable(entry: number): NewEvent {
+function toUnreadable({ entry }: Pick<NewEvent, "entry">): NewEvent {
   return { entry, event: unknownEvent({ reason: "shape" }), unique: undefined, jobs: UNHANDLED };
 }
 

@@ -3,13 +3,11 @@ import type { NewJob } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { UnhandledJob } from "../inbox/port/jobs.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import { jobsOf, nextTurn, TURN_BYTES } from "./expand.ts";
+import { FAIR_TRIES, jobsOf, nextTurn, TURN_BYTES } from "./expand.ts";
 import { eventAt } from "./job-view.ts";
 
 /** Jobs reopened in one commit. While as many jobs wait, reopened ones would only stand before fresh ones. */
 const PAGE = 100;
-/** So often one job fails alone, each time while something else is written, before the sweep goes on behind it. */
-const FAIR_TRIES = 3;
 /** From one page to the next while as many jobs wait, so that a lane that is stuck does not end the sweep. */
 const PAGE_EVERY_MS = 1_000;
 

@@ -37,7 +37,7 @@ function behind(deliveries: number, payloads: readonly object[] = [change("m-1")
     },
   };
   const handlers = createHandlers({ attempts: 1, retryForMs: 0, timeoutMs: 0 });
-  const options = { inbox: inbox as WorkingInbox, expanded() {}, wake() {} };
+  const options = { inbox: inbox as WorkingInbox, expanded() {}, leftUnhandled() {} };
   const backlog = createBacklog(
     { handlers, expanding: () => undefined, watch: idleWatch(), faultLog: toLogger(false) },
     options,

@@ -83,7 +83,7 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
   /**
    * Writes jobs, unique keys and the cursor of each stored delivery atomically. Called in the order of `unexpanded`. One worker expands
    * at a time: returns `undefined` for an expansion that was lost to another one, or is left to it; nothing changed. After a rejection
-   * expansions come again one by one, and one that is never taken comes with other jobs, or none.
+   * expansions come again one by one. One that fails on also comes without events, which moves nothing, and in the end with other jobs.
    */
   expand(expansions: readonly Expansion[]): Promise<readonly (Expanded | undefined)[]>;
   /**
