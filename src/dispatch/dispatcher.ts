@@ -57,6 +57,7 @@ export function createDispatcher(
       wake();
     },
     settled: (claim) => claims.settled(claim),
+    buried: (...given) => runner.buried(...given),
   });
   const { transactional } = inbox;
   const runner = createJobRunner(deps, {

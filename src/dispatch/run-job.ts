@@ -1,7 +1,7 @@
 import { ClosedError, HooklineError } from "../errors.ts";
 import { createCompactingMap } from "../inbox/collections/compacting-map.ts";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../inbox/job-state.ts";
-import type { Claim, ClaimedJob, JobOutcome } from "../inbox/port/claims.ts";
+import type { Claim, ClaimedJob, JobOutcome, Settlement } from "../inbox/port/claims.ts";
 import type { CallSpan } from "../instruments.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import type { Completions } from "./completions.ts";
@@ -29,6 +29,8 @@ export interface JobRunner {
   start(claim: Claim, free: () => void): void;
   /** The claim was lost: its handler's signal aborts, its outcome will not count. */
   lose(claim: Claim): void;
+  /** Its jobs became dead letters, and its own outcomes were never taken. */
+  buried(own: Settlement, outcomes: readonly JobOutcome[], error: Error): void;
   /** All handlers' signals abort; jobs whose handlers fail from here on are released. */
   abortAll(reason: HooklineError): void;
   /** Jobs whose handlers run. */
@@ -196,6 +198,17 @@ export function createJobRunner(
 
   return {
     start,
+    buried({ claim, outcomes: own }, outcomes, error) {
+      const call = { jobs: claim.jobs, events: claim.jobs.map(eventAt) };
+      reportEnd({ ...call, result: { ok: false, error }, durationMs: 0, outcomes }, deps);
+      // For those that were to be dead the listeners were called before.
+      const others = outcomes.map((outcome, index) => (own[index]?.to === "dead" ? toRelease() : outcome));
+      settling += claim.jobs.length;
+      void callDeadLetterListeners(call, others, { ...deps, timeoutMs: 0 }).then(() => {
+        settling -= claim.jobs.length;
+        if (settling === 0 && calls.size === 0) ended();
+      });
+    },
     lose(claim) {
       lost.add(claim);
       calls.get(claim)?.running.abort(new ClosedError("claim-lost", "The job was taken away from its handler."));

@@ -1,14 +1,16 @@
 import type { Clock } from "../clock.ts";
+import { StorageError, type HooklineError } from "../errors.ts";
 import type { InboxWatch } from "../inbox-watch.ts";
 import { createBatcher } from "../inbox/batcher.ts";
 import type { Claim, JobOutcome, Settlement } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Logger } from "../logger.ts";
 import { describeThrown, isError } from "../thrown.ts";
+import { toJobError } from "./retry-policy.ts";
 
 /**
  * Settles a claim, and tries again until the inbox confirms it: a settle that failed is not certain, and its lane stays closed. What failed
- * is tried alone, so that it fails no other. If it fails on while others are settled, its jobs become dead letters.
+ * is tried alone, so that it fails no other. If it fails on for ten minutes and more while others are settled, its jobs become dead letters.
  * @param then called with false when the claim was lost. A callback, because a promise for each job costs more than its settle.
  */
 export type Settle = (settlement: Settlement, then: (settled: boolean) => void) => void;
@@ -24,10 +26,15 @@ export interface SettleQueueOptions {
   readonly answered: (report: () => void) => void;
   /** The inbox confirmed the outcome, or the claim was lost. */
   readonly settled: (claim: Claim) => void;
+  /** The inbox took these outcomes, dead letters, and never its own ones. */
+  readonly buried: (own: Settlement, outcomes: readonly JobOutcome[], error: Error) => void;
 }
 
-/** So often a settlement fails alone, each time while others are settled, before its jobs become dead letters. */
-const FAIR_TRIES = 3;
+/**
+ * So often a settlement fails alone, a second or more apart and each time while others are settled, before its jobs become dead letters. A
+ * lock on a row may last for minutes, and what succeeded is to be no dead letter for that.
+ */
+const FAIR_TRIES = 600;
 
 interface Waiting {
   readonly settlement: Settlement;
@@ -35,12 +42,13 @@ interface Waiting {
   report: ((settled: boolean) => void) | undefined;
   /** Failures while something else was settled. */
   fairTries: number;
+  lastError: unknown;
 }
 
 /** Settlements of one turn of the event loop share a commit, where a commit costs anything. */
 export function createSettleQueue(
   inbox: Pick<WorkingInbox, "settle" | "capabilities">,
-  { clock, log, watch, tryAgainMs, answered, settled }: SettleQueueOptions,
+  { clock, log, watch, tryAgainMs, answered, settled, buried }: SettleQueueOptions,
 ): Settle {
   const batcher = createBatcher<Waiting, boolean | Error>({
     commit: (batch) => commit(batch),
@@ -55,13 +63,14 @@ export function createSettleQueue(
   function commit(
     batch: readonly Waiting[],
     settlements: readonly Settlement[] = batch.map(({ settlement }) => settlement),
+    ended: typeof end = end,
   ): Promise<readonly (boolean | Error)[]> {
     return watch.call(
       "settle",
       "settle",
       () => inbox.settle(settlements),
       (results) => {
-        for (const [index, waiting] of batch.entries()) end(waiting, results[index]);
+        for (const [index, waiting] of batch.entries()) ended(waiting, results[index]);
       },
     );
   }
@@ -84,6 +93,7 @@ export function createSettleQueue(
   function failed(waiting: Waiting, error: unknown): void {
     const heldBefore = held;
     answered(() => {
+      waiting.lastError = error;
       watch.failed("settle", error);
       log.error({ err: error, code: "settle-failed" }, "the inbox failed to settle a job: it is tried again");
       clock.setTimer(() => void settleAlone(waiting, heldBefore), tryAgainMs);
@@ -92,45 +102,57 @@ export function createSettleQueue(
 
   async function settleAlone(waiting: Waiting, heldBefore: number): Promise<void> {
     if (waiting.report === undefined) return; // it was answered late
-    let result = await tryAlone(waiting);
+    if (waiting.fairTries >= FAIR_TRIES) return bury(waiting);
+    const result = await tryAlone(waiting, waiting.settlement, end);
     if (end(waiting, result)) return;
     if (held > heldBefore) waiting.fairTries += 1;
-    if (waiting.fairTries >= FAIR_TRIES) {
-      const buried = await tryAlone(waiting, toDead(waiting.settlement, clock.now()));
-      if (buried === true) reportBuried(waiting.settlement, result);
-      if (end(waiting, buried)) return;
-      result = buried;
-    }
     failed(waiting, result);
   }
 
-  async function tryAlone(waiting: Waiting, settlement: Settlement = waiting.settlement): Promise<unknown> {
+  /** In turns with its own outcomes. For its caller the claim is lost: those do not count. */
+  async function bury(waiting: Waiting): Promise<void> {
+    const { settlement } = waiting;
+    const error = new StorageError("job-unsettled", "The inbox does not take what became of this job.");
+    const dead = { claim: settlement.claim, outcomes: toDead(settlement.claim, error, clock.now()) };
+
+    function endBuried(_: Waiting, result: unknown): boolean {
+      if (result !== true || waiting.report === undefined) return end(waiting, result);
+      const jobIds = settlement.claim.jobs.map(({ id }) => id).slice(0, 10);
+      log.error(
+        { err: waiting.lastError, code: "job-unsettled", jobIds },
+        "the inbox takes other outcomes, and not what became of these jobs: they are dead letters",
+      );
+      end(waiting, false);
+      buried(settlement, dead.outcomes, error);
+      return true;
+    }
+
+    const result = await tryAlone(waiting, dead, endBuried);
+    if (endBuried(waiting, result)) return;
+    waiting.fairTries = FAIR_TRIES - 1;
+    failed(waiting, result);
+  }
+
+  async function tryAlone(waiting: Waiting, settlement: Settlement, ended: typeof end): Promise<unknown> {
     try {
-      const [result] = await commit([waiting], [settlement]);
+      const [result] = await commit([waiting], [settlement], ended);
       return result;
     } catch (error) {
       return toError(error);
     }
   }
 
-  function reportBuried({ claim }: Settlement, err: unknown): void {
-    log.error(
-      { err, code: "job-unsettled", jobIds: claim.jobs.map(({ id }) => id).slice(0, 10) },
-      "the inbox takes other outcomes, and not what became of these jobs: they are dead letters",
-    );
-  }
-
   return function settle(settlement, then) {
-    const waiting: Waiting = { settlement, report: then, fairTries: 0 };
+    const waiting: Waiting = { settlement, report: then, fairTries: 0, lastError: undefined };
     batcher.put(waiting, (result) => {
       if (!end(waiting, result)) failed(waiting, result);
     });
   };
 }
 
-function toDead({ claim }: Settlement, at: number): Settlement {
-  const error = { name: "StorageError", message: "The inbox does not take what became of this job.", at };
-  return { claim, outcomes: claim.jobs.map((): JobOutcome => ({ to: "dead", error })) };
+/** All jobs of a claim as dead letters. */
+export function toDead({ jobs }: Claim, error: HooklineError, now: number): readonly JobOutcome[] {
+  return jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, now) }));
 }
 
 function toError(error: unknown): Error {
