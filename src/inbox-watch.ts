@@ -134,12 +134,19 @@ export function createInboxWatch(clock: Clock): InboxWatch {
           if (calls.delete(call)) reject(error);
         },
       };
+      function useLate(value: T): void {
+        try {
+          late?.(value);
+        } catch {
+          // An answer that nobody can read is none: the call has failed already.
+        }
+      }
       calls.add(call);
       arm();
       try {
         ask().then((value) => {
           if (calls.delete(call)) resolve(value);
-          else late?.(value);
+          else useLate(value);
         }, call.fail);
       } catch (error) {
         call.fail(error);

@@ -44,6 +44,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "the cause of `handle-failed`: a handler ignores its signal, and its lane is closed until it ends",
   ],
   "inbox-hung": ["StorageError", "a cause in the log: the inbox gave no answer for 40 s; it is asked again"],
+  "claim-invalid": [
+    "HooklineError",
+    "a dead job's last error: the inbox gave it without what it is made of; the log has the cause",
+  ],
   "job-unsettled": [
     "StorageError",
     "a dead job's last error: for ten minutes the inbox took other outcomes, and not this job's",

@@ -55,7 +55,13 @@ export interface PrefetcherOptions {
 
 export function createPrefetcher(
   inbox: Pick<WorkingInbox, "claim" | "stats">,
-  { clock, concurrency, handlerCalls, watch }: Pick<DispatchDeps, "clock" | "concurrency" | "handlerCalls" | "watch">,
+  {
+    clock,
+    concurrency,
+    handlerCalls,
+    watch,
+    faultLog,
+  }: Pick<DispatchDeps, "clock" | "concurrency" | "handlerCalls" | "watch" | "faultLog">,
   { runner, settle, working, wake, ended }: PrefetcherOptions,
 ): Prefetcher {
   const prefetch = createPrefetchSize(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
@@ -119,6 +125,14 @@ export function createPrefetcher(
     });
   }
 
+  /** Without jobs there is nothing to settle: such a claim keeps its lane, if it has one. */
+  function validOf(claims: readonly Claim[]): readonly Claim[] {
+    const valid = claims.filter(hasJobs);
+    if (valid.length < claims.length)
+      faultLog.error({ code: "claim-invalid" }, "the inbox gave a claim that has no jobs: it is left out");
+    return valid;
+  }
+
   /** @returns how many may start */
   function take(claims: readonly Claim[], isOthers: boolean): number {
     // The others' turn may have ended meanwhile.
@@ -163,7 +177,7 @@ export function createPrefetcher(
       const max = turn === "none" ? 0 : hasFailed ? 1 : isOthers ? free : concurrency;
       wasFull = false;
       hasFailed = true; // until it has not: what cannot be claimed may be behind what can
-      const { claims, suspects, nextDueAt } = await watch.call(
+      const { suspects, nextDueAt, ...found } = await watch.call(
         "claim",
         "claim",
         () =>
@@ -174,12 +188,14 @@ export function createPrefetcher(
             suspects: turn === "suspects",
             ahead: isOthers ? room : undefined,
           }),
-        ({ claims: late }) => {
+        (given) => {
+          const late = validOf(given.claims);
           if (turn === "suspects") late.forEach(release);
           else take(late, isOthers);
           fillSlots();
         },
       );
+      const claims = validOf(found.claims);
       hasFailed = false;
       if (turn === "suspects") for (const claim of claims) isolated.set(claim, isolation.begun());
       const taken = take(claims, isOthers);
@@ -214,6 +230,12 @@ export function createPrefetcher(
     releasing: () => releasing,
     released: () => released,
   };
+}
+
+/** Anything may come from an inbox of somebody else. */
+function hasJobs(claim: Partial<Claim> | undefined): boolean {
+  const jobs: unknown = claim?.jobs;
+  return Array.isArray(jobs) && jobs.length > 0 && jobs.every((job) => typeof job === "object" && job !== null);
 }
 
 /** Jobs wait, no lane does for a time, and none runs: the head of a lane is due. */

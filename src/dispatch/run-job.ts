@@ -18,7 +18,7 @@ import { retryErrorOf } from "./retry-errors.ts";
 import { createRetryTime } from "./retry-time.ts";
 import { isLastAttempt, outcomesOf, toJobError, type CallResult } from "./retry-policy.ts";
 import type { RunningCall } from "./run-handler.ts";
-import type { Settle } from "./settle-queue.ts";
+import { toDead, type Settle } from "./settle-queue.ts";
 
 /** Runs claims: calls their handlers, decides what becomes of their jobs, and settles them. */
 export interface JobRunner {
@@ -83,6 +83,10 @@ export function createJobRunner(
   let closing = false;
 
   function start(claim: Claim, free: () => void): void {
+    guard(claim, () => begin(claim, free), free);
+  }
+
+  function begin(claim: Claim, free: () => void): void {
     const call = toMergedCall(claim, handlers);
     const { registration, jobs, events } = call;
     if (registration === undefined || claim.jobs[0].deaths >= MOST_DEATHS) {
@@ -110,13 +114,66 @@ export function createJobRunner(
         calls.delete(claim);
         const durationMs = clock.now() - startedAt;
         instruments.meter?.called(registration.consumer, durationMs);
-        const end = (known: CallResult): void => finish(call, registration.limits, { result: known, durationMs, span });
+        const end = (known: CallResult): void =>
+          guard(claim, () => finish(call, registration.limits, { result: known, durationMs, span }));
         if (isCompleted?.() === true) endCompleted(call, result, end);
         else end(result);
       },
       overdue: () => overdue(claim),
     });
     if (running !== undefined) calls.set(claim, { running, jobs: jobs.length });
+  }
+
+  /** What an inbox gives may be damaged: a claim that cannot be run ends, and keeps no slot. @param failed called if it does */
+  function guard(claim: Claim, run: () => void, failed?: () => void): void {
+    try {
+      run();
+    } catch (err) {
+      const error = new HooklineError("claim-invalid", "The inbox gave a job that cannot be read.", { cause: err });
+      reportInvalid(err);
+      settling += claim.jobs.length;
+      const outcomes = toDead(claim, error, clock.now());
+      settle({ claim, outcomes }, (settled) => {
+        settling -= claim.jobs.length;
+        if (settled) buried({ claim, outcomes: [] }, outcomes, error);
+        if (settling === 0 && calls.size === 0) ended();
+      });
+      failed?.();
+    }
+  }
+
+  function reportInvalid(err: unknown): void {
+    deps.faultLog.error(
+      { err, code: "claim-invalid" },
+      "the inbox gave a job that cannot be read: it is to be a dead letter",
+    );
+  }
+
+  const buried: JobRunner["buried"] = ({ claim, outcomes: own }, outcomes, error) => {
+    try {
+      const call = { jobs: claim.jobs, events: claim.jobs.map(eventAt) };
+      reportEnd({ ...call, result: { ok: false, error }, durationMs: 0, outcomes }, deps);
+      // For those that were to be dead the listeners were called before.
+      const others = outcomes.map((outcome, index) => (own[index]?.to === "dead" ? toRelease() : outcome));
+      settling += claim.jobs.length;
+      tellListeners({ ...call, claim }, others, { timeoutMs: 0 }, () => {
+        settling -= claim.jobs.length;
+        if (settling === 0 && calls.size === 0) ended();
+      });
+    } catch (err) {
+      reportInvalid(err);
+    }
+  };
+
+  function tellListeners(
+    call: Pick<MergedCall, "jobs" | "events" | "claim">,
+    outcomes: readonly JobOutcome[],
+    { timeoutMs }: Pick<RunLimits, "timeoutMs">,
+    then: () => void,
+  ): void {
+    void callDeadLetterListeners(call, outcomes, { ...deps, timeoutMs })
+      .catch(reportInvalid)
+      .then(then);
   }
 
   /** The transaction may still be open. */
@@ -166,7 +223,7 @@ export function createJobRunner(
       });
     };
     if (listenerLimits === undefined) settleCall();
-    else void callDeadLetterListeners(call, ending.outcomes, { ...deps, ...listenerLimits }).then(settleCall);
+    else tellListeners(call, ending.outcomes, listenerLimits, settleCall);
   }
 
   /** Jobs of the claim that were not part of the call are released. */
@@ -198,17 +255,7 @@ export function createJobRunner(
 
   return {
     start,
-    buried({ claim, outcomes: own }, outcomes, error) {
-      const call = { jobs: claim.jobs, events: claim.jobs.map(eventAt) };
-      reportEnd({ ...call, result: { ok: false, error }, durationMs: 0, outcomes }, deps);
-      // For those that were to be dead the listeners were called before.
-      const others = outcomes.map((outcome, index) => (own[index]?.to === "dead" ? toRelease() : outcome));
-      settling += claim.jobs.length;
-      void callDeadLetterListeners(call, others, { ...deps, timeoutMs: 0 }).then(() => {
-        settling -= claim.jobs.length;
-        if (settling === 0 && calls.size === 0) ended();
-      });
-    },
+    buried,
     lose(claim) {
       lost.add(claim);
       calls.get(claim)?.running.abort(new ClosedError("claim-lost", "The job was taken away from its handler."));

@@ -1,0 +1,55 @@
+import { memoryInbox } from "hookline";
+import { expect, test } from "vitest";
+import type { Claim, ClaimedJob } from "../../src/inbox/port/claims.ts";
+import { emails, recordingHandler, rig } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
+
+type Damage = (claim: Claim) => unknown;
+
+/** Each job with the delivery that `to` makes of its own, and without its event. */
+const deliveries =
+  (to: (job: ClaimedJob) => unknown): Damage =>
+  ({ jobs }) => ({ jobs: jobs.map((job) => ({ ...job, event: undefined, delivery: to(job) })) });
+
+/** A receiver whose inbox damages the first claim that it gives; one slot, and any rejection that nobody handles fails the test. */
+async function damaged(damage: Damage) {
+  let isFirst = true;
+  const inbox = stubInbox((own) => ({
+    async claim(limits) {
+      const found = await own.claim(limits);
+      if (!isFirst || found.claims.length === 0) return found;
+      isFirst = false;
+      return { ...found, claims: found.claims.map(damage) as Claim[] };
+    },
+  }));
+  const all = rig({ inbox, gaps: false, concurrency: 1 });
+  const { seen, handler } = recordingHandler();
+  all.receiver.on("email", handler);
+  await all.receiver.start();
+  await all.send(emails("bad"));
+  await all.pass();
+  for (let sent = 1; sent <= 5; sent += 1) await all.send(emails(`good-${sent}`));
+  await all.pass(1_000);
+  return { ...all, seen };
+}
+
+test.each<[string, Damage]>([
+  ["nothing", () => undefined],
+  ["no list of jobs", () => ({})],
+  ["no jobs", () => ({ jobs: [] })],
+  ["jobs that are nothing", () => ({ jobs: [undefined] })],
+  ["jobs without a delivery", deliveries(() => undefined)],
+  ["jobs without a body", deliveries(({ delivery }) => ({ ...delivery, body: undefined }))],
+  ["jobs of no time", deliveries(({ delivery }) => ({ ...delivery, receivedAt: 10n }))],
+])("a claim of %s is reported, and frees its slot for all others", async (_, damage) => {
+  const { seen, log } = await damaged(damage);
+  expect(seen.filter((id) => id !== "bad")).toEqual(["good-1", "good-2", "good-3", "good-4", "good-5"]);
+  expect(log.of("claim-invalid")).toMatchObject([{ level: "error" }]);
+});
+
+test("a job that cannot be read is a dead letter", async () => {
+  const { receiver } = await damaged((claim) =>
+    Object.assign(claim, deliveries(({ delivery }) => ({ ...delivery, body: undefined }))(claim)),
+  );
+  expect(await receiver.health()).toMatchObject({ dead: 1, waiting: 0 });
+});
