@@ -134,19 +134,12 @@ export function createInboxWatch(clock: Clock): InboxWatch {
           if (calls.delete(call)) reject(error);
         },
       };
-      function useLate(value: T): void {
-        try {
-          late?.(value);
-        } catch {
-          // An answer that nobody can read is none: the call has failed already.
-        }
-      }
       calls.add(call);
       arm();
       try {
         ask().then((value) => {
           if (calls.delete(call)) resolve(value);
-          else useLate(value);
+          else useLate(value, late);
         }, call.fail);
       } catch (error) {
         call.fail(error);
@@ -199,6 +192,15 @@ export function createInboxWatch(clock: Clock): InboxWatch {
       for (const call of calls) if (call.verb !== "settle") call.fail(new ClosedError("closed", CLOSED));
     },
   };
+}
+
+/** One that nobody can read is no answer: its call has failed already. */
+function useLate<T>(value: T, late: ((value: T) => void) | undefined): void {
+  try {
+    late?.(value);
+  } catch {
+    // The log has had the failure of the call.
+  }
 }
 
 function newStep(): StepState {

@@ -9,7 +9,7 @@ import { createContext, type CallFacts } from "./context.ts";
 import { callDeadLetterListeners } from "./dead-letter-listeners.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { Handlers, Registration, RunLimits } from "./handlers.ts";
-import { reportEnd, reportStart, type EndedCall } from "./job-reporter.ts";
+import { reportEnd, reportStart, type CallJobs, type EndedCall } from "./job-reporter.ts";
 import { eventAt } from "./job-view.ts";
 import { mergeKeyOf } from "./merge-key.ts";
 import { mergeEvents } from "./merged-event.ts";
@@ -156,7 +156,7 @@ export function createJobRunner(
       // For those that were to be dead the listeners were called before.
       const others = outcomes.map((outcome, index) => (own[index]?.to === "dead" ? toRelease() : outcome));
       settling += claim.jobs.length;
-      tellListeners({ ...call, claim }, others, { timeoutMs: 0 }, () => {
+      void tellListeners(call, others, { timeoutMs: 0 }).then(() => {
         settling -= claim.jobs.length;
         if (settling === 0 && calls.size === 0) ended();
       });
@@ -166,14 +166,11 @@ export function createJobRunner(
   };
 
   function tellListeners(
-    call: Pick<MergedCall, "jobs" | "events" | "claim">,
+    call: CallJobs,
     outcomes: readonly JobOutcome[],
     { timeoutMs }: Pick<RunLimits, "timeoutMs">,
-    then: () => void,
-  ): void {
-    void callDeadLetterListeners(call, outcomes, { ...deps, timeoutMs })
-      .catch(reportInvalid)
-      .then(then);
+  ): Promise<void> {
+    return callDeadLetterListeners(call, outcomes, { ...deps, timeoutMs }).catch(reportInvalid);
   }
 
   /** The transaction may still be open. */
@@ -223,7 +220,7 @@ export function createJobRunner(
       });
     };
     if (listenerLimits === undefined) settleCall();
-    else tellListeners(call, ending.outcomes, listenerLimits, settleCall);
+    else void tellListeners(call, ending.outcomes, listenerLimits).then(settleCall);
   }
 
   /** Jobs of the claim that were not part of the call are released. */

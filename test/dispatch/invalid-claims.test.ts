@@ -1,4 +1,3 @@
-import { memoryInbox } from "hookline";
 import { expect, test } from "vitest";
 import type { Claim, ClaimedJob } from "../../src/inbox/port/claims.ts";
 import { emails, recordingHandler, rig } from "../support/rig.ts";
