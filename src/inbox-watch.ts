@@ -65,6 +65,7 @@ interface StepState {
 
 interface PendingCall {
   seconds: number;
+  readonly step: InboxStep | undefined;
   readonly verb: string;
   readonly fail: (error: Error) => void;
 }
@@ -109,11 +110,14 @@ export function createInboxWatch(clock: Clock): InboxWatch {
       call.seconds += 1;
       if (call.seconds >= LIMIT_S) call.fail(toHung(call.verb));
     }
-    for (const [, step] of all) count(step);
+    for (const [name, step] of all) count(step, name !== "store" || isAsked(name));
     arm(); // not `look`: to ask again may have armed it
   }
 
-  function count(step: StepState): void {
+  /** Between two deliveries nothing is to be stored: whether the last one was, nobody waits for. */
+  const isAsked = (name: InboxStep): boolean => [...calls].some(({ step }) => step === name);
+
+  function count(step: StepState, isCounted: boolean): void {
     const { maybe } = step;
     step.maybe = undefined;
     if (maybe?.isDue() === true) {
@@ -121,13 +125,18 @@ export function createInboxWatch(clock: Clock): InboxWatch {
       step.cause = NOTHING;
       maybe.askAgain();
     }
-    step.still = step.isDue && !step.hasMoved ? step.still + 1 : 0;
+    step.still = step.isDue && !step.hasMoved ? step.still + (isCounted ? 1 : 0) : 0;
     step.hasMoved = false;
   }
 
-  function limit<T>(verb: string, ask: () => Promise<T>, late?: (value: T) => void): Promise<T> {
+  function limit<T>(
+    { step, verb }: Pick<PendingCall, "step" | "verb">,
+    ask: () => Promise<T>,
+    late?: (value: T) => void,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
       const call = {
+        step,
         verb,
         seconds: 0,
         fail(error: unknown) {
@@ -148,12 +157,12 @@ export function createInboxWatch(clock: Clock): InboxWatch {
   }
 
   return {
-    call(step, ...call) {
+    call(step, verb, ...how) {
       steps[step].isDue = true;
       steps[step].maybe = undefined;
-      return limit(...call);
+      return limit({ step, verb }, ...how);
     },
-    limit,
+    limit: (verb, ask) => limit({ step: undefined, verb }, ask),
     moved(name, wrote = false) {
       const step = steps[name];
       step.isDue = false;

@@ -35,20 +35,17 @@ function withhold(watch: InboxWatch, isDue: () => boolean): { readonly asked: ()
 }
 
 describe("a step stands still", () => {
-  test.each(["store", "expand", "claim", "settle"] as const)(
-    "once what is due of %s has not moved for 15 s",
-    async (step) => {
-      const { watch, pass } = watched();
-      const cause = new Error("no");
-      watch.failed(step, cause);
-      await pass(14);
-      expect(watch.standstill()).toBeUndefined();
-      await pass(1);
-      expect(watch.standstill()).toEqual({ step, seconds: 15, cause });
-      await pass(50);
-      expect(watch.standstill()).toEqual({ step, seconds: 65, cause });
-    },
-  );
+  test.each(["expand", "claim", "settle"] as const)("once what is due of %s has not moved for 15 s", async (step) => {
+    const { watch, pass } = watched();
+    const cause = new Error("no");
+    watch.failed(step, cause);
+    await pass(14);
+    expect(watch.standstill()).toBeUndefined();
+    await pass(1);
+    expect(watch.standstill()).toEqual({ step, seconds: 15, cause });
+    await pass(50);
+    expect(watch.standstill()).toEqual({ step, seconds: 65, cause });
+  });
 
   test("while a call gives no answer: without a cause, until its time limit", async () => {
     const { watch, pass } = watched();
@@ -83,11 +80,21 @@ describe("a step stands still", () => {
     expect(watch.standstill()).toMatchObject({ cause: { message: "last" } });
   });
 
+  test("of store only while a store is asked for", async () => {
+    const { watch, pass } = watched();
+    watch.failed("store", new Error("no"));
+    await pass(60);
+    expect(watch.standstill()).toBeUndefined();
+    record(watch.call("store", "store", HANGS));
+    await pass(15);
+    expect(watch.standstill()).toMatchObject({ step: "store" });
+  });
+
   test("longest first, where several do", async () => {
     const { watch, pass } = watched();
     watch.failed("settle", new Error("older"));
     await pass(2);
-    watch.failed("store", new Error("newer"));
+    record(watch.call("store", "store", HANGS));
     await pass(20);
     expect(watch.standstill()).toMatchObject({ step: "settle", seconds: 22 });
     watch.moved("settle");
@@ -142,7 +149,7 @@ describe("no step stands still", () => {
     for (const step of ["expand", "claim", "settle"] as const) watch.failed(step, new Error("no"));
     await pass(60);
     expect(watch.standstill()).toBeUndefined();
-    watch.failed("store", new Error("no"));
+    record(watch.call("store", "store", HANGS));
     await pass(15);
     expect(watch.standstill()).toMatchObject({ step: "store" });
   });
@@ -150,7 +157,7 @@ describe("no step stands still", () => {
   test("any more where another process took over; it counts anew when this one works again", async () => {
     const { watch, pass } = watched();
     watch.failed("claim", new Error("no"));
-    watch.failed("store", new Error("no"));
+    record(watch.call("store", "store", HANGS));
     await pass(20);
     watch.works(false);
     expect(watch.standstill()).toMatchObject({ step: "store" });
@@ -340,7 +347,7 @@ describe("no timer runs", () => {
     watch.stop();
     expect(clock.waiting).toBe(0);
     record(watch.call("settle", "settle", HANGS));
-    watch.failed("store", new Error("no"));
+    record(watch.call("store", "store", HANGS));
     await turns(2);
     expect(clock.waiting).toBe(0);
   });

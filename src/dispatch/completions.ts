@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { HooklineError } from "../errors.ts";
 import { offerCompletion, type CompletedCall, type Transactional } from "../inbox/port/transactional.ts";
+import type { InboxWatch } from "../inbox-watch.ts";
 import type { Logger } from "../logger.ts";
 import type { CallResult } from "./retry-policy.ts";
 
@@ -18,9 +19,13 @@ export interface CompletionsOptions {
   readonly log: Logger;
   /** After a failure of the inbox. */
   readonly tryAgainMs: number;
+  readonly watch: InboxWatch;
 }
 
-export function createCompletions(inbox: Transactional, { clock, log, tryAgainMs }: CompletionsOptions): Completions {
+export function createCompletions(
+  inbox: Transactional,
+  { clock, log, watch, tryAgainMs }: CompletionsOptions,
+): Completions {
   return {
     offer(ctx, call) {
       let isCompleted = false;
@@ -35,8 +40,11 @@ export function createCompletions(inbox: Transactional, { clock, log, tryAgainMs
     async resultOf(call, result, isOver) {
       while (!isOver()) {
         try {
-          return toResult(await inbox.isCompleted(call), result);
+          const isCommitted = await watch.call("settle", "isCompleted", () => inbox.isCompleted(call));
+          watch.moved("settle");
+          return toResult(isCommitted, result);
         } catch (error) {
+          watch.failed("settle", error);
           log.error(
             { err: error, code: "settle-failed" },
             "it is not known whether a transaction was committed: it is asked again",
@@ -44,6 +52,7 @@ export function createCompletions(inbox: Transactional, { clock, log, tryAgainMs
           await new Promise<void>((resolve) => void clock.setTimer(resolve, tryAgainMs));
         }
       }
+      watch.moved("settle");
       return result;
     },
   };

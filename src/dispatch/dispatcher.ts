@@ -62,7 +62,8 @@ export function createDispatcher(
   const { transactional } = inbox;
   const runner = createJobRunner(deps, {
     settle,
-    completions: transactional && createCompletions(transactional, { clock, log: faultLog, tryAgainMs: TRY_AGAIN_MS }),
+    completions:
+      transactional && createCompletions(transactional, { clock, log: faultLog, watch, tryAgainMs: TRY_AGAIN_MS }),
     ended: idleWaiters.check,
     overdue: (claim) => claims.overdue(claim),
   });

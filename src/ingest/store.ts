@@ -84,6 +84,7 @@ export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStor
       // An answer is an answer: the service brings the deliveries again. After none it is not known whether the next call gets one.
       if (isHooklineError(error, "inbox-hung")) watch.failed("store", error);
       else watch.moved("store");
+      committed(); // it may have stored all the same
       throw error;
     }
   }

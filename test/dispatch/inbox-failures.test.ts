@@ -221,3 +221,20 @@ describe("a claim that was lost", () => {
     expect(seen).toEqual([]);
   });
 });
+
+test("a delivery that was stored although the inbox rejected it is handled at once", async () => {
+  const inbox = stubInbox((own) => ({
+    async store(deliveries) {
+      await own.store(deliveries);
+      throw new Error("connection lost after COMMIT");
+    },
+  }));
+  const { receiver, offer, pass } = rig({ inbox, gaps: false });
+  const { seen, handler } = recordingHandler();
+  receiver.on("email", handler);
+  await receiver.start();
+  await pass();
+  expect(await offer(emails("a"))).toMatchObject({ status: 503 });
+  await pass();
+  expect(seen).toEqual(["a"]);
+});

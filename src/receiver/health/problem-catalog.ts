@@ -14,7 +14,7 @@ export const PROBLEMS = {
   },
   "no-progress": {
     message:
-      "Work is due, and the inbox has not moved for 15 s: after a minute `live` is false, unless its disk is full or its file damaged.",
+      "Work is due, and the inbox has not moved for 15 s. If it gives no answer, or gives nothing, `live` is false after a minute.",
     fix: "See the cause in the log; check the disk or server of the inbox. If that answers others, restart the process.",
   },
   "inbox-reopen-failing": {

@@ -3,7 +3,7 @@ import { isHooklineError } from "../../errors.ts";
 import { describeThrown } from "../../thrown.ts";
 import { toProblem, type Problem } from "./problem-catalog.ts";
 
-/** After so many seconds without progress a restart is asked for. */
+/** After so many seconds without progress, and without an answer, a restart is asked for. */
 const RESTART_S = 60;
 
 const DONE: Readonly<Record<InboxStep, string>> = {
@@ -30,7 +30,14 @@ function causeOf(cause: unknown): string {
 /** Where a restart cannot help, it would only end handlers that run. */
 const NOT_BY_RESTART: ReadonlySet<string> = new Set(["disk-full", "inbox-corrupt"]);
 
-/** @param problems why the next delivery would get 503 */
+/**
+ * Only where the inbox gives no answer, or nothing: an error that it answers with comes again after a restart.
+ * @param problems why the next delivery would get 503
+ */
 export function needsRestart(standstill: Standstill | undefined, problems: readonly Problem[]): boolean {
-  return (standstill?.seconds ?? 0) >= RESTART_S && problems.every(({ code }) => !NOT_BY_RESTART.has(code));
+  if (standstill === undefined || standstill.seconds < RESTART_S) return false;
+  const { cause } = standstill;
+  const isSilent =
+    cause === undefined || isHooklineError(cause, "inbox-hung") || isHooklineError(cause, "inbox-withholds");
+  return isSilent && problems.every(({ code }) => !NOT_BY_RESTART.has(code));
 }

@@ -82,7 +82,9 @@ export async function runBroken(seed: number, way: Way): Promise<readonly string
   }
   await turns();
   if (stands && !isHidden) {
-    check("after a minute a restart is asked for", !(await health()).live);
+    const { live } = await health();
+    check("a restart is asked for where there is no answer", live === (way.fault !== "hangs"));
+    check("no progress is still seen after a minute", await isSeen());
   } else if (way.fault === "fails for one row" && way.verb !== "unexpanded") {
     // An outcome is given up only when others were settled for ten minutes.
     if (way.verb === "settle") for (let second = 0; second < 620; second += 1) await send().then(() => pass(1));
