@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { NewDelivery } from "../../../src/inbox/port/delivery.ts";
 import { mail, raw, told } from "./deliveries.ts";
 import type { InboxPromises } from "./fixture.ts";
-import { claimAll, findAll, recordsOf, storeAll } from "./verbs.ts";
+import { claimAll, drain, findAll, recordsOf, storeAll } from "./verbs.ts";
 
 const open = { key: "tracking:1:7", content: "open" };
 const other = { ...open, content: "other" };
@@ -121,6 +121,20 @@ export const deduplicating: InboxPromises = {
       const [stored] = await storeAll(inbox, told({ key: "tracking:1:9", content: "open" }, open));
       assert.deepEqual(stored?.duplicates, [1]);
       assert.equal((await findAll(inbox)).length, 2);
+    },
+
+    "a duplicate between others leaves each of their jobs its own event": async ({ inbox }) => {
+      const given = told(...["a", "b", "c", "d", "e"].map((content) => ({ key: `tracking:1:${content}`, content })));
+      await storeAll(inbox, told(given.events[1]!.unique!), given);
+      assert.deepEqual((await drain(inbox)).toSorted(), ["1", "1", "3", "4", "5"]);
+    },
+
+    "so it does where it is expanded later": async ({ inbox }) => {
+      const given = told(...["a", "b", "c", "d", "e"].map((content) => ({ key: `tracking:1:${content}`, content })));
+      const [, stored] = await storeAll(inbox, told(given.events[1]!.unique!), raw(given));
+      await inbox.unexpanded(10);
+      await inbox.expand([{ id: stored?.id ?? "", events: given.events, cursor: undefined }]);
+      assert.deepEqual((await drain(inbox)).toSorted(), ["1", "1", "3", "4", "5"]);
     },
 
     "those stored before are told when they are expanded, by the index in their part": async ({ inbox }) => {

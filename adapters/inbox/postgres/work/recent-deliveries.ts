@@ -37,10 +37,16 @@ export function createRecentDeliveries(): RecentDeliveries {
     find(id, entry) {
       const found = known.get(id);
       if (found === undefined) return undefined;
-      const first = found.events[0]?.entry ?? 0;
-      return { delivery: found.delivery, event: found.events[entry - first]?.event };
+      return { delivery: found.delivery, event: eventAt(found.events, entry)?.event };
     },
   };
+}
+
+/** In their order, of which some may be left out: duplicates. */
+function eventAt(events: readonly NewEvent[], entry: number): NewEvent | undefined {
+  let place = Math.min(entry - (events[0]?.entry ?? 0), events.length - 1);
+  while ((events[place]?.entry ?? 0) > entry) place -= 1;
+  return events[place]?.entry === entry ? events[place] : undefined;
 }
 
 const sizeOf = ({ body }: Delivery): number => body.byteLength + OVERHEAD_BYTES;
