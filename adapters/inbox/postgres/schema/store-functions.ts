@@ -2,7 +2,17 @@ import { BLOCK, EXPANDER, inLiteral, KEPT_DAY, PLANS, TODAY } from "./tables.ts"
 
 /** How deliveries and their jobs get into the tables. */
 export function storeFunctionsOf(ident: string): string {
-  return [make, store, append].map((body) => body(ident)).join("\n");
+  return [nextBlock, make, store, append].map((body) => body(ident)).join("\n");
+}
+
+/** The id before the first one of a commit's own block: with more than it has, they would be those of another commit. */
+function nextBlock(ident: string): string {
+  return `
+create or replace function ${ident}.next_block(size int) returns bigint language plpgsql as $$
+begin
+  if size >= ${BLOCK} then raise exception 'a commit needs % ids, and has ${BLOCK - 1} at most', size; end if;
+  return nextval('${inLiteral(ident)}.block') * ${BLOCK};
+end $$;`;
 }
 
 /**
@@ -124,7 +134,7 @@ begin
   -- ones, while of what is expanded between it and the ids the jobs could come behind these.
   -- What a new worker may handle is left to the expander.
   if not batch ? 'expansions' and (exists (select from ${ident}.unexpanded) or ${ident}.is_unseen((batch->>'worker')::bigint, (batch->>'seen')::bigint)) then expanded := 0; end if;
-  base := nextval('${inLiteral(ident)}.block') * ${BLOCK};
+  base := ${ident}.next_block((batch->>'size')::int);
 
   if batch ? 'expansions' then
     perform 1 from ${ident}.shard where id = ${EXPANDER} and owner = fence for share;
@@ -194,7 +204,7 @@ begin
   cross join lateral (select one.day from ${ident}.delivery as one
     where one.day in (o.day, ${KEPT_DAY}) and one.id = o.id limit 1 for key share) as d;
   if coalesce(cardinality(ids), 0) < (batch->>'size')::int then raise serialization_failure using message = 'a delivery was removed meanwhile'; end if;
-  base := nextval('${inLiteral(ident)}.block') * ${BLOCK};
+  base := ${ident}.next_block((batch->>'size')::int);
   perform ${ident}.make(writer_id, base, days, ids, accounts, subscriptions, received, batch, (batch->>'now')::bigint, 0);
   insert into ${ident}.job_list (day, first_job, delivery, account, subscription, jobs)
   select days[o.nth], base + o.nth, o.id, o.account, o.subscription, o.jobs

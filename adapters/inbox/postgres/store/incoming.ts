@@ -16,6 +16,7 @@ import { KEPT_DAY } from "../schema/tables.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { encodeDeliveries, encodeExpansions, jobsIn, MOST_JOBS, tidied, type EncodedBatch } from "./encode-batch.ts";
+import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
 import type { StoredBatch, Writer } from "./writer.ts";
 
 export interface IncomingDeps {
@@ -51,8 +52,8 @@ const PAGE_BYTES = 16 * 1024 * 1024;
 const NOTHING: Expanded = { duplicates: [], conflicts: [] };
 
 interface Waiting {
-  readonly given: readonly NewDelivery[];
-  resolve(results: readonly (StoreResult | StorageError)[]): void;
+  readonly given: NewDelivery;
+  resolve(result: StoreResult | StorageError): void;
 }
 
 /** The verbs of the port that take deliveries in, and make jobs of them. */
@@ -70,27 +71,23 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     await new Promise<void>((resolve) => void setImmediate(resolve));
     while (queue.length > 0) {
       const batch = nextBatch();
-      const given = batch.flatMap((one) => one.given);
+      const given = batch.map((one) => one.given);
       // What was not expected must not leave those that come later without an answer.
       const results = await storeTogether(given).catch((cause: unknown) => {
         const error = new StorageError("storage-failed", `A batch could not be stored. ${String(cause)}`, { cause });
         return given.map(() => error);
       });
-      let place = 0;
-      for (const { given: own, resolve } of batch) resolve(results.slice(place, (place += own.length)));
+      for (const [place, { resolve }] of batch.entries()) resolve(results[place] as StoreResult | StorageError);
     }
     isRunning = false;
   }
 
   function nextBatch(): readonly Waiting[] {
-    let [count, deliveries, bytes, jobs] = [0, 0, 0, 0];
+    let [count, bytes, ids] = [0, 0, 0];
     for (const { given } of queue) {
-      deliveries += given.length;
-      for (const one of given) {
-        bytes += one.delivery.body.byteLength;
-        jobs += 1 + Math.min(MOST_JOBS, jobsIn(one.events ?? []));
-      }
-      if (count > 0 && (deliveries > MOST.deliveries || bytes > MOST.bytes || jobs > MOST_JOBS)) break;
+      bytes += given.delivery.body.byteLength;
+      ids += 1 + Math.min(MOST_JOBS, jobsIn(given.events ?? []));
+      if (count > 0 && (count === MOST.deliveries || bytes > MOST.bytes || ids > MOST_JOBS)) break;
       count += 1;
     }
     return queue.splice(0, count);
@@ -163,13 +160,16 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
   }
 
   return {
-    store: (given) =>
-      new Promise((resolve) => {
-        queue.push({ given, resolve });
-        if (isRunning) return;
+    async store(given) {
+      const results = given.map(
+        (one) => new Promise<StoreResult | StorageError>((resolve) => void queue.push({ given: one, resolve })),
+      );
+      if (!isRunning && queue.length > 0) {
         isRunning = true;
         void run();
-      }),
+      }
+      return Promise.all(results);
+    },
     async unexpanded(max) {
       read = new Map();
       if (worker.expander() === undefined || worker.size >= maxJobs) return [];
@@ -188,13 +188,14 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       });
     },
     async expand(expansions) {
+      const cut = expansions.map(toPieces);
+      const pieces = cut.flat();
       const results: (Expanded | undefined)[] = [];
       // In order: what follows one that is another worker's is so, too.
-      while (results.length < expansions.length && !results.includes(undefined)) {
-        const part = nextPart(expansions.slice(results.length));
-        results.push(...(await expandTogether(part)));
-      }
-      return expansions.map((_, place) => results[place]);
+      while (results.length < pieces.length && !results.includes(undefined))
+        results.push(...(await expandTogether(nextPart(pieces.slice(results.length)))));
+      let place = 0;
+      return cut.map((own) => ofPieces(own, results.slice(place, (place += own.length))));
     },
   };
 
@@ -270,15 +271,4 @@ function seenIn({ unique }: EncodedBatch, { duplicates, conflicts }: StoredBatch
 /** Those of which jobs were made. */
 function madeOf(events: readonly NewEvent[], { duplicates }: Expanded): readonly NewEvent[] {
   return duplicates.length === 0 ? events : events.filter((_, index) => !duplicates.includes(index));
-}
-
-/** As many as fit one block of ids. */
-function nextPart(expansions: readonly Expansion[]): readonly Expansion[] {
-  let [count, jobs] = [0, 0];
-  for (const { events } of expansions) {
-    jobs += jobsIn(events);
-    if (count > 0 && jobs > MOST_JOBS) break;
-    count += 1;
-  }
-  return expansions.slice(0, count);
 }
