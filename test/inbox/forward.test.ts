@@ -120,6 +120,11 @@ describe("forwardInbox", () => {
 describe("a stored delivery", () => {
   const HEADER = "x-aurinko-signature";
 
+  test("of the source null, as some queues have it, is of none", () => {
+    const stored = { ...toStored("d-1", makeDelivery("")), source: null as unknown as string };
+    expect(fromStored(stored, HEADER, "accept").source).toBeUndefined();
+  });
+
   test.each([undefined, "tenant-a"])("as JSON is the same delivery again, of the source %s", (source) => {
     const body = Buffer.from([0, 0xff, 0x7b, 0x0d]);
     // In the middle of a buffer, as a body in a pool is.

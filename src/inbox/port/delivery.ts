@@ -88,7 +88,8 @@ export function fromStored(
     id,
     receivedAt,
     sentAt,
-    source,
+    // Some queues make null of what is not there.
+    source: source ?? undefined,
     signedBy,
     headers,
     signature,

@@ -64,17 +64,26 @@ describe("stores of one process", () => {
   });
 
   test("are answered even where nobody expected the error, and so are those behind them", async () => {
+    const { store } = incoming(async () => STORED);
+    const [bad, good] = [raw(mail(["bad"], { source: 7 as unknown as string })), raw(mail(["good"]))];
+    const refused = { code: "storage-failed", message: expect.stringMatching(/could not be stored. TypeError/) };
+    expect(await store([bad])).toMatchObject([refused]);
+    expect(await store([good, bad, good])).toMatchObject([{ id: "101" }, refused, { id: "101" }]);
+  });
+
+  test("are answered where what listens to them fails, and so are those behind them", async () => {
     const failures = [new TypeError("not a function")];
-    const { store } = incoming(async () => {
+    const stored = (): void => {
       const failure = failures.pop();
       if (failure !== undefined) throw failure;
-      return STORED;
-    });
+    };
+    const { store, batches } = incoming(async () => STORED, { stored });
     expect(await store([raw(mail(["a"])), raw(mail(["b"]))])).toMatchObject([
       { code: "storage-failed", message: expect.stringContaining("TypeError: not a function") },
       { code: "storage-failed" },
     ]);
     expect(await store([raw(mail(["c"]))])).toMatchObject([{ id: "101" }]);
+    expect(batches).toHaveLength(2);
   });
 
   test("all fail where the server does, and the health checks hear of it", async () => {

@@ -73,10 +73,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       const batch = nextBatch();
       const given = batch.map((one) => one.given);
       // What was not expected must not leave those that come later without an answer.
-      const results = await storeTogether(given).catch((cause: unknown) => {
-        const error = new StorageError("storage-failed", `A batch could not be stored. ${String(cause)}`, { cause });
-        return given.map(() => error);
-      });
+      const results = await storeTogether(given).catch((error: unknown) => given.map(() => toFailure(error)));
       for (const [place, { resolve }] of batch.entries()) resolve(results[place] as StoreResult | StorageError);
     }
     isRunning = false;
@@ -109,31 +106,33 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return worker.others()?.heirOf(events.map(({ event }) => event.type));
   }
 
-  /** Where they do not fit the tables together, one by one: none is to hold up the others. */
+  /** Where they cannot be written together, one by one: none is to hold up the others. */
   async function storeTogether(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
-    const mayExpand = worker.isLoaded() && worker.size < maxJobs;
-    const batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
+    let batch: EncodedBatch;
+    let output: StoredBatch;
     try {
-      const output = await storeBatch(batch, given.length);
-      stored(undefined);
-      noted({
-        unexpanded: given.filter((_, place) => place >= output.expanded && !output.repeated.includes(place)).length,
-        oldestUnexpandedAt: output.oldest ?? undefined,
-        unhandled: output.expanded > 0 ? batch.unhandled : 0,
-        hasNotices: "notices" in batch.batch,
-      });
-      return toResults(given, batch, output);
+      const mayExpand = worker.isLoaded() && worker.size < maxJobs;
+      batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
+      output = await storeBatch(batch, given.length);
     } catch (error) {
-      if (given.length > 1 && isRefusal(error)) {
+      const isOfTheServer = error instanceof StorageError && !isRefusal(error);
+      if (given.length > 1 && !isOfTheServer) {
         const results: (StoreResult | StorageError)[] = [];
         for (const one of given) results.push(...(await storeTogether([one])));
         return results;
       }
-      if (!(error instanceof StorageError)) throw error;
       // Of one that is refused alone the next ones know nothing.
-      if (!isRefusal(error)) stored(error);
-      return given.map(() => error);
+      if (isOfTheServer) stored(error);
+      return given.map(() => toFailure(error));
     }
+    stored(undefined);
+    noted({
+      unexpanded: given.filter((_, place) => place >= output.expanded && !output.repeated.includes(place)).length,
+      oldestUnexpandedAt: output.oldest ?? undefined,
+      unhandled: output.expanded > 0 ? batch.unhandled : 0,
+      hasNotices: "notices" in batch.batch,
+    });
+    return toResults(given, batch, output);
   }
 
   /** One that is refused alone is stored with what it has of values that a table takes: it must not come again for ever. */
@@ -258,6 +257,11 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     await worker.changed();
     return results;
   }
+}
+
+function toFailure(cause: unknown): StorageError {
+  if (cause instanceof StorageError) return cause;
+  return new StorageError("storage-failed", `A delivery could not be stored. ${String(cause)}`, { cause });
 }
 
 /** What was seen before, of one delivery. */
