@@ -14,7 +14,9 @@ function odd(id: string, { delivery = {}, event = {} }: Readonly<Record<string, 
 }
 
 const ODD: readonly (readonly [string, Readonly<Record<string, object>>])[] = [
-  ["half a surrogate pair in the signature", { delivery: { signature: "\uD83D" } }],
+  ["NUL in the name of a header", { delivery: { headers: { "a\0b": "c" } } }],
+  ["half a surrogate pair in the name of a header", { delivery: { headers: { [HALF]: "c" } } }],
+  ["half a surrogate pair in the signature", { delivery: { signature: HALF } }],
   ["a time that is no number", { delivery: { sentAt: Number.NaN } }],
   ["a time beyond all", { delivery: { sentAt: Infinity, receivedAt: 1e300 } }],
 ];
@@ -40,6 +42,19 @@ test("a delivery that is refused whatever is changed in it fails alone, and the 
     "refused",
   ]);
   expect(inbox.ready()).toEqual({ ready: true });
+});
+
+test("deliveries that are refused again and again leave no rows of writers", async () => {
+  const { start, sql, rows } = await openProcesses();
+  const { inbox } = await start();
+  await storeAll(inbox, mail(["a"]));
+  await sql.query("alter table hookline.delivery add constraint none check (source <> 'bad') not valid");
+  const writers = await rows("select id from hookline.writer");
+  for (let time = 0; time < 3; time += 1)
+    expect(await inbox.store([mail(["b"], { source: "bad" })])).toEqual([expect.any(Error)]);
+  await storeAll(inbox, mail(["c"]));
+  expect(await rows("select id from hookline.writer")).toEqual(writers);
+  expect(recordsOf(await claimAll(inbox))).toEqual([["a"], ["c"]]);
 });
 
 test("an expansion that PostgreSQL does not take ends without jobs, and the others become jobs", async () => {

@@ -89,9 +89,12 @@ export function encodeExpansions(given: readonly Expansion[], times: Times): Enc
 
 /** The same, with only such texts and numbers as a table takes. */
 export function tidied(batch: EncodedBatch): EncodedBatch {
-  const text = JSON.stringify(batch.batch, (_, value: unknown) =>
-    typeof value === "string" ? toText(value) : typeof value === "number" ? toWhole(value) : value,
-  );
+  const text = JSON.stringify(batch.batch, (_, value: unknown) => {
+    if (typeof value === "string") return toText(value);
+    if (typeof value === "number") return toWhole(value);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [toText(key), one]));
+  });
   return { ...batch, batch: JSON.parse(text) as EncodedBatch["batch"] };
 }
 

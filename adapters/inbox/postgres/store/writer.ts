@@ -1,7 +1,7 @@
 import { StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
-import { sqlStateOf } from "../connection/to-storage-error.ts";
+import { isRefusal, sqlStateOf } from "../connection/to-storage-error.ts";
 import { SHARDS } from "../schema/tables.ts";
 import { shardOf, toText, type EncodedBatch } from "./encode-batch.ts";
 
@@ -71,7 +71,7 @@ const NO_PARTITION = "23514";
 
 export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writer {
   /** What an earlier one still commits is found under its own row. */
-  let writer: Promise<number> | undefined;
+  let writer: number | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
   async function register(queries: Queries = pool): Promise<number> {
@@ -80,14 +80,17 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
     return id;
   }
 
-  /** Runs after what was given before it. After an error it is not known what holds: the next one is another writer's. */
+  /**
+   * Runs after what was given before it. After an error it is not known what holds: the next one is another writer's. Of what was refused
+   * nothing holds.
+   */
   function serially<T>(run: (id: number) => Promise<T>): Promise<T> {
     const mine = last.then(async () => {
       try {
-        writer ??= register();
-        return await run(await writer);
+        writer ??= await register();
+        return await run(writer);
       } catch (error) {
-        writer = undefined;
+        if (!isRefusal(error)) writer = undefined;
         throw error;
       }
     });
@@ -111,13 +114,13 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
     }
     // It was idle for so long that its row was removed.
     if (attempt > 1) throw new StorageError("storage-failed", "The row of this process was removed twice.");
-    writer = register();
-    return call(batch, { id: await writer, fence }, attempt + 1);
+    writer = await register();
+    return call(batch, { id: writer, fence }, attempt + 1);
   }
 
   async function append(queries: Queries, jobs: readonly JobToMake[], id: number): Promise<number[]> {
     const batch = encodeJobs(jobs, now());
-    const base = (await appendAs(queries, id)) ?? (await appendAs(queries, await (writer = register(queries))));
+    const base = (await appendAs(queries, id)) ?? (await appendAs(queries, (writer = await register(queries))));
     if (base === null) throw new StorageError("storage-failed", "The row of this process was removed twice.");
     return jobs.map((_, place) => base + 1 + place);
 
