@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JobOutcome } from "../../../src/adapter.ts";
+import type { Claim, JobOutcome } from "../../../src/adapter.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, done, recordsOf, release, storeAll } from "../../suites/inbox/verbs.ts";
 import { openProcesses, type Process, type Processes } from "./postgres-processes.ts";
@@ -125,6 +125,34 @@ test("where every step is refused, no job is to blame: all wait, and end as they
   await processes.sql.query("alter table hookline.worker drop constraint none");
   await processes.passing(() => expect(settled).toEqual([true]));
   expect(await statesOf(process)).toEqual(["waiting"]);
+});
+
+test("where the server is mended between two tries, no job is to blame", async () => {
+  const processes = await openProcesses();
+  const process = await processes.start();
+  await storeAll(process.inbox, mail(["a"]));
+  const claim = await claimOne(process.inbox);
+  await processes.sql.query("create sequence hookline.tries");
+  await refuseSteps(
+    processes,
+    "(case when settle ? 'others' then nextval('hookline.tries') = 1 end)",
+    "raise check_violation;",
+  );
+  expect(await process.inbox.settle([{ claim, outcomes: [retry()] }])).toEqual([true]);
+  expect(await statesOf(process)).toEqual(["waiting"]);
+  expect(process.log.of("settle-refused")).toEqual([]);
+});
+
+test("where every step is refused, no job that is to be claimed is to blame either", async () => {
+  const processes = await openProcesses();
+  const process = await processes.start();
+  await storeAll(process.inbox, mail(["a", "b"]));
+  await processes.sql.query("alter table hookline.worker add constraint none check (false) not valid");
+  await expect(process.inbox.claim({ max: 10, mergeMax: 1 })).rejects.toMatchObject({ code: "storage-failed" });
+  await processes.sql.query("alter table hookline.worker drop constraint none");
+  const claims: Claim[] = [];
+  void claimAll(process.inbox).then((all) => claims.push(...all));
+  await processes.passing(() => expect(recordsOf(claims)).toEqual([["a"], ["b"]]));
 });
 
 test("a job whose delivery PostgreSQL cannot read is a dead letter, and the others run", async () => {

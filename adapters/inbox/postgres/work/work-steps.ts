@@ -143,11 +143,14 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     const error = await send(batch);
     if (error === undefined || isOver) return;
     const { settles, marks } = batch;
-    const rest = isRefusal(error) || isUnreadable(error) ? await takeApart(batch, error) : undefined;
+    const rest = isOfContent(error) ? await takeApart(batch) : undefined;
+    if (isOver) return refuse(settles, marks);
     if (rest !== undefined) return void alone.push(...rest);
     for (const one of settles) one.isUnsure = true;
     settling.unshift(...settles);
-    for (const one of marks) one.reject(error);
+    // Who gets a refusal takes it for one of these runs.
+    const ofNone = isOfContent(error) ? new StorageError(error.code, error.message) : error;
+    for (const one of marks) one.reject(ofNone);
     failed(error);
     await pause();
   }
@@ -200,12 +203,16 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   }
 
   /** What is to be tried instead of what the server refused: nothing of it holds. Undefined where it is not at fault, or there is nothing else. */
-  async function takeApart({ settles, marks }: Batch, error: StorageError): Promise<readonly Batch[] | undefined> {
+  async function takeApart({ settles, marks }: Batch): Promise<readonly Batch[] | undefined> {
     if (settles.length + marks.length > 1) return [...settles.map(ofSettle), ...marks.map(ofMark)];
     // Without it, a step must hold.
-    if (settles.length + marks.length === 0 || (await send(NOTHING)) !== undefined) return undefined;
+    if (settles.length + marks.length === 0 || (await send(NOTHING)) !== undefined || isOver) return undefined;
+    // And with it must not: the server may have been mended since.
+    const error = await send({ ...NOTHING, settles, marks });
+    if (error === undefined) return [];
     const [one] = settles;
-    if (one !== undefined) return isRefusal(error) ? endOtherwise(one, { ...deps, error })?.map(ofSettle) : undefined;
+    if (one !== undefined && isRefusal(error)) return endOtherwise(one, { ...deps, error })?.map(ofSettle);
+    if (one !== undefined || !isOfContent(error)) return undefined;
     for (const mark of marks) mark.reject(error);
     return [];
   }
@@ -271,6 +278,8 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     },
   };
 }
+
+const isOfContent = (error: StorageError): boolean => isRefusal(error) || isUnreadable(error);
 
 function toEnding({ left: run, progress, window }: Settling): Ending {
   return { run, progress: run.map((row) => progress.get(row) as Progress), window };
