@@ -118,7 +118,6 @@ const OTHER: StatusMeaning = { code: "service-error", type: ServiceError };
 
 /** What an error status means. @see protocol 7 */
 export function meaningOf(status: number): StatusMeaning {
-  if (status >= 300 && status <= 399)
-    return { ...OTHER, fix: "Set `baseUrl` to where the service is: redirects are not followed." };
+  if (status >= 300 && status <= 399) return { ...OTHER, fix: "Set `baseUrl`: no redirect is followed." };
   return BY_STATUS[status] ?? OTHER;
 }

@@ -82,8 +82,8 @@ describe("help", () => {
           --admin-port <port>  Serve health and stats on another port: GET /livez is 503
                                where a restart can help, GET /readyz is 503 where a
                                delivery would not be stored, GET /stats has counters,
-                               and problems with their fixes. 0 takes a free port.
-                               Default: none.
+                               and problems with their fixes, GET /metrics has metrics
+                               for Prometheus. 0 takes a free port. Default: none.
           --admin-host <address>
                                The address of the admin port. It asks for no password.
                                Default: 127.0.0.1, this machine alone. For a probe or

@@ -91,11 +91,11 @@ test("a handler that is still running may unsubscribe while the receiver closes,
   await send(emails("b"));
   const closed = watch(receiver.close());
   await calls[0]?.ctx.unsubscribe("during");
-  expect(inbox.tombstones.find(1001, undefined)).toMatchObject({ reason: "during" });
+  expect(inbox.tombstones.find(1001, "")).toMatchObject({ reason: "during" });
   await pass(10_000);
   expect(closed.value).toMatchObject({ stuck: 2 });
   await calls[1]?.ctx.unsubscribe("after");
-  expect(inbox.tombstones.find(1001, undefined)).toMatchObject({ reason: "after" });
+  expect(inbox.tombstones.find(1001, "")).toMatchObject({ reason: "after" });
   for (const call of calls) call.end();
   await pass();
   await expect(calls[1]?.ctx.unsubscribe("far too late")).rejects.toMatchObject({ code: "closed" });

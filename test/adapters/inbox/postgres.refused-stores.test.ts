@@ -13,6 +13,9 @@ function odd(id: string, { delivery = {}, event = {} }: Readonly<Record<string, 
   };
 }
 
+/** Of a surrogate pair. */
+const HALF = "\uD83D";
+
 const ODD: readonly (readonly [string, Readonly<Record<string, object>>])[] = [
   ["NUL in the name of a header", { delivery: { headers: { "a\0b": "c" } } }],
   ["half a surrogate pair in the name of a header", { delivery: { headers: { [HALF]: "c" } } }],
