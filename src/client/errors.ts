@@ -99,7 +99,7 @@ const BY_STATUS: Readonly<Record<number, StatusMeaning>> = {
   400: {
     code: "service-bad-request",
     type: BadRequest,
-    fix: "`error.serviceMessage` has the service's words; it is not shown here because it may have addresses.",
+    fix: "`error.serviceMessage` has the service's words, and perhaps addresses.",
   },
   401: { code: "service-unauthorized", type: Unauthorized, fix: "Have the account authorised again." },
   403: { code: "service-forbidden", type: ServiceError, fix: "Authorise the account with the scopes that this needs." },
@@ -118,6 +118,6 @@ const OTHER: StatusMeaning = { code: "service-error", type: ServiceError };
 
 /** What an error status means. @see protocol 7 */
 export function meaningOf(status: number): StatusMeaning {
-  if (status >= 300 && status <= 399) return { ...OTHER, fix: "Set `baseUrl`: no redirect is followed." };
+  if (status < 400) return { ...OTHER, fix: "Set `baseUrl`: no redirect is followed." };
   return BY_STATUS[status] ?? OTHER;
 }

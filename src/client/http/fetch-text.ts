@@ -54,8 +54,8 @@ export async function fetchText(
   async function exchange(): Promise<TextAnswer> {
     // A request that was redirected would take its content to another host. `error` is unknown to Cloudflare Workers.
     const response = await fetch(url, { ...request, redirect: "manual", signal: controller.signal });
-    // A browser does not say which redirect it is.
-    status = response.type === "opaqueredirect" ? 302 : response.status;
+    // A browser does not say which redirect it is: 0.
+    status = response.status || 302;
     return { status, headers: response.headers, text: await response.text() };
   }
 

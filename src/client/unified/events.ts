@@ -134,7 +134,8 @@ export function createEvents(send: Send, calendarId: string): Events {
         read: readSavedEvent,
         options,
       }),
-    async update(id, event, { ifMatch, notifyAttendees, returnRecord, ...options } = {} as UpdateEventOptions) {
+    async update(id, event, given: UpdateEventOptions | undefined) {
+      const { ifMatch, notifyAttendees, returnRecord, ...options } = given ?? ({} as UpdateEventOptions);
       if (typeof ifMatch !== "string" || ifMatch === "")
         throw new UsageError("option-invalid", "update() got no ifMatch, expected the `etag` of the event.");
       return send({
