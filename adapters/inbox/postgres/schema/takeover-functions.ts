@@ -32,7 +32,7 @@ begin
   if died and ran <> '{}' then
     -- orphaned(claimed(job)) of src/inbox/job-state.ts in SQL; a test compares the two.
     with mine as materialized (
-      select j.*, coalesce(j.first_attempt_at, begun[array_position(ran, j.id)], now_ms) as first from generate_series(0, ${SHARDS - 1}) as s (shard)
+      select j.*, least(j.first_attempt_at, coalesce(begun[array_position(ran, j.id)], now_ms)) as first from generate_series(0, ${SHARDS - 1}) as s (shard)
       cross join lateral (select ctid as at, * from ${ident}.job where job.shard = s.shard and job.id = any (ran) for update skip locked offset 0) as j),
     suspects as (select count(*) as number, ceil(count(*) / 2.0)::int as half from mine where deaths >= ${SUSPECT_DEATHS})
     update ${ident}.job set attempts = mine.attempts + case when mine.deaths < ${MOST_DEATHS} then 1 else 0 end,
