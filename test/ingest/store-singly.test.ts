@@ -114,7 +114,7 @@ describe("a batch that the inbox rejects is stored one by one:", () => {
       return accept(given);
     });
     await own.put("a", "b", "c");
-    expect([own.expanded, own.expanding, own.commits()]).toEqual([["a", "b", "c"], ["a", "b", "c"], 3]);
+    expect([own.expanded, own.expanding, own.commits()]).toEqual([["a", "b", "c"], ["a", "b", "c"], 4]);
   });
 
   test("the error of the one that fails is its own", async () => {

@@ -141,6 +141,7 @@ export function createKeeping(books: Books): Keeping {
       }
       const { arrival } = first;
       const count = commit.events?.length ?? 0;
+      if (count === 0 && cursor === first.cursor) return; // whether the inbox takes anything at all
       if (count > MOST_EVENTS || commit.events?.[0]?.entry !== first.cursor)
         books.broken("expanded in parts", { id, count, cursor: first.cursor });
       expand(arrival, id, commit);
