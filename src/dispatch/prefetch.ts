@@ -205,7 +205,9 @@ export function createPrefetcher(
       if (isShort) prefetch.fed();
       wasFull = isOthers && claims.length === max;
       const nothingElse = isOthers && !busy && claims.length === 0;
-      const again = isolation.found({ suspects, nothingElse });
+      // After a failure one was asked for, and there is room for more.
+      const isHeldBack = isOthers && claims.length === max && max < free;
+      const again = isolation.found({ suspects, nothingElse }) || isHeldBack;
       fillSlots();
       return { count: claims.length, exhausted: isShort && !suspects, again, nextDueAt };
     },

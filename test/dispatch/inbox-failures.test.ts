@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { turns } from "../support/event-loop.ts";
+import { deferred, turns } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
@@ -237,4 +237,28 @@ test("a delivery that was stored although the inbox rejected it is handled at on
   expect(await offer(emails("a"))).toMatchObject({ status: 503 });
   await pass();
   expect(seen).toEqual(["a"]);
+});
+
+test("after a claim that failed, what waits beside a long handler starts too", async () => {
+  let isBroken = true;
+  const inbox = stubInbox((own) => ({
+    claim(limits) {
+      if (!isBroken) return own.claim(limits);
+      isBroken = false;
+      return Promise.reject(new Error("no answer"));
+    },
+  }));
+  const { receiver, send, pass } = rig({ inbox, gaps: false });
+  const seen: string[] = [];
+  const held = deferred();
+  receiver.on("email", async (event) => {
+    seen.push(String(idOf(event)));
+    await held.promise;
+  });
+  await send(emails("a", "b", "c"));
+  await receiver.start();
+  await pass(2_000);
+  expect(seen).toEqual(["a", "b", "c"]);
+  held.resolve();
+  await receiver.idle();
 });
