@@ -12,6 +12,11 @@ interface Boundary {
 
 /** The import directions. A file below `src/`, `adapters/` or `examples/` without a matching row is reported too. */
 export const boundaries: readonly Boundary[] = [
+  ...["client", "subscriptions", "sync", "emulator", "testing"].map((entry) => ({
+    module: `src/${entry}.ts`,
+    may: [`src/${entry}/`],
+    why: `This entry point only lists what src/${entry}/ exports.`,
+  })),
   {
     module: "src/protocol/",
     may: ["src/errors.ts", "src/assert.ts", "npm:zod/mini", "node:crypto", "node:buffer"],
@@ -19,7 +24,17 @@ export const boundaries: readonly Boundary[] = [
   },
   {
     module: "src/ingest/",
-    may: ["src/protocol/", "src/inbox/port/", "src/inbox/batcher.ts", "src/*", "node:crypto", "node:buffer"],
+    may: [
+      "src/protocol/",
+      "src/inbox/port/",
+      "src/inbox/batcher.ts",
+      "src/inbox/inbox-watch.ts",
+      "src/inbox/ordinary-bytes.ts",
+      "src/observe/",
+      "src/*",
+      "node:crypto",
+      "node:buffer",
+    ],
     why: "Ingest needs the secret and an inbox's writing half, never handlers. Declare shared types in src/inbox/port/; src/receiver/ joins the modules.",
   },
   {
@@ -29,7 +44,7 @@ export const boundaries: readonly Boundary[] = [
   },
   {
     module: "src/dispatch/",
-    may: ["src/protocol/", "src/inbox/", "src/*", "npm:p-queue", "node:crypto", "node:buffer"],
+    may: ["src/protocol/", "src/inbox/", "src/observe/", "src/*", "npm:p-queue", "node:crypto", "node:buffer"],
     why: "Dispatch gets its work from the inbox alone, never from src/ingest/. Declare shared types in src/inbox/port/.",
   },
   {
@@ -39,18 +54,13 @@ export const boundaries: readonly Boundary[] = [
       "src/assert.ts",
       "src/clock.ts",
       "src/retry-after.ts",
-      "src/protocol/fields.ts",
+      "src/protocol/read-fields.ts",
       "src/protocol/id.ts",
       "src/protocol/event-types.ts",
       "npm:p-queue",
       "npm:zod/mini",
     ],
     why: "The client works alone, in browsers and on edge runtimes too: nothing of the receiver, and nothing of Node.",
-  },
-  {
-    module: "src/client.ts",
-    may: ["src/client/"],
-    why: "This entry point only lists what src/client/ exports.",
   },
   {
     module: "src/subscriptions/",
@@ -68,11 +78,6 @@ export const boundaries: readonly Boundary[] = [
     why: "Subscriptions stand on the client and the public API; of a receiver they use its internals, never how it works.",
   },
   {
-    module: "src/subscriptions.ts",
-    may: ["src/subscriptions/"],
-    why: "This entry point only lists what src/subscriptions/ exports.",
-  },
-  {
     module: "src/sync/",
     may: [
       "src/client.ts",
@@ -84,11 +89,6 @@ export const boundaries: readonly Boundary[] = [
       "npm:zod/mini",
     ],
     why: "A sync stands on the public receiver and the public client, like a user's program; src/receiver/internals.ts gives it the clock, health() and the inbox's store.",
-  },
-  {
-    module: "src/sync.ts",
-    may: ["src/sync/"],
-    why: "This entry point only lists what src/sync/ exports.",
   },
   {
     module: "src/testing/",
@@ -116,11 +116,6 @@ export const boundaries: readonly Boundary[] = [
       "node:",
     ],
     why: "The emulator plays the other side: of the receiver it may know the wire format, never how deliveries are received or handled.",
-  },
-  {
-    module: "src/emulator.ts",
-    may: ["src/emulator/"],
-    why: "This entry point only lists what src/emulator/ exports.",
   },
   {
     module: "src/cli/",
@@ -164,13 +159,18 @@ export const boundaries: readonly Boundary[] = [
     why: "This entry point works alone, without an inbox and without handlers.",
   },
   {
-    module: "src/testing.ts",
-    may: ["src/testing/"],
-    why: "This entry point only lists what src/testing/ exports.",
+    module: "src/observe/",
+    may: ["src/protocol/", "src/inbox/port/", "src/*"],
+    why: "What is counted and told of a receiver knows none of the modules that count and tell.",
+  },
+  {
+    module: "src/gaps/",
+    may: ["src/protocol/", "src/inbox/", "src/ingest/types.ts", "src/dispatch/", "src/receiver/", "src/*"],
+    why: "What may have been missed is seen by what was received, stored and handled; src/receiver/ creates the watch, and src/ingest/ knows nothing of it.",
   },
   {
     module: "src/receiver/",
-    may: ["src/protocol/", "src/ingest/", "src/inbox/", "src/dispatch/", "src/*"],
+    may: ["src/protocol/", "src/ingest/", "src/inbox/", "src/dispatch/", "src/gaps/", "src/observe/", "src/*"],
     why: "Only this module joins the others; it imports no library.",
   },
   {
@@ -189,12 +189,17 @@ export const boundaries: readonly Boundary[] = [
     why: "Adapters import only the two public entry points, like one outside this repository: export it from src/index.ts or src/adapter.ts. Describe a framework by a structural XLike type.",
   },
   {
+    module: "adapters/inbox/sqlite/jobs/find-jobs.ts",
+    may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/job-state.ts", "node:"],
+    why: "The commit thread loads what it runs and no more: of src/ only the rules of job-state.ts, and types of src/adapter.ts.",
+  },
+  {
     module: "adapters/inbox/sqlite/thread/",
     may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/job-state.ts", "node:"],
     why: "The commit thread loads what it runs and no more: of src/ only the rules of job-state.ts, and types of src/adapter.ts.",
   },
   {
-    module: "adapters/inbox/sqlite/worker/",
+    module: "adapters/inbox/sqlite/work/",
     may: [
       "adapters/inbox/",
       "src/adapter.ts",
@@ -205,7 +210,7 @@ export const boundaries: readonly Boundary[] = [
     why: "The process that works shares its lanes and claims with the memory inbox: of src/ the claim book and its pages, and the public src/adapter.ts.",
   },
   {
-    module: "adapters/inbox/sqlite/admin/change-jobs.ts",
+    module: "adapters/inbox/sqlite/jobs/change-jobs.ts",
     may: ["adapters/inbox/", "src/adapter.ts", "src/protocol/id.ts", "node:"],
     why: "It runs in the commit thread, which loads no more than it runs: of src/ only how an account is read, and types of src/adapter.ts.",
   },
@@ -229,14 +234,14 @@ export const boundaries: readonly Boundary[] = [
     may: [
       "src/index.ts",
       "src/adapter.ts",
-      "src/instruments.ts",
+      "src/observe/instruments.ts",
       "src/assert.ts",
       "src/receiver/internals.ts",
       "src/ingest/responses.ts",
       "src/protocol/event-names.ts",
       "npm:@opentelemetry/api",
     ],
-    why: "Metrics and traces hook into a receiver by src/instruments.ts and its internals, and know the names that it uses; never how it works.",
+    why: "Metrics and traces hook into a receiver by src/observe/instruments.ts and its internals, and know the names that it uses; never how it works.",
   },
   {
     module: "examples/",

@@ -13,7 +13,7 @@ export type {
   SyncConfigSigning,
   Variants,
 } from "./emulator/emulator-types.ts";
-export type { DeltaSyncOptions } from "./emulator/unified/delta-sync.ts";
+export type { DeltaSyncOptions } from "./emulator/unified-api/delta-sync.ts";
 export { runLoad, type LoadOptions, type LoadReport } from "./emulator/load.ts";
 export {
   emulatorMatchers,

@@ -5,15 +5,15 @@ export { memoryInbox, type MemoryInboxOptions } from "./inbox/memory/memory-inbo
 export type { Closed, Health, Receiver, Stats } from "./receiver/receiver-types.ts";
 export type { ReceiverOptions } from "./receiver/options.ts";
 export type { Inbox, StorageKind } from "./inbox/port/inbox.ts";
-export type { Secret } from "./protocol/secrets.ts";
+export type { Secret } from "./protocol/signature/secrets.ts";
 export type { SecretRequest, SecretSource } from "./ingest/secret-lookup.ts";
 export type { Logger } from "./logger.ts";
 export type { Clock, Timer } from "./clock.ts";
 
 // Handling events.
-export type { Context, ContextState } from "./dispatch/context.ts";
+export type { Context, ContextState } from "./dispatch/calls/context.ts";
 export type { Handler, HandlerOptions, LaneOption, Middleware } from "./dispatch/handlers.ts";
-export { GiveUp, RetryLater, retryAfter, type RetryTime } from "./dispatch/retry-errors.ts";
+export { GiveUp, RetryLater, retryAfter, type RetryTime } from "./dispatch/retries/retry-errors.ts";
 export type { Booking } from "./protocol/booking.ts";
 export type { Change, ChangeFamily, ChangeType, Family } from "./protocol/change.ts";
 export type {
@@ -34,7 +34,7 @@ export type { Decided, Gate, UnsubscribeDecision } from "./ingest/unsubscribe-ga
 // Looking inside.
 export type { Job, JobState } from "./inbox/port/jobs.ts";
 export type { JobFilter, Jobs, Selection } from "./receiver/jobs/jobs-types.ts";
-export type { JobMoment, Observer } from "./observers.ts";
+export type { JobMoment, Observer } from "./observe/observers.ts";
 
 // Mounts and queues of one's own.
 export type { StoredDelivery } from "./inbox/port/delivery.ts";

@@ -52,7 +52,7 @@ describe("the table of import boundaries", () => {
     ["src/inbox/memory/memory-inbox.ts", "p-queue"],
     ["src/inbox/memory/memory-inbox.ts", "../../receiver/create-receiver.ts"],
     ["src/dispatch/run.ts", "../index.ts"],
-    ["src/stats.ts", "./dispatch/run.ts"],
+    ["src/observe/counters.ts", "../dispatch/calls/run-job.ts"],
     ["src/receiver/create-receiver.ts", "../../adapters/http/node.ts"],
     ["src/receiver/create-receiver.ts", "express"],
     ["src/adapter.ts", "./dispatch/dispatcher.ts"],

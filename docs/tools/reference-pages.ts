@@ -187,7 +187,7 @@ function contextPage({ membersOf }: Code): string {
 
 ${GENERATED} A handler's second argument, \`ctx\`.
 
-${tableOf(["member", "type", "meaning"], membersOf("src/dispatch/context.ts", "Context"))}
+${tableOf(["member", "type", "meaning"], membersOf("src/dispatch/calls/context.ts", "Context"))}
 `;
 }
 

@@ -1,5 +1,5 @@
 import { HooklineError } from "../errors.ts";
-import type { Loose } from "../protocol/fields.ts";
+import type { Loose } from "../protocol/read-fields.ts";
 import { AnswerProblem, listReader, type Reader } from "./records/reader.ts";
 
 /** A page of a list. @see protocol 2.1, pages and tokens */

@@ -2,7 +2,7 @@ import type { JobOutcome } from "../inbox/port/claims.ts";
 import { catchRejection } from "../thrown.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { CallJobs } from "./job-reporter.ts";
-import { toJobOf } from "./job-view.ts";
+import { toJobOf } from "./calls/job-view.ts";
 
 type ListenerDeps = Pick<DispatchDeps, "onDead" | "log" | "clock"> & {
   /** The handler's. Where it is 0, listeners are limited to {@link LISTENERS_MS} all the same: the jobs wait for them. */

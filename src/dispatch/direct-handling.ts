@@ -3,14 +3,14 @@ import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import { eventsOf, parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
-import { createContext, type CallFacts } from "./context.ts";
+import { createContext, type CallFacts } from "./calls/context.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { Registration } from "./handlers.ts";
 import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
-import { mergeEvents } from "./merged-event.ts";
-import { retryErrorOf } from "./retry-errors.ts";
-import type { RunningCall } from "./run-handler.ts";
+import { mergeEvents } from "./calls/merged-event.ts";
+import { retryErrorOf } from "./retries/retry-errors.ts";
+import type { RunningCall } from "./calls/run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */
 export interface DirectHandling {

@@ -1,15 +1,15 @@
 import type { Clock } from "../clock.ts";
-import type { InboxWatch } from "../inbox-watch.ts";
+import type { InboxWatch } from "../inbox/inbox-watch.ts";
 import type { Delivery, NewEvent } from "../inbox/port/delivery.ts";
 import type { Job } from "../inbox/port/jobs.ts";
 import type { Logger } from "../logger.ts";
-import type { Observers } from "../observers.ts";
+import type { Observers } from "../observe/observers.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
-import type { Counters } from "../stats.ts";
-import type { ContextServices } from "./context.ts";
-import type { HandlerCalls } from "./handler-calls.ts";
+import type { Counters } from "../observe/counters.ts";
+import type { ContextServices } from "./calls/context.ts";
+import type { HandlerCalls } from "./calls/handler-calls.ts";
 import type { Handlers } from "./handlers.ts";
-import type { CallResult } from "./retry-policy.ts";
+import type { CallResult } from "./retries/retry-policy.ts";
 
 /** What the receiver gives to all that runs handlers. */
 export interface DispatchDeps {

@@ -2,11 +2,11 @@ import { ClosedError } from "../errors.ts";
 import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
-import { createCompletions } from "./completions.ts";
+import { createCompletions } from "./calls/completions.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { createBacklog, nextTurn, type BacklogOptions } from "./expand.ts";
 import { createPrefetcher } from "./prefetch.ts";
-import { createJobRunner } from "./run-job.ts";
+import { createJobRunner } from "./calls/run-job.ts";
 import { createSettleQueue } from "./settle-queue.ts";
 import { createUnhandledSweep } from "./unhandled-sweep.ts";
 

@@ -5,7 +5,7 @@ import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
 import { unknownEvent, type SingleEvent } from "../protocol/event-types.ts";
-import { ownSignalOf } from "../protocol/own-signal.ts";
+import { ownSignalOf } from "../protocol/own-signal-body.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { Handlers, Registration } from "./handlers.ts";
 import { laneOf } from "./lane-key.ts";

@@ -5,7 +5,7 @@ import type { HandledType } from "../inbox/port/jobs.ts";
 import type { Logger } from "../logger.ts";
 import { CHANGE_FAMILIES, EVENT_NAMES, familyOf, HANDLER_NAMES, isChangeFamily } from "../protocol/event-names.ts";
 import type { AnyEvent, EventName } from "../protocol/event-types.ts";
-import type { Context } from "./context.ts";
+import type { Context } from "./calls/context.ts";
 import { defaultLane } from "./lane-key.ts";
 
 /** Handles one event. What it returns is ignored; what it throws, or its rejection, is a failed attempt. */

@@ -4,8 +4,8 @@ import type { Job, JobState } from "../inbox/port/jobs.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import { describeThrown } from "../thrown.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import { toJobOf } from "./job-view.ts";
-import { isBroughtForward, toJobError, type CallResult } from "./retry-policy.ts";
+import { toJobOf } from "./calls/job-view.ts";
+import { isBroughtForward, toJobError, type CallResult } from "./retries/retry-policy.ts";
 
 /** Counts, logs and observes events when they are expanded, each once. */
 export interface ExpansionReporter {

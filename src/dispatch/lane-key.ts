@@ -2,7 +2,7 @@ import { familyOf } from "../protocol/event-names.ts";
 import type { Envelope, SingleEvent } from "../protocol/event-types.ts";
 import { catchRejection } from "../thrown.ts";
 import type { Registration } from "./handlers.ts";
-import { mergeEvents } from "./merged-event.ts";
+import { mergeEvents } from "./calls/merged-event.ts";
 
 /**
  * The lane of a job: jobs with the same lane run one at a time, in order. Computed when the job is made, and stored with it. Two

@@ -4,7 +4,7 @@ import type { Claim, JobOutcome } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { createPoisonIsolation } from "./poison-isolation.ts";
-import type { JobRunner } from "./run-job.ts";
+import type { JobRunner } from "./calls/run-job.ts";
 import type { Settle } from "./settle-queue.ts";
 
 /** Most jobs that one call may settle. */

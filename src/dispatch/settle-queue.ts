@@ -1,12 +1,12 @@
 import type { Clock } from "../clock.ts";
 import { StorageError, type HooklineError } from "../errors.ts";
-import type { InboxWatch } from "../inbox-watch.ts";
+import type { InboxWatch } from "../inbox/inbox-watch.ts";
 import { createBatcher } from "../inbox/batcher.ts";
 import type { Claim, JobOutcome, Settlement } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Logger } from "../logger.ts";
 import { describeThrown, isError } from "../thrown.ts";
-import { toJobError } from "./retry-policy.ts";
+import { toJobError } from "./retries/retry-policy.ts";
 
 /**
  * Settles a claim, and tries again until the inbox confirms it: a settle that failed is not certain, and its lane stays closed. What failed

@@ -4,7 +4,7 @@ import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { UnhandledJob } from "../inbox/port/jobs.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { FAIR_TRIES, jobsOf, nextTurn, TURN_BYTES } from "./expand.ts";
-import { eventAt } from "./job-view.ts";
+import { eventAt } from "./calls/job-view.ts";
 
 /** Jobs reopened in one commit. While as many jobs wait, reopened ones would only stand before fresh ones. */
 const PAGE = 100;

@@ -12,7 +12,7 @@ import { pageRoutes } from "./http/page-routes.ts";
 import { serveRoutes, type Route } from "./http/routes.ts";
 import { syncConfigRoutes } from "./sync-config/sync-config-routes.ts";
 import { stateOf } from "./subscriptions/subscription.ts";
-import { unifiedRoutes, type ResolvedVariants } from "./unified/unified-routes.ts";
+import { unifiedRoutes, type ResolvedVariants } from "./unified-api/unified-routes.ts";
 
 const HOST = "127.0.0.1";
 const PAGE_SIZE = 50;

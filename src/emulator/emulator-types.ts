@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 import type { AnyEvent } from "../protocol/event-types.ts";
 import type { Fault, FaultKind } from "./deliveries/faults.ts";
 import type { Attempt } from "./deliveries/journal.ts";
-import type { DeltaSyncOptions } from "./unified/delta-sync.ts";
+import type { DeltaSyncOptions } from "./unified-api/delta-sync.ts";
 import type { Opener } from "./accounts/tracking.ts";
 
 /** Options of {@link Emulator}. */

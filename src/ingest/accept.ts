@@ -2,10 +2,10 @@ import { ClosedError, fixOf, HooklineError, SignatureError, StorageError, UsageE
 import { fromStored, type IdentifiedDelivery, type StoredDelivery } from "../inbox/port/delivery.ts";
 import { parseDocument, type Document } from "../protocol/envelope.ts";
 import { headerOf } from "../protocol/headers.ts";
-import type { Key } from "../protocol/secrets.ts";
-import { matchKey } from "../protocol/sign.ts";
-import { readSignature, readTimestamp, SIGNATURE_PROBLEMS } from "../protocol/signature-headers.ts";
-import { tally, type Counters } from "../stats.ts";
+import type { Key } from "../protocol/signature/secrets.ts";
+import { matchKey } from "../protocol/signature/sign.ts";
+import { readSignature, readTimestamp, SIGNATURE_PROBLEMS } from "../protocol/signature/signature-headers.ts";
+import { tally, type Counters } from "../observe/counters.ts";
 import { reasonOfTombstone } from "./find-tombstone.ts";
 import { REFUSALS, Refused, type RefusalCode } from "./responses.ts";
 import type { SecretRequest } from "./secret-lookup.ts";

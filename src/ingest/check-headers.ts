@@ -1,7 +1,7 @@
 import { kindOf } from "../assert.ts";
 import { UsageError } from "../errors.ts";
 import { headerOf } from "../protocol/headers.ts";
-import { readSignatureHeaders } from "../protocol/signature-headers.ts";
+import { readSignatureHeaders } from "../protocol/signature/signature-headers.ts";
 import { catchRejection } from "../thrown.ts";
 import { bodyTooLarge } from "./read-body.ts";
 import { Refused } from "./responses.ts";

@@ -1,6 +1,6 @@
 import type { Timer } from "../clock.ts";
 import { BodyError, isHooklineError } from "../errors.ts";
-import { ordinaryBytes } from "../ordinary-bytes.ts";
+import { ordinaryBytes } from "../inbox/ordinary-bytes.ts";
 import { isRefusalCode, REFUSALS, Refused } from "./responses.ts";
 import type { Checked, IngestDeps, RawRequest, Read, ReadLimits } from "./types.ts";
 

@@ -1,5 +1,5 @@
 import { isGoodToken } from "../protocol/handshake.ts";
-import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../protocol/signature-headers.ts";
+import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../protocol/signature/signature-headers.ts";
 import type { Reply } from "./types.ts";
 import type { Decision } from "./unsubscribe-gate.ts";
 

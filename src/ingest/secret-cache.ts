@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { Key } from "../protocol/secrets.ts";
+import type { Key } from "../protocol/signature/secrets.ts";
 
 const FOUND_MS = 60_000;
 /** A new tenant whose handshake came too early may have to wait this long. */

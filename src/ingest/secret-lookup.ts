@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
-import { toKeys, type Key, type Secret } from "../protocol/secrets.ts";
+import { toKeys, type Key, type Secret } from "../protocol/signature/secrets.ts";
 import { catchRejection } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import { Refused } from "./responses.ts";

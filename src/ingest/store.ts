@@ -1,10 +1,10 @@
 import type { Clock } from "../clock.ts";
 import { isHooklineError, StorageError } from "../errors.ts";
-import type { InboxWatch } from "../inbox-watch.ts";
+import type { InboxWatch } from "../inbox/inbox-watch.ts";
 import { createBatcher, type Batcher } from "../inbox/batcher.ts";
 import type { Delivery, NewEvent, StoreResult } from "../inbox/port/delivery.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
-import type { Instruments } from "../instruments.ts";
+import type { Instruments } from "../observe/instruments.ts";
 import { isError } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import type { InFlightBytes } from "./read-body.ts";

@@ -1,11 +1,11 @@
 import type { Clock } from "../clock.ts";
 import type { Delivery } from "../inbox/port/delivery.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
-import type { Instruments, RequestCarrier } from "../instruments.ts";
+import type { Instruments, RequestCarrier } from "../observe/instruments.ts";
 import type { Logger } from "../logger.ts";
 import type { Document } from "../protocol/envelope.ts";
-import type { SignatureHeaders } from "../protocol/signature-headers.ts";
-import type { ResolvedScheme } from "../protocol/signature-scheme.ts";
+import type { SignatureHeaders } from "../protocol/signature/signature-headers.ts";
+import type { ResolvedScheme } from "../protocol/signature/signature-scheme.ts";
 import type { HandleThenAnswer } from "./after-handlers.ts";
 import type { Reporter } from "./answer-reporter.ts";
 import type { InFlightBytes } from "./read-body.ts";

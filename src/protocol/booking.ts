@@ -1,5 +1,5 @@
 import type { Envelope, Id } from "./event-types.ts";
-import { EntryProblem, fieldsReader, idField, recordIdField } from "./fields.ts";
+import { EntryProblem, fieldsReader, idField, recordIdField } from "./read-fields.ts";
 import type { Resource } from "./resource-paths.ts";
 
 /** A meeting was made on a booking page. @see protocol 6.2 */

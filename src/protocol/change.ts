@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { CHANGE_TYPES } from "./event-names.ts";
 import type { Envelope } from "./event-types.ts";
-import { EntryProblem, fieldsReader, optional, recordIdField, type Loose } from "./fields.ts";
+import { EntryProblem, fieldsReader, optional, recordIdField, type Loose } from "./read-fields.ts";
 import type { Resource } from "./resource-paths.ts";
 
 /** The families whose events are changes of records. */

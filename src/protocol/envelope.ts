@@ -1,10 +1,10 @@
 import * as z from "zod/mini";
 import { LIFECYCLE_STATES } from "./event-names.ts";
 import { freezeDeep, unknownEvent, type Envelope, type SingleEvent, type UnknownEvent } from "./event-types.ts";
-import { EntryProblem, fieldsReader, idField, optional, toProblem, type FieldsOf, type Loose } from "./fields.ts";
+import { EntryProblem, fieldsReader, idField, optional, toProblem, type FieldsOf, type Loose } from "./read-fields.ts";
 import { accountIn } from "./id.ts";
 import { parseExactly, parseJson } from "./json.ts";
-import { ownSignalIn } from "./own-signal.ts";
+import { ownSignalIn } from "./own-signal-body.ts";
 import { resourceOf, type Entry, type PathIds, type Resource } from "./resource-paths.ts";
 
 /** A delivery's body as JSON, and its envelope. */

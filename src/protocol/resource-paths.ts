@@ -1,7 +1,7 @@
 import { booking } from "./booking.ts";
 import { changeResource, type ChangeFamily } from "./change.ts";
 import type { SingleEvent } from "./event-types.ts";
-import { type EntryProblem } from "./fields.ts";
+import { type EntryProblem } from "./read-fields.ts";
 import { toId } from "./id.ts";
 import { tracking } from "./tracking.ts";
 

@@ -6,14 +6,14 @@ import type { Capabilities, InboxWorkers } from "../inbox/port/inbox.ts";
 import type { KeyValues } from "../inbox/port/key-values.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
 import type { InFlightBytes } from "../ingest/read-body.ts";
-import type { Instruments } from "../instruments.ts";
+import type { Instruments } from "../observe/instruments.ts";
 import type { Logger } from "../logger.ts";
-import type { GapWatch } from "./gaps/gap-watch.ts";
+import type { GapWatch } from "../gaps/gap-watch.ts";
 import type { HandshakeListener } from "./handshake-listeners.ts";
 import type { Problem } from "./health/problem-catalog.ts";
 import type { SubscriptionErrors } from "./health/subscription-errors.ts";
 import type { ReceiverState } from "./lifecycle.ts";
-import type { OwnSignals } from "./own-signals.ts";
+import type { OwnSignals } from "./store-own-signal.ts";
 import type { Receiver } from "./receiver-types.ts";
 
 /** Parts of a receiver for the package's own tools, such as `hookline/testing` and `hookline/subscriptions`; not for users. */

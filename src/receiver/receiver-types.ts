@@ -5,7 +5,7 @@ import type { Job } from "../inbox/port/jobs.ts";
 import type { AfterHandlers } from "../ingest/after-handlers.ts";
 import type { RawRequest, Reply } from "../ingest/types.ts";
 import type { Gate } from "../ingest/unsubscribe-gate.ts";
-import type { Observer } from "../observers.ts";
+import type { Observer } from "../observe/observers.ts";
 import type { EventName, EventOf, Id } from "../protocol/event-types.ts";
 import type { Jobs } from "./jobs/jobs-types.ts";
 

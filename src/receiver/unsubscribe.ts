@@ -1,5 +1,5 @@
 import { assertOptions, kindOf } from "../assert.ts";
-import type { ContextServices } from "../dispatch/context.ts";
+import type { ContextServices } from "../dispatch/calls/context.ts";
 import type { Clock } from "../clock.ts";
 import { HooklineError, UsageError } from "../errors.ts";
 import type { SubscribedResource } from "../inbox/port/gaps.ts";
@@ -7,11 +7,11 @@ import { NO_SOURCE, type Tombstones } from "../inbox/port/tombstones.ts";
 import { toReason } from "../ingest/unsubscribe-gate.ts";
 import type { UnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../logger.ts";
-import type { Observers } from "../observers.ts";
+import type { Observers } from "../observe/observers.ts";
 import type { Envelope, Id } from "../protocol/event-types.ts";
 import { toId } from "../protocol/id.ts";
 import { withTimeout } from "../timeout.ts";
-import type { GapWatch } from "./gaps/gap-watch.ts";
+import type { GapWatch } from "../gaps/gap-watch.ts";
 import type { SubscriptionErrors } from "./health/subscription-errors.ts";
 import type { Receiver } from "./receiver-types.ts";
 

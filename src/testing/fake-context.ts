@@ -1,4 +1,4 @@
-import type { Context } from "../dispatch/context.ts";
+import type { Context } from "../dispatch/calls/context.ts";
 
 /**
  * Makes a context for a test that calls a handler itself: a first attempt that never aborts, with a silent log.

@@ -2,7 +2,7 @@ import { ClosedError, StorageError, UsageError, type AnyEvent } from "hookline";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { toLookError } from "../../adapters/inbox/sqlite/inspect/inspect-file.ts";
-import { assertVersion, SCHEMA_VERSION } from "../../adapters/inbox/sqlite/thread/schema.ts";
+import { assertVersion, SCHEMA_VERSION } from "../../adapters/inbox/sqlite/schema/tables.ts";
 import { hideContent } from "../../src/cli/inbox/job-json.ts";
 import { toCommandError } from "../../src/cli/inbox/with-inbox.ts";
 import { toJsonBlock, toJsonLine, toPlain } from "../../src/cli/terminal/escape-terminal.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { backoffMs } from "../../src/dispatch/retry-policy.ts";
+import { backoffMs } from "../../src/dispatch/retries/retry-policy.ts";
 
 const attempt = fc.integer({ min: 1, max: 2 ** 31 });
 /** As `Math.random` gives it. */

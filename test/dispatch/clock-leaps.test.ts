@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createRetryTime } from "../../src/dispatch/retry-time.ts";
+import { createRetryTime } from "../../src/dispatch/retries/retry-time.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { emails, rig } from "../support/rig.ts";
 

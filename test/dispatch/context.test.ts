@@ -1,6 +1,6 @@
 import { verify } from "hookline/signature";
 import { describe, expect, test } from "vitest";
-import { createContext, type CallFacts } from "../../src/dispatch/context.ts";
+import { createContext, type CallFacts } from "../../src/dispatch/calls/context.ts";
 import { bookingMade, emailEvent, lifecycleOf, trackingOpen } from "../support/events.ts";
 import { logRecorder } from "../support/log-recorder.ts";
 import { bodyOf, makeDelivery } from "../support/make-delivery.ts";

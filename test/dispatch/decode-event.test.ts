@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { eventAt } from "../../src/dispatch/job-view.ts";
+import { eventAt } from "../../src/dispatch/calls/job-view.ts";
 import type { Claim, ClaimedJob } from "../../src/inbox/port/claims.ts";
 import { claimedJob } from "../support/claimed-job.ts";
 import { turns, watch } from "../support/event-loop.ts";

@@ -1,7 +1,7 @@
 import type { AnyEvent, Context, Job } from "hookline";
 import { describe, expect, test } from "vitest";
-import { eventAt } from "../../src/dispatch/job-view.ts";
-import { mergeEvents } from "../../src/dispatch/merged-event.ts";
+import { eventAt } from "../../src/dispatch/calls/job-view.ts";
+import { mergeEvents } from "../../src/dispatch/calls/merged-event.ts";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { emailEvent, signalOf } from "../support/events.ts";
 import { makeDelivery } from "../support/make-delivery.ts";

@@ -1,6 +1,6 @@
 import { GiveUp, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
-import { createHungHandlers } from "../../src/dispatch/handler-calls.ts";
+import { createHungHandlers } from "../../src/dispatch/calls/handler-calls.ts";
 import { turns } from "../support/event-loop.ts";
 import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
 

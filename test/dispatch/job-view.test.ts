@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { eventAt, eventIn, toJob, toJobOf } from "../../src/dispatch/job-view.ts";
+import { eventAt, eventIn, toJob, toJobOf } from "../../src/dispatch/calls/job-view.ts";
 import type { StoredJob } from "../../src/inbox/port/jobs.ts";
 import { parseDocument } from "../../src/protocol/envelope.ts";
 import { claimedJob } from "../support/claimed-job.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { AnyEvent, ChangeType } from "hookline";
 import { describe, expect, test } from "vitest";
-import { mergeEvents } from "../../src/dispatch/merged-event.ts";
+import { mergeEvents } from "../../src/dispatch/calls/merged-event.ts";
 import type { SingleEvent } from "../../src/protocol/event-types.ts";
 import { calendarChange, calendarSignal, emailEvent, signalOf, trackingOpen } from "../support/events.ts";
 

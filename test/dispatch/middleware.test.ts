@@ -1,7 +1,7 @@
 import type { AnyEvent, Context } from "hookline";
 import { describe, expect, test } from "vitest";
 import type { Middleware } from "../../src/dispatch/handlers.ts";
-import { compose } from "../../src/dispatch/run-handler.ts";
+import { compose } from "../../src/dispatch/calls/run-handler.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
 import { emailEvent } from "../support/events.ts";
 import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";

@@ -1,6 +1,6 @@
 import type { AnyEvent } from "hookline";
 import { expect, test } from "vitest";
-import type { OwnSignal } from "../../src/protocol/own-signal.ts";
+import type { OwnSignal } from "../../src/protocol/own-signal-body.ts";
 import { internalsOf } from "../../src/receiver/internals.ts";
 import { bodyOf } from "../support/make-delivery.ts";
 import { rig, type Rig } from "../support/rig.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { GiveUp, HooklineError, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
-import { isBroughtForward, isLastAttempt, outcomesOf, toJobError } from "../../src/dispatch/retry-policy.ts";
+import { isBroughtForward, isLastAttempt, outcomesOf, toJobError } from "../../src/dispatch/retries/retry-policy.ts";
 import { claimedJob } from "../support/claimed-job.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 import { isHooklineError } from "hookline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { CallResult } from "../../src/dispatch/retry-policy.ts";
-import { startCall, type CallOptions } from "../../src/dispatch/run-handler.ts";
+import type { CallResult } from "../../src/dispatch/retries/retry-policy.ts";
+import { startCall, type CallOptions } from "../../src/dispatch/calls/run-handler.ts";
 import { deferred, turns } from "../support/event-loop.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 

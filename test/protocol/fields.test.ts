@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { idField } from "../../src/protocol/fields.ts";
+import { idField } from "../../src/protocol/read-fields.ts";
 import { toId } from "../../src/protocol/id.ts";
 
 test("a safe integer and its decimal text are the same id", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { createHmac } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createHmacKey, type Algorithm, type Message } from "../../src/protocol/hmac.ts";
+import { createHmacKey, type Algorithm, type Message } from "../../src/protocol/signature/hmac.ts";
 
 const ALGORITHMS: readonly Algorithm[] = ["sha256", "sha1", "sha512"];
 
@@ -92,7 +92,7 @@ describe("on a runtime without hashes of one call", () => {
   test.each(ALGORITHMS)("%s is the same", async (algorithm) => {
     vi.resetModules();
     vi.doMock("node:crypto", async (importOriginal) => ({ ...(await importOriginal<object>()), hash: undefined }));
-    const { createHmacKey: createStreaming } = await import("../../src/protocol/hmac.ts");
+    const { createHmacKey: createStreaming } = await import("../../src/protocol/signature/hmac.ts");
     for (const length of [0, 1, 300, LONG_BYTES]) {
       const message = { before: "v0:1700000000:", body: bytes(length), after: "." };
       expect(createStreaming("secret").mac(algorithm, message)).toEqual(

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { isHooklineError } from "../../src/errors.ts";
-import { toKey } from "../../src/protocol/secrets.ts";
-import { macOf, matchKey, sign } from "../../src/protocol/sign.ts";
-import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature-scheme.ts";
+import { toKey } from "../../src/protocol/signature/secrets.ts";
+import { macOf, matchKey, sign } from "../../src/protocol/signature/sign.ts";
+import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature/signature-scheme.ts";
 
 const service = resolveScheme(serviceScheme);
 const bodyOnly = resolveScheme({

@@ -5,8 +5,8 @@ import {
   readSignatureHeaders,
   SIGNATURE_PROBLEMS,
   type Freshness,
-} from "../../src/protocol/signature-headers.ts";
-import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature-scheme.ts";
+} from "../../src/protocol/signature/signature-headers.ts";
+import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature/signature-scheme.ts";
 
 const hex = "81dd05befe5cbb6bb432e20e4430415f22beb4c0a80cbd8d9cf6e9a7716caeb7";
 const base64 = Buffer.from(hex, "hex").toString("base64");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isHooklineError } from "../../src/errors.ts";
-import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature-scheme.ts";
+import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature/signature-scheme.ts";
 
 /** The service's scheme with some fields replaced, as a program without types could write it. */
 function changed(fields: Record<string, unknown>): SignatureScheme {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { readChange, readUsualChange } from "../../src/protocol/change.ts";
 import { parseDocument } from "../../src/protocol/envelope.ts";
-import { idField } from "../../src/protocol/fields.ts";
+import { idField } from "../../src/protocol/read-fields.ts";
 
 const value = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom("m-1", "", "updated", "1", "-0", "9007199254740993") },

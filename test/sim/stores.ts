@@ -1,7 +1,7 @@
 import { memoryInbox } from "hookline";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openThread } from "../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread } from "../../adapters/inbox/sqlite/thread/thread-client.ts";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { openInline } from "../adapters/inbox/inline-thread.ts";
 import { crashSqliteInbox, mortalSqliteInbox } from "../adapters/inbox/mortal-sqlite-inbox.ts";

@@ -1,22 +1,22 @@
 import { StorageError, type InboxHost, type WorkingInbox } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
-import { createFileJobs } from "./admin/file-jobs.ts";
-import { createAdminRequestRunner } from "./admin/run-requests.ts";
-import { createCommitQueue } from "./client/commit-queue.ts";
-import { createFileGaps } from "./client/file-gaps.ts";
-import { createFileSubscriptions } from "./client/subscription-cache.ts";
-import { openThread } from "./client/thread-client.ts";
-import { createThreadSupervisor, type ThreadSupervisorOptions } from "./client/thread-supervisor.ts";
-import { createTombstones } from "./client/tombstone-cache.ts";
-import { assertSinglePath, realPathOf } from "./disk/file-path.ts";
-import { createFreeDisk, type FreeDiskOptions } from "./disk/free-disk.ts";
-import { createWalWatch } from "./disk/wal.ts";
-import { createRetention } from "./retention/retention.ts";
-import { createClaims } from "./worker/claim-jobs.ts";
-import { createIncoming } from "./worker/incoming-deliveries.ts";
-import { createTakeOver, toNotBegun } from "./worker/take-over.ts";
-import { isLocked } from "./worker/worker-lock.ts";
-import { createWorkerState } from "./worker/worker-state.ts";
+import { createFileJobs } from "./jobs/admin.ts";
+import { createAdminRequestRunner } from "./jobs/run-requests.ts";
+import { createCommitQueue } from "./store/commit-queue.ts";
+import { createFileGaps } from "./upkeep/gaps.ts";
+import { createFileSubscriptions } from "./upkeep/subscriptions.ts";
+import { openThread } from "./thread/thread-client.ts";
+import { createThreadSupervisor, type ThreadSupervisorOptions } from "./thread/thread-supervisor.ts";
+import { createTombstones } from "./upkeep/tombstones.ts";
+import { assertSinglePath, realPathOf } from "./connection/file-path.ts";
+import { createFreeDisk, type FreeDiskOptions } from "./connection/free-disk.ts";
+import { createWalWatch } from "./connection/wal.ts";
+import { createRetention } from "./upkeep/retention.ts";
+import { createClaims } from "./work/claim-jobs.ts";
+import { createIncoming } from "./work/incoming-deliveries.ts";
+import { createTakeOver, toNotBegun } from "./work/take-over.ts";
+import { isLocked } from "./work/worker-lock.ts";
+import { createWorkerState } from "./work/worker-state.ts";
 
 /** Options without the defaults of `sqliteInbox`. */
 export interface SqliteOptions {

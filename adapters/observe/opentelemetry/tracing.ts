@@ -14,7 +14,7 @@ import {
   type Tracer as ApiTracer,
 } from "@opentelemetry/api";
 import { isHooklineError } from "../../../src/index.ts";
-import type { CallSpan, RequestCarrier, RequestEnd, Tracer } from "../../../src/instruments.ts";
+import type { CallSpan, RequestCarrier, RequestEnd, Tracer } from "../../../src/observe/instruments.ts";
 import type { Measures } from "./measures.ts";
 import { CONVENTIONAL, OWN } from "./names.ts";
 import { fromHeaders, toHeaders } from "./trace-headers.ts";

@@ -1,5 +1,5 @@
 import type { Observer } from "../../../src/index.ts";
-import type { Meter } from "../../../src/instruments.ts";
+import type { Meter } from "../../../src/observe/instruments.ts";
 
 /** Upper bounds in seconds; what is above the last one is counted too. */
 export const BUCKETS = {

@@ -3,7 +3,7 @@ import { assertOptions } from "../../assert.ts";
 import { systemClock } from "../../clock.ts";
 import { HooklineError, UsageError } from "../../errors.ts";
 import type { Id } from "../../protocol/event-types.ts";
-import { idField } from "../../protocol/fields.ts";
+import { idField } from "../../protocol/read-fields.ts";
 import { callFetch } from "../http/call-fetch.ts";
 import { createTransport } from "../http/transport.ts";
 import { SERVICE_URL, toBaseUrl, toSearch, type Query } from "../http/url.ts";

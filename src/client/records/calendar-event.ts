@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { optional } from "../../protocol/fields.ts";
+import { optional } from "../../protocol/read-fields.ts";
 import { flag, nested, nestedList, recordReader, text, texts, type Open, type Reader } from "./reader.ts";
 
 /** A time of an event: `dateTime`, or `dateOnly` where it lasts all day. @see protocol 2.1 */

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { flag, recordReader, text, type Open, type Reader } from "./reader.ts";
-import { optional } from "../../protocol/fields.ts";
+import { optional } from "../../protocol/read-fields.ts";
 
 interface CalendarFields {
   readonly id: string;

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { EntryProblem, fieldsReader, optional, type FieldsOf, type Loose } from "../../protocol/fields.ts";
+import { EntryProblem, fieldsReader, optional, type FieldsOf, type Loose } from "../../protocol/read-fields.ts";
 import { toId } from "../../protocol/id.ts";
 
 /** Turns the JSON of an answer into what the caller gets. @throws AnswerProblem */

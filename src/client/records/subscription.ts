@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { Id } from "../../protocol/event-types.ts";
-import { idField } from "../../protocol/fields.ts";
+import { idField } from "../../protocol/read-fields.ts";
 import { flag, recordReader, text, texts, type Open, type Reader } from "./reader.ts";
 
 interface SubscriptionFields {

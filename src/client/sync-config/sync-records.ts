@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { idField, optional } from "../../protocol/fields.ts";
+import { idField, optional } from "../../protocol/read-fields.ts";
 import { flag, number, optionalId, recordReader, text, type Open, type Reader } from "../records/reader.ts";
 
 /** What a run syncs. @see protocol 2.2, sync status */

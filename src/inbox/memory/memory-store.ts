@@ -1,4 +1,4 @@
-import { ordinaryBytes } from "../../ordinary-bytes.ts";
+import { ordinaryBytes } from "../ordinary-bytes.ts";
 import type { SingleEvent } from "../../protocol/event-types.ts";
 import { createOrderedPages } from "../collections/ordered-pages.ts";
 import { FRESH } from "../job-state.ts";

@@ -1,5 +1,5 @@
-import { SECRET_FIX } from "../../protocol/secrets.ts";
-import { SIGNATURE_PROBLEMS, type HeaderProblem } from "../../protocol/signature-headers.ts";
+import { SECRET_FIX } from "../../protocol/signature/secrets.ts";
+import { SIGNATURE_PROBLEMS, type HeaderProblem } from "../../protocol/signature/signature-headers.ts";
 
 /** A mistake that `explain` can find: a problem of the headers, or a cause of `signature-wrong`. */
 export type MistakeCode =

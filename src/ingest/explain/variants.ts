@@ -1,6 +1,6 @@
 import type { HeaderLookup } from "../../protocol/headers.ts";
-import { isSecret } from "../../protocol/secrets.ts";
-import type { Encoding, ResolvedScheme, TextPart } from "../../protocol/signature-scheme.ts";
+import { isSecret } from "../../protocol/signature/secrets.ts";
+import type { Encoding, ResolvedScheme, TextPart } from "../../protocol/signature/signature-scheme.ts";
 import type { MistakeCode } from "./mistake-catalog.ts";
 
 /** A part of a request, unchanged or as these mistakes would make it. */

@@ -3,7 +3,7 @@ import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
 import type { InFlightBytes } from "../../ingest/read-body.ts";
 import type { RefusalCode } from "../../ingest/responses.ts";
 import type { SecretLookup } from "../../ingest/secret-lookup.ts";
-import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../../protocol/signature-headers.ts";
+import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../../protocol/signature/signature-headers.ts";
 import type { ReceiverState, ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
 import { detailOf, toProblem, toProblems, type Problem, type ProblemCode } from "./problem-catalog.ts";

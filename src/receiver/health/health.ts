@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.ts";
-import type { HandlerCalls } from "../../dispatch/handler-calls.ts";
-import type { InboxWatch } from "../../inbox-watch.ts";
+import type { HandlerCalls } from "../../dispatch/calls/handler-calls.ts";
+import type { InboxWatch } from "../../inbox/inbox-watch.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../../logger.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../../clock.ts";
 import { fixOf } from "../../errors.ts";
 import type { Reporter } from "../../ingest/answer-reporter.ts";
 import type { RefusalCode, Refused } from "../../ingest/responses.ts";
-import type { Counters } from "../../stats.ts";
+import type { Counters } from "../../observe/counters.ts";
 import type { Id } from "../../protocol/event-types.ts";
 
 /** Refusals of the last minutes: a repeated one is a problem, an old one is not. */

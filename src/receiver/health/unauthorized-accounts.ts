@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.ts";
-import { isUnauthorized } from "../../dispatch/retry-errors.ts";
-import type { CallResult } from "../../dispatch/retry-policy.ts";
+import { isUnauthorized } from "../../dispatch/retries/retry-errors.ts";
+import type { CallResult } from "../../dispatch/retries/retry-policy.ts";
 import type { NewEvent } from "../../inbox/port/delivery.ts";
 import type { InboxJobs } from "../../inbox/port/jobs.ts";
 import type { Logger } from "../../logger.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../clock.ts";
-import { eventIn, toJob } from "../../dispatch/job-view.ts";
+import { eventIn, toJob } from "../../dispatch/calls/job-view.ts";
 import { UsageError } from "../../errors.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxJobs, Job, StoredJob } from "../../inbox/port/jobs.ts";

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/connection/open-file.ts";
 import { nextSchema } from "./next-schema.ts";
 
 // Converts a file, and stops for ever after so many steps, to be killed there; after the commit where there are fewer.

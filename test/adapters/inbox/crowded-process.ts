@@ -1,7 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
-import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/connection/open-file.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { asWriting } from "../../../src/inbox/port/inbox.ts";
 import { toLogger } from "../../../src/logger.ts";

@@ -3,8 +3,8 @@ import {
   openThread,
   type ThreadClient,
   type ThreadEvents,
-} from "../../../adapters/inbox/sqlite/client/thread-client.ts";
-import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
+} from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
+import type { ThreadOptions } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
 import type { TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { createJobCache, HELD_BYTES } from "../../../adapters/inbox/sqlite/worker/job-cache.ts";
-import { toRow } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
+import { createJobCache, HELD_BYTES } from "../../../adapters/inbox/sqlite/work/job-cache.ts";
+import { toRow } from "../../../adapters/inbox/sqlite/work/row-encoding.ts";
 import { eventsOf, parseDocument } from "../../../src/protocol/envelope.ts";
 
 // Holds deliveries of so many entries until no more may be held, and says how much of the cap these take. Started with --expose-gc.

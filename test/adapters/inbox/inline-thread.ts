@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { ThreadClient, ThreadEvents } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
-import type { ThreadOptions } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
-import { toStorageError } from "../../../adapters/inbox/sqlite/client/to-storage-error.ts";
-import { openFile, type OpenOptions } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
+import type { ThreadClient, ThreadEvents } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
+import type { ThreadOptions } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
+import { toStorageError } from "../../../adapters/inbox/sqlite/connection/to-storage-error.ts";
+import { openFile, type OpenOptions } from "../../../adapters/inbox/sqlite/connection/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { createBatchRunner, toTaskError } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 

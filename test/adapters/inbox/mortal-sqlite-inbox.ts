@@ -1,6 +1,6 @@
 import type { Inbox } from "hookline";
 import { StorageError, type WorkingInbox } from "hookline/adapter";
-import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 
 const crashes = new WeakMap<Inbox, () => Promise<void>>();

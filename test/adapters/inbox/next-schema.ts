@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { CURRENT, OLDEST_VERSION, type SchemaPlan } from "../../../adapters/inbox/sqlite/thread/schema.ts";
+import { CURRENT, OLDEST_VERSION, type SchemaPlan } from "../../../adapters/inbox/sqlite/schema/tables.ts";
 
 /** A version after the current one: it adds a column, a table and an index, and changes each delivery, which takes some time. */
 export function nextSchema(step: (count: number) => void = () => {}): SchemaPlan {

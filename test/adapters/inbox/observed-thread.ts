@@ -1,4 +1,4 @@
-import type { openThread, ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import type { openThread, ThreadClient } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import type { Batch } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 
 /** Channels that tell each batch before it runs. */

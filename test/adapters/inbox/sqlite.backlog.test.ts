@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { createWorkerState } from "../../../adapters/inbox/sqlite/worker/worker-state.ts";
+import { createWorkerState } from "../../../adapters/inbox/sqlite/work/worker-state.ts";
 import { mail, one, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { openBench } from "../../suites/inbox/fixture.ts";
 import { toLogger } from "../../../src/logger.ts";

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { MessageChannel } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
-import { createBatchMemory } from "../../../adapters/inbox/sqlite/client/delivery-record.ts";
+import { createBatchMemory } from "../../../adapters/inbox/sqlite/store/delivery-record.ts";
 import {
   STATE,
   type FromThread,
   type SettleRecord,
   type ToThread,
-} from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
-import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
+} from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/connection/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { serveCommits } from "../../../adapters/inbox/sqlite/thread/serve-commits.ts";
 import { createBatchRunner, toTaskError, type Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";

@@ -6,8 +6,8 @@ import {
   decodeHeaders,
   readDeliveries,
   type DeliveryRecord,
-} from "../../../adapters/inbox/sqlite/client/delivery-record.ts";
-import type { NewJobs } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
+} from "../../../adapters/inbox/sqlite/store/delivery-record.ts";
+import type { NewJobs } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 30 });
 const number = fc.option(fc.integer({ min: 1 }));

@@ -11,9 +11,9 @@ import {
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { kindOf } from "../../../adapters/inbox/sqlite/disk/file-kind.ts";
+import { kindOf } from "../../../adapters/inbox/sqlite/connection/file-kind.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/connection/open-file.ts";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 import { openInline } from "./inline-thread.ts";

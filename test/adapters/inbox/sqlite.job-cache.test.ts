@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createJobCache, HELD_BYTES } from "../../../adapters/inbox/sqlite/worker/job-cache.ts";
-import { fromLoaded, type Row } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
+import { createJobCache, HELD_BYTES } from "../../../adapters/inbox/sqlite/work/job-cache.ts";
+import { fromLoaded, type Row } from "../../../adapters/inbox/sqlite/work/row-encoding.ts";
 import { makeDelivery } from "../../support/make-delivery.ts";
 
 /** So far apart that each stands in a table of its own. */

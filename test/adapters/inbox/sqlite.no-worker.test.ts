@@ -3,7 +3,7 @@ import { sqliteInbox } from "hookline/sqlite";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { isLocked } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
+import { isLocked } from "../../../adapters/inbox/sqlite/work/worker-lock.ts";
 import { controllableInbox } from "../../support/controllable-inbox.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
-import { prepareSchema } from "../../../adapters/inbox/sqlite/thread/schema.ts";
+import { prepareSchema } from "../../../adapters/inbox/sqlite/schema/tables.ts";
 import { claimed, FRESH, orphaned, type Progress } from "../../../src/inbox/job-state.ts";
 
 const CLAIMED_AT = 5_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import type { Operations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import type { Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";

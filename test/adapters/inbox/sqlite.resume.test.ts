@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
-import { createWorkerState } from "../../../adapters/inbox/sqlite/worker/worker-state.ts";
+import type { ThreadClient } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
+import { createWorkerState } from "../../../adapters/inbox/sqlite/work/worker-state.ts";
 import { StorageError } from "../../../src/errors.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { openInline } from "./inline-thread.ts";

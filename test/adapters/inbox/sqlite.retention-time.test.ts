@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createTrustedTime } from "../../../adapters/inbox/sqlite/retention/retention.ts";
+import { createTrustedTime } from "../../../adapters/inbox/sqlite/upkeep/retention.ts";
 import { told } from "../../suites/inbox/deliveries.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { KEEP_DONE_MS, MINUTE_MS, retentionBench } from "./retention-bench.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { LoadedJob } from "../../../adapters/inbox/sqlite/client/thread-protocol.ts";
+import type { LoadedJob } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
 import {
   fromLoaded,
   toClaimed,
@@ -8,7 +8,7 @@ import {
   toOtherRecord,
   toRow,
   type Row,
-} from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
+} from "../../../adapters/inbox/sqlite/work/row-encoding.ts";
 import { FRESH, type NewEvent, type NewJob } from "../../../src/adapter.ts";
 import { mail, notice, told, UNHANDLED } from "../../suites/inbox/deliveries.ts";
 import { makeDelivery } from "../../support/make-delivery.ts";

@@ -1,6 +1,6 @@
 import type { JobOutcome, Settlement } from "hookline/adapter";
 import { expect, test } from "vitest";
-import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { deferred, until } from "../../support/event-loop.ts";
 import { claimOne, DONE, onDisk } from "./on-disk.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { fromLoaded, type Row } from "../../../adapters/inbox/sqlite/worker/row-encoding.ts";
+import { fromLoaded, type Row } from "../../../adapters/inbox/sqlite/work/row-encoding.ts";
 import {
   createSpeculativeClaims,
   type SpeculativeClaims,
-} from "../../../adapters/inbox/sqlite/worker/speculative-claims.ts";
+} from "../../../adapters/inbox/sqlite/work/speculative-claims.ts";
 import { FRESH, type NewJob } from "../../../src/adapter.ts";
 
 /** A job that its commit has marked. */

@@ -3,7 +3,7 @@ import { StorageError, type WorkingInbox } from "hookline/adapter";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import { decodeMark } from "../../../adapters/inbox/sqlite/thread/running-mark.ts";
 import type { Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";

@@ -2,7 +2,7 @@ import { createReceiver, type Receiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
 import { storeAll } from "../../suites/inbox/verbs.ts";

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { openThread } from "../../../adapters/inbox/sqlite/client/thread-client.ts";
+import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import { folderFor } from "./on-disk.ts";
 
 /** What a program does that opens its file, and answers nothing by itself. */

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { createWal, createWalWatch, MAX_WAL_BYTES, walBytes } from "../../../adapters/inbox/sqlite/disk/wal.ts";
-import { createVacuum } from "../../../adapters/inbox/sqlite/retention/retention-steps.ts";
-import { openFile } from "../../../adapters/inbox/sqlite/thread/open-file.ts";
+import { createWal, createWalWatch, MAX_WAL_BYTES, walBytes } from "../../../adapters/inbox/sqlite/connection/wal.ts";
+import { createVacuum } from "../../../adapters/inbox/sqlite/upkeep/retention-steps.ts";
+import { openFile } from "../../../adapters/inbox/sqlite/connection/open-file.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 
 const MIB = 1024 * 1024;

@@ -13,10 +13,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { isMountPoint } from "../../../adapters/inbox/sqlite/disk/file-path.ts";
+import { isMountPoint } from "../../../adapters/inbox/sqlite/connection/file-path.ts";
 import { lookAtFile } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
-import { createWorkerLock } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
+import { createWorkerLock } from "../../../adapters/inbox/sqlite/work/worker-lock.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { startNode } from "../../cli/child.ts";

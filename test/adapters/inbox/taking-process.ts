@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { createWorkerLock } from "../../../adapters/inbox/sqlite/worker/worker-lock.ts";
+import { createWorkerLock } from "../../../adapters/inbox/sqlite/work/worker-lock.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { EmulatorOptions } from "../../../src/emulator.ts";
-import { pageOf } from "../../../src/emulator/unified/pages.ts";
+import { pageOf } from "../../../src/emulator/unified-api/pages.ts";
 import { call, startEmulator, startReceiver } from "../support.ts";
 
 async function startAccount(options: EmulatorOptions = {}) {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Gap } from "../../../src/inbox/port/gaps.ts";
-import { createGapWriter } from "../../../src/receiver/gaps/gap-writer.ts";
+import { createGapWriter } from "../../../src/gaps/gap-writer.ts";
 import { deferred } from "../../support/event-loop.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { logRecorder } from "../../support/log-recorder.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createKnownResources } from "../../../src/receiver/gaps/known-resources.ts";
+import { createKnownResources } from "../../../src/gaps/known-resources.ts";
 import { mail } from "./support.ts";
 
 test("a resource that is known is one for each source, until its subscription of that source is forgotten", () => {

@@ -1,8 +1,8 @@
 import type { Inbox } from "hookline";
 import { describe, expect, test } from "vitest";
 import type { Gap, Gaps, SubscribedResource } from "../../../src/inbox/port/gaps.ts";
-import { createGapWriter } from "../../../src/receiver/gaps/gap-writer.ts";
-import { createRefusalWindows } from "../../../src/receiver/gaps/refusal-windows.ts";
+import { createGapWriter } from "../../../src/gaps/gap-writer.ts";
+import { createRefusalWindows } from "../../../src/gaps/refusal-windows.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { codesOf, problemsOf } from "../../support/health.ts";
 import { logRecorder } from "../../support/log-recorder.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ask, type Answered, type Asked } from "../../../src/cli/check/ask.ts";
-import { sign } from "../../../src/protocol/sign.ts";
+import { sign } from "../../../src/protocol/signature/sign.ts";
 import type { Receiver } from "../../../src/receiver/receiver-types.ts";
 import type { HttpPart } from "./http-case.ts";
 import type { HttpSubject, ProbedApp } from "./http-subject.ts";

@@ -1,4 +1,4 @@
-import { GiveUp } from "../../../src/dispatch/retry-errors.ts";
+import { GiveUp } from "../../../src/dispatch/retries/retry-errors.ts";
 import { forwardInbox } from "../../../src/inbox/forward-inbox.ts";
 import type { StoredDelivery } from "../../../src/inbox/port/delivery.ts";
 import { createReceiver } from "../../../src/receiver/create-receiver.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { eventAt } from "../../../src/dispatch/job-view.ts";
+import { eventAt } from "../../../src/dispatch/calls/job-view.ts";
 import type { Claim, ClaimedJob, JobOutcome } from "../../../src/inbox/port/claims.ts";
 import type { NewDelivery, StoreResult } from "../../../src/inbox/port/delivery.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";

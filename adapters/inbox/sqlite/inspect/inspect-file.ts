@@ -2,18 +2,18 @@ import { existsSync, realpathSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../../../../src/adapter.ts";
-import type { ThreadClient, ThreadEvents } from "../client/thread-client.ts";
-import type { ThreadOptions } from "../client/thread-protocol.ts";
-import { toStorageError } from "../client/to-storage-error.ts";
-import { CODE, FileError, primaryCode } from "../disk/file-errors.ts";
-import { kindOfFile, type FileKind } from "../disk/file-kind.ts";
-import { freeBytes } from "../disk/free-disk.ts";
-import { walBytes } from "../disk/wal.ts";
+import type { ThreadClient, ThreadEvents } from "../thread/thread-client.ts";
+import type { ThreadOptions } from "../thread/thread-protocol.ts";
+import { toStorageError } from "../connection/to-storage-error.ts";
+import { CODE, FileError, primaryCode } from "../connection/file-errors.ts";
+import { kindOfFile, type FileKind } from "../connection/file-kind.ts";
+import { freeBytes } from "../connection/free-disk.ts";
+import { walBytes } from "../connection/wal.ts";
 import type { FileCounts } from "../thread/file-state.ts";
 import { createOperations, READS } from "../thread/operations.ts";
-import { assertVersion } from "../thread/schema.ts";
+import { assertVersion } from "../schema/tables.ts";
 import { toTaskError, type TaskError } from "../thread/transaction.ts";
-import { isLocked } from "../worker/worker-lock.ts";
+import { isLocked } from "../work/worker-lock.ts";
 import { openToLook, type LookedAt } from "./open-read-only.ts";
 
 /** What the file of an inbox says of itself. */

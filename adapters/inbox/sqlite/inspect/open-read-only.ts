@@ -1,9 +1,9 @@
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../../../../src/adapter.ts";
-import { CODE, primaryCode } from "../disk/file-errors.ts";
-import { openImmutable } from "../disk/file-kind.ts";
-import { walBytes } from "../disk/wal.ts";
+import { CODE, primaryCode } from "../connection/file-errors.ts";
+import { openImmutable } from "../connection/file-kind.ts";
+import { walBytes } from "../connection/wal.ts";
 
 /** A file that is only read. */
 export interface LookedAt {

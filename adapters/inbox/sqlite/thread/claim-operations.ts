@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../../../../src/inbox/job-state.ts";
-import type { DeliveryRow, SettleRecord, TextPage } from "../client/thread-protocol.ts";
+import type { DeliveryRow, SettleRecord, TextPage } from "./thread-protocol.ts";
 import type { FileState } from "./file-state.ts";
-import type { JobTable } from "./job-table.ts";
-import type { WindowTable } from "./lane-window-table.ts";
+import type { JobTable } from "../schema/job-table.ts";
+import type { WindowTable } from "../schema/lane-window-table.ts";
 import type { UnusableRows } from "./unusable-rows.ts";
 
 /** Claims and how they end, and the change of the process that works. */

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { ThreadOptions } from "../client/thread-protocol.ts";
+import type { ThreadOptions } from "./thread-protocol.ts";
 import { hideSqliteWarning } from "./hide-sqlite-warning.ts";
 
 // The thread that owns the file. A bundle may be CommonJS, so nothing is awaited at the top level.

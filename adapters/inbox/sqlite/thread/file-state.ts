@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { FileError } from "../disk/file-errors.ts";
+import { FileError } from "../connection/file-errors.ts";
 import { decodeMark, type RunningMark } from "./running-mark.ts";
 
 /** How much there is in the file. */

@@ -1,18 +1,18 @@
 import type { DatabaseSync } from "node:sqlite";
-import { createJobChanges, type JobChanges } from "../admin/change-jobs.ts";
-import { createAdminRequests, type AdminRequests, type SecureErase } from "../admin/request-pages.ts";
-import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../retention/retention-steps.ts";
+import { createJobChanges, type JobChanges } from "../jobs/change-jobs.ts";
+import { createAdminRequests, type AdminRequests, type SecureErase } from "../jobs/request-pages.ts";
+import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../upkeep/retention-steps.ts";
 import { createClaimOperations, type ClaimOperations } from "./claim-operations.ts";
 import { createFileState, type FileCounts } from "./file-state.ts";
-import { createGapTable, type GapTable } from "./gap-table.ts";
-import { createJobFinder, type JobFinder } from "./find-jobs.ts";
-import { createJobLists } from "./job-lists.ts";
-import { createJobTable } from "./job-table.ts";
-import { createKeyValueTable, type KeyValueTable } from "./key-value-table.ts";
-import { createWindowTable, type WindowTable } from "./lane-window-table.ts";
-import { createDeliveryOperations, type DeliveryOperations } from "./store-deliveries.ts";
-import { createSubscriptionTable, type SubscriptionTable } from "./subscription-table.ts";
-import { createTombstoneTable, type TombstoneTable } from "./tombstone-table.ts";
+import { createGapTable, type GapTable } from "../schema/gap-table.ts";
+import { createJobFinder, type JobFinder } from "../jobs/find-jobs.ts";
+import { createJobLists } from "../jobs/job-lists.ts";
+import { createJobTable } from "../schema/job-table.ts";
+import { createKeyValueTable, type KeyValueTable } from "../schema/key-value-table.ts";
+import { createWindowTable, type WindowTable } from "../schema/lane-window-table.ts";
+import { createDeliveryOperations, type DeliveryOperations } from "../store/store-deliveries.ts";
+import { createSubscriptionTable, type SubscriptionTable } from "../schema/subscription-table.ts";
+import { createTombstoneTable, type TombstoneTable } from "../schema/tombstone-table.ts";
 import { createUnusableRows, type UnusableRows } from "./unusable-rows.ts";
 
 /** What a commit can do, by its verb. Each runs inside its transaction. */

@@ -1,8 +1,8 @@
 import type { MessagePort } from "node:worker_threads";
-import type { FromThread, ThreadOptions, ToThread } from "../client/thread-protocol.ts";
-import { CODE, FileError, primaryCode } from "../disk/file-errors.ts";
-import { openInPlace } from "../disk/replaced-file-check.ts";
-import { createWal } from "../disk/wal.ts";
+import type { FromThread, ThreadOptions, ToThread } from "./thread-protocol.ts";
+import { CODE, FileError, primaryCode } from "../connection/file-errors.ts";
+import { openInPlace } from "../connection/replaced-file-check.ts";
+import { createWal } from "../connection/wal.ts";
 import type { FileCounts } from "./file-state.ts";
 import { createOperations } from "./operations.ts";
 import { createBatchRunner, toTaskError, type TaskResult } from "./transaction.ts";

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { FileState } from "./file-state.ts";
-import type { JobLists } from "./job-lists.ts";
+import type { JobLists } from "../jobs/job-lists.ts";
 
 /**
  * Rows that nothing can handle: the delivery that they name is not in the file, or one of the two cannot be read. A damaged file has them once

@@ -1,0 +1,88 @@
+import { toStored, type InboxJobs, type JobSelection, type Logger, type StoredJob } from "../../../../src/adapter.ts";
+import type { CommitQueue } from "../store/commit-queue.ts";
+import type { FoundJob, FoundPage } from "./find-jobs.ts";
+import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
+import { removeUnusable } from "../work/remove-unusable.ts";
+import { toDelivery, toJobError } from "../work/row-encoding.ts";
+import type { AdminRequestRunner } from "./run-requests.ts";
+
+export interface FileJobsDeps {
+  readonly commits: CommitQueue;
+  readonly requests: Pick<AdminRequestRunner, "submit" | "append">;
+  readonly log: () => Logger;
+}
+
+/** Queries and admin commands, from any process. */
+export function createFileJobs({ commits, requests, log }: FileJobsDeps): InboxJobs {
+  const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
+
+  return {
+    async find({ after, limit, ...query }) {
+      const jobs: StoredJob[] = [];
+      let next: number | undefined = Number(after ?? 0);
+      // A page of the file may be short, or empty: what it looks at is bounded. One job more says whether there is another page.
+      while (next !== undefined && jobs.length <= limit) {
+        const page: FoundPage = await commits.add("find", { ...query, after: next, limit: limit + 1 - jobs.length });
+        jobs.push(...page.jobs.map(toStoredJob));
+        ({ next } = page);
+      }
+      const found = jobs.slice(0, limit);
+      return jobs.length > limit ? { jobs: found, next: String(found.at(-1)?.id) } : { jobs };
+    },
+    async get(id) {
+      const number = Number(id);
+      if (!Number.isSafeInteger(number) || number < 1) return undefined;
+      const job = await commits.add("get", number);
+      const [row] = job === undefined ? [] : await commits.add("deliveries", [job.delivery]);
+      if (job === undefined || row === undefined) return undefined;
+      return { job: toStoredJob(job), delivery: toStored(String(job.delivery), toDelivery(row)) };
+    },
+    replay: (selection) => requests.submit({ verb: "replay", selection: onceEach(selection) }),
+    drop: (selection) => requests.submit({ verb: "drop", selection: onceEach(selection) }),
+    erase: (accountId) => requests.submit({ verb: "erase", selection: accountId }),
+    async unhandled({ handled, after, limit }) {
+      const from = Number(after ?? 0);
+      const jobs = await commits.add("findUnhandled", { handled, after: from, limit });
+      const rows = await commits.add("deliveries", [...new Set(jobs.map(({ delivery }) => delivery))]);
+      const deliveries = new Map(rows.map((row) => [row.id, toDelivery(row)]));
+      // A page without any would be the last one.
+      const last = jobs.at(-1)?.id;
+      if (last !== undefined && rows.length === 0) {
+        await removeUnusable({ from: "unhandled", after: from, to: last }, { step, log: log() });
+        return this.unhandled({ handled, after: String(last), limit });
+      }
+      return jobs.flatMap(({ id, entry, consumer, delivery: of }) => {
+        const delivery = deliveries.get(of); // gone where it was erased in between
+        return delivery === undefined
+          ? []
+          : { id: String(id), event: undefined, entry, consumer: consumer ?? undefined, delivery };
+      });
+    },
+    async reopen(replacements) {
+      const made = replacements.map(({ id, jobs }) => ({ id: Number(id), jobs }));
+      requests.append(await commits.add("reopen", made));
+    },
+  };
+}
+
+function onceEach(selection: JobSelection): JobSelection {
+  return "ids" in selection ? { ids: [...new Set(selection.ids)] } : selection;
+}
+
+function toStoredJob(job: FoundJob): StoredJob {
+  return {
+    id: String(job.id),
+    deliveryId: String(job.delivery),
+    entry: job.entry,
+    state: job.state,
+    event: undefined,
+    consumer: job.consumer ?? undefined,
+    lane: job.lane ?? undefined,
+    attempts: job.attempts,
+    error: toJobError(job.error),
+    receivedAt: job.receivedAt,
+    runAt: job.runAt ?? undefined,
+    settledAt: job.settledAt ?? undefined,
+    replayOf: job.replayOf === null ? undefined : String(job.replayOf),
+  };
+}

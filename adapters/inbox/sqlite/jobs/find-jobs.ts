@@ -1,0 +1,238 @@
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { HandledType, JobQuery, JobState } from "../../../../src/adapter.ts";
+import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
+import type { FileState } from "../thread/file-state.ts";
+import type { JobLists, ListedJob } from "./job-lists.ts";
+
+/** A job as it stands in the file. */
+export interface FoundJob {
+  readonly id: number;
+  readonly delivery: number;
+  readonly entry: number;
+  readonly state: JobState;
+  readonly type: string;
+  readonly consumer: string | null;
+  readonly lane: string | null;
+  readonly mergeKey: string | null;
+  readonly account: number | null;
+  readonly subscription: number | null;
+  readonly attempts: number;
+  readonly error: string | null;
+  readonly receivedAt: number;
+  readonly runAt: number | null;
+  readonly settledAt: number | null;
+  readonly replayOf: number | null;
+}
+
+/** Which jobs, in the order of ids. */
+interface FindInput extends JobQuery {
+  readonly after: number;
+  /** Ids from it on are not looked at. @default none */
+  readonly before?: number | undefined;
+  readonly limit: number;
+}
+
+/** What a page looks at is bounded, so that commits do not wait for it: it may be short, or find nothing. */
+export interface FoundPage {
+  readonly jobs: readonly FoundJob[];
+  /** Where to go on; undefined at the end. */
+  readonly next: number | undefined;
+}
+
+/** Jobs in the file. Reads only. */
+export interface JobFinder {
+  find(input: FindInput): FoundPage;
+  get(id: number): FoundJob | undefined;
+  /** Unhandled jobs of these types, in the order of ids; fewer where bodies are long. A job that has a consumer is only for that one. */
+  findUnhandled(page: UnhandledInput): FoundJob[];
+}
+
+interface UnhandledInput {
+  readonly handled: readonly HandledType[];
+  readonly after: number;
+  readonly limit: number;
+}
+
+/** Rows, or lines of lists, that a page looks at where no index leads to what it wants. */
+const LOOKS = 1_000;
+/** Of the bodies that a page of unhandled jobs brings with it. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+/** What one table, or the lists, have of a page. */
+interface Part {
+  readonly jobs: readonly FoundJob[];
+  /** All up to this id was looked at. */
+  readonly end: number;
+}
+
+/** An id that is looked at, and the job that it may be. */
+type Candidate = readonly [id: number, job: FoundJob | undefined];
+
+type Row = FoundJob & { readonly deaths: number };
+
+const TABLES = ["job", "dead", "unhandled"] as const;
+type Table = (typeof TABLES)[number];
+
+export function createJobFinder(
+  db: DatabaseSync,
+  { state, lists }: { readonly state: FileState; readonly lists: JobLists },
+): JobFinder {
+  const columns = `id, delivery, entry, type, consumer, account, subscription, attempts, error,
+    received_at AS receivedAt, replay_of AS replayOf`;
+  const ended = `${columns}, NULL AS lane, NULL AS mergeKey, NULL AS runAt, settled_at AS settledAt, 0 AS deaths`;
+  const select = {
+    job: `SELECT ${columns}, 'waiting' AS state, lane, merge_key AS mergeKey, nullif(run_at, 0) AS runAt, NULL AS settledAt, deaths FROM job`,
+    dead: `SELECT ${ended}, 'dead' AS state FROM dead`,
+    unhandled: `SELECT ${ended}, 'unhandled' AS state FROM unhandled`,
+  };
+  const byId = TABLES.map((table) => db.prepare(`${select[table]} WHERE id = ?`));
+  const anyRow = db.prepare(
+    "SELECT 1 FROM job WHERE id = ? UNION ALL SELECT 1 FROM dead WHERE id = ? UNION ALL SELECT 1 FROM unhandled WHERE id = ?",
+  );
+  const bodyBytes = db.prepare("SELECT length(body) AS bytes FROM delivery WHERE id = ?");
+
+  function* rowsOf(table: Table, rest: string, ...values: readonly SQLInputValue[]): Generator<Candidate> {
+    const rows = db.prepare(`${select[table]} WHERE ${rest}`).iterate(...values) as unknown as Iterable<Row>;
+    for (const row of rows) yield [row.id, fromRow(row)];
+  }
+
+  function fromRow({ deaths, ...job }: Row): FoundJob {
+    if (!state.mark.has(job.id)) return job;
+    return { ...job, attempts: attemptsOnceClaimed({ attempts: job.attempts, deaths }), state: "running" };
+  }
+
+  /** What the row of a job that ended leaves out is in its list. */
+  function whole(job: FoundJob): FoundJob {
+    if (job.state !== "dead" && job.state !== "unhandled") return job;
+    const [, , , lane = null, mergeKey = null] = lists.find(job.id)?.line ?? [];
+    return { ...job, lane, mergeKey };
+  }
+
+  /** One without a row. */
+  function fromLine({ line, ...job }: ListedJob): FoundJob {
+    const [entry, type, consumer = null, lane = null, mergeKey = null] = line;
+    const isRunning = state.mark.has(job.id);
+    const of = consumer === null ? "skipped" : "done";
+    const rest = { attempts: isRunning ? 1 : 0, error: null, runAt: null, settledAt: null, replayOf: null };
+    return { ...job, ...rest, entry, type, consumer, lane, mergeKey, state: isRunning ? "running" : of };
+  }
+
+  /** The first ones, whose deliveries are read together: one at least. */
+  function fewBytes(jobs: readonly FoundJob[]): readonly FoundJob[] {
+    const deliveries = new Set<number>();
+    let bytes = 0;
+    const cut = jobs.findIndex(({ delivery }) => {
+      if (!deliveries.has(delivery)) bytes += Number(bodyBytes.get(delivery)?.["bytes"]);
+      deliveries.add(delivery);
+      return deliveries.size > 1 && bytes > PAGE_BYTES;
+    });
+    return cut === -1 ? jobs : jobs.slice(0, cut);
+  }
+
+  /** The candidates of a table, each list of them in the order of ids. An index leads to an account, or to a type. */
+  function tableParts(table: Table, query: FindInput): Part[] {
+    const { after, before = Number.MAX_SAFE_INTEGER, accountId, types } = query;
+    const range = "id > ? AND id < ? ORDER BY id";
+    const isIndexed = table !== "job";
+    const candidates =
+      isIndexed && accountId !== undefined
+        ? [rowsOf(table, `account = ? AND ${range}`, accountId, after, before)]
+        : isIndexed && types !== undefined
+          ? [...new Set(types)].map((type) => rowsOf(table, `type = ? AND ${range}`, type, after, before))
+          : [rowsOf(table, range, after, before)];
+    return candidates.map((some) => pick(some, query));
+  }
+
+  /** Done and skipped ones, and fresh ones that run: nothing but their lists knows them. */
+  function* listed({ after, before = Infinity }: FindInput): Generator<Candidate> {
+    for (const { first, lines, ...list } of lists.after(after)) {
+      if (first >= before) return;
+      // An empty one costs as much as a line: a backlog leaves a million of them in a row.
+      if (lines.length === 0) yield [first - 1, undefined];
+      for (const [place, line] of lines.entries()) {
+        const id = first + place;
+        if (id >= before) return;
+        if (id > after) yield [id, line === 0 ? undefined : fromLine({ ...list, id, line })];
+      }
+    }
+  }
+
+  /** Fresh ones that run, where nothing else is asked for that has no row. */
+  function fresh({ after, before = Infinity }: FindInput): Candidate[] {
+    const ids = [...state.mark.entries()].flatMap(({ id, isFresh }) =>
+      isFresh && id > after && id < before ? id : [],
+    );
+    return ids
+      .toSorted((a, b) => a - b)
+      .map((id): Candidate => {
+        const job = lists.find(id);
+        return [id, job && fromLine(job)];
+      });
+  }
+
+  return {
+    find(query) {
+      const wants = (...states: JobState[]): boolean =>
+        query.states === undefined || states.some((one) => query.states?.includes(one));
+      const parts: Part[] = [];
+      if (wants("waiting", "running")) parts.push(...tableParts("job", query));
+      for (const table of ["dead", "unhandled"] as const) if (wants(table)) parts.push(...tableParts(table, query));
+      if (wants("done", "skipped"))
+        parts.push(pick(listed(query), query, ({ id }) => anyRow.get(id, id, id) === undefined));
+      else if (wants("running")) parts.push(pick(fresh(query), query));
+      const end = Math.min(...parts.map((part) => part.end));
+      const jobs = parts.flatMap((part) => part.jobs).filter(({ id }) => id <= end);
+      const page = jobs.toSorted((a, b) => a.id - b.id).slice(0, query.limit);
+      const reached = page.length < jobs.length || page.length === query.limit ? (page.at(-1)?.id ?? end) : end;
+      return {
+        jobs: page.map(whole),
+        next: reached === Infinity || reached + 1 >= (query.before ?? Infinity) ? undefined : reached,
+      };
+    },
+    get(id) {
+      for (const one of byId) {
+        const row = one.get(id) as unknown as Row | undefined;
+        if (row !== undefined) return whole(fromRow(row));
+      }
+      const job = lists.find(id);
+      return job && fromLine(job);
+    },
+    findUnhandled({ handled, after, limit }) {
+      const consumers = Map.groupBy(handled, ({ type }) => type);
+      const isHandled = "(consumer IS NULL OR consumer IN (SELECT value FROM json_each(?)))";
+      const found = [...consumers].flatMap(([type, of]) => {
+        const names = JSON.stringify(of.map(({ consumer }) => consumer));
+        const rest = `type = ? AND ${isHandled} AND id > ? ORDER BY id LIMIT ?`;
+        return Array.from(rowsOf("unhandled", rest, type, names, after, limit));
+      });
+      const jobs = found.flatMap(([, job]) => job ?? []).toSorted((a, b) => a.id - b.id);
+      return fewBytes(jobs.slice(0, limit)).map(whole);
+    },
+  };
+}
+
+/** The first jobs that meet the query, of candidates in the order of ids. */
+function pick(candidates: Iterable<Candidate>, query: FindInput, isIt: (job: FoundJob) => boolean = () => true): Part {
+  const jobs: FoundJob[] = [];
+  let looks = 0;
+  for (const [id, job] of candidates) {
+    if (job !== undefined && matches(job, query) && isIt(job)) jobs.push(job);
+    looks += 1;
+    if (looks === LOOKS || jobs.length === query.limit) return { jobs, end: id };
+  }
+  return { jobs, end: Infinity };
+}
+
+/** Whether all that the query asks for holds. */
+function matches(job: FoundJob, query: JobQuery): boolean {
+  const { states, types, accountId, subscription, consumer, receivedAfter, receivedBefore } = query;
+  return (
+    (states === undefined || states.includes(job.state)) &&
+    (types === undefined || types.includes(job.type)) &&
+    (accountId === undefined || job.account === accountId) &&
+    (subscription === undefined || job.subscription === subscription) &&
+    (consumer === undefined || job.consumer === consumer) &&
+    (receivedAfter === undefined || job.receivedAt > receivedAfter) &&
+    (receivedBefore === undefined || job.receivedAt < receivedBefore)
+  );
+}

@@ -1,0 +1,200 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { JobSelection } from "../../../../src/adapter.ts";
+import type { LoadedJob } from "../thread/thread-protocol.ts";
+import { cutWal } from "../connection/wal.ts";
+import type { FileState } from "../thread/file-state.ts";
+import type { JobFinder } from "./find-jobs.ts";
+import type { WindowTable } from "../schema/lane-window-table.ts";
+import type { JobChanges } from "./change-jobs.ts";
+
+/**
+ * Admin requests (replay, drop, erase). The caller stores a request; the process that works carries it out, or, when no process works, whoever has its lock.
+ * A page is one commit with its cursor, so that a crash neither loses nor doubles anything.
+ */
+export interface AdminRequests {
+  /** @returns its id */
+  addRequest(request: AdminRequest & { readonly at: number }): number;
+  /** The state of a request, and the current epoch. */
+  requestState(id: number): RequestState & { readonly epoch: number };
+  /**
+   * A page of the next request; undefined when none is open.
+   * @throws FileError `epoch-stale` when another process took over from a caller that does not work
+   */
+  runRequest(turn: RunTurn): RequestPage | undefined;
+  /** The next request cannot be carried out: it is not to stand in the way of the others. */
+  failRequest(reason: { readonly at: number; readonly error: string }): void;
+}
+
+interface RunTurn {
+  /** Now. */
+  readonly at: number;
+  /** Nobody works: what it was when the caller got the lock. Undefined for the process that works. */
+  readonly idleEpoch: number | undefined;
+}
+
+/** What one page did. */
+interface RequestPage {
+  readonly added: readonly LoadedJob[];
+  readonly removed: readonly number[];
+  /** It is to be tried again a little later. */
+  readonly isHeldUp: boolean;
+}
+
+/** Overwrites what was erased. */
+export interface SecureErase {
+  /**
+   * Outside of any transaction. SQLite overwrites what is erased in the file (`secure_delete`), but the log beside it keeps older pages until
+   * all of it is in the file and it is cut off.
+   */
+  afterCommit(): void;
+}
+
+export interface AdminRequestsDeps {
+  readonly state: FileState;
+  readonly finder: JobFinder;
+  readonly changes: JobChanges;
+  readonly windows: Pick<WindowTable, "sweepWindows">;
+}
+
+/** Jobs of one commit. */
+const JOBS = 200;
+/** For so long an answer can be looked at. */
+const KEEP_MS = 24 * 60 * 60 * 1_000;
+/** How long an erasure waits for others who read the log, milliseconds: deliveries wait meanwhile. */
+const PATIENCE_MS = 100;
+
+export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): AdminRequests & SecureErase {
+  const { state, finder, changes, windows } = deps;
+  const sql = {
+    add: db.prepare("INSERT INTO request (id, verb, selection, cursor, asked_at) VALUES (?, ?, ?, 0, ?)"),
+    // Those that only wait for their bytes to be overwritten come last.
+    next: db.prepare(
+      "SELECT id, verb, selection, cursor FROM request WHERE answered_at IS NULL ORDER BY cursor IS NULL, id LIMIT 1",
+    ),
+    advance: db.prepare("UPDATE request SET count = count + ?, cursor = ? WHERE id = ?"),
+    // What it named is not stored: it may say whose account was erased.
+    answer: db.prepare("UPDATE request SET selection = NULL, answered_at = ?, error = ? WHERE id = ?"),
+    forget: db.prepare("DELETE FROM request WHERE answered_at < ?"),
+    answered: db.prepare("SELECT count, error FROM request WHERE id = ? AND answered_at IS NOT NULL"),
+  };
+  /** The request whose bytes are to be overwritten behind this commit, and the last one whose bytes were. */
+  let [wanted, overwritten]: (number | undefined)[] = [];
+
+  /** The oldest open one. */
+  function nextRequest(): OpenRequest | undefined {
+    const row = sql.next.get();
+    if (row === undefined) return undefined;
+    return { ...row, selection: JSON.parse(String(row["selection"])) } as unknown as OpenRequest;
+  }
+
+  function answer(id: number, at: number, error: string | null): void {
+    sql.answer.run(at, error, id);
+    sql.forget.run(at - KEEP_MS);
+  }
+
+  /** What a page takes of a selection, and where the next begins. */
+  function pick(selection: JobSelection, { id, cursor }: Cursor): { ids: readonly number[]; next: number | undefined } {
+    if ("ids" in selection) {
+      const end = cursor + JOBS;
+      const ids = selection.ids.slice(cursor, end).map(Number).filter(Number.isSafeInteger);
+      return { ids, next: end < selection.ids.length ? end : undefined };
+    }
+    const { jobs, next } = finder.find({ ...selection, after: cursor, before: id, limit: JOBS });
+    return { ids: jobs.map((job) => job.id), next };
+  }
+
+  function take(request: OpenRequest & Cursor, nobodyWorks: boolean): Taken {
+    const { id, verb, selection, cursor } = request;
+    if (verb === "erase") {
+      const { jobs, unexpanded, next } = changes.erase({ accountId: selection, after: cursor, until: id });
+      return { added: [], removed: jobs, count: jobs.length + unexpanded, next: next ?? null };
+    }
+    const { ids, next } = pick(selection, request);
+    const added = verb === "replay" ? changes.replay(ids) : [];
+    const removed = verb === "drop" ? changes.drop(ids, { nobodyWorks }) : [];
+    return { added, removed, count: added.length + removed.length, next };
+  }
+
+  return {
+    addRequest({ at, verb, selection }) {
+      const id = state.nextId();
+      sql.add.run(id, verb, JSON.stringify(selection), at);
+      return id;
+    },
+    requestState(id) {
+      const { id: open, cursor } = sql.next.get() ?? {};
+      const row = sql.answered.get(id) as { readonly count: number; readonly error: string | null } | undefined;
+      const given = row && { count: row.count, error: row.error ?? undefined };
+      return { answer: given, progress: `${String(open)} ${String(cursor)}`, epoch: state.epoch };
+    },
+    runRequest({ at, idleEpoch }) {
+      if (idleEpoch !== undefined) state.assertEpoch(idleEpoch);
+      const request = nextRequest();
+      if (request === undefined) return undefined;
+      const { id, cursor } = request;
+      if (cursor === null) {
+        const isHeldUp = overwritten !== id;
+        if (isHeldUp) wanted = id;
+        else answer(id, at, null);
+        return { added: [], removed: [], isHeldUp };
+      }
+      const { added, removed, count, next } = take({ ...request, cursor }, idleEpoch !== undefined);
+      sql.advance.run(count, next ?? null, id);
+      // What is gone may have been all that had inherited.
+      if (typeof next !== "number" && request.verb !== "replay") windows.sweepWindows();
+      // Also where it was overwritten behind a commit of this page that did not hold.
+      if (next === null) [wanted, overwritten] = [id, undefined];
+      if (next === undefined) answer(id, at, null);
+      return { added, removed, isHeldUp: false };
+    },
+    failRequest({ at, error }) {
+      // It may be one that cannot even be read.
+      const id = sql.next.get()?.["id"];
+      if (id !== undefined) answer(Number(id), at, error);
+    },
+    afterCommit() {
+      if (wanted === undefined) return;
+      try {
+        if (cutWal(db, PATIENCE_MS)) overwritten = wanted;
+      } catch {
+        // What is wrong with the disk shows at the next commit; the request stays open.
+      } finally {
+        wanted = undefined;
+      }
+    },
+  };
+}
+
+interface Cursor {
+  /** All that was there when the request was made has a lower one. */
+  readonly id: number;
+  readonly cursor: number;
+}
+
+interface Taken {
+  readonly added: readonly LoadedJob[];
+  readonly removed: readonly number[];
+  readonly count: number;
+  /** Undefined: it is answered. Null: what it took is to be overwritten first. */
+  readonly next: number | null | undefined;
+}
+
+/** What is to be done, and to what. */
+export type AdminRequest =
+  | { readonly verb: "replay" | "drop"; readonly selection: JobSelection }
+  | { readonly verb: "erase"; readonly selection: number };
+
+/** One that is not answered. */
+type OpenRequest = AdminRequest & {
+  readonly id: number;
+  /** Null: it is done, but the bytes of what was erased are still to be overwritten. */
+  readonly cursor: number | null;
+};
+
+/** How a request stands. */
+export interface RequestState {
+  /** Undefined: it waits, or it was answered so long ago that it is forgotten. */
+  readonly answer: { readonly count: number; readonly error: string | undefined } | undefined;
+  /** Changes whenever something was done for any of them. */
+  readonly progress: string;
+}

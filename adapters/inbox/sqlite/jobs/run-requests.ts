@@ -1,0 +1,273 @@
+import { StorageError, type Clock, type InboxHost, type Timer, type Worker } from "../../../../src/adapter.ts";
+import type { CommitQueue } from "../store/commit-queue.ts";
+import type { LoadedJob } from "../thread/thread-protocol.ts";
+import { createWorkerLock } from "../work/worker-lock.ts";
+import type { WorkerState } from "../work/worker-state.ts";
+import type { AdminRequest, RequestState } from "./request-pages.ts";
+
+/** Admin requests: submitted by this process, or run here for another process. */
+export interface AdminRequestRunner {
+  /**
+   * Resolves with the number of jobs taken when the request is done: by the active worker, in this process or another; or, without an active
+   * worker, by this process under the worker lock, page by page. A request is done even if the caller ends.
+   * @throws StorageError `request-queued` when nothing was done for 10 s; it will be
+   */
+  submit(request: AdminRequest): Promise<number>;
+  /** Puts new jobs into their lanes. */
+  append(jobs: readonly LoadedJob[]): void;
+  /** For the active worker: runs all open requests. Never rejects; failed ones are retried on a timer. */
+  serve(): Promise<void>;
+  /** The file has changed, or was reopened. */
+  changed(): void;
+  /** Stops running requests, and waiting for answers: unanswered ones stay queued. */
+  stop(): void;
+}
+
+export interface AdminRequestRunnerDeps {
+  readonly file: () => string;
+  readonly commits: CommitQueue;
+  readonly host: () => InboxHost;
+  readonly workerState: WorkerState;
+  /** Undefined unless this process is active or on standby. */
+  readonly worker: () => Worker | undefined;
+}
+
+/** Between two tries of what is held up, or failed. */
+const AGAIN_MS = 250;
+/** So often one is tried that fails while others do not: then it is refused. */
+const MOST_FAILURES = 3;
+
+/** So many pages in a row, then a rest in which another process gets the work if it wants it: longer than a stand-by's probe. */
+const PAGES_IN_A_ROW = 10;
+const REST_MS = 300;
+
+export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminRequestRunner {
+  const { file, commits, host, workerState, worker } = deps;
+  const waits = new Set<ReturnType<typeof createRequestWait>>();
+  let failures = 0;
+  let served = Promise.resolve();
+  let isServing = false;
+  let isAskedAgain = false;
+  let timer: Timer | undefined;
+
+  function append(jobs: readonly LoadedJob[]): void {
+    workerState.append(jobs);
+    if (jobs.length > 0) worker()?.wake();
+  }
+
+  function remove(ids: readonly number[]): void {
+    if (ids.length === 0) return;
+    const ended = workerState.lanes.remove(new Set(ids), host().clock.now());
+    if (ended.length > 0) worker()?.lost(ended);
+    worker()?.wake();
+  }
+
+  /** A request may have progressed. */
+  function notify(): void {
+    for (const wait of waits) wait.wake();
+  }
+
+  /** @param idleEpoch of a caller that holds the worker lock @returns whether there may be more at once */
+  async function runPage(idleEpoch: number | undefined): Promise<boolean> {
+    const at = host().clock.now();
+    try {
+      const page = await commits.add("runRequest", { at, idleEpoch });
+      failures = 0;
+      if (page === undefined) return false;
+      append(page.added);
+      remove(page.removed);
+      if (page.isHeldUp) later();
+      else notify();
+      return !page.isHeldUp;
+    } catch (error) {
+      // Another process took over, and runs the request.
+      if ((error as StorageError).code === "epoch-stale") return false;
+      failures += 1;
+      if (failures >= MOST_FAILURES) await failOldest(error as StorageError, at);
+      later();
+      return false;
+    }
+  }
+
+  /** Where the file itself is at fault this fails as well, and the request stays. */
+  async function failOldest({ message }: StorageError, at: number): Promise<void> {
+    try {
+      await commits.add("failRequest", { at, error: message });
+      failures = 0;
+      notify();
+    } catch {
+      // It is retried.
+    }
+  }
+
+  async function runAll(): Promise<void> {
+    isServing = true;
+    do {
+      isAskedAgain = false;
+      while (workerState.isLoaded && (await runPage(undefined)));
+    } while (isAskedAgain);
+    isServing = false;
+  }
+
+  function serve(): Promise<void> {
+    isAskedAgain = true;
+    timer?.clear();
+    if (!isServing) served = runAll();
+    return served;
+  }
+
+  function later(): void {
+    timer?.clear();
+    timer = workerState.isLoaded ? host().clock.setTimer(() => void serve(), AGAIN_MS) : undefined;
+    timer?.unref?.();
+  }
+
+  /** Undefined while the file is being reopened. */
+  function stateOf(id: number): Promise<RequestView | undefined> {
+    return commits.add("requestState", id).catch(() => undefined);
+  }
+
+  /**
+   * How a request stands. Where nobody works, a page of the oldest one is run, which may be another's: under the lock, with an epoch that was
+   * read under it, because a later owner has a higher one.
+   */
+  async function look(id: number): Promise<{ state: RequestView | undefined; isMore: boolean }> {
+    const lock = worker() === undefined ? createWorkerLock(file(), host()) : undefined;
+    try {
+      const isIdle = lock?.tryAcquire() === true;
+      const state = await stateOf(id);
+      const isOpen = isIdle && state !== undefined && state.answer === undefined;
+      return { state, isMore: isOpen && (await runPage(state.epoch)) };
+    } finally {
+      lock?.release();
+    }
+  }
+
+  async function answered(id: number, wait: ReturnType<typeof createRequestWait>): Promise<number> {
+    let progress = "";
+    for (let pages = 0; ;) {
+      const { state, isMore } = await look(id);
+      if (state?.answer !== undefined) return toCount(state.answer, id);
+      if (state !== undefined && state.progress !== progress) wait.restart();
+      else if (wait.isOver) throw queued(id);
+      progress = state?.progress ?? progress;
+      pages = isMore ? pages + 1 : 0;
+      if (pages === PAGES_IN_A_ROW) await wait.rest(REST_MS);
+      else if (!isMore) await wait.pause();
+      pages %= PAGES_IN_A_ROW;
+    }
+  }
+
+  return {
+    async submit(request) {
+      const { clock } = host();
+      const id = await commits.add("addRequest", { ...request, at: clock.now() });
+      void serve();
+      const wait = createRequestWait(clock);
+      waits.add(wait);
+      try {
+        return await answered(id, wait);
+      } finally {
+        waits.delete(wait);
+        wait.end();
+      }
+    },
+    append,
+    serve,
+    changed() {
+      void serve();
+      notify();
+    },
+    stop() {
+      timer?.clear();
+      for (const wait of waits) wait.end();
+    },
+  };
+}
+
+type RequestView = RequestState & { readonly epoch: number };
+
+function toCount({ count, error }: NonNullable<RequestState["answer"]>, id: number): number {
+  if (error === undefined) return count;
+  throw new StorageError("request-failed", `Request ${id} could not be carried out after ${count} jobs: ${error}`, {
+    fix: "What was done stays done; the rest is as it was.",
+  });
+}
+
+function queued(id: number): StorageError {
+  return new StorageError("request-queued", `Nothing was done for request ${id} for 10 s, or the inbox was closed.`, {
+    fix: "It stays queued, and is carried out as soon as the process that works answers again, or another begins: do not ask again, look at the jobs.",
+  });
+}
+
+/** Nobody answers for so long: the one who works is stalled. */
+const PATIENCE_MS = 10_000;
+/** Between two looks: at first, and at most. */
+const LOOK_MS = { first: 10, most: 250 };
+
+/** Waits for an answer that another process gives. */
+function createRequestWait(clock: Clock) {
+  let isOver = false;
+  let isEnded = false;
+  let isWoken = false;
+  let lookMs = LOOK_MS.first;
+  /** What is being waited for, if something is. */
+  let sleep: { end(): void; readonly isLight: boolean } | undefined;
+  let patience = setPatience();
+
+  function setPatience(): Timer {
+    return clock.setTimer(() => {
+      isOver = true;
+      sleep?.end();
+    }, PATIENCE_MS);
+  }
+
+  async function wait(ms: number, isLight: boolean): Promise<void> {
+    if (isOver) return;
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimer(resolve, ms);
+      sleep = {
+        isLight,
+        end() {
+          timer.clear();
+          resolve();
+        },
+      };
+    });
+    sleep = undefined;
+  }
+
+  return {
+    /** Nothing happened for too long, or it was ended. */
+    get isOver() {
+      return isOver;
+    },
+    /** Something happened: the timeout restarts. */
+    restart(): void {
+      if (isEnded) return;
+      isOver = false;
+      lookMs = LOOK_MS.first;
+      patience.clear();
+      patience = setPatience();
+    },
+    /** Until it is woken or over, or has waited for long enough to look again. */
+    async pause(): Promise<void> {
+      if (!isWoken) await wait(lookMs, true);
+      isWoken = false;
+      lookMs = Math.min(lookMs * 2, LOOK_MS.most);
+    },
+    /** For so long, or until it is over. */
+    rest: (ms: number): Promise<void> => wait(ms, false),
+    wake(): void {
+      isWoken = true;
+      if (sleep?.isLight === true) sleep.end();
+    },
+    /** For good. */
+    end(): void {
+      isEnded = true;
+      isOver = true;
+      patience.clear();
+      sleep?.end();
+    },
+  };
+}

@@ -1,0 +1,186 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type {
+  Claim,
+  Claimed,
+  ClaimLimits,
+  Delivery,
+  InboxHost,
+  Progress,
+  Settlement,
+  StorageError,
+} from "../../../../src/adapter.ts";
+import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
+import type { CommitQueue } from "../store/commit-queue.ts";
+import type { OtherRecord, WindowRecord } from "../thread/thread-protocol.ts";
+import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
+import type { Lanes } from "./lanes.ts";
+import { removeUnusable } from "./remove-unusable.ts";
+import { toDelivery, toOtherRecord, type Row } from "./row-encoding.ts";
+import type { WorkerState } from "./worker-state.ts";
+
+/** The verbs of the port that run work. */
+export interface Claims {
+  /** What is claimed is marked in the file before it runs. */
+  claim(limits: ClaimLimits): Promise<Claimed>;
+  /** All in one record: it is sent again whole after a failure. */
+  settle(settlements: readonly Settlement[]): Promise<boolean[]>;
+}
+
+export interface ClaimsDeps {
+  readonly commits: CommitQueue;
+  readonly workerState: WorkerState;
+  readonly host: () => InboxHost;
+}
+
+export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims {
+  const now = (): number => host().clock.now();
+  const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
+  /** With the lanes that they are for: those of a replaced file have the same ids. */
+  let cache: { readonly lanes: Lanes; readonly recent: RecentDeliveries } | undefined;
+
+  async function begin(runs: readonly ClaimRecord<Row>[], lanes: Lanes): Promise<Begun> {
+    if (cache?.lanes !== lanes) cache = { lanes, recent: createRecentDeliveries() };
+    const { recent } = cache;
+    const unmarked: number[] = [];
+    const deliveries = new Map<number, Delivery | undefined>();
+    for (const { rows } of runs)
+      for (const { id, isMarked, held, delivery } of rows) {
+        if (!isMarked) unmarked.push(id);
+        if (held === undefined) deliveries.set(delivery, deliveries.get(delivery) ?? recent.get(delivery));
+      }
+    const missing = [...deliveries].flatMap(([id, known]) => (known === undefined ? id : []));
+    if (runs.length === 0) return { claims: [], isAgain: false };
+    if (unmarked.length + missing.length > 0) {
+      for (const row of await commits.add("claim", { ids: unmarked, at: now(), deliveries: missing })) {
+        deliveries.set(row.id, toDelivery(row));
+        recent.add(row.id, deliveries.get(row.id) as Delivery);
+      }
+    } else await nextTurn(); // what was just stored is to be answered first
+    // What was dropped or erased meanwhile has left its lane, and its delivery may be gone with it.
+    const without = runs
+      .flatMap(({ rows }) => rows)
+      .filter((row) => row.held === undefined && !deliveries.get(row.delivery) && lanes.has(row.id))
+      .map(({ id }) => id);
+    if (without.length > 0) await remove(without, lanes);
+    recent.trim();
+    // None where the tenure is over: another process works now.
+    const claims = runs.flatMap((run) => lanes.begin(run, (id) => deliveries.get(id), now()) ?? []);
+    return { claims, isAgain: claims.length === 0 && without.length > 0 };
+  }
+
+  /** Jobs whose delivery is not in the file never run. */
+  async function remove(ids: readonly number[], lanes: Lanes): Promise<void> {
+    const { log } = host();
+    await Promise.all(ids.map((id) => removeUnusable({ from: "job", after: id - 1, to: id }, { step, log })));
+    lanes.remove(new Set(ids), now());
+  }
+
+  async function claimJobs(limits: ClaimLimits): Promise<Claimed> {
+    const { lanes } = workerState;
+    const runs = lanes.take(limits, now());
+    try {
+      const { claims, isAgain } = await begin(runs, lanes);
+      if (isAgain) return await claimJobs(limits);
+      return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.hasSuspects() };
+    } catch (error) {
+      for (const run of runs) if (run.state === "ahead") lanes.giveBack(run, now());
+      if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
+      throw error;
+    }
+  }
+
+  return {
+    claim: claimJobs,
+    async settle(settlements) {
+      const { lanes } = workerState;
+      const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
+      let refused: ReadonlySet<number>;
+      try {
+        refused = new Set(await commits.add("settle", toSettleRecord(plans, settlements)));
+      } catch (error) {
+        for (const { claim } of settlements) lanes.handlerEnded(claim, now());
+        if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
+        for (const plan of plans) if (plan !== undefined) lanes.mayNotHold(plan);
+        throw error;
+      }
+      const jobIds = [...refused].map(String);
+      if (jobIds.length > 0)
+        host().log.error(
+          { code: "settle-refused", jobIds },
+          "jobs are dead, because what became of them could not be stored",
+        );
+      return plans.map((plan) => plan !== undefined && lanes.holds(asStored(plan, refused), now()));
+    },
+  };
+}
+
+/** What could not be stored of a job is its end. */
+function asStored(plan: ClaimRecord<Row>, refused: ReadonlySet<number>): ClaimRecord<Row> {
+  if (refused.size === 0) return plan;
+  plan.progress = plan.rows.map((row, index): Progress => {
+    const planned = plan.progress?.[index] ?? row.progress;
+    return { ...planned, state: refused.has(row.id) ? "dead" : plan.progress === undefined ? "done" : planned.state };
+  });
+  return plan;
+}
+
+interface Begun {
+  readonly claims: readonly Claim[];
+  /** None could begin, because some were removed: the others are due still, and nothing else says so. */
+  readonly isAgain: boolean;
+}
+
+/** Another process works now. */
+const NOTHING: Claimed = { claims: [], nextDueAt: undefined, suspects: false };
+
+function toSettleRecord(plans: readonly (ClaimRecord<Row> | undefined)[], settlements: readonly Settlement[]) {
+  const [done, released]: [number[], number[]] = [[], []];
+  const [others, windows]: [OtherRecord[], WindowRecord[]] = [[], []];
+  for (const [index, plan] of plans.entries()) {
+    const lane = plan?.rows[0]?.lane;
+    if (plan?.window !== undefined && lane !== undefined) windows.push([lane, plan.window]);
+    for (const [job, row] of plan?.rows.entries() ?? []) {
+      const progress = plan?.progress?.[job];
+      if (progress === undefined || progress.state === "done") done.push(row.id);
+      // A release takes back what only the mark had said, and the time of an earlier retry.
+      else if (settlements[index]?.outcomes[job]?.to === "release" && row.progress.runAt === 0) released.push(row.id);
+      else others.push(toOtherRecord(row.id, progress));
+    }
+  }
+  return { done, released, others, windows };
+}
+
+/** The deliveries that claims read last: the jobs of one are claimed a few at a time, and its body is read and parsed once. */
+interface RecentDeliveries {
+  get(id: number): Delivery | undefined;
+  add(id: number, delivery: Delivery): void;
+  /** Forgets those that were asked for longest ago, beyond the bytes of bodies that may be remembered. */
+  trim(): void;
+}
+
+const RECENT_BYTES = 4 * 1024 * 1024;
+
+function createRecentDeliveries(): RecentDeliveries {
+  const deliveries = new Map<number, Delivery>();
+  let bytes = 0;
+  return {
+    get(id) {
+      const found = deliveries.get(id);
+      if (found === undefined) return undefined;
+      deliveries.delete(id);
+      deliveries.set(id, found);
+      return found;
+    },
+    add(id, delivery) {
+      if (!deliveries.has(id)) bytes += delivery.body.byteLength;
+      deliveries.set(id, delivery);
+    },
+    trim() {
+      for (const [id, { body }] of deliveries) {
+        if (bytes <= RECENT_BYTES || deliveries.size === 1) return;
+        deliveries.delete(id);
+        bytes -= body.byteLength;
+      }
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import type { Clock } from "../../clock.ts";
+import { HooklineError } from "../../errors.ts";
+import { offerCompletion, type CompletedCall, type Transactional } from "../../inbox/port/transactional.ts";
+import type { InboxWatch } from "../../inbox/inbox-watch.ts";
+import type { Logger } from "../../logger.ts";
+import type { CallResult } from "../retries/retry-policy.ts";
+
+/** Calls that settle themselves, in a transaction of the application. */
+export interface Completions {
+  /** @returns whether the handler completed its jobs in a transaction, which may be open yet */
+  offer(ctx: object, call: CompletedCall): () => boolean;
+  /** The result of such a call: its transaction decides. @param isOver the claim was lost: nothing is to be asked any more */
+  resultOf(call: CompletedCall, result: CallResult, isOver: () => boolean): Promise<CallResult>;
+}
+
+export interface CompletionsOptions {
+  readonly clock: Clock;
+  /** Throttled. */
+  readonly log: Logger;
+  /** After a failure of the inbox. */
+  readonly tryAgainMs: number;
+  readonly watch: InboxWatch;
+}
+
+export function createCompletions(
+  inbox: Transactional,
+  { clock, log, watch, tryAgainMs }: CompletionsOptions,
+): Completions {
+  return {
+    offer(ctx, call) {
+      let isCompleted = false;
+      offerCompletion(ctx, {
+        async complete(transaction) {
+          await inbox.complete(call, transaction);
+          isCompleted = true;
+        },
+      });
+      return () => isCompleted;
+    },
+    async resultOf(call, result, isOver) {
+      while (!isOver()) {
+        try {
+          const isCommitted = await watch.call("settle", "isCompleted", () => inbox.isCompleted(call));
+          watch.moved("settle");
+          return toResult(isCommitted, result);
+        } catch (error) {
+          watch.failed("settle", error);
+          log.error(
+            { err: error, code: "settle-failed" },
+            "it is not known whether a transaction was committed: it is asked again",
+          );
+          await new Promise<void>((resolve) => void clock.setTimer(resolve, tryAgainMs));
+        }
+      }
+      watch.moved("settle");
+      return result;
+    },
+  };
+
+  function toResult(isCommitted: boolean, result: CallResult): CallResult {
+    if (isCommitted && !result.ok)
+      log.warn(
+        { err: result.error, code: "failed-after-commit" },
+        "a handler failed after its transaction: its jobs are done",
+      );
+    if (isCommitted) return { ok: true };
+    if (!result.ok) return result;
+    const error = new HooklineError(
+      "transaction-rolled-back",
+      "The transaction that completed the job was rolled back.",
+      {
+        fix: "Let the error that rolled it back leave the handler: await the transaction, and do not catch around it.",
+      },
+    );
+    return { ok: false, error };
+  }
+}

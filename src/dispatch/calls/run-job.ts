@@ -1,0 +1,323 @@
+import { ClosedError, HooklineError } from "../../errors.ts";
+import { createCompactingMap } from "../../inbox/collections/compacting-map.ts";
+import { MOST_DEATHS, SUSPECT_DEATHS } from "../../inbox/job-state.ts";
+import type { Claim, ClaimedJob, JobOutcome, Settlement } from "../../inbox/port/claims.ts";
+import type { CallSpan } from "../../observe/instruments.ts";
+import type { SingleEvent } from "../../protocol/event-types.ts";
+import type { Completions } from "./completions.ts";
+import { createContext, type CallFacts } from "./context.ts";
+import { callDeadLetterListeners } from "../dead-letter-listeners.ts";
+import type { DispatchDeps } from "../dispatch-deps.ts";
+import type { Handlers, Registration, RunLimits } from "../handlers.ts";
+import { reportEnd, reportStart, type CallJobs, type EndedCall } from "../job-reporter.ts";
+import { eventAt } from "./job-view.ts";
+import { mergeKeyOf } from "../merge-key.ts";
+import { mergeEvents } from "./merged-event.ts";
+import { SUSPECT_MS } from "../poison-isolation.ts";
+import { retryErrorOf } from "../retries/retry-errors.ts";
+import { createRetryTime } from "../retries/retry-time.ts";
+import { isLastAttempt, outcomesOf, toJobError, type CallResult } from "../retries/retry-policy.ts";
+import type { RunningCall } from "./run-handler.ts";
+import { toDead, type Settle } from "../settle-queue.ts";
+
+/** Runs claims: calls their handlers, decides what becomes of their jobs, and settles them. */
+export interface JobRunner {
+  /**
+   * Starts a claim.
+   * @param free its slot can be given to another claim; called once
+   */
+  start(claim: Claim, free: () => void): void;
+  /** The claim was lost: its handler's signal aborts, its outcome will not count. */
+  lose(claim: Claim): void;
+  /** Its jobs became dead letters, and its own outcomes were never taken. */
+  buried(own: Settlement, outcomes: readonly JobOutcome[], error: Error): void;
+  /** All handlers' signals abort; jobs whose handlers fail from here on are released. */
+  abortAll(reason: HooklineError): void;
+  /** Jobs whose handlers run. */
+  running(): number;
+  /** Jobs whose handlers ended and that are not settled yet: a listener of onDead runs, or the inbox has not confirmed the outcome. */
+  settling(): number;
+  /** Jobs whose handlers succeeded. */
+  done(): number;
+  /** Jobs that were released. */
+  released(): number;
+}
+
+export interface JobRunnerOptions {
+  readonly settle: Settle;
+  /** Where the inbox can settle in transactions of the application. */
+  readonly completions: Completions | undefined;
+  /** A handler runs on past its grace; its slot is free, unless too many are stuck. */
+  readonly overdue: (claim: Claim) => void;
+  /** Nothing runs and nothing is being settled. */
+  readonly ended: () => void;
+}
+
+/** How a handler ended. */
+interface Ending extends Omit<EndedCall, "outcomes"> {
+  readonly span: CallSpan | undefined;
+}
+
+/** One call of a handler: the jobs of a claim that go together, oldest first. */
+interface MergedCall {
+  readonly claim: Claim;
+  readonly jobs: readonly ClaimedJob[];
+  readonly events: readonly [SingleEvent, ...SingleEvent[]];
+  readonly registration: Registration | undefined;
+}
+
+export function createJobRunner(
+  deps: DispatchDeps,
+  { settle, completions, overdue, ended }: JobRunnerOptions,
+): JobRunner {
+  const { handlers, handlerCalls, services, log, clock, random } = deps;
+  const { instruments } = deps.observers;
+  const calls = createCompactingMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
+  const retryTime = createRetryTime(clock);
+  /** Warned of, once for each consumer and type: a whole backlog may have no handler. */
+  const warned = new Set<string>();
+  const lost = new WeakSet<Claim>();
+  let settling = 0;
+  let succeeded = 0;
+  let released = 0;
+  let closing = false;
+
+  function start(claim: Claim, free: () => void): void {
+    guard(claim, () => begin(claim, free), free);
+  }
+
+  function begin(claim: Claim, free: () => void): void {
+    const call = toMergedCall(claim, handlers);
+    const { registration, jobs, events } = call;
+    if (registration === undefined || claim.jobs[0].deaths >= MOST_DEATHS) {
+      if (registration === undefined) markUnhandled(call);
+      else deadLetter(call, registration.limits);
+      free();
+      return;
+    }
+    const controller = new AbortController();
+    const startedAt = clock.now();
+    const facts = toFacts(call, registration, { signal: controller.signal, now: startedAt, retryTime });
+    const span = instruments.tracer?.call(facts, jobs);
+    const ctx = createContext(facts, services, span?.logged);
+    const isCompleted = completions?.offer(ctx, call);
+    reportStart(call, startedAt, deps);
+    const running = handlerCalls.start({
+      registration,
+      event: mergeEvents(events, registration),
+      ctx,
+      span,
+      controller,
+      timeoutMs: timeLimitOf(claim, registration.limits),
+      free,
+      ended: (result) => {
+        calls.delete(claim);
+        const durationMs = clock.now() - startedAt;
+        instruments.meter?.called(registration.consumer, durationMs);
+        const end = (known: CallResult): void =>
+          guard(claim, () => finish(call, registration.limits, { result: known, durationMs, span }));
+        if (isCompleted?.() === true) endCompleted(call, result, end);
+        else end(result);
+      },
+      overdue: () => overdue(claim),
+    });
+    if (running !== undefined) calls.set(claim, { running, jobs: jobs.length });
+  }
+
+  /** What an inbox gives may be damaged: a claim that cannot be run ends, and keeps no slot. @param failed called if it does */
+  function guard(claim: Claim, run: () => void, failed?: () => void): void {
+    try {
+      run();
+    } catch (err) {
+      const error = new HooklineError("claim-invalid", "The inbox gave a job that cannot be read.", { cause: err });
+      reportInvalid(err);
+      settling += claim.jobs.length;
+      const outcomes = toDead(claim, error, clock.now());
+      settle({ claim, outcomes }, (settled) => {
+        settling -= claim.jobs.length;
+        if (settled) buried({ claim, outcomes: [] }, outcomes, error);
+        if (settling === 0 && calls.size === 0) ended();
+      });
+      failed?.();
+    }
+  }
+
+  function reportInvalid(err: unknown): void {
+    deps.faultLog.error(
+      { err, code: "claim-invalid" },
+      "the inbox gave a job that cannot be read: it is to be a dead letter",
+    );
+  }
+
+  const buried: JobRunner["buried"] = ({ claim, outcomes: own }, outcomes, error) => {
+    try {
+      const call = { jobs: claim.jobs, events: claim.jobs.map(eventAt) };
+      reportEnd({ ...call, result: { ok: false, error }, durationMs: 0, outcomes }, deps);
+      // For those that were to be dead the listeners were called before.
+      const others = outcomes.map((outcome, index) => (own[index]?.to === "dead" ? toRelease() : outcome));
+      settling += claim.jobs.length;
+      void tellListeners(call, others, { timeoutMs: 0 }).then(() => {
+        settling -= claim.jobs.length;
+        if (settling === 0 && calls.size === 0) ended();
+      });
+    } catch (err) {
+      reportInvalid(err);
+    }
+  };
+
+  function tellListeners(
+    call: CallJobs,
+    outcomes: readonly JobOutcome[],
+    { timeoutMs }: Pick<RunLimits, "timeoutMs">,
+  ): Promise<void> {
+    return callDeadLetterListeners(call, outcomes, { ...deps, timeoutMs }).catch(reportInvalid);
+  }
+
+  /** The transaction may still be open. */
+  function endCompleted(call: MergedCall, result: CallResult, end: (known: CallResult) => void): void {
+    settling += call.jobs.length;
+    void completions
+      ?.resultOf(call, result, () => lost.has(call.claim))
+      .then((known) => {
+        settling -= call.jobs.length;
+        end(known);
+      });
+  }
+
+  function finish(call: MergedCall, limits: RunLimits, { span, ...ending }: Ending): void {
+    const { claim, jobs } = call;
+    const { result } = ending;
+    deps.handlerEnded(call.events[0], result, claim.jobs[0].consumer);
+    const rules = { ...limits, now: clock.now(), retryTime: result.ok ? 0 : retryTime(), random: random() };
+    // A failure while closing may be due to the close; a retry error counts all the same.
+    const isReleased = closing && !result.ok && retryErrorOf(result.error) === undefined;
+    const outcomes = isReleased ? jobs.map(toRelease) : outcomesOf(jobs, result, rules);
+    span?.end(lost.has(claim) ? "lost" : (outcomes[0]?.to ?? ""), result.ok ? undefined : result.error);
+    const callsListeners = !lost.has(claim) && outcomes.some(({ to }) => to === "dead");
+    conclude(call, { ...ending, outcomes }, callsListeners ? limits : undefined);
+  }
+
+  /**
+   * The process died each time that the job ran alone. After as many deaths again, listeners of onDead are not called: one of them may
+   * be the cause.
+   */
+  function deadLetter(call: MergedCall, limits: RunLimits): void {
+    const { jobs } = call;
+    const error = new HooklineError("process-died", "The process died each time that this job ran.");
+    const outcomes = jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, clock.now()) }));
+    const isSafe = call.claim.jobs[0].deaths < 2 * MOST_DEATHS;
+    conclude(call, { result: { ok: false, error }, durationMs: 0, outcomes }, isSafe ? limits : undefined);
+  }
+
+  /** @param listenerLimits the handler's; undefined: listeners of onDead are not called */
+  function conclude(call: MergedCall, ending: EndedCall, listenerLimits: RunLimits | undefined): void {
+    settling += call.jobs.length;
+    const settleCall = (): void => {
+      settleJobs(call, ending.outcomes, (settled) => {
+        if (!settled) return;
+        reportEnd({ ...call, ...ending }, deps);
+        if (ending.result.ok) succeeded += call.jobs.length;
+      });
+    };
+    if (listenerLimits === undefined) settleCall();
+    else void tellListeners(call, ending.outcomes, listenerLimits).then(settleCall);
+  }
+
+  /** Jobs of the claim that were not part of the call are released. */
+  function settleJobs({ claim, jobs }: MergedCall, own: readonly JobOutcome[], then: (settled: boolean) => void): void {
+    const outcomes = own.length === claim.jobs.length ? own : [...own, ...claim.jobs.slice(own.length).map(toRelease)];
+    settle({ claim, outcomes }, (settled) => {
+      then(settled);
+      if (settled) released += outcomes.filter(({ to }) => to === "release").length;
+      settling -= jobs.length;
+      if (settling === 0 && calls.size === 0) ended();
+    });
+  }
+
+  /** A deploy removed the handler: the jobs free their lane, and wait for a handler. */
+  function markUnhandled(call: MergedCall): void {
+    const { type } = call.events[0];
+    const { consumer } = call.claim.jobs[0];
+    if (!warned.has(`${consumer} ${type}`)) {
+      warned.add(`${consumer} ${type}`);
+      log.warn(
+        { code: "handler-gone", event: type, consumer },
+        "jobs wait for a handler that this process does not have",
+      );
+    }
+    settling += call.jobs.length;
+    const outcomes = call.jobs.map((): JobOutcome => ({ to: "unhandled" }));
+    settleJobs(call, outcomes, () => {});
+  }
+
+  return {
+    start,
+    buried,
+    lose(claim) {
+      lost.add(claim);
+      calls.get(claim)?.running.abort(new ClosedError("claim-lost", "The job was taken away from its handler."));
+    },
+    abortAll(reason) {
+      closing = true;
+      for (const { running } of calls.values()) running.abort(reason);
+    },
+    running: () => [...calls.values()].reduce((count, { jobs }) => count + jobs, 0),
+    settling: () => settling,
+    done: () => succeeded,
+    released: () => released,
+  };
+}
+
+/** Jobs of a claim that merge today: handlers may have changed since the jobs were made. */
+function toMergedCall(claim: Claim, handlers: Handlers): MergedCall {
+  const { consumer, delivery } = claim.jobs[0];
+  const events = claim.jobs.map(eventAt) as [SingleEvent, ...SingleEvent[]]; // as many as jobs: at least one
+  const registration = handlers.find(consumer, events[0].type);
+  const whole = { claim, jobs: claim.jobs, events, registration };
+  if (events.length === 1) return whole;
+  const mergeKey = registration && mergeKeyOf(events[0], registration, delivery.source);
+  const other = events.findIndex((event, index) => {
+    if (index === 0) return false;
+    if (handlers.find(consumer, event.type) !== registration) return true;
+    if (registration === undefined) return false;
+    return mergeKey === undefined || mergeKeyOf(event, registration, delivery.source) !== mergeKey;
+  });
+  if (other === -1) return whole;
+  return {
+    ...whole,
+    jobs: claim.jobs.slice(0, other),
+    events: events.slice(0, other) as [SingleEvent, ...SingleEvent[]],
+  };
+}
+
+/** `attempt` is the oldest job's; the ids and times are the newest's. */
+function toFacts(
+  { jobs, events }: MergedCall,
+  { limits, consumer }: Registration,
+  { signal, ...times }: { readonly signal: AbortSignal; readonly now: number; readonly retryTime: () => number },
+): CallFacts {
+  const [oldest, newest] = [jobs[0], jobs.at(-1)] as [ClaimedJob, ClaimedJob];
+  return {
+    signal,
+    attempt: oldest.attempt,
+    lastAttempt: jobs.every((job) => isLastAttempt(job, limits, times)),
+    merged: jobs.length,
+    event: events.at(-1) ?? events[0],
+    entry: newest.entry,
+    jobId: newest.id,
+    deliveryId: newest.deliveryId,
+    consumer,
+    replayOf: newest.replayOf,
+    delivery: newest.delivery,
+  };
+}
+
+function toRelease(): JobOutcome {
+  return { to: "release" };
+}
+
+/** All other jobs wait for a suspect. */
+function timeLimitOf({ jobs }: Claim, { timeoutMs }: RunLimits): number {
+  if (jobs[0].deaths < SUSPECT_DEATHS) return timeoutMs;
+  return timeoutMs === 0 ? SUSPECT_MS : Math.min(timeoutMs, SUSPECT_MS);
+}

@@ -1,0 +1,115 @@
+import type { ClaimedJob, JobError, JobOutcome } from "../../inbox/port/claims.ts";
+import { describeThrown } from "../../thrown.ts";
+import type { RunLimits } from "../handlers.ts";
+import { retryErrorOf, type GiveUp, type RetryLater } from "./retry-errors.ts";
+
+/** How a call ended. */
+export type CallResult = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
+
+/** What decides on a failed call. */
+export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> {
+  /** Wall-clock time, milliseconds since the epoch. */
+  readonly now: number;
+  /** The same, for the windows of retries: see `retry-time.ts`. */
+  readonly retryTime: number;
+  /** From 0 to below 1. */
+  readonly random: number;
+}
+
+/**
+ * The outcome of each job of a call, oldest first. Only this, after a failed attempt, decides whether a job's attempts or time are used
+ * up. Each job has its own count; the delay is the oldest job's, but `RetryLater` is limited by each job's own window.
+ */
+export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rules: SettleRules): JobOutcome[] {
+  if (result.ok) return jobs.map(() => DONE);
+  const { attempts, retryForMs, now, retryTime, random } = rules;
+  const error = toJobError(result.error, now);
+  const asked = retryErrorOf(result.error);
+  if (asked?.code === "give-up") return jobs.map(() => ({ to: "dead", error }));
+  const isLater = isRetryLater(asked);
+  const delayMs = isLater ? laterMs(asked, rules) : backoffMs(jobs[0]?.attempt ?? 1, random);
+  const leftMs = (job: ClaimedJob): number => retryForMs - triedMs(job, retryTime);
+  // Jobs claimed with one whose window is over inherit that window: they do not wait for the end of their own.
+  const isAnyOver = jobs.some((job) => leftMs(job) <= 0);
+  return jobs.map((job) => {
+    if (leftMs(job) <= 0) {
+      // Without retries no job has waited behind it.
+      return retryForMs > 0 ? { to: "dead", error, ofWindow: true } : { to: "dead", error };
+    }
+    if (!isLater && job.attempt >= attempts) return { to: "dead", error };
+    // Whole, as times are stored; not earlier than was asked for.
+    const heldMs = Math.ceil(isLater ? Math.max(Math.min(delayMs, isAnyOver ? 0 : leftMs(job)), SHORTEST_MS) : delayMs);
+    return { to: "retry", at: now + heldMs, delayMs: heldMs, counted: !isLater, error };
+  });
+}
+
+/** The first retry comes about this much later, each further one twice as late. */
+const FIRST_DELAY_MS = 1_000;
+/** No two attempts are further apart. */
+const LONGEST_DELAY_MS = 600_000;
+
+/**
+ * How long to wait after the attempt of this number has failed: 1 s doubling to 10 min, with equal jitter (half of it is
+ * certain, half is random, so that what failed together does not come back together).
+ * @param attempt from 1
+ * @param random from 0 to below 1
+ * @returns milliseconds
+ */
+export function backoffMs(attempt: number, random: number): number {
+  const full = Math.min(FIRST_DELAY_MS * 2 ** Math.min(attempt - 1, 30), LONGEST_DELAY_MS);
+  return Math.round(full / 2 + (full / 2) * random);
+}
+
+/** Whether a handler asked for a time beyond the job's window, so that the job is tried at the window's end instead. */
+export function isBroughtForward(error: unknown, outcome: JobOutcome): boolean {
+  const asked = retryErrorOf(error);
+  if (outcome.to !== "retry" || !isRetryLater(asked)) return false;
+  return delayOf(asked, outcome.at - outcome.delayMs) > outcome.delayMs;
+}
+
+const DONE: JobOutcome = { to: "done" };
+
+/** A `RetryLater` of 0 would be a busy loop. */
+const SHORTEST_MS = 100;
+/** The latest time of a Date. */
+const LATEST_AT = 8_640_000_000_000_000;
+
+/** Whether the job is dead if this attempt fails, as far as is known when it begins. @param now the wall clock's, and that of windows */
+export function isLastAttempt(
+  job: ClaimedJob,
+  { attempts, retryForMs }: Pick<RunLimits, "attempts" | "retryForMs">,
+  { now, retryTime }: { readonly now: number; readonly retryTime: () => number },
+): boolean {
+  if (job.attempt >= attempts) return true;
+  // Nearly all jobs end here: the other time is never later.
+  return triedMs(job, now) >= retryForMs && triedMs(job, retryTime()) >= retryForMs;
+}
+
+/** How long a job has been tried. A first attempt that is yet to come was noted while the wall clock was ahead. */
+function triedMs({ firstAttemptAt }: ClaimedJob, now: number): number {
+  return Math.max(now - firstAttemptAt, 0);
+}
+
+/** The stored form of whatever was thrown. */
+export function toJobError(error: unknown, now: number): JobError {
+  return { ...describeThrown(error), at: now };
+}
+
+function isRetryLater(asked: GiveUp | RetryLater | undefined): asked is RetryLater {
+  return asked?.code === "retry-later";
+}
+
+/** NaN where it has no time: it may be of another copy of the package, or of the user's own class. */
+function delayOf(error: RetryLater, now: number): number {
+  try {
+    return Number(error.delayMs(now));
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** A time that is not in the future waits like a first failure. */
+function laterMs(error: RetryLater, { now, random }: SettleRules): number {
+  const delayMs = delayOf(error, now);
+  return delayMs > 0 ? Math.min(delayMs, LATEST_AT - now) : backoffMs(1, random);
+}
