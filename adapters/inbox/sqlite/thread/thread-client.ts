@@ -125,10 +125,9 @@ function startThread(threadUrl: URL | undefined, workerData: ThreadOptions): Wor
   const here: string | undefined = import.meta.url; // undefined in a bundle of CommonJS
   if (threadUrl !== undefined) return new Worker(threadUrl, options);
   if (here === undefined) throw toMissing();
-  if (here.endsWith(".ts"))
-    return new Worker(new URL(here.replace(/client\/[^/]+$/, "thread/commit-thread.ts")), options);
+  if (here.endsWith(".ts")) return new Worker(new URL(here.replace(/[^/]+$/, "commit-thread.ts")), options);
   // Only where it is written like this, in one expression, do bundlers take the thread's program along.
-  return new Worker(new URL("../thread/commit-thread.js", import.meta.url), options);
+  return new Worker(new URL("./commit-thread.js", import.meta.url), options);
 }
 
 const NOT_FOUND: ReadonlySet<string | undefined> = new Set(["MODULE_NOT_FOUND", "ERR_MODULE_NOT_FOUND"]);
