@@ -85,6 +85,9 @@ export default defineConfig({
     projects: [unit, postgres, postgresPromises, faults, mounts, packed],
     // More than there are cores: many tests wait for processes, servers and the disk.
     maxWorkers: "150%",
+    // V8 frees the wrappers of WebAssembly's imports twice where threads that run TypeScript end while `fetch` is busy, and the process
+    // crashes (`jit_page.has_value()`, Node 24). Wrappers that never get hot are never replaced, and so not freed.
+    execArgv: ["--wasm-wrapper-tiering-budget=2147483647"],
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts", "adapters/**/*.ts"],
