@@ -78,52 +78,61 @@ export function compose(middleware: readonly Middleware[], handler: Handler): Ha
 }
 
 /**
- * `next()` is koa's: it runs the rest and gives a plain promise of it. Beyond koa, a call whose middleware did not await the rest
+ * `next()` is koa's: it runs the rest and gives a promise of it. Beyond koa, a call whose middleware did not await the rest
  * ends with the rest and as the rest ends: else a second handler would start in the lane beside it, or its failure would be lost.
  */
 function wrap(outer: Middleware, rest: Handler): Handler {
   return async (event, ctx) => {
-    /** Those that still run, or that nothing awaited. */
-    const open = new Set<Promise<void>>();
+    const calls: Rest[] = [];
     let mayRun = true;
 
     const run = async (): Promise<void> => void (await rest(event, ctx));
     const next = (): Promise<void> => {
       const begin = mayRun ? run : refuse;
       mayRun = false;
-      // Starts a microtask later: a rest that fails at once is still open when a middleware returns without awaiting anything.
-      const running = Promise.resolve().then(begin);
-      open.add(running);
-      let isAwaited = false;
-      let hasEnded = false;
-      const ended = (): void => {
-        hasEnded = true;
-        if (isAwaited) open.delete(running);
-      };
-      running.then(ended, ended); // a middleware may do other work before it awaits the rest: the failure is not unhandled
-      // `await`, `then`, `catch` and `finally` all read it: https://tc39.es/ecma262/#sec-promise-resolve
-      void Object.defineProperty(running, "constructor", {
-        get() {
-          isAwaited = true;
-          if (hasEnded) open.delete(running);
-          return Promise;
-        },
-      });
-      return running;
+      const call = new Rest(begin);
+      calls.push(call);
+      return call;
     };
 
     try {
       await outer(event, ctx, next);
     } catch (error) {
       mayRun = false;
-      await Promise.allSettled(open);
+      await Promise.allSettled(calls);
       throw error;
     }
     mayRun = false;
-    // A copy, in the order of the calls: the rest has ended before a second `next()` fails the call.
-    const calls = [...open];
-    for (const running of calls) await running;
+    // In the order of the calls: the rest has ended before a second `next()` fails the call.
+    for (const call of calls.filter(({ isAwaited, hasEnded }) => !isAwaited || !hasEnded)) await call;
   };
+}
+
+/** The promise of `next()`, which knows whether it was awaited: `await`, `catch` and `finally` all call its `then`. */
+class Rest extends Promise<void> {
+  isAwaited = false;
+  hasEnded = false;
+
+  // What its `then` gives is a plain promise.
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  constructor(begin: () => Promise<void>) {
+    // Starts a microtask later: a rest that fails at once has not ended when a middleware returns without awaiting anything.
+    super((resolve) => resolve(Promise.resolve().then(begin)));
+    const ended = (): void => void (this.hasEnded = true);
+    void super.then(ended, ended); // a middleware may do other work before it awaits the rest: the failure is not unhandled
+  }
+
+  // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
+  override then<A = void, B = never>(
+    onFulfilled?: ((value: void) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.isAwaited = true;
+    return super.then(onFulfilled, onRejected);
+  }
 }
 
 function refuse(): never {

@@ -30,7 +30,7 @@ describe("a job is marked with the commit that makes it", () => {
   test("as long as there is room, which is asked for once a commit", () => {
     const two = claims(2);
     expect([job(), job(), job()].map(two.speculate)).toEqual([true, true, false]);
-    two.unclaimed();
+    two.takeBackUnclaimed();
     expect(two.speculate(job())).toBe(true);
     expect(claims(undefined).speculate(job())).toBe(false);
     expect(claims(0).speculate(job())).toBe(false);
@@ -40,7 +40,7 @@ describe("a job is marked with the commit that makes it", () => {
     const some = claims(9);
     const jobs = [job("a"), job("a"), job("b"), job(), job(), job("c", "skipped"), job("d", "unhandled")];
     expect(jobs.map(some.speculate)).toEqual([true, false, true, true, true, false, false]);
-    some.unclaimed();
+    some.takeBackUnclaimed();
     expect(some.speculate(job("a"))).toBe(true);
   });
 
@@ -49,7 +49,7 @@ describe("a job is marked with the commit that makes it", () => {
     const [one, other, claimed] = [marked(1), marked(2), marked(3)];
     claimed.progress = { ...FRESH, state: "running" };
     for (const row of [one, claimed]) some.add(row);
-    some.unclaimed();
+    some.takeBackUnclaimed();
     some.add(other);
     expect([job(), job()].map(some.speculate)).toEqual([true, false]);
   });
@@ -60,21 +60,21 @@ describe("a mark that nobody claims", () => {
     const some = claims(9);
     const [row, claimed, unmarked] = [marked(1), marked(2), marked(3)];
     for (const each of [row, claimed, unmarked]) some.add(each);
-    expect([some.isOpen, some.unclaimed()]).toEqual([true, []]);
+    expect([some.isOpen, some.takeBackUnclaimed()]).toEqual([true, []]);
     expect([some.isOpen, row.isMarked]).toEqual([true, true]);
     claimed.progress = { ...FRESH, state: "running" };
     unmarked.isMarked = false;
-    expect(idsOf(some.unclaimed())).toEqual([1]);
+    expect(idsOf(some.takeBackUnclaimed())).toEqual([1]);
     expect([some.isOpen, row.isMarked, claimed.isMarked]).toEqual([false, false, true]);
-    expect(some.unclaimed()).toEqual([]);
+    expect(some.takeBackUnclaimed()).toEqual([]);
   });
 
   test("is believed no more where that commit fails, and is taken back once more", () => {
     const some = claims(9);
     const [waiting, running, ended] = [marked(1), marked(2), marked(3)];
     for (const each of [waiting, running, ended]) some.add(each);
-    some.unclaimed();
-    some.unclaimed();
+    some.takeBackUnclaimed();
+    some.takeBackUnclaimed();
     running.progress = { ...FRESH, state: "running" };
     ended.progress = { ...FRESH, state: "done" };
     some.failed();
@@ -82,38 +82,38 @@ describe("a mark that nobody claims", () => {
     expect([waiting, running, ended].map(({ isMarked }) => isMarked)).toEqual([false, false, false]);
     expect(some.isOpen).toBe(true);
     some.failed();
-    expect(idsOf(some.unclaimed())).toEqual([1]);
-    expect([some.isOpen, some.unclaimed()]).toEqual([false, []]);
+    expect(idsOf(some.takeBackUnclaimed())).toEqual([1]);
+    expect([some.isOpen, some.takeBackUnclaimed()]).toEqual([false, []]);
     running.progress = FRESH;
-    expect([some.isOpen, idsOf(some.unclaimed())]).toEqual([true, [2]]);
+    expect([some.isOpen, idsOf(some.takeBackUnclaimed())]).toEqual([true, [2]]);
   });
 
   test("is taken back once more where its claim fails after the file was read anew", () => {
     const some = claims(9);
     const [waiting, running] = [marked(1), marked(2)];
     for (const each of [waiting, running]) some.add(each);
-    some.unclaimed();
-    some.unclaimed();
+    some.takeBackUnclaimed();
+    some.takeBackUnclaimed();
     running.progress = { ...FRESH, state: "running" };
     some.clear();
     running.progress = FRESH;
-    expect(idsOf(some.unclaimed())).toEqual([2]);
+    expect(idsOf(some.takeBackUnclaimed())).toEqual([2]);
   });
 
   test("is gone where the file was read anew, which marks none", () => {
     const some = claims(9);
     const [older, fresh, taken] = [marked(1), marked(2), marked(3)];
     some.add(taken);
-    some.unclaimed();
-    some.unclaimed();
+    some.takeBackUnclaimed();
+    some.takeBackUnclaimed();
     some.add(older);
-    some.unclaimed();
+    some.takeBackUnclaimed();
     some.add(fresh);
     some.clear();
     expect([older, fresh].map(({ isMarked }) => isMarked)).toEqual([false, false]);
     older.isMarked = fresh.isMarked = true;
     some.failed();
     expect(some.isOpen).toBe(false);
-    expect([some.unclaimed(), some.unclaimed()]).toEqual([[], []]);
+    expect([some.takeBackUnclaimed(), some.takeBackUnclaimed()]).toEqual([[], []]);
   });
 });

@@ -96,10 +96,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     while (queue.length > 0 || queries.length > 0 || isDue()) {
       if (queue.length > 0 || isDue()) await commit(nextBatch());
       if (queries.length > 0) await commit(queries.splice(0, 1));
-      // In one turn handlers begin, in the next they settle and more is claimed: it all goes with the next commit, as does what came
-      // over the network meanwhile. Else each claim would miss one commit, and handlers fall behind.
-      await nextTurn();
-      await nextTurn();
+      await gather();
     }
     running = false;
     for (const resolve of idle.splice(0)) resolve();
@@ -124,7 +121,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     let ids: readonly number[] = [];
     try {
       const writer = memory.begin();
-      if (!batch.some(isQuery) && workerState.epoch !== undefined) ids = workerState.lanes.unclaimed();
+      if (!batch.some(isQuery) && workerState.epoch !== undefined) ids = workerState.lanes.takeBackUnclaimed();
       const unwritten = new Map<Waiting, Result>();
       const tasks = batch.flatMap((waiting): Task[] => {
         const { verb, input } = waiting;
@@ -215,4 +212,13 @@ function toError(result: { readonly error: TaskError | StorageError } | undefine
 
 function isStaleEpoch(result: Result | undefined): boolean {
   return result !== undefined && "error" in result && result.error.code === "epoch-stale";
+}
+
+/**
+ * In one turn handlers begin, in the next they settle and more is claimed: it all goes with the next commit, as does what came
+ * over the network meanwhile. Else each claim would miss one commit, and handlers fall behind.
+ */
+async function gather(): Promise<void> {
+  await nextTurn();
+  await nextTurn();
 }

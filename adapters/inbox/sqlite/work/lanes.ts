@@ -23,7 +23,7 @@ export interface Lanes extends Pick<
   /** The jobs of the file are to be read anew. */
   nextTenure(): Lanes;
   /** A commit is put together. @returns ids of marked jobs that nobody claimed in time */
-  unclaimed(): readonly number[];
+  takeBackUnclaimed(): readonly number[];
   /** It may not have taken them back. */
   unclaimFailed(): void;
   /** The file is read anew: it marks nothing but what runs. @returns ids of what does */
@@ -85,7 +85,7 @@ export function createLanes(begin: ClaimBook<Row>["nextTenure"] = createClaimBoo
       return book.remove(gone, now);
     },
     nextTenure: () => createLanes(book.nextTenure),
-    unclaimed: () => speculative.unclaimed().map(({ id }) => id),
+    takeBackUnclaimed: () => speculative.takeBackUnclaimed().map(({ id }) => id),
     unclaimFailed: speculative.failed,
     running() {
       speculative.clear();

@@ -4,6 +4,11 @@ import type { Row } from "./row-encoding.ts";
 /**
  * Speculative claims: a job that will be claimed as soon as the commit that makes it holds is marked in that commit. A claim would need
  * another. One that nobody claims counts a death if the process dies: so the next commits take its mark back.
+ *
+ *     commit n makes and marks it      commit n + 1 leaves it         commit n + 2 takes the mark back
+ *     ------- fresh --------------->  ------- older --------------->  ------- taken ------------------> unmarked
+ *     claimed meanwhile: it begins at once, without a commit          if that commit fails: doubtful,
+ *                                                                     and taken back by the next one
  */
 export interface SpeculativeClaims {
   /** A claim says how many runs more would be claimed now; undefined: it says nothing. */
@@ -13,7 +18,7 @@ export interface SpeculativeClaims {
   /** It was made, and marked with it; or its claim could not begin. */
   add(row: Row): void;
   /** A commit is put together. Jobs of the last one stay marked until the next one. @returns those that it takes back */
-  unclaimed(): readonly Row[];
+  takeBackUnclaimed(): readonly Row[];
   /** It may not have taken them back, or it may: none of them begins without a commit, and the next one takes them back once more. */
   failed(): void;
   /** The file was read anew: it marks none. */
@@ -44,7 +49,7 @@ export function createSpeculativeClaims(): SpeculativeClaims {
       return true;
     },
     add: (row) => void fresh.push(row),
-    unclaimed() {
+    takeBackUnclaimed() {
       room = undefined;
       lanes.clear();
       taken = [...older.filter(isOpen), ...doubtful.filter(isDoubtful)];
