@@ -27,13 +27,23 @@ const postgresPromises: TestProjectInlineConfiguration = {
   test: { ...postgres.test, name: "postgres-promises", include: promisesOnPostgres, exclude: configDefaults.exclude },
 };
 
+/** It compiles a mock cluster, and mostly waits for its groups to settle. */
+const KAFKA = "test/examples/kafka.test.ts";
+
 /** What `npm test` runs. */
 const unit: TestProjectInlineConfiguration = {
   ...fromSource,
   test: {
     name: "unit",
     include: ["test/**/*.test.ts"],
-    exclude: [...configDefaults.exclude, "test/package.test.ts", "test/faults/**", "test/mounts/**", ...onPostgres],
+    exclude: [
+      ...configDefaults.exclude,
+      "test/package.test.ts",
+      "test/faults/**",
+      "test/mounts/**",
+      KAFKA,
+      ...onPostgres,
+    ],
     // A process of its own for each file would take a third of the time.
     isolate: false,
     // Long enough for a busy machine: it only ends tests that hang.
@@ -56,12 +66,12 @@ const faults: TestProjectInlineConfiguration = {
   },
 };
 
-/** Other runtimes, and frameworks that need a build: their processes start slowly, so one file at a time. */
+/** Other runtimes, and what needs a build: their processes start slowly, so one file at a time. */
 const mounts: TestProjectInlineConfiguration = {
   ...fromSource,
   test: {
     name: "mounts",
-    include: ["test/mounts/**/*.test.ts"],
+    include: ["test/mounts/**/*.test.ts", KAFKA],
     exclude: ["**/node_modules/**"],
     fileParallelism: false,
     testTimeout: 60_000,
