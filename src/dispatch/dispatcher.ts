@@ -19,8 +19,8 @@ const TRY_AGAIN_MS = 1_000;
 export interface Dispatcher {
   /** This process became the worker. */
   begin(): void;
-  /** Another process is the worker; `begin` may come again. Nothing is expanded or claimed until then. */
-  end(): void;
+  /** Another process is the worker; `begin` may come again. Nothing is expanded or claimed until then. @param cause the inbox cannot let it go on: that is a standstill */
+  end(cause?: Error): void;
   /** There may be something to claim. Cheap: many calls in one turn are one round of the loop. */
   wake(): void;
   /** There may be an unexpanded delivery: it must be expanded before any newer one. */
@@ -230,7 +230,6 @@ export function createDispatcher(
   function pause(): void {
     working = false;
     sweep.end();
-    watch.works(false);
     timer?.clear();
     again?.clear();
     again = undefined;
@@ -251,8 +250,11 @@ export function createDispatcher(
     reopen() {
       if (working) sweep.begin();
     },
-    end() {
+    end(cause) {
+      if (stopped) return;
       pause();
+      watch.works(cause !== undefined);
+      if (cause !== undefined) watch.failed("claim", cause);
       idleWaiters.check();
     },
     wake,
@@ -271,6 +273,7 @@ export function createDispatcher(
       const [doneBefore, releasedBefore] = [runner.done(), released()];
       stopped = true;
       pause();
+      watch.works(false);
       const end = (ms: number): Promise<void> =>
         withTimeout(ms, idleWaiters.when(hasEnded), { clock, late: undefined });
       await end(drainMs - ABORT_BEFORE_END_MS);

@@ -167,7 +167,7 @@ export function createPrefetcher(
       if (ahead.size > 0) prefetch.fed();
       const free = room();
       if (free <= 0) {
-        watch.moved("claim"); // all slots are busy
+        if (working()) watch.moved("claim"); // all slots are busy
         return { count: 0, exhausted: false, again: false, nextDueAt: undefined };
       }
       const busy = isBusy();
@@ -200,7 +200,8 @@ export function createPrefetcher(
       if (turn === "suspects") for (const claim of claims) isolated.set(claim, isolation.begun());
       const taken = take(claims, isOthers);
       if (taken > 0 || max === 0) watch.moved("claim");
-      else watch.gaveNothing("claim", { isDue: () => claims.length > 0 || isWithheld(nextDueAt), askAgain: wake });
+      else if (working())
+        watch.gaveNothing("claim", { isDue: () => claims.length > 0 || isWithheld(nextDueAt), askAgain: wake });
       const isShort = isOthers && claims.length < max;
       if (isShort) prefetch.fed();
       wasFull = isOthers && claims.length === max;

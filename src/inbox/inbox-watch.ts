@@ -174,6 +174,7 @@ export function createInboxWatch(clock: Clock): InboxWatch {
     },
     failed(name, cause) {
       steps[name].isDue = true;
+      steps[name].maybe = undefined;
       steps[name].cause = cause;
       arm();
     },
@@ -186,6 +187,7 @@ export function createInboxWatch(clock: Clock): InboxWatch {
       return written;
     },
     works(given) {
+      if (given === isWorking) return;
       isWorking = given;
       for (const [name, step] of all) if (name !== "store") Object.assign(step, newStep());
     },

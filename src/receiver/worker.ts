@@ -56,8 +56,8 @@ export function createWork(
           if (works) dispatcher?.begin();
           return works;
         },
-        end() {
-          if (ended()) dispatcher?.end();
+        end(cause) {
+          if (ended() || cause !== undefined) dispatcher?.end(cause);
         },
         wake: () => dispatcher?.wakeToExpand(),
         lost: (claims) => dispatcher?.lost(claims),

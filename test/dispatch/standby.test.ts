@@ -1,4 +1,4 @@
-import type { Claim, UnhandledJob, Worker, WorkingInbox } from "hookline/adapter";
+import { StorageError, type Claim, type UnhandledJob, type Worker, type WorkingInbox } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
 import { deferred, turns, watch } from "../support/event-loop.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
@@ -46,6 +46,55 @@ describe("a process whose work another has", () => {
     worker().wake();
     await pass(3_600_000);
     expect([seen, claims.length]).toEqual([["a"], 1]);
+  });
+
+  test("stands still where it is to begin again and cannot, until it does", async () => {
+    const { receiver, send, pass, worker } = shared();
+    const { handler, seen } = recordingHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    await pass();
+    await send(emails("a"));
+    worker().end(new StorageError("storage-failed", "The table is gone."));
+    await pass(10_000);
+    worker().end(new StorageError("storage-failed", "The table is still gone."));
+    await pass(6_000);
+    expect((await receiver.health()).problems).toMatchObject([
+      { code: "no-progress", message: expect.stringContaining("The table is still gone.") },
+    ]);
+    worker().begin();
+    await pass(2_000);
+    expect([seen, (await receiver.health()).problems]).toEqual([["a"], []]);
+  });
+
+  test("stands still where it begins again and again, and each time the inbox hangs", async () => {
+    let ended = deferred();
+    let hangs = false;
+    const { receiver, send, pass, worker } = shared((own) => ({
+      async claim(limits) {
+        if (!hangs) return own.claim(limits);
+        await ended.promise;
+        return { claims: [], nextDueAt: undefined, suspects: false };
+      },
+    }));
+    receiver.on("email", () => {});
+    await receiver.start();
+    await pass();
+    hangs = true;
+    await send(emails("a"));
+    for (let life = 0; life < 4; life += 1) {
+      await pass(5_000);
+      worker().end(new StorageError("worker-stalled", "No step held."));
+      ended.resolve();
+      ended = deferred();
+      await pass(1_000);
+      worker().begin();
+    }
+    expect((await receiver.health()).problems).toMatchObject([{ code: "no-progress" }]);
+    hangs = false;
+    ended.resolve();
+    await pass(2_000);
+    expect((await receiver.health()).problems).toEqual([]);
   });
 
   test("drops what it had claimed and not begun", async () => {

@@ -128,8 +128,11 @@ export interface Worker {
    * back and do not try again
    */
   begin(): boolean | void;
-  /** Others took over all that was this process's. It may not claim any more, until `begin` is called again. */
-  end(): void;
+  /**
+   * Others took over all that was this process's. It may not claim any more, until `begin` is called again.
+   * @param cause where it is to begin again by itself: until then it stands still. May be called again for each try that fails
+   */
+  end(cause?: StorageError): void;
   /** There may be something to expand or to claim. */
   wake(): void;
   /**

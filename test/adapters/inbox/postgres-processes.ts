@@ -13,7 +13,7 @@ export interface Process {
   readonly inbox: WorkingInbox;
   readonly clock: WallClock;
   readonly log: LogRecorder;
-  readonly heard: { begun: number; ended: number; readonly lost: Claim[] };
+  readonly heard: { begun: number; ended: number; readonly lost: Claim[]; readonly causes: unknown[] };
 }
 
 export interface Processes {
@@ -43,12 +43,15 @@ export async function openProcesses(given?: string): Promise<Processes> {
       const [clock, log] = [wallClock(), logRecorder()];
       const inbox = openDatabase(connectionString, options);
       await inbox.open({ name: "default", clock, log: log.logger, dedupeWindowMs: 86_400_000 });
-      const heard: Process["heard"] = { begun: 0, ended: 0, lost: [] };
+      const heard: Process["heard"] = { begun: 0, ended: 0, lost: [], causes: [] };
       const process = { inbox, clock, log, heard };
       all.push(process);
       await inbox.work({
         begin: () => void (heard.begun += 1),
-        end: () => void (heard.ended += 1),
+        end(cause) {
+          heard.ended += 1;
+          if (cause !== undefined) heard.causes.push(cause);
+        },
         wake() {},
         lost: (claims) => void heard.lost.push(...claims),
       });

@@ -41,6 +41,11 @@ export function isUnreadable(error: unknown): boolean {
   return /^XX00[12]$/.test(sqlStateOf(error) ?? "");
 }
 
+/** Whether it was not run because others held what it needs: without that the rest would hold. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlStateOf(error) === "55P03";
+}
+
 /** What the server said of a statement that failed. */
 export function sqlStateOf(error: unknown): string | undefined {
   return describe((error as { readonly cause?: unknown }).cause).sqlState;

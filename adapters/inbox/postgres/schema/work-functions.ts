@@ -9,14 +9,14 @@ export function workFunctionsOf(ident: string): string {
  * One step of a worker: heartbeat, poison mark, and how its claims end. A first row with what is to be known, then the deliveries that were
  * asked for. A dead worker's changes nothing, nor does one that comes behind a later one: of a connection that broke, say. Nor
  * one whose last step before, \`settle.after\`, is not there: the server has lost history, and \`forgot\` says so. A row that a transaction of the
- * application holds is not waited for: \`held\`.
+ * application holds is not waited for: \`held\`. A table that others have locked is waited for, less than half of the shortest lease: then the step fails.
  */
 function work(ident: string): string {
   return `
 create or replace function ${ident}.work(me bigint, step bigint, running_now bigint[] default '{}', since_then bigint[] default '{}', done_shards smallint[] default '{}', done_ids bigint[] default '{}',
   settle jsonb default '{}', mark_shards smallint[] default '{}', mark_ids bigint[] default '{}', wanted_days int[] default '{}', wanted_ids bigint[] default '{}')
 returns table (head jsonb, id bigint, received_at bigint, sent_at bigint, source text, signed_by text, signature text, headers jsonb, body bytea)
-language plpgsql ${PLANS} as $$
+language plpgsql ${PLANS} set lock_timeout = '900ms' as $$
 declare
   held bigint[] := '{}';
   left_over bigint[] := '{}';

@@ -119,6 +119,8 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     try {
       await tick(mine);
     } catch (error) {
+      // One that cannot begin leaves nothing behind: it tries each second.
+      membership.leave(id, false).catch(failed);
       if (isCurrent(mine)) end(mine);
       throw error;
     }
@@ -146,10 +148,10 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   /** What runs here does not count. Where no other process has taken it over, nothing of it has died either. */
   function over(mine: Life, why: Over): void {
     if (!isCurrent(mine)) return;
-    tell.over(mine.id, why);
+    const cause = tell.over(mine.id, why);
     if (why !== "taken-over") membership.leave(mine.id, false).catch(failed);
     end(mine);
-    worker?.end();
+    worker?.end(cause);
     later(TRY_AGAIN_MS, restart);
   }
 
@@ -174,6 +176,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     if (worker === undefined || life !== undefined) return;
     begin().then(start, (error: unknown) => {
       failed(error as StorageError);
+      worker?.end(error as StorageError);
       later(TRY_AGAIN_MS, restart);
     });
   }

@@ -1,6 +1,6 @@
 import { StorageError, type Delivery, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
+import { isLockTimeout, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { toArray, toSettle, type Ending } from "./encode-step.ts";
 import type { Lanes, Row } from "./lanes.ts";
@@ -143,7 +143,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     const error = await send(batch);
     if (error === undefined || isOver) return;
     const { settles, marks } = batch;
-    const rest = isOfContent(error) ? await takeApart(batch) : undefined;
+    const rest = isOfContent(error) || isLockTimeout(error) ? await takeApart(batch, error) : undefined;
     if (isOver) return refuse(settles, marks);
     if (rest !== undefined) return void alone.push(...rest);
     for (const one of settles) one.isUnsure = true;
@@ -203,17 +203,28 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   }
 
   /** What is to be tried instead of what the server refused: nothing of it holds. Undefined where it is not at fault, or there is nothing else. */
-  async function takeApart({ settles, marks }: Batch): Promise<readonly Batch[] | undefined> {
+  async function takeApart({ settles, marks }: Batch, first: StorageError): Promise<readonly Batch[] | undefined> {
     if (settles.length + marks.length > 1) return [...settles.map(ofSettle), ...marks.map(ofMark)];
     // Without it, a step must hold.
     if (settles.length + marks.length === 0 || (await send(NOTHING)) !== undefined || isOver) return undefined;
+    const [one] = settles;
+    if (one !== undefined && isLockTimeout(first)) return tryLater(one);
     // And with it must not: the server may have been mended since.
     const error = await send({ ...NOTHING, settles, marks });
     if (error === undefined) return [];
-    const [one] = settles;
     if (one !== undefined && isRefusal(error)) return endOtherwise(one, { ...deps, error })?.map(ofSettle);
     if (one !== undefined || !isOfContent(error)) return undefined;
     for (const mark of marks) mark.reject(error);
+    return [];
+  }
+
+  /** Others hold what it needs: its next try comes after a pause, and is alone again. */
+  function tryLater(one: Settling): readonly Batch[] {
+    void pause().then(() => {
+      if (isOver) return refuse([one], []);
+      alone.push(ofSettle(one));
+      wake();
+    });
     return [];
   }
 

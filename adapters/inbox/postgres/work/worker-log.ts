@@ -1,4 +1,4 @@
-import type { Logger, StorageError } from "../../../../src/adapter.ts";
+import { StorageError, type Logger } from "../../../../src/adapter.ts";
 import type { Row } from "./lanes.ts";
 
 /** What a worker tells whoever operates it. */
@@ -6,8 +6,8 @@ export interface WorkerLog {
   failed(error: StorageError): void;
   /** The server does not take how a job ended: it ends so. */
   refused(row: Row, to: "dead" | "removed", error: StorageError): void;
-  /** A registration is over. */
-  over(worker: number, why: Over): void;
+  /** A registration is over. @returns why nothing is claimed until the next one */
+  over(worker: number, why: Over): StorageError;
 }
 
 /** Another process took over; the server forgot what it had confirmed; or no step held, though the server answers. */
@@ -18,8 +18,11 @@ export function createWorkerLog(log: () => Logger): WorkerLog {
     failed: (error) =>
       log().error({ err: error, code: "inbox-failed" }, "a step of the worker failed: it is tried again"),
     refused: ({ id }, to, error) => log().error({ err: error, code: "settle-refused", jobId: String(id) }, REFUSED[to]),
-    over: (worker, why) =>
-      log()[why === "taken-over" ? "warn" : "error"]({ code: OVER[why].code, worker }, OVER[why].text),
+    over(worker, why) {
+      const { code, text } = OVER[why];
+      log()[why === "taken-over" ? "warn" : "error"]({ code, worker }, text);
+      return new StorageError(code, text);
+    },
   };
 }
 

@@ -1,0 +1,61 @@
+import { expect, onTestFinished, test } from "vitest";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { claimOne, done, storeAll } from "../../suites/inbox/verbs.ts";
+import { eventually } from "../../support/eventually.ts";
+import { openProcesses, type Processes } from "./postgres-processes.ts";
+
+async function locked({ sql }: Processes, table: string): Promise<() => Promise<void>> {
+  const holder = await sql.connect();
+  let isReleased = false;
+  const release = async (): Promise<void> => {
+    if (isReleased) return;
+    isReleased = true;
+    await holder.query("rollback");
+    holder.release();
+  };
+  onTestFinished(release);
+  await holder.query("begin");
+  await holder.query(`lock table hookline.${table} in access exclusive mode`);
+  return release;
+}
+
+test("a lane's window that cannot be written, while others have locked its table, holds up no other job, and holds later", async () => {
+  const processes = await openProcesses();
+  const { inbox, clock, heard } = await processes.start();
+  await storeAll(inbox, mail([{ id: "dies", lane: "one" }]), mail([{ id: "behind", lane: "one" }]));
+  const dying = await claimOne(inbox);
+  const release = await locked(processes, "lane_window");
+  const error = { name: "Error", message: "no", at: clock.now() };
+  let isSettled = false;
+  const settling = inbox.settle([{ claim: dying, outcomes: [{ to: "dead", error, ofWindow: true }] }]).then((held) => {
+    isSettled = true;
+    return held;
+  });
+  for (const id of ["a", "b", "c"]) {
+    await storeAll(inbox, mail([{ id, lane: id }]));
+    await processes.passing(async () => {
+      const claim = await claimOne(inbox);
+      expect(claim.jobs).toHaveLength(1);
+      expect(await inbox.settle([{ claim, outcomes: [done] }])).toEqual([true]);
+    });
+  }
+  expect([isSettled, heard]).toEqual([false, { begun: 1, ended: 0, lost: [], causes: [] }]);
+  await release();
+  await processes.passing(() => expect(isSettled).toBe(true));
+  expect(await settling).toEqual([true]);
+});
+
+test("a worker that cannot begin again says so each time, and leaves no registration behind", async () => {
+  const processes = await openProcesses();
+  const { inbox, heard } = await processes.start();
+  await storeAll(inbox, mail(["a"]));
+  await processes.rows("alter function hookline.free_orphans() rename to other");
+  await processes.rows("update hookline.worker set alive = false");
+  const alive = async (): Promise<unknown> =>
+    (await processes.rows<{ alive: number }>("select count(*)::int as alive from hookline.worker where alive"))[0];
+  await processes.passing(() => expect(heard.ended).toBeGreaterThan(3));
+  expect(heard.causes.slice(1)).toContainEqual(expect.objectContaining({ code: "schema-missing" }));
+  await processes.rows("alter function hookline.other() rename to free_orphans");
+  await processes.passing(() => expect(heard.begun).toBe(2));
+  await eventually(async () => expect(await alive()).toEqual({ alive: 1 }));
+});
