@@ -246,15 +246,21 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     stats() {
       const here = worker.stats();
       const { open, oldestUnexpandedAt, oldestWaitingAt, workersAlive, ...rest } = counts;
-      const known = here ?? { waiting: open, running: 0, blockedLanes: 0, oldestWaitingAt: undefined };
       const share = worker.share();
-      // Of the whole, unless the whole is this process's: then it is exact.
-      const others = share < 1 ? oldestWaitingAt : undefined;
+      const isKnown = here !== undefined && worker.isAllLoaded();
+      const known = here ?? { waiting: open, running: 0, blockedLanes: 0, oldestWaitingAt: undefined };
+      // What is not in memory waits as well: as much of the whole as this process has of the lanes.
+      const waiting = isKnown
+        ? known.waiting
+        : Math.max(known.waiting, Math.round(open * (here ? share : 1)) - known.running);
+      // Of the whole, unless the whole is this process's, and in memory: then it is exact.
+      const others = share < 1 || !isKnown ? oldestWaitingAt : undefined;
       const oldest = Math.min(...[oldestUnexpandedAt, known.oldestWaitingAt, others].map((at) => at ?? Infinity));
       const alive = Math.max(workersAlive, here === undefined ? 0 : 1);
       return {
         ...rest,
         ...known,
+        waiting,
         unexpanded: Math.max(rest.unexpanded, worker.hasUnexpanded() ? 1 : 0),
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
         isWorkedOn: alive > 0,

@@ -110,7 +110,7 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
   readonly gaps?: Gaps | undefined;
   /**
    * Cheap: every health check calls it. Where many work, `waiting`, `running` and `blockedLanes` are of this process's share, and exact,
-   * while it works; all else is of the whole, from a query at most 5 s old.
+   * while it works and all of its share is in memory; all else is of the whole, from a query at most 5 s old.
    */
   stats(): InboxStats;
   readonly capabilities: Capabilities;

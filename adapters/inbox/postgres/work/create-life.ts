@@ -76,6 +76,7 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     looksAt: "none",
     hasReopened: false,
     owned: new Set(),
+    loadFailure: undefined,
     isDirty: true,
     following: undefined,
     hasUnexpanded: false,

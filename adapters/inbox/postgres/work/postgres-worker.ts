@@ -16,6 +16,8 @@ export interface PostgresWorker extends WorkerClaims {
   /** The worker that expands deliveries, if this process is it. */
   expander(): number | undefined;
   isLoaded(): boolean;
+  /** All of its shards are in memory. */
+  isAllLoaded(): boolean;
   /** Of all lanes, from 0 to 1. */
   share(): number;
   /** Some deliveries wait to be expanded. */
@@ -221,7 +223,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   async function tickNow(mine: Life): Promise<void> {
     const isPresent = await presence.hold(mine.id);
     if (!isCurrent(mine)) return;
-    const { handOver, memory, others } = mine;
+    const { handOver, others } = mine;
     const { owned, surplus, workers, lookAgainMs } = await membership.tick(mine.id, {
       leaving: handOver.shards,
       isPresent,
@@ -235,14 +237,30 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     // What an old worker called unhandled may have a handler now.
     if (others.see(workers)) mine.hasReopened = false;
     for (const shard of surplus) handOver.leave(shard);
-    const fresh = owned.filter((shard) => shard !== EXPANDER && !handOver.has(shard) && !memory.isLoaded(shard));
-    if (fresh.length > 0) await memory.load(fresh);
+    const fresh = toLoad(mine);
+    if (fresh.length > 0) await loadIn(mine, fresh);
+    else mine.loadFailure = undefined;
     if (!isCurrent(mine)) return;
     const heir = others.heirOfAll();
     if (heir !== undefined && isExpander(mine)) handOver.pass(EXPANDER, heir);
     handOver.goOn(owned);
     tellReopen(mine);
     await mine.steps.beat();
+  }
+
+  /** What cannot be loaded is asked for again at each tick, and holds up neither the other shards nor this worker. */
+  async function loadIn(mine: Life, shards: readonly number[]): Promise<void> {
+    try {
+      await mine.memory.load(shards).catch(() => mine.memory.loadSingly(shards));
+      mine.loadFailure = undefined;
+    } catch (error) {
+      const failure = error as StorageError;
+      const isNews = failure.message !== mine.loadFailure?.message;
+      mine.loadFailure = failure;
+      if (!isNews) return;
+      failed(failure);
+      worker?.wake();
+    }
   }
 
   /** One worker looks at unhandled jobs; others only at those for which that one lacks a consumer. */
@@ -288,6 +306,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     looksAt: (type) => life?.looksAt !== "own" || life.others.isLeftTo(type),
     passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
     isLoaded: () => life !== undefined,
+    isAllLoaded: () => life !== undefined && toLoad(life).length === 0,
     share: () => [...(life?.owned ?? [])].filter((shard) => shard !== EXPANDER).length / SHARDS,
     hasUnexpanded: () => life?.hasUnexpanded === true,
     get size() {
@@ -295,6 +314,11 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     },
     leave,
   };
+}
+
+/** Its shards that are not in memory. */
+function toLoad({ owned, handOver, memory }: Life): readonly number[] {
+  return [...owned].filter((shard) => shard !== EXPANDER && !handOver.has(shard) && !memory.isLoaded(shard));
 }
 
 function isExpander({ owned, handOver }: Life): boolean {

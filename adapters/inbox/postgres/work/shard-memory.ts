@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { FRESH, type Claim, type JobError, type LaneWindow, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
+import { isBroken } from "../connection/to-storage-error.ts";
 import type { StoredBatch } from "../store/writer.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import type { Mark, StepReply } from "./work-steps.ts";
@@ -16,6 +17,8 @@ export interface ShardMemory {
    * left, or failed, comes with a later call: `isLoaded` is false until then.
    */
   load(shards: readonly number[]): Promise<void>;
+  /** The same, each by itself, to the end: one that cannot be read costs the others nothing. @throws the first error, or at once where no server answers */
+  loadSingly(shards: readonly number[]): Promise<void>;
   /** Until the next shard is there, while some are brought in. */
   readonly loading: Promise<unknown> | undefined;
   /** Nothing of it is to be followed any more. */
@@ -197,22 +200,37 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     if (window !== undefined && row.lane !== undefined && row.queuedIn?.head === row) lanes.setWindow(row.lane, window);
   }
 
+  async function load(shards: readonly number[]): Promise<void> {
+    if (loading !== undefined || isOver()) return;
+    // Not before much of the memory is free again.
+    const wanted = shards.filter(
+      (shard) => !loaded.has(shard) && lanes.size < (begun.has(shard) ? maxJobs / 2 : maxJobs),
+    );
+    if (wanted.length === 0) return;
+    for (const shard of wanted) begun.add(shard);
+    const first = serially(() => loadNext(wanted));
+    void loadOn(first)
+      .catch(() => {}) // what was left is asked for again
+      .finally(() => (loading = undefined));
+    await first;
+  }
+
   return {
     follow: () => serially(async () => (isOver() ? undefined : follow())),
     hasSeen: ({ writer, base }) => (cut.get(writer)?.lastId ?? 0) >= base,
-    async load(shards) {
-      if (loading !== undefined || isOver()) return;
-      // Not before much of the memory is free again.
-      const wanted = shards.filter(
-        (shard) => !loaded.has(shard) && lanes.size < (begun.has(shard) ? maxJobs / 2 : maxJobs),
-      );
-      if (wanted.length === 0) return;
-      for (const shard of wanted) begun.add(shard);
-      const first = serially(() => loadNext(wanted));
-      void loadOn(first)
-        .catch(() => {}) // what was left is asked for again
-        .finally(() => (loading = undefined));
-      await first;
+    load,
+    async loadSingly(shards) {
+      let failure: unknown;
+      for (const shard of shards) {
+        while (loading !== undefined) await loading.catch(() => {});
+        try {
+          await load([shard]);
+        } catch (error) {
+          if (isBroken(error)) throw error;
+          failure ??= error;
+        }
+      }
+      if (failure !== undefined) throw failure;
     },
     get loading() {
       return loading;

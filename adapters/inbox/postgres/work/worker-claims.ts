@@ -67,6 +67,8 @@ export interface Life {
   looksAt: "all" | "own" | "none";
   /** It was told to look at them since workers last came or went. */
   hasReopened: boolean;
+  /** Why some of its shards could not be loaded, at the last try. */
+  loadFailure: StorageError | undefined;
   /** Memory is behind the tables. */
   isDirty: boolean;
   following: Promise<void> | undefined;
@@ -222,6 +224,7 @@ export function createWorkerClaims({
         if (!isCurrent(mine)) return NOTHING;
         runs = mine.lanes.take(limits, now());
       }
+      if (runs.length === 0 && mine.loadFailure !== undefined) throw mine.loadFailure;
       try {
         const claims = runs.length === 0 ? [] : await mark(mine, runs);
         return { claims, nextDueAt: mine.lanes.nextDueAt(), suspects: mine.lanes.hasSuspects() };
