@@ -46,6 +46,12 @@ interface Counts {
   workersAlive: number;
 }
 
+interface Heart {
+  readonly beat: number;
+  /** By the monotonic clock: since when it stands still. */
+  readonly since: number;
+}
+
 const UNKNOWN: Counts = {
   unexpanded: 0,
   dead: 0,
@@ -77,6 +83,8 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   let schemaIdent = "";
   let failure: { readonly error: StorageError; readonly at: number } | undefined;
   let counts = UNKNOWN;
+  /** Of the workers that are there by the tables: the row of one that was killed stays, until another one takes over from it. */
+  let hearts: ReadonlyMap<number, Heart> = new Map();
   let watching: Timer | undefined;
   const route: Route = { changes: 0 };
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
@@ -139,19 +147,27 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     expired: (jobs) => void (counts = { ...counts, expired: counts.expired + jobs }),
   });
 
+  function heartOf(id: number, beat: number): Heart {
+    const before = hearts.get(id);
+    return before?.beat === beat ? before : { beat, since: performance.now() };
+  }
+
   async function count(): Promise<void> {
     const [stats, [row]] = await Promise.all([
       readStats(other, ident()),
       other.query<{ at: number }>(`select received_at as at from ${ident()}.unexpanded order by delivery limit 1`),
     ]);
-    const { waiting, running, ...rest } = stats;
-    counts = { ...rest, open: waiting + running, oldestUnexpandedAt: row?.at };
+    const { waiting, running, beats, ...rest } = stats;
+    hearts = new Map(beats.map(([id, beat]) => [id, heartOf(id, beat)]));
+    const workersAlive = [...hearts.values()].filter(({ since }) => performance.now() - since < leaseMs).length;
+    counts = { ...rest, workersAlive, open: waiting + running, oldestUnexpandedAt: row?.at };
   }
 
   /** The server is there, or not, by what was not a store. */
   function answered(error?: unknown): void {
     if (error instanceof StorageError) failure = { error, at: -Infinity };
-    else if (error === undefined && failure !== undefined && now() - failure.at >= FAILED_MS) failure = undefined;
+    else if (error === undefined && failure !== undefined && Math.abs(now() - failure.at) >= FAILED_MS)
+      failure = undefined;
   }
 
   /** What other processes changed. */

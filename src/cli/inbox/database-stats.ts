@@ -13,7 +13,7 @@ export async function databaseStats(
   const looked = await lookAtDatabase({ connectionString, schema: wanted });
   try {
     const { schema, name: receiver, schemaVersion } = looked.facts;
-    const [{ workersAlive: _, oldestWaitingAt: oldest, ...counts }, workers] = await Promise.all([
+    const [{ beats: _, oldestWaitingAt: oldest, ...counts }, workers] = await Promise.all([
       looked.stats(now),
       looked.workersAlive(),
     ]);

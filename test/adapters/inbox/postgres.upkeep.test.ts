@@ -131,7 +131,7 @@ test("what all processes do is counted", async () => {
     unhandled: 0,
     expired: 0,
     oldestWaitingAt: undefined,
-    workersAlive: 1,
+    beats: [[expect.any(Number), expect.any(Number)]],
   });
   const [id = 0] = await world.store([
     mail(["a"], { receivedAt: 5 }),

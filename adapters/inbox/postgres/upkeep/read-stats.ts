@@ -13,8 +13,8 @@ export interface SharedStats {
   readonly expired: number;
   /** When the oldest delivery was received that is unexpanded or has a waiting job, milliseconds since the epoch. */
   readonly oldestWaitingAt: number | undefined;
-  /** Processes that work. */
-  readonly workersAlive: number;
+  /** The last beat of each process that works, or was killed. */
+  readonly beats: readonly (readonly [worker: number, beat: number])[];
 }
 
 interface Row extends Omit<SharedStats, "waiting" | "oldestWaitingAt"> {
@@ -43,7 +43,7 @@ export async function readStats(queries: Queries, ident: string): Promise<Shared
          select min(head.received_at) from generate_series(0, ${SHARDS - 1}) as s (shard) cross join lateral (
            select received_at from ${ident}.job as j where j.shard = s.shard::smallint and j.id not in (select id from marked) order by j.id limit 1) as head) end as "oldestJobAt",
        (select received_at from ${ident}.unexpanded order by delivery limit 1) as "oldestWaitingAt",
-       (select count(*) from ${ident}.worker where alive) as "workersAlive",
+       (select coalesce(jsonb_agg(jsonb_build_array(id, beat)), '[]') from ${ident}.worker where alive) as beats,
        coalesce((select value::bigint from ${ident}.meta where key = 'expired'), 0) as expired
      from jobs`,
   );
@@ -57,7 +57,7 @@ export async function readStats(queries: Queries, ident: string): Promise<Shared
     unhandled: row.unhandled,
     expired: row.expired,
     oldestWaitingAt: oldest.length === 0 ? undefined : Math.min(...oldest),
-    workersAlive: row.workersAlive,
+    beats: row.beats,
   };
 }
 
