@@ -1,7 +1,9 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { StorageError, type Logger } from "../../../../src/adapter.ts";
 import { UsageError } from "../../../../src/index.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
+import { isLockTimeout } from "../connection/to-storage-error.ts";
 import { functionsOf } from "./functions.ts";
 import { hashLaneWindows, SCHEMA_VERSION, tablesOf } from "./tables.ts";
 
@@ -38,6 +40,13 @@ export interface SchemaName {
   readonly name: string;
 }
 
+interface Preparing {
+  readonly migrate: boolean;
+  readonly log?: Pick<Logger, "info">;
+  /** How long others may hold locks on the tables. @default 300_000 */
+  readonly patienceMs?: number;
+}
+
 /**
  * Makes the schema of a receiver or upgrades it, as the role of the connection. Others that do so at the same time wait for each other.
  * @returns its quoted name
@@ -46,7 +55,7 @@ export interface SchemaName {
  */
 export async function prepareSchema(
   pool: Pool,
-  { migrate, log, ...given }: SchemaName & { readonly migrate: boolean; readonly log?: Pick<Logger, "info"> },
+  { migrate, log, patienceMs = PATIENCE_MS, ...given }: SchemaName & Preparing,
   plan: SchemaPlan = CURRENT,
 ): Promise<string> {
   const schema = schemaOf(given);
@@ -57,8 +66,12 @@ export async function prepareSchema(
   const facts = { code: "schema-upgraded", schema, from: before.version, to: plan.version };
   const isUpgrade = isBehind && before.version !== undefined;
   if (isUpgrade) log?.info(facts, "the tables of an older version are upgraded: other processes wait for it");
-  // A statement is a transaction of its own: all of it or nothing.
-  if (isBehind) await pool.query(migrationOf(given, plan));
+  const waits = (): void =>
+    log?.info(
+      { ...facts, code: "schema-waits" },
+      "others hold locks on the tables, such as pg_dump: the upgrade is tried again until they end",
+    );
+  if (isBehind) await runWaiting(pool, migrationOf(given, plan), { waits, patienceMs });
   if (isUpgrade) log?.info(facts, "the tables are upgraded");
   const { version, worksWith, name } = isBehind ? await stateOf(pool, schema) : before;
   if (name !== undefined && name !== given.name) throw otherName(schema, name, given.name);
@@ -83,7 +96,7 @@ export function schemaSql(given: SchemaName, role?: string): string {
     role === undefined
       ? "the role of the application, which owns the tables then; or add --role for one that only changes rows"
       : `the owner of the tables, not as ${role}`;
-  return `-- Run it as ${who}.\n${migrationOf(given, CURRENT, role)};\n`;
+  return `-- Run it as ${who}.\n-- A lock timeout: others hold locks on the tables, such as pg_dump, and nothing is changed. Run it again.\n${migrationOf(given, CURRENT, role)};\n`;
 }
 
 function schemaOf({ schema, name }: SchemaName): string {
@@ -94,6 +107,39 @@ function schemaOf({ schema, name }: SchemaName): string {
     `The receiver's schema would be named ${JSON.stringify(whole)}, expected letters, digits, spaces and any of _.:- in at most ${MOST_NAME_BYTES} bytes.`,
     { fix: "Change `name` of the receiver, or the option `schema` of the inbox: the name is made of both." },
   );
+}
+
+/** Between two tries, so that who waits behind one has its turn. */
+const TRY_AGAIN_MS = 1_000;
+/** A dump of a large database takes longer than any wait that helps. */
+const PATIENCE_MS = 5 * 60_000;
+
+/** A table that others read for long is not waited for in one go: all that comes later would wait behind. */
+async function runWaiting(
+  pool: Pool,
+  sql: string,
+  { waits, patienceMs }: { readonly waits: () => void; readonly patienceMs: number },
+): Promise<void> {
+  const until = performance.now() + patienceMs;
+  for (let tries = 1; ; tries += 1)
+    try {
+      // A statement is a transaction of its own: all of it or nothing.
+      await pool.query(sql);
+      return;
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      if (performance.now() >= until)
+        throw new StorageError(
+          "storage-failed",
+          `Others have held locks on the tables for ${patienceMs / 1_000} s: they are as they were.`,
+          {
+            cause: error,
+            fix: "Look at `pg_locks` for who holds them, such as pg_dump or a transaction that was left open; end it or wait for its end, and start again.",
+          },
+        );
+      if (tries === 1) waits();
+      await pause(TRY_AGAIN_MS);
+    }
 }
 
 /** Quotes, backslashes and dollars have a meaning inside the bodies of functions. */
@@ -115,6 +161,7 @@ function migrationOf(
 declare
   made int;
 begin
+set local lock_timeout = '500ms';
 perform pg_advisory_xact_lock(hashtextextended(${text(`hookline schema ${schema}`)}, 0));
 if not exists (select from pg_catalog.pg_namespace where nspname = ${text(schema)}) then
 create schema ${ident};
