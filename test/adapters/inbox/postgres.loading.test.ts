@@ -56,6 +56,8 @@ function memoryOf({ pool, ident }: Tables, read: () => Promise<void>) {
     unexpanded: nothing,
     lost: nothing,
     read: nothing,
+    server: undefined,
+    forgot: nothing,
   });
   return { memory, lanes };
 }

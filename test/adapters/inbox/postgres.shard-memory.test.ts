@@ -18,6 +18,8 @@ test("a look is quiet that brought nothing, or failed: a server that is away is 
     unexpanded() {},
     lost() {},
     read() {},
+    server: undefined,
+    forgot() {},
   });
   await memory.follow();
   expect(memory.isQuiet).toBe(false);

@@ -25,6 +25,7 @@ test("what was refused has its turn, however much else there is to do", async ()
     ident: () => "hl",
     pool: pool as Pool,
     worker: 7,
+    server: 1,
     lanes: createLanes(),
     leaving: () => new Map(),
     confirmed() {},

@@ -19,6 +19,9 @@ export function inLiteral(ident: string): string {
   return ident.replaceAll("'", "''");
 }
 
+/** When the server started: after a fail-over it is another one, which may lack what was confirmed last and give its ids anew. */
+export const SERVER = "(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint";
+
 const OF_LANE = "generated always as (md5(lane)) stored";
 
 /** Version 2: a lane of any length has a window. Who waits for the row of the version has no lock on windows yet. */

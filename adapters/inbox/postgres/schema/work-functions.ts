@@ -1,4 +1,4 @@
-import { KEPT_DAY, PLANS } from "./tables.ts";
+import { KEPT_DAY, PLANS, SERVER } from "./tables.ts";
 
 /** What a worker asks for: its next step, and what came in. */
 export function workFunctionsOf(ident: string): string {
@@ -8,8 +8,9 @@ export function workFunctionsOf(ident: string): string {
 /**
  * One step of a worker: heartbeat, poison mark, and how its claims end. A first row with what is to be known, then the deliveries that were
  * asked for. A dead worker's changes nothing, nor does one that comes behind a later one: of a connection that broke, say. Nor
- * one whose last step before, \`settle.after\`, is not there: the server has lost history, and \`forgot\` says so. A row that a transaction of the
- * application holds is not waited for: \`held\`. A table that others have locked is waited for, less than half of the shortest lease: then the step fails.
+ * one whose last step before, \`settle.after\`, is not there: the server has lost history, or is another one than \`settle.server\` and may have:
+ * \`forgot\` says so. A row that a transaction of the application holds is not waited for: \`held\`. A table that others have locked is waited
+ * for, less than half of the shortest lease: then the step fails.
  */
 function work(ident: string): string {
   return `
@@ -24,9 +25,10 @@ declare
   passed jsonb := '[]';
 begin
   update ${ident}.worker as w set beat = step, running = running_now, since = since_then
-  where w.id = me and w.alive and w.beat < step and w.beat >= coalesce((settle->>'after')::bigint, 0);
+  where w.id = me and w.alive and w.beat < step and w.beat >= coalesce((settle->>'after')::bigint, 0)
+    and coalesce((settle->>'server')::bigint, ${SERVER}) = ${SERVER};
   if not found then
-    return query select jsonb_build_object('alive', false, 'forgot', exists (select from ${ident}.worker as w where w.id = me and w.alive and w.beat < (settle->>'after')::bigint)), null::bigint, null::bigint, null::bigint, null::text, null::text, null::text, null::jsonb, null::bytea;
+    return query select jsonb_build_object('alive', false, 'forgot', exists (select from ${ident}.worker as w where w.id = me and w.alive and (w.beat < (settle->>'after')::bigint or (settle->>'server')::bigint <> ${SERVER}))), null::bigint, null::bigint, null::bigint, null::text, null::text, null::text, null::jsonb, null::bytea;
     return;
   end if;
 
@@ -102,7 +104,7 @@ declare
   cut jsonb;
 begin
   select coalesce(jsonb_agg(jsonb_build_array(w.id, w.seq, w.first_id, w.last_id)), '[]') into cut from ${ident}.writer as w;
-  return query select jsonb_build_object('vector', cut, 'removal', (select max(r.id) from ${ident}.removal as r), 'unexpanded', exists (select from ${ident}.unexpanded)), null::smallint, null::bigint, null::int, null::bigint, null::int, null::text, null::text, null::text, null::bigint, null::bigint, null::jsonb;
+  return query select jsonb_build_object('vector', cut, 'server', ${SERVER}, 'removal', (select max(r.id) from ${ident}.removal as r), 'unexpanded', exists (select from ${ident}.unexpanded)), null::smallint, null::bigint, null::int, null::bigint, null::int, null::text, null::text, null::text, null::bigint, null::bigint, null::jsonb;
   return query
     with moved as (
       select (w->>0)::bigint as writer, case when (w->>1)::bigint = coalesce((k->>1)::bigint, 0) + 1 then (w->>2)::bigint else coalesce((k->>2)::bigint, 0) end as lo, (w->>3)::bigint as hi

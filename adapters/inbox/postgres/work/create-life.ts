@@ -13,6 +13,8 @@ import type { Life } from "./worker-claims.ts";
 export const BEAT_MS = 500;
 
 export interface LifeDeps {
+  /** When the server started that it is registered on. */
+  readonly server: number;
   readonly ident: () => string;
   readonly pool: Pool;
   /** Of one connection. */
@@ -46,6 +48,8 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     changed: deps.wake,
     unexpanded: (are) => deps.unexpanded(life, are),
     lost: deps.lost,
+    server: deps.server,
+    forgot: () => deps.over(life, "forgot"),
     read() {
       if (performance.now() - life.confirmedAt > BEAT_MS) void life.steps.beat();
     },
@@ -54,6 +58,7 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     ident,
     pool: deps.steps,
     worker: id,
+    server: deps.server,
     lanes,
     leaving: () => life.handOver.emptied,
     confirmed: (reply, sentAt) => deps.confirmed(life, reply, sentAt),

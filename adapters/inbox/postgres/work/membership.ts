@@ -1,16 +1,22 @@
 import type { StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
-import { EXPANDER, SHARDS } from "../schema/tables.ts";
+import { EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
 import type { Handled, LiveWorker } from "./other-workers.ts";
 
 /** Who works, and on what. */
 export interface Membership {
-  register(handled: Handled | null): Promise<number>;
+  /** @returns with when the server started */
+  register(handled: Handled | null): Promise<Registration>;
   /** Looks at the others: declares those dead whose heart stands still, takes its share of free shards, and says which of its own are too many. */
   tick(me: number, mine: Mine): Promise<Share>;
   /** This process's own worker is over. @param died what it runs on counts a death if others run it */
   leave(worker: number, died: boolean): Promise<void>;
+}
+
+interface Registration {
+  readonly id: number;
+  readonly server: number;
 }
 
 interface Mine {
@@ -114,11 +120,11 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
 
   return {
     async register(handled) {
-      const [row] = await pool.query<{ id: number }>(
-        `insert into ${ident()}.worker (handled) values ($1) returning id`,
+      return oneRow<Registration>(
+        pool,
+        `insert into ${ident()}.worker (handled) values ($1) returning id, ${SERVER} as server`,
         [handled === null ? null : JSON.stringify(handled)],
       );
-      return row?.id ?? 0;
     },
     async tick(me, { leaving, isPresent }) {
       const workers = await findAlive();

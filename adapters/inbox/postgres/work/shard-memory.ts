@@ -46,12 +46,16 @@ export interface ShardMemoryDeps {
   readonly unexpanded: (are: boolean) => void;
   /** Claims ended with their jobs. */
   readonly lost: (claims: readonly Claim[]) => void;
+  /** When the server started that this worker is registered on; undefined: it is not looked at. */
+  readonly server: number | undefined;
+  /** The server lacks what it had committed, or is another one and may: ids come again, and nothing of this memory holds. */
+  readonly forgot: () => void;
   /** A page of a shard was read: there may be many. */
   readonly read: () => void;
 }
 
 interface JobRow {
-  readonly head: Omit<StepReply, "shards"> | null;
+  readonly head: (Omit<StepReply, "shards"> & { readonly server: number }) | null;
   readonly shard: number;
   readonly id: number;
   readonly writer: number;
@@ -102,10 +106,12 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     const known = JSON.stringify([...cut].map(([writer, { seq, lastId }]) => [writer, seq, lastId]));
     const rows = await pool.query<JobRow>(`select * from ${ident()}.follow($1, $2)`, [[...loaded], known]);
     if (isOver()) return;
+    const head = rows[0]?.head;
+    const isOther = tell.server !== undefined && head?.server !== tell.server;
+    if (isOther || isBeforeCut(head?.vector ?? [])) return tell.forgot();
     const at = now();
     // A shard may have been given up meanwhile.
     for (const row of rows.slice(1)) if (loaded.has(row.shard)) lanes.append(toRow(row), at);
-    const head = rows[0]?.head;
     setCut(head?.vector ?? []);
     tell.unexpanded(head?.unexpanded === true);
     await removeUpTo(head?.removal ?? 0);
@@ -126,6 +132,14 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     const ended = lanes.remove(new Set(rows.flatMap(({ jobs }) => jobs)), now());
     if (ended.length > 0) tell.lost(ended);
     tell.changed();
+  }
+
+  /** A writer that commits only grows. */
+  function isBeforeCut(vector: readonly Mark[]): boolean {
+    return vector.some(([writer, seq, , lastId]) => {
+      const known = cut.get(writer);
+      return known !== undefined && (seq < known.seq || lastId < known.lastId);
+    });
   }
 
   function setCut(vector: readonly Mark[]): void {

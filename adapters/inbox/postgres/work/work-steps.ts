@@ -72,6 +72,8 @@ export interface WorkStepsDeps extends Pick<Refusal, "now" | "refused"> {
   /** One connection. */
   readonly pool: Pool;
   readonly worker: number;
+  /** When the server started that it is registered on: a step changes nothing on another one. */
+  readonly server: number;
   readonly lanes: Lanes;
   /** The shards to be given up of which nothing runs, each with who is to have it; undefined: any. Asked for at each step: one that was given up must not be so again, once it came back. */
   readonly leaving: () => ReadonlyMap<number, number | undefined>;
@@ -99,7 +101,7 @@ interface Batch {
 }
 
 export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
-  const { ident, pool, worker, lanes, leaving, confirmed, over, failed, pause } = deps;
+  const { ident, pool, worker, server, lanes, leaving, confirmed, over, failed, pause } = deps;
   let settling: Settling[] = [];
   let marking: Marking[] = [];
   let beats: (() => void)[] = [];
@@ -174,7 +176,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
           toArray(running.map(({ progress }) => progress.firstAttemptAt)),
           toArray(done.map(({ shard }) => shard)),
           toArray(done.map(({ id }) => id)),
-          JSON.stringify({ ...settle, after: heldNumber }),
+          JSON.stringify({ ...settle, after: heldNumber, server }),
           toArray(marked.map(({ shard }) => shard)),
           toArray(marked.map(({ id }) => id)),
           toArray(wanted.map(({ day }) => day)),

@@ -10,7 +10,7 @@ export interface WorkerLog {
   over(worker: number, why: Over): StorageError;
 }
 
-/** Another process took over; the server forgot what it had confirmed; or no step held, though the server answers. */
+/** Another process took over; the server forgot what it had confirmed, or may have; or no step held, though the server answers. */
 export type Over = "taken-over" | "forgot" | "stalled";
 
 export function createWorkerLog(log: () => Logger): WorkerLog {
@@ -35,7 +35,7 @@ const OVER = {
   "taken-over": { code: "worker-lock-lost", text: "another process has taken over the jobs of this one" },
   forgot: {
     code: "history-lost",
-    text: "the server has forgotten what it confirmed, as after a fail-over or a restore: jobs are loaded anew",
+    text: "the server was started anew, or has forgotten what it confirmed, as after a fail-over: jobs are loaded anew",
   },
   stalled: {
     code: "worker-stalled",
