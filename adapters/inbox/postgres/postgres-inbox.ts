@@ -241,10 +241,10 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         if (hasNotices) void subscriptions.refresh().catch(() => {});
       },
       stored: (error) => (failure = error && { error, at: now() }),
-      refused: (delivery, err) =>
+      unreadable: (deliveryId, err) =>
         openHost().log.error(
-          { err, code: "expansion-refused", delivery },
-          "PostgreSQL does not take the jobs of a delivery: it is stored without them",
+          { err, code: "delivery-unreadable", deliveryId },
+          "PostgreSQL cannot read a delivery: it is to be an unhandled job",
         ),
     }),
     claim: worker.claim,

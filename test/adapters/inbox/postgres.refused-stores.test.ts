@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { mail, raw, type FullDelivery } from "../../suites/inbox/deliveries.ts";
-import { claimAll, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { claimAll, done, findAll, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { openProcesses } from "./postgres-processes.ts";
 
 /** A delivery of one record that differs in something. */
@@ -60,18 +60,38 @@ test("deliveries that are refused again and again leave no rows of writers", asy
   expect(recordsOf(await claimAll(inbox))).toEqual([["a"], ["c"]]);
 });
 
-test("an expansion that PostgreSQL does not take ends without jobs, and the others become jobs", async () => {
+test("a delivery whose jobs PostgreSQL does not take is stored without them", async () => {
   const { start, sql } = await openProcesses();
-  const { inbox, log } = await start();
+  const { inbox } = await start();
+  await sql.query("alter table hookline.job add constraint none check (lane <> 'default b')");
+  const stored = await storeAll(inbox, mail(["a"]), mail(["b"]), mail(["c"]));
+  expect(stored.map((one) => "expanded" in one && one.expanded)).toEqual([true, false, false]);
+  expect((await inbox.unexpanded(10)).map(({ id }) => id)).toEqual(stored.slice(1).map(({ id }) => id));
+  expect(inbox.ready()).toEqual({ ready: true });
+});
+
+test("an expansion that PostgreSQL does not take fails, and is lost in no way: its events can be unhandled jobs, and others become jobs", async () => {
+  const { start, sql } = await openProcesses();
+  const { inbox } = await start();
   const given = [mail(["a"]), mail(["b"]), mail(["c"])];
   await storeAll(inbox, ...given.map(raw));
   await sql.query("alter table hookline.job add constraint none check (lane <> 'default b')");
   const waiting = await inbox.unexpanded(10);
-  const expansions = waiting.map(({ id }, place) => ({ id, events: given[place]!.events, cursor: undefined }));
-  expect(await inbox.expand(expansions)).toEqual(given.map(() => ({ duplicates: [], conflicts: [] })));
-  expect(log.of("expansion-refused")).toMatchObject([{ facts: { delivery: waiting[1]!.id } }]);
+  const [a, b, c] = waiting.map(({ id }, place) => ({ id, events: given[place]!.events, cursor: undefined }));
+  await expect(inbox.expand([a!, b!, c!])).rejects.toMatchObject({ name: "StorageError" });
+  const whole = { duplicates: [], conflicts: [] };
+  expect(await inbox.expand([a!])).toEqual([whole]);
+  await expect(inbox.expand([b!])).rejects.toMatchObject({ name: "StorageError" });
+  expect(await inbox.expand([{ id: b!.id, events: [], cursor: 0 }])).toEqual([whole]);
+  expect((await inbox.unexpanded(10)).map(({ id }) => id)).toEqual([b!.id, c!.id]);
+  const unhandled = { state: "unhandled", consumer: undefined, lane: undefined, mergeKey: undefined } as const;
+  await inbox.expand([
+    { ...b!, events: b!.events.map(({ entry, event }) => ({ entry, event, unique: undefined, jobs: [unhandled] })) },
+  ]);
+  expect(await inbox.expand([c!])).toEqual([whole]);
   expect(await inbox.unexpanded(10)).toEqual([]);
   expect(recordsOf(await claimAll(inbox))).toEqual([["a"], ["c"]]);
+  expect((await findAll(inbox, { states: ["unhandled"] })).map(({ deliveryId }) => deliveryId)).toEqual([b!.id]);
 });
 
 test("an expansion with odd numbers becomes jobs", async () => {

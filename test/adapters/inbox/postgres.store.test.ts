@@ -48,7 +48,7 @@ function incoming(answer: (batch: EncodedBatch) => Promise<StoredBatch>, parts: 
     dedupeWindowMs: () => 0,
     noted() {},
     stored() {},
-    refused() {},
+    unreadable() {},
     ...parts,
   });
   return { ...verbs, batches };

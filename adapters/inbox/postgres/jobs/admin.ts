@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { toStored, type InboxJobs, type JobSelection, type JobState, type StoredJob } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
-import { sqlStateOf } from "../connection/to-storage-error.ts";
+import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
@@ -123,14 +123,20 @@ export function createPostgresJobs({
     async get(id) {
       const number = toId(id);
       if (number === undefined) return undefined;
-      return snapshot(async (queries) => {
-        const [job] = await findByIds(queries, ident(), [number]);
-        if (job === undefined) return undefined;
-        const [row] = await queries.query<DeliveryRow>(
-          `select id, received_at, sent_at, source, signed_by, signature, headers, body from ${ident()}.delivery where id = $1 and day in ($2, ${KEPT_DAY}) limit 1`,
-          [job.delivery, job.day],
-        );
-        return row && { job: toStoredJob(job), delivery: toStored(String(row.id), toDelivery(row)) };
+      const read = (body: string): Promise<ReadJob | undefined> =>
+        snapshot(async (queries) => {
+          const [job] = await findByIds(queries, ident(), [number]);
+          if (job === undefined) return undefined;
+          const [row] = await queries.query<DeliveryRow>(
+            `select id, received_at, sent_at, source, signed_by, signature, headers, ${body} as body from ${ident()}.delivery where id = $1 and day in ($2, ${KEPT_DAY}) limit 1`,
+            [job.delivery, job.day],
+          );
+          return row && { job: toStoredJob(job), delivery: toStored(String(row.id), toDelivery(row)) };
+        });
+      return read("body").catch((error: unknown) => {
+        // A body that is broken on the server's disk hides no job.
+        if (isUnreadable(error)) return read("''::bytea");
+        throw error;
       });
     },
     replay: (selection) =>
@@ -168,6 +174,8 @@ export function createPostgresJobs({
     },
   };
 }
+
+type ReadJob = NonNullable<Awaited<ReturnType<InboxJobs["get"]>>>;
 
 /** A page is one transaction: where others held it up, nothing of it holds. */
 async function again<T>(run: () => Promise<T>): Promise<T> {

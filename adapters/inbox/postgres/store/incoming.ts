@@ -11,7 +11,7 @@ import {
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isRefusal } from "../connection/to-storage-error.ts";
+import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
@@ -40,8 +40,8 @@ export interface IncomingDeps {
   }) => void;
   /** How the last store ended. */
   readonly stored: (error: StorageError | undefined) => void;
-  /** PostgreSQL does not take the events of a stored delivery: no jobs are made of them. */
-  readonly refused: (delivery: string, error: unknown) => void;
+  /** PostgreSQL cannot read a stored delivery: an event is made of it that nobody handles. */
+  readonly unreadable: (delivery: string, error: unknown) => void;
 }
 
 /** In one commit. */
@@ -58,7 +58,7 @@ interface Waiting {
 
 /** The verbs of the port that take deliveries in, and make jobs of them. */
 export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" | "unexpanded" | "expand"> {
-  const { pool, ident, writer, worker, maxJobs, now, dedupeWindowMs, noted, stored, refused } = deps;
+  const { pool, ident, writer, worker, maxJobs, now, dedupeWindowMs, noted, stored, unreadable } = deps;
   let queue: Waiting[] = [];
   let isRunning = false;
   /** Those that were read last. */
@@ -121,6 +121,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
         for (const one of given) results.push(...(await storeTogether([one])));
         return results;
       }
+      const [one] = given;
+      // Without its jobs it may be taken: they are made of what is stored.
+      if (one?.events !== undefined && !isOfTheServer) return storeTogether([{ ...one, events: undefined }]);
       // Of one that is refused alone the next ones know nothing.
       if (isOfTheServer) stored(error);
       return given.map(() => toFailure(error));
@@ -172,19 +175,16 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     async unexpanded(max) {
       read = new Map();
       if (worker.expander() === undefined || worker.size >= maxJobs) return [];
-      const rows = await pool.query<DeliveryRow & { readonly cursor: number }>(
-        `select * from (
-           select u.cursor, d.*, sum(octet_length(d.body)) over (order by d.id) - octet_length(d.body) as before
-           from (select * from ${ident()}.unexpanded order by delivery limit $1) as u
-           cross join lateral (select * from ${ident()}.delivery as one where one.day in (u.day, ${KEPT_DAY}) and one.id = u.delivery limit 1) as d
-         ) as page where before < ${PAGE_BYTES} order by id`,
-        [max],
-      );
-      return rows.map((row): Unexpanded => {
-        const [id, delivery, { cursor }] = [String(row.id), toDelivery(row), row];
-        read.set(id, delivery);
-        return { id, delivery, cursor };
-      });
+      try {
+        return (await readPage(max)).map((row): Unexpanded => {
+          const [id, delivery, { cursor }] = [String(row.id), toDelivery(row), row];
+          read.set(id, delivery);
+          return { id, delivery, cursor };
+        });
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+        return readOldest();
+      }
     },
     async expand(expansions) {
       const cut = expansions.map(toPieces);
@@ -197,6 +197,38 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       return cut.map((own) => ofPieces(own, results.slice(place, (place += own.length))));
     },
   };
+
+  function readPage(max: number): Promise<readonly (DeliveryRow & { readonly cursor: number })[]> {
+    return pool.query(
+      `select * from (
+         select u.cursor, d.*, sum(octet_length(d.body)) over (order by d.id) - octet_length(d.body) as before
+         from (select * from ${ident()}.unexpanded order by delivery limit $1) as u
+         cross join lateral (select * from ${ident()}.delivery as one where one.day in (u.day, ${KEPT_DAY}) and one.id = u.delivery limit 1) as d
+       ) as page where before < ${PAGE_BYTES} order by id`,
+      [max],
+    );
+  }
+
+  /** One that is broken on the server's disk keeps none from being read: the next one is the oldest when it is expanded. */
+  async function readOldest(): Promise<readonly Unexpanded[]> {
+    const [oldest] = await pool.query<{ id: number; day: number; cursor: number; receivedAt: number }>(
+      `select delivery as id, day, cursor, received_at as "receivedAt" from ${ident()}.unexpanded order by delivery limit 1`,
+    );
+    if (oldest === undefined) return [];
+    const id = String(oldest.id);
+    try {
+      const rows = await pool.query<DeliveryRow>(
+        `select * from ${ident()}.delivery where day in ($1, ${KEPT_DAY}) and id = $2 limit 1`,
+        [oldest.day, oldest.id],
+      );
+      const delivery = rows.map(toDelivery)[0];
+      return delivery === undefined ? [] : [{ id, delivery, cursor: oldest.cursor }];
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      unreadable(id, error);
+      return [{ id, delivery: withoutBody(oldest), cursor: oldest.cursor }];
+    }
+  }
 
   async function expandTogether(given: readonly Expansion[]): Promise<readonly (Expanded | undefined)[]> {
     const fence = worker.expander();
@@ -212,32 +244,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return given.map(() => undefined);
   }
 
-  /** One that is refused alone ends without jobs: the others, and the rest of its delivery, do not wait for it. */
-  async function expandSingly(
-    part: readonly Expansion[],
-    fence: number,
-    refusal: unknown,
-  ): Promise<readonly (Expanded | undefined)[]> {
-    const results: (Expanded | undefined)[] = [];
-    for (const one of part) {
-      if (part.length === 1) refused(one.id, refusal);
-      const events = part.length === 1 ? [] : one.events;
-      // Another one expands from there on.
-      if (results.includes(undefined)) results.push(undefined);
-      else results.push(...(await expandHere([{ ...one, events }], fence)));
-    }
-    return results;
-  }
-
   async function expandHere(part: readonly Expansion[], fence: number): Promise<readonly (Expanded | undefined)[]> {
     const batch = withSeen(encodeExpansions(part, times()));
-    let output: StoredBatch;
-    try {
-      output = await storeBatch(batch, part.length, fence);
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      return expandSingly(part, fence, error);
-    }
+    const output = await storeBatch(batch, part.length, fence);
     if (output.fenced === true) return part.map(() => undefined);
     const seen = seenIn(batch, output);
     const results = part.map(({ id, events }, place) => {
@@ -257,6 +266,12 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     await worker.changed();
     return results;
   }
+}
+
+/** What has no body is an event that nobody handles. */
+function withoutBody({ receivedAt }: Pick<Delivery, "receivedAt">): Delivery {
+  const body = undefined as unknown as Uint8Array;
+  return { receivedAt, sentAt: receivedAt, source: undefined, signedBy: "", signature: "", headers: {}, body };
 }
 
 function toFailure(cause: unknown): StorageError {
