@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import type { InboxPromises } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;
 const gone = { subscription: 5, source: undefined, reason: "gone" };
+/** Nothing makes it shorter. */
+const LONG = Array.from({ length: 100 }, (_, place) => createHash("sha256").update(`${place}`).digest("hex")).join("");
 const ofCrm = { subscription: 5, source: "crm", reason: "of crm" };
 
 export const tombstones: InboxPromises = {
@@ -45,6 +48,16 @@ export const tombstones: InboxPromises = {
       assert.equal(stones.find(5, "")?.reason, "gone");
       await stones.lift(5, "");
       assert.equal(stones.find(5, ""), undefined);
+    },
+
+    "a source is of any length, and another one that begins as it does is another one": async ({ inbox, restart }) => {
+      const { tombstones: stones } = inbox;
+      const source = `${LONG}\0`;
+      await stones.put({ ...gone, source });
+      await restart();
+      assert.deepEqual([stones.find(5, source)?.source, stones.find(5, LONG)], [source, undefined]);
+      await stones.lift(5, source);
+      assert.equal(stones.find(5, source), undefined);
     },
 
     "of two, the one of the source is found": async ({ inbox: { tombstones: stones } }) => {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
@@ -89,7 +90,7 @@ export function createPostgresTombstones({
     await change(async (queries, of) => {
       await queries.query(
         `update ${of}.tombstone set last_hit = greatest(last_hit, $1) where subscription = $2 and any_source = $3 and source = $4`,
-        [lastHit, subscription, source === undefined, source ?? ""],
+        [lastHit, subscription, source === undefined, toKey(source ?? "")],
       );
     });
   }
@@ -103,7 +104,7 @@ export function createPostgresTombstones({
       const own = source === undefined ? undefined : alive(keyOf(subscription, source));
       const cached = own ?? alive(keyOf(subscription, undefined));
       if (cached === undefined) return undefined;
-      const hit = { ...cached.tombstone, lastHit: now() };
+      const hit = { ...cached.tombstone, source: own && source, lastHit: now() };
       const isDue = hit.lastHit - cached.writtenHit >= HIT_EVERY_MS;
       const writtenHit = isDue ? hit.lastHit : cached.writtenHit;
       tombstones.set(keyOf(hit.subscription, hit.source), { tombstone: hit, writtenHit });
@@ -111,14 +112,13 @@ export function createPostgresTombstones({
       if (isDue) writeHit(hit).catch(() => {});
       return hit;
     },
-    async put({ subscription, source: given, reason }) {
-      const source = given && toText(given);
+    async put({ subscription, source, reason }) {
       const time = now();
       await change(async (queries, of) => {
         await queries.query(
           `insert into ${of}.tombstone values ($1, $2, $3, $4, $5, $5) on conflict (subscription, any_source, source)
            do update set reason = excluded.reason, since = excluded.since, last_hit = excluded.last_hit`,
-          [subscription, source ?? "", source === undefined, toText(reason), time],
+          [subscription, toKey(source ?? ""), source === undefined, toText(reason), time],
         );
         await forgetSubscription(queries, of, { subscription, source });
       });
@@ -128,7 +128,7 @@ export function createPostgresTombstones({
       await change(async (queries, of) => {
         await queries.query(
           `delete from ${of}.tombstone where subscription = $1 and ($2::text is null or (not any_source and source = $2))`,
-          [subscription, source === undefined ? null : toText(source)],
+          [subscription, source === undefined ? null : toKey(source)],
         );
       });
       await refresh();
@@ -141,5 +141,15 @@ export function createPostgresTombstones({
 }
 
 function keyOf(subscription: number, source: string | undefined): string {
-  return source === undefined ? String(subscription) : `${subscription} ${toText(source)}`;
+  return source === undefined ? String(subscription) : `${subscription} ${toKey(source)}`;
+}
+
+/** Characters that fit an index, whatever they are. */
+const MOST_SOURCE = 500;
+
+/** A longer one is stored by its begin and a hash: a mount may take it from the request. */
+function toKey(source: string): string {
+  const text = toText(source);
+  if (text.length <= MOST_SOURCE) return text;
+  return `${toText(text.slice(0, MOST_SOURCE - 100))} … ${createHash("sha256").update(text).digest("hex")}`;
 }
