@@ -129,6 +129,7 @@ test("a claim that finds nothing waits while shards are brought in: nothing is i
     leaseMs: 5_000,
     transactions: {} as never,
     handlerEnded() {},
+    orphaned() {},
     ended() {},
   });
   const life = { memory, lanes: createLanes(), isDirty: false } as unknown as Life;

@@ -71,6 +71,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     leaseMs,
     transactions: { ident, queries: pool, pause },
     handlerEnded: (claim) => void held.delete(claim),
+    orphaned: tell.orphaned,
     ended: deps.ended,
   });
   let worker: Worker | undefined;

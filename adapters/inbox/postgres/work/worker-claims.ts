@@ -14,6 +14,7 @@ import {
 import { createTransactions } from "../complete.ts";
 import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { toText } from "../store/encode-batch.ts";
+import { endOrphans, type OrphanDeps } from "./end-orphans.ts";
 import type { HandOver } from "./hand-over.ts";
 import type { Lanes, Origin, Plan, Row } from "./lanes.ts";
 import type { OtherWorkers } from "./other-workers.ts";
@@ -45,6 +46,7 @@ export interface WorkerClaimsDeps {
   readonly transactions: Pick<Parameters<typeof createTransactions>[0], "ident" | "queries" | "pause">;
   /** The handler of a claim has ended, while this process did not work. */
   readonly handlerEnded: (claim: Claim) => void;
+  readonly orphaned: OrphanDeps["orphaned"];
   /** Jobs ended otherwise than done. */
   readonly ended: (states: readonly ("dead" | "unhandled")[]) => void;
 }
@@ -96,6 +98,7 @@ export function createWorkerClaims({
   leaseMs,
   transactions,
   handlerEnded,
+  orphaned,
   ended,
 }: WorkerClaimsDeps): WorkerClaims {
   /** Claims whose jobs a transaction of the application may have ended. */
@@ -132,12 +135,18 @@ export function createWorkerClaims({
     }
     const { gone, deliveries } = marked;
     for (const [id, delivery] of deliveries) mine.recent.add(id, delivery);
+    const lacksDelivery = (row: Row): boolean => !gone.has(row.id) && !known.has(row) && !deliveries.has(row.delivery);
+    const lacking = runs.flat().filter(lacksDelivery);
+    // Where it fails, they wait, and are claimed again.
+    if (lacking.length > 0) await endOrphans(mine, lacking, { ...transactions, now, orphaned }).catch(() => {});
     if (!isCurrent(mine)) return [];
     // Its answer came so late that another process may soon take over.
     const isLate = performance.now() - mine.confirmedAt > STALLED * leaseMs;
     return runs.flatMap((run) => {
-      if (isLate) mine.lanes.release(run, now());
-      if (isLate) return [];
+      if (isLate || run.some(lacksDelivery)) {
+        mine.lanes.release(run, now());
+        return [];
+      }
       const claim = mine.lanes.begin(
         run,
         (row) => {

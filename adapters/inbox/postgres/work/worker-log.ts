@@ -6,6 +6,8 @@ export interface WorkerLog {
   failed(error: StorageError): void;
   /** The server does not take how a job ended: it ends so. */
   refused(row: Row, to: "dead" | "removed", error: StorageError): void;
+  /** A job has no delivery: it is removed. */
+  orphaned(row: Row): void;
   /** A registration is over. @returns why nothing is claimed until the next one */
   over(worker: number, why: Over): StorageError;
 }
@@ -18,6 +20,11 @@ export function createWorkerLog(log: () => Logger): WorkerLog {
     failed: (error) =>
       log().error({ err: error, code: "inbox-failed" }, "a step of the worker failed: it is tried again"),
     refused: ({ id }, to, error) => log().error({ err: error, code: "settle-refused", jobId: String(id) }, REFUSED[to]),
+    orphaned: ({ id, delivery }) =>
+      log().error(
+        { code: "job-without-delivery", jobId: String(id), deliveryId: String(delivery) },
+        "the delivery of a job is not in the tables: the job is removed",
+      ),
     over(worker, why) {
       const { code, text } = OVER[why];
       log()[why === "taken-over" ? "warn" : "error"]({ code, worker }, text);

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { claimAll, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { openProcesses } from "./postgres-processes.ts";
+
+/** What no Hookline writes. */
+const ODD: readonly string[] = [
+  `error = '"a text"'`,
+  `error = '[1]'`,
+  `error = '{}'`,
+  `error = 'null'`,
+  `error = '{"name": 1, "message": {}, "at": "x"}'`,
+  "attempts = -5",
+  "attempts = 2147483647",
+  "deaths = -5",
+  "deaths = 2147483647",
+  "deaths = 2, group_max = 0",
+  "deaths = 2, group_max = -1",
+  "run_at = -9223372036854775808",
+  "first_attempt_at = 9223372036854775807",
+  "first_attempt_at = -9223372036854775808",
+  "delay_ms = 9223372036854775807",
+  "delay_ms = -1",
+  "entry = -1",
+  "entry = 2147483647",
+  "day = -1",
+  "delivery = -1",
+  "delivery = 9223372036854775807",
+  "received_at = -9223372036854775808",
+  "replay_of = -9223372036854775808",
+  "consumer = ''",
+  "merge_key = ''",
+];
+
+test.each(ODD)("a row with %s keeps no other job of its shard from being handled, and ends", async (what) => {
+  const processes = await openProcesses();
+  const first = await processes.start();
+  await storeAll(first.inbox, mail([{ id: "odd", lane: "one" }]), mail([{ id: "other", lane: "two" }]));
+  await processes.rows("update hookline.job set shard = 7");
+  await processes.rows(`update hookline.job set ${what} where lane = 'one'`);
+  await first.inbox.close();
+  const { inbox } = await processes.start();
+  const seen: string[] = [];
+  await processes.passing(async () => {
+    const claims = [...(await claimAll(inbox)), ...(await claimAll(inbox, { suspects: true }))];
+    await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
+    seen.push(...recordsOf(claims).flat());
+    expect(seen).toContain("other");
+    expect(await processes.rows("select * from hookline.job")).toEqual([]);
+  });
+});
+
+test("a job whose delivery is not in the tables ends with a line in the log, and the others of its claim run", async () => {
+  const processes = await openProcesses();
+  const first = await processes.start();
+  const stored = await storeAll(first.inbox, mail(["a"]), mail(["b"]), mail(["c"]));
+  await processes.rows("delete from hookline.delivery where id = $1", [(stored[1] as { readonly id: string }).id]);
+  await first.inbox.close();
+  const { inbox, log } = await processes.start();
+  const claims = await claimAll(inbox);
+  expect(recordsOf(claims)).toEqual([["a"], ["c"]]);
+  await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
+  expect(await processes.rows("select id from hookline.job")).toEqual([]);
+  expect(log.of("job-without-delivery")).toMatchObject([{ level: "error" }]);
+  expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 });
+});
