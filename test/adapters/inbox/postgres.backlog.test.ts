@@ -7,6 +7,7 @@ import { wallClock, type WallClock } from "../../suites/inbox/wall-clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { newDatabase } from "../../support/postgres.ts";
 import { openDatabase } from "./in-database.ts";
+import { openProcesses } from "./postgres-processes.ts";
 
 const LANES = 100;
 const IN_LANE = 5;
@@ -52,4 +53,29 @@ test("a backlog larger than the memory waits on the server, and comes in its ord
       Array.from({ length: IN_LANE }, (_, round) => `${lane}.${round}`),
     );
   expect(new Set(seen).size).toBe(seen.length);
+});
+
+test("what another worker expands for a worker whose memory is full waits on the server, and comes in its order", async () => {
+  const processes = await openProcesses();
+  const expander = await processes.start();
+  const full = await processes.start({ maxJobs: MAX_JOBS });
+  await processes.passing(() => expect(full.inbox.stats().workers?.share).toBe(0.5));
+  for (const round of [0, 1])
+    await storeAll(
+      expander.inbox,
+      ...Array.from({ length: 4 * LANES }, (_, lane) => mail([{ id: `${lane}.${round}`, lane: `lane ${lane}` }])),
+    );
+  const seen: string[] = [];
+  await processes.passing(async () => {
+    for (const { inbox } of [expander, full]) {
+      const claims = await claimAll(inbox, { max: 8 * LANES });
+      if (inbox === full.inbox) expect.soft(claims.length).toBeLessThanOrEqual(MAX_JOBS);
+      seen.push(...recordsOf(claims).flat());
+      await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
+    }
+    expect(seen).toHaveLength(8 * LANES);
+  });
+  await processes.passing(() => expect(full.inbox.stats()).toMatchObject({ waiting: 0, workers: { share: 0.5 } }));
+  for (let lane = 0; lane < 4 * LANES; lane += 1)
+    expect(seen.filter((id) => id.startsWith(`${lane}.`))).toEqual([`${lane}.0`, `${lane}.1`]);
 });

@@ -110,13 +110,23 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     const isOther = tell.server !== undefined && head?.server !== tell.server;
     if (isOther || isBeforeCut(head?.vector ?? [])) return tell.forgot();
     const at = now();
-    // A shard may have been given up meanwhile.
-    for (const row of rows.slice(1)) if (loaded.has(row.shard)) lanes.append(toRow(row), at);
+    for (const row of rows.slice(1)) {
+      // A shard may have been given up meanwhile.
+      if (!loaded.has(row.shard)) continue;
+      if (lanes.size < maxJobs) lanes.append(toRow(row), at);
+      else cutOff(row.shard);
+    }
     setCut(head?.vector ?? []);
     tell.unexpanded(head?.unexpanded === true);
     await removeUpTo(head?.removal ?? 0);
     isQuiet = rows.length <= 1;
     if (!isQuiet) tell.changed();
+  }
+
+  /** What comes next of it waits in the tables until there is room again. */
+  function cutOff(shard: number): void {
+    loaded.delete(shard);
+    begun.add(shard);
   }
 
   async function removeUpTo(removal: number): Promise<void> {
@@ -166,8 +176,8 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
       const most = Math.min(PAGE, maxJobs - lanes.size);
       if (most <= 0) return [];
       const page = await readPage(shards, after, most);
-      const cutOff = page.length < most ? undefined : page.at(-1);
-      const whole = shards.slice(0, cutOff === undefined ? shards.length : shards.indexOf(cutOff.shard));
+      const end = page.length < most ? undefined : page.at(-1);
+      const whole = shards.slice(0, end === undefined ? shards.length : shards.indexOf(end.shard));
       const windows = await readWindows(shards.slice(0, whole.length + 1));
       if (isOver()) return [];
       tell.read();
@@ -180,7 +190,7 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
       if (page.length > 0) tell.changed();
       await nextTurn();
       if (whole.length > 0) return shards.slice(whole.length);
-      after = cutOff?.id ?? 0;
+      after = end?.id ?? 0;
     }
   }
 
