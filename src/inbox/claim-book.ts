@@ -10,7 +10,7 @@ import type { Claim, ClaimedJob, ClaimLimits, JobOutcome } from "./port/claims.t
  */
 export interface ClaimBook<R extends LaneRow> extends Pick<
   LaneQueues<R>,
-  "append" | "isFree" | "hasTried" | "hasSuspects" | "setWindow" | "nextDueAt" | "blockedLanes"
+  "append" | "isFree" | "hasTried" | "hasSuspects" | "withdraw" | "setWindow" | "nextDueAt" | "blockedLanes"
 > {
   /** Takes runs of jobs. The storage marks them as running; then each begins, or is given back. */
   take(limits: ClaimLimits, now: number): readonly ClaimRecord<R>[];
@@ -134,6 +134,7 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
     isFree: queues.isFree,
     hasTried: queues.hasTried,
     hasSuspects: queues.hasSuspects,
+    withdraw: queues.withdraw,
     setWindow: queues.setWindow,
     nextDueAt: queues.nextDueAt,
     blockedLanes: queues.blockedLanes,

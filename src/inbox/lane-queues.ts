@@ -29,6 +29,11 @@ export interface Lane {
   window: LaneWindow | undefined;
 }
 
+/** A lane that was taken out, with its jobs in order: at least one. */
+export interface WithdrawnLane<R> extends Pick<Lane, "key" | "window"> {
+  readonly rows: readonly R[];
+}
+
 /** Lanes in memory: which jobs are next, which may run now, which wait for a time. The cost of a job does not grow with the number of lanes. */
 export interface LaneQueues<R> {
   /** Adds a job at the tail of its lane. */
@@ -49,6 +54,11 @@ export interface LaneQueues<R> {
   open(lane: string, now: number): void;
   /** Removes a waiting job, not one that was taken. */
   remove(row: R, now: number): void;
+  /**
+   * Takes out lanes whose head waits for its time, with so many jobs or more if there are: as if they had never been there.
+   * @param mayGo asked for each of them
+   */
+  withdraw(jobs: number, mayGo: (lane: WithdrawnLane<R>) => boolean, now: number): WithdrawnLane<R>[];
   /** Restores the stored window of a lane. */
   setWindow(lane: string, window: LaneWindow): void;
   /** When the next waiting lane is due. */
@@ -108,6 +118,13 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     const lane: Lane = { key, head: undefined, tail: undefined, claimed: false, queue: undefined, window: undefined };
     if (key !== undefined) lanes.set(key, lane);
     return lane;
+  }
+
+  /** It ends, and its jobs are in no lane any more. */
+  function dissolve(lane: Lane, rows: readonly LaneRow[]): void {
+    mark(lane, undefined);
+    if (lane.key !== undefined) lanes.delete(lane.key);
+    for (const row of rows) [row.next, row.queuedIn] = [undefined, undefined];
   }
 
   return {
@@ -177,6 +194,24 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
       if (lane !== undefined && lane.head === row && !lane.claimed) list(lane, now);
     },
 
+    withdraw(jobs, mayGo, now) {
+      const withdrawn: WithdrawnLane<R>[] = [];
+      const kept: Lane[] = [];
+      let taken = 0;
+      while (taken < jobs) {
+        const lane = later.takeLate();
+        if (lane === undefined) break;
+        const one = { key: lane.key, window: lane.window, rows: [...rowsOf(lane)] as R[] };
+        if (mayGo(one)) {
+          dissolve(lane, one.rows);
+          withdrawn.push(one);
+          taken += one.rows.length;
+        } else kept.push(lane);
+      }
+      for (const lane of kept) list(lane, now);
+      return withdrawn;
+    },
+
     setWindow(key, window) {
       const lane = lanes.get(key);
       if (lane !== undefined) lane.window = window;
@@ -187,6 +222,10 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     nextDueAt: () => later.next(),
     blockedLanes: () => count.due,
   };
+}
+
+function* rowsOf(lane: Lane): Generator<LaneRow, void, undefined> {
+  for (let row = lane.head; row !== undefined; row = row.next) if (row.queuedIn !== undefined) yield row;
 }
 
 /** The head and the jobs directly behind it that merge with it. A suspect runs alone. */

@@ -31,6 +31,18 @@ describe("what waits for a time", () => {
     expect(queue.next()).toBeUndefined();
   });
 
+  test("gives one that waits long, never the soonest before it is the last, and none that has left", () => {
+    const queue = createDueQueue<Item>(({ progress }) => progress);
+    const items = [10, 40, 20, 50, 30].map((delayMs) => item(T, delayMs));
+    for (const one of items) queue.push(one, at(one), T);
+    const [soonest, left] = items;
+    if (left !== undefined) left.progress = undefined;
+    const taken = [1, 2, 3, 4].map(() => queue.takeLate());
+    expect(new Set(taken)).toEqual(new Set(items.filter((one) => one !== left)));
+    expect(taken[3]).toBe(soonest);
+    expect([queue.takeLate(), queue.next()]).toEqual([undefined, undefined]);
+  });
+
   test("counts no more once it has left, or has another time", () => {
     const queue = createDueQueue<Item>(({ progress }) => progress);
     const [left, moved] = [item(T, 10), item(T, 20)];

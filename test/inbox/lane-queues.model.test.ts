@@ -153,6 +153,7 @@ const step = fc.oneof(
     arbitrary: fc.record({ give: fc.nat(10), outcomes: fc.array(outcome, { minLength: 4, maxLength: 4 }) }),
   },
   { weight: 2, arbitrary: fc.record({ remove: fc.nat(30) }) },
+  { weight: 1, arbitrary: fc.record({ withdraw: fc.nat(4), unless: fc.constantFrom(...LANES, "none") }) },
   { weight: 3, arbitrary: fc.record({ pass: fc.nat(1_500) }) },
   { weight: 1, arbitrary: fc.record({ pass: fc.integer({ min: -5_000, max: 5_000 }) }) },
 );
@@ -193,6 +194,26 @@ test("a lane book is what its plain specification is: one claim a lane, order st
         waiting.push(...run.filter(({ progress }) => progress.state === "waiting"));
       }
 
+      /** Lanes that wait for their time go, and come back at once. */
+      function withdraw(jobs: number, unless: string): void {
+        const may = plain.lanes.filter(({ rows: [head], claimed, ready }) => head !== undefined && !claimed && !ready);
+        const lanes = book.withdraw(jobs, ({ key }) => key !== unless, now);
+        for (const { key, rows } of lanes) {
+          const lane = plain.laneOf(rows[0] as TestRow);
+          expect([may.includes(lane), lane.rows, rows[0]?.lane, key === unless]).toEqual([true, rows, key, false]);
+          lane.rows = [];
+        }
+        const count = lanes.reduce((sum, { rows }) => sum + rows.length, 0);
+        if (count < jobs)
+          expect(may.filter(({ rows: [head] }) => head !== undefined && head.lane !== unless)).toEqual([]);
+        if (lanes.length > 1) expect(count - (lanes.at(-1)?.rows.length ?? 0)).toBeLessThan(jobs);
+        for (const { rows } of lanes)
+          for (const row of rows) {
+            plain.append(row, now);
+            book.append(row, now);
+          }
+      }
+
       for (const one of steps) {
         if ("pass" in one) {
           now += one.pass;
@@ -211,6 +232,8 @@ test("a lane book is what its plain specification is: one claim a lane, order st
           waiting.splice(one.remove, 1);
           plain.remove(row, now);
           book.remove(row, now);
+        } else if ("withdraw" in one) {
+          withdraw(one.withdraw, one.unless);
         } else {
           const row = laneRow(one.lane, one.key, one.died);
           waiting.push(row);

@@ -7,12 +7,14 @@ describe("rows in pages", () => {
     const step = fc.oneof(
       fc.record({ skip: fc.integer({ min: 1, max: 900 }) }),
       fc.record({ remove: fc.nat(5_000) }),
+      fc.record({ again: fc.nat(9) }),
       fc.record({ after: fc.nat(5_000), to: fc.oneof(fc.nat(10_000), fc.constant(Infinity)) }),
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const rows = createOrderedPages<{ readonly id: number }>();
         let plain: { readonly id: number }[] = [];
+        let removed: number[] = [];
         let last = 0;
         for (const one of steps) {
           if ("skip" in one) {
@@ -23,7 +25,14 @@ describe("rows in pages", () => {
           } else if ("remove" in one) {
             const id = plain[one.remove % Math.max(plain.length, 1)]?.id ?? one.remove;
             expect(rows.delete(id)).toBe(plain.some((row) => row.id === id));
+            if (plain.some((row) => row.id === id)) removed.push(id);
             plain = plain.filter((row) => row.id !== id);
+          } else if ("again" in one) {
+            const id = removed[one.again % Math.max(removed.length, 1)];
+            if (id === undefined) continue;
+            removed = removed.filter((other) => other !== id);
+            rows.add({ id });
+            plain = [...plain, { id }].toSorted((a, b) => a.id - b.id);
           } else {
             const { after, to } = one;
             expect([...rows.between(after, to)]).toEqual(plain.filter(({ id }) => id > after && id <= to));
@@ -31,6 +40,7 @@ describe("rows in pages", () => {
           }
           expect(rows.size).toBe(plain.length);
         }
+        expect([...rows.between(0, Infinity)]).toEqual(plain);
       }),
     );
   });

@@ -128,6 +128,18 @@ test("lanes whose first job waits for its next attempt are a problem until it is
   expect(await receiver.health()).toMatchObject({ waiting: 0, blockedLanes: 0, problems: [] });
 });
 
+test("deliveries that wait because jobs fill the memory are a problem while it is so", async () => {
+  const state = { isFull: true };
+  const inbox = stubInbox((own) => ({ stats: () => ({ ...own.stats(), unexpanded: 7, ...state }) }));
+  const { receiver } = rig({ inbox });
+  await receiver.start();
+  expect(await problemsOf(receiver, "jobs-limit-reached")).toEqual([
+    toReported("jobs-limit-reached", "Now: 7 not expanded yet."),
+  ]);
+  state.isFull = false;
+  expect(await codesOf(receiver)).toEqual([]);
+});
+
 test("dead letters are a problem until they are replayed or dropped", async () => {
   const { receiver, send, pass, inbox } = rig({ attempts: 1 });
   receiver.on("email", failingHandler().handler);

@@ -31,7 +31,7 @@ export interface SqliteOptions {
   readonly keepDeadMs?: number | undefined;
   /** 0: whatever there is. @default 0 */
   readonly minFreeDiskBytes?: number | undefined;
-  /** Waiting in memory; beyond it deliveries wait unexpanded in the file. @default all */
+  /** In memory, and four times as many that wait for their time; beyond it deliveries wait unexpanded in the file. @default all */
   readonly maxJobs?: number | undefined;
   /** The commit thread's program. @default beside this file */
   readonly threadUrl?: URL | undefined;
@@ -47,13 +47,13 @@ export interface SqliteOptions {
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
   const { file, isReadOnly = false, threadUrl, setTimer, freeBytesIn } = options;
   const { keepDoneMs = Infinity, keepUnhandledMs = Infinity, keepDeadMs = Infinity } = options;
-  const { minFreeDiskBytes = 0, maxJobs = Infinity } = options;
+  const { minFreeDiskBytes = 0, maxJobs } = options;
   let host: InboxHost | undefined;
   /** As long as it is open. */
   let user: InboxHost | undefined;
   const now = (): number => openHost().clock.now();
   let hasMoved = false;
-  const workerState = createWorkerState(openHost);
+  const workerState = createWorkerState(openHost, { maxJobs });
   const thread = createThreadSupervisor({
     locate: () => realPathOf(file),
     assertPlace: async (path) => (isReadOnly ? undefined : assertSinglePath(path)),
@@ -173,7 +173,6 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     ...createIncoming({
       commits,
       workerState,
-      maxJobs,
       host: openHost,
       shortage: disk.shortage,
       noted: () => void subscriptions.errored(), // refreshes the cache
@@ -189,7 +188,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       const { oldestUnexpandedAt, oldestOpenAt, tombstones: _, ...counts } = thread.counts();
       const here = workerState.isLoaded
         ? workerState.lanes.stats()
-        : { blockedLanes: 0, oldestWaitingAt: oldestOpenAt };
+        : { blockedLanes: 0, oldestWaitingAt: oldestOpenAt, isFull: false };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
       const { worker, takenOver } = takeOver;
@@ -199,6 +198,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         ...counts,
         ...here,
         oldestWaitingAt,
+        isFull: here.isFull === true && counts.unexpanded > 0,
         isWorkedOn,
         disk: {
           freeBytes: disk.bytes(),

@@ -14,7 +14,7 @@ export interface SqliteInboxOptions {
   keepDeadDays?: number | undefined;
   /** With less room on the disk deliveries get 503, and what is stored is still handled. @default 256 MiB */
   minFreeDiskBytes?: number | undefined;
-  /** Waiting in memory, some 350 B each; more wait in the file alone. @default 500_000 */
+  /** Waiting in memory, some 350 B each; more wait in the file alone, those that wait for a retry first. @default 500_000 */
   maxJobs?: number | undefined;
   /** Where a bundler put the commit thread's file, which is `hookline/sqlite-thread`. @default where the package has it */
   threadUrl?: URL | undefined;

@@ -5,6 +5,8 @@ export interface DueQueue<T> {
   push(item: T, at: number, now: number): void;
   /** Removes and returns all items that are due. */
   due(now: number): T[];
+  /** Removes and returns one of those that wait long: none but the last is the soonest. */
+  takeLate(): T | undefined;
   next(): number | undefined;
 }
 
@@ -58,6 +60,11 @@ export function createDueQueue<T>(progressOf: (item: T) => Progress | undefined)
         pop();
       }
       return items;
+    },
+    takeLate() {
+      // The end of a heap has no order, and is never in front of what is above it.
+      for (let entry = heap.pop(); entry !== undefined; entry = heap.pop()) if (current(entry)) return entry.item;
+      return undefined;
     },
     next: () => top()?.at,
   };

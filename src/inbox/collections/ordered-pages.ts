@@ -1,6 +1,6 @@
 /** Rows by id, in order and from any id on, at a cost that does not grow with their number. */
 export interface OrderedPages<R> {
-  /** With a greater id than all before it. */
+  /** Cheapest with a greater id than all before it. */
   add(row: R): void;
   get(id: number): R | undefined;
   /** Whether it was there. */
@@ -18,8 +18,21 @@ const PAGE = 1_024;
  * keeps deleted rows alive; and it can be iterated only from its beginning.
  */
 export function createOrderedPages<R extends { readonly id: number }>(): OrderedPages<R> {
-  const pages = new Map<number, Map<number, R>>();
+  let pages = new Map<number, Map<number, R>>();
   let size = 0;
+  /** The greatest id so far; and the pages that one came into that was not. */
+  let greatest = -Infinity;
+  const unsorted = new Set<number>();
+
+  /** Not at each `add`: many that come late come together. */
+  function sort(): void {
+    for (const number of unsorted) {
+      const page = pages.get(number);
+      if (page !== undefined) pages.set(number, new Map([...page].toSorted(([a], [b]) => a - b)));
+    }
+    if (unsorted.size > 0) pages = new Map([...pages].toSorted(([a], [b]) => a - b));
+    unsorted.clear();
+  }
 
   return {
     add(row) {
@@ -28,6 +41,8 @@ export function createOrderedPages<R extends { readonly id: number }>(): Ordered
       if (page === undefined) pages.set(number, (page = new Map()));
       page.set(row.id, row);
       size += 1;
+      if (row.id < greatest) unsorted.add(number);
+      greatest = Math.max(greatest, row.id);
     },
     get: (id) => pages.get(Math.floor(id / PAGE))?.get(id),
     delete(id) {
@@ -39,6 +54,7 @@ export function createOrderedPages<R extends { readonly id: number }>(): Ordered
       return true;
     },
     *between(after, to) {
+      sort();
       const [first, last] = [Math.floor(after / PAGE), Math.floor(to / PAGE)];
       for (const [number, page] of pages) {
         if (number < first || number > last) continue;

@@ -179,6 +179,9 @@ export function checkWork(working: WorkingState): readonly Problem[] {
     ...checkWaiting(working),
     ...(jammed ? [] : countedProblem("handlers-stuck", stuck, "handler")),
     ...countedProblem("lanes-blocked", stats.blockedLanes, "lane"),
+    ...(stats.isFull === true
+      ? [toProblem("jobs-limit-reached", { detail: `Now: ${stats.unexpanded} not expanded yet.` })]
+      : []),
     ...countedProblem("dead-letters", stats.dead, "job"),
     ...checkUnhandled(working),
   ];

@@ -187,6 +187,10 @@ export const PROBLEMS = {
     message: "A job waits for its next attempt, and later jobs in its lane wait too.",
     fix: "Check the handler's error in the log; throw `GiveUp` for errors that no retry can fix.",
   },
+  "jobs-limit-reached": {
+    message: "Jobs fill the memory of this process (`maxJobs`): newer deliveries wait in the inbox until some end.",
+    fix: "If lanes are blocked, fix their handler, or drop its jobs with `receiver.jobs.drop`; else raise `concurrency`, or `maxJobs` where there is memory.",
+  },
   "dead-letters": {
     message: "Jobs failed for good.",
     fix: "Fix the handler, then replay them with `receiver.jobs.replay`, or drop them with `receiver.jobs.drop`.",

@@ -80,6 +80,13 @@ export const stats: InboxPromises = {
 
 /** What every inbox has. */
 function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk" | "expired"> {
-  const { disk: _disk, workers: _workers, isWorkedOn: _isWorkedOn, expired: _expired, ...counts } = inbox.stats();
+  const {
+    disk: _disk,
+    workers: _workers,
+    isWorkedOn: _worked,
+    expired: _expired,
+    isFull: _full,
+    ...counts
+  } = inbox.stats();
   return counts;
 }

@@ -24,6 +24,8 @@ export interface ClaimOperations {
   resume(input: Resuming): Resumed;
   /** Open jobs with a row, in the order of ids, as `LoadedJob`. */
   openJobs(page: { readonly after: number; readonly limit: number }): TextPage;
+  /** Those of them that are open and have a row, in the order of ids, as `LoadedJob`. @returns JSON of a list of them */
+  openJobsOf(ids: readonly number[]): string;
 }
 
 interface TakenOver {
@@ -55,6 +57,13 @@ export interface ClaimOperationsDeps {
   readonly unusable: Pick<UnusableRows, "recount">;
 }
 
+/** Rows of `job` as JSON of a list of `LoadedJob`. */
+const LOADED = `json_group_array(json_array(
+  id, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
+  CASE WHEN attempts > 0 OR deaths > 0 OR run_at > 0 OR error IS NOT NULL THEN json_object('attempts', attempts,
+    'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) END
+))`;
+
 /** Of lanes and merge keys that are loaded in one page. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 
@@ -76,11 +85,10 @@ export function createClaimOperations(
        FROM (SELECT lane, merge_key FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
     ),
     page: db.prepare(
-      `SELECT max(id) AS last, json_group_array(json_array(
-         id, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
-         CASE WHEN attempts > 0 OR deaths > 0 OR run_at > 0 OR error IS NOT NULL THEN json_object('attempts', attempts,
-           'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) END
-       )) AS rows FROM (SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
+      `SELECT max(id) AS last, ${LOADED} AS rows FROM (SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
+    ),
+    pageOf: db.prepare(
+      `SELECT ${LOADED} AS rows FROM (SELECT job.* FROM json_each(?) AS wanted CROSS JOIN job ON job.id = wanted.value ORDER BY job.id)`,
     ),
   };
 
@@ -145,5 +153,6 @@ export function createClaimOperations(
       return { epoch: state.raiseEpoch(next), marked: [...state.mark.entries()].map(({ id }) => id) };
     },
     openJobs: ({ after, limit }) => sql.page.get(after, fewBytes(after, limit)) as unknown as TextPage,
+    openJobsOf: (ids) => String(sql.pageOf.get(JSON.stringify(ids))?.["rows"]),
   };
 }

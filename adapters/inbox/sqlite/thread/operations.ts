@@ -37,6 +37,7 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "deliveries",
   "unexpanded",
   "openJobs",
+  "openJobsOf",
   "windows",
   "find",
   "get",

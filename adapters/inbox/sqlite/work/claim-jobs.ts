@@ -5,17 +5,18 @@ import type {
   ClaimLimits,
   Delivery,
   InboxHost,
+  ParkedPage,
   Progress,
   Settlement,
   StorageError,
 } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
-import type { OtherRecord, WindowRecord } from "../thread/thread-protocol.ts";
+import type { LoadedJob, OtherRecord, WindowRecord } from "../thread/thread-protocol.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
 import type { Lanes } from "./lanes.ts";
 import { removeUnusable } from "./remove-unusable.ts";
-import { toDelivery, toOtherRecord, type Row } from "./row-encoding.ts";
+import { fromLoaded, toDelivery, toOtherRecord, type Row } from "./row-encoding.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 /** The verbs of the port that run work. */
@@ -37,6 +38,9 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
   const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
   /** With the lanes that they are for: those of a replaced file have the same ids. */
   let cache: { readonly lanes: Lanes; readonly recent: RecentDeliveries } | undefined;
+
+  /** Lanes that are being brought back. */
+  let unparking: Promise<boolean> | undefined;
 
   async function begin(runs: readonly ClaimRecord<Row>[], lanes: Lanes): Promise<Begun> {
     if (cache?.lanes !== lanes) cache = { lanes, recent: createRecentDeliveries() };
@@ -70,18 +74,58 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
 
   /** Jobs whose delivery is not in the file never run. */
   async function remove(ids: readonly number[], lanes: Lanes): Promise<void> {
+    await removeJobs(ids);
+    lanes.remove(new Set(ids), now());
+  }
+
+  /** Those of them that cannot be used. */
+  async function removeJobs(ids: readonly number[]): Promise<void> {
     const { log } = host();
     await Promise.all(ids.map((id) => removeUnusable({ from: "job", after: id - 1, to: id }, { step, log })));
-    lanes.remove(new Set(ids), now());
+  }
+
+  /** Brings parked lanes back that are due, some at a time. @returns false where there are none, or no room */
+  function unparkNext(lanes: Lanes): Promise<boolean> | false {
+    if (unparking !== undefined) return unparking;
+    const page = lanes.parkedDue(now());
+    if (page === undefined) return false;
+    unparking = unpark(page, lanes).finally(() => (unparking = undefined));
+    return unparking;
+  }
+
+  async function unpark(page: ParkedPage, lanes: Lanes): Promise<boolean> {
+    lanes.unpark(page, await readJobs(page.ids), now());
+    return true;
+  }
+
+  async function readJobs(ids: readonly number[]): Promise<readonly Row[]> {
+    const read = (): Promise<string> => commits.add("openJobsOf", ids);
+    const text = await read().catch(async (error: unknown) => {
+      if ((error as Partial<StorageError>).code !== "storage-failed") throw error;
+      await removeJobs(ids); // one of them cannot be read
+      return read();
+    });
+    return (JSON.parse(text) as LoadedJob[]).map(fromLoaded);
+  }
+
+  /** What is claimed does not wait for it. */
+  async function unparkBeside(lanes: Lanes): Promise<void> {
+    try {
+      await unparkNext(lanes);
+    } catch (err) {
+      host().log.error({ err, code: "jobs-not-read" }, "jobs that are due cannot be read from the file: trying again");
+    }
   }
 
   async function claimJobs(limits: ClaimLimits): Promise<Claimed> {
     const { lanes } = workerState;
-    const runs = lanes.take(limits, now());
+    let runs = lanes.take(limits, now());
+    while (runs.length === 0 && limits.max > 0 && (await unparkNext(lanes))) runs = lanes.take(limits, now());
+    if (runs.length > 0) void unparkBeside(lanes);
     try {
       const { claims, isAgain } = await begin(runs, lanes);
       if (isAgain) return await claimJobs(limits);
-      return { claims, nextDueAt: lanes.nextDueAt(), suspects: lanes.hasSuspects() };
+      return { claims, nextDueAt: lanes.nextDueAt(now()), suspects: lanes.hasSuspects() };
     } catch (error) {
       for (const run of runs) if (run.state === "ahead") lanes.giveBack(run, now());
       if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;

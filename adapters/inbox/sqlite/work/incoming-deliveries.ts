@@ -20,8 +20,6 @@ import type { WorkerState } from "./worker-state.ts";
 export interface IncomingDeps {
   readonly commits: CommitQueue;
   readonly workerState: WorkerState;
-  /** Waiting in memory; beyond it deliveries wait unexpanded in the file. */
-  readonly maxJobs: number;
   readonly host: () => InboxHost;
   /** Why nothing more is to be stored. */
   readonly shortage: () => StorageError | undefined;
@@ -33,7 +31,6 @@ export interface IncomingDeps {
 export function createIncoming({
   commits,
   workerState,
-  maxJobs,
   host,
   shortage,
   noted,
@@ -48,7 +45,7 @@ export function createIncoming({
     const offset = batch.size;
     for (const one of deliveries) {
       const { events } = one;
-      const works = events !== undefined && workerState.isLoaded && workerState.lanes.size < maxJobs;
+      const works = events !== undefined && workerState.isLoaded && workerState.lanes.hasRoom(now());
       const jobs = works ? toNewJobs(events, workerState.lanes.speculate) : undefined;
       made.push(jobs);
       batch.add(one, jobs);
@@ -114,7 +111,7 @@ export function createIncoming({
     store,
     async unexpanded(max) {
       given = new Map();
-      if (workerState.lanes.size >= maxJobs) return [];
+      if (!workerState.lanes.hasRoom(now())) return [];
       const { rows, hasUnusable } = await commits.add("unexpanded", max);
       // They keep what comes after them from being expanded at once.
       if (hasUnusable) await removeUnusable({ from: "unexpanded", after: 0 }, { step, log: host().log });

@@ -1,4 +1,12 @@
-import type { Claim, ClaimLimits, Delivery, InboxStats } from "../../../../src/adapter.ts";
+import {
+  createParkedLanes,
+  type Claim,
+  type ClaimLimits,
+  type Delivery,
+  type InboxStats,
+  type LaneWindow,
+  type ParkedPage,
+} from "../../../../src/adapter.ts";
 import { createClaimBook, type ClaimBook, type ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import { createJobCache } from "./job-cache.ts";
 import { toClaimed, type Hold, type Row, type Speculate } from "./row-encoding.ts";
@@ -7,10 +15,22 @@ import { createSpeculativeClaims } from "./speculative-claims.ts";
 /** The lanes and claims of a file in memory: SQL is the truth, and changes first. */
 export interface Lanes extends Pick<
   ClaimBook<Row>,
-  "giveBack" | "plan" | "holds" | "mayNotHold" | "revoke" | "handlerEnded" | "setWindow" | "nextDueAt" | "hasSuspects"
+  "giveBack" | "plan" | "holds" | "mayNotHold" | "revoke" | "handlerEnded" | "setWindow" | "hasSuspects"
 > {
-  /** In the order of ids. A marked row runs as soon as it is claimed. */
+  /** In the order of ids. A marked row runs as soon as it is claimed. One whose lane is parked stays in the file. */
   append(row: Row, now: number): void;
+  /** All jobs of the file are to be read, in the order of ids: none is parked any more. */
+  beginLoad(): void;
+  /** One of them. Where there is no room it is parked. */
+  load(row: Row, now: number): void;
+  /** Whether more may become jobs. Lanes that wait for their time make room: they are parked. */
+  hasRoom(now: number): boolean;
+  /** Jobs of parked lanes that are due and have room, to be read and given to `unpark`. */
+  parkedDue(now: number): ParkedPage | undefined;
+  /** @param rows those of the page that the file still has, in the order of ids */
+  unpark(page: ParkedPage, rows: readonly Row[], now: number): void;
+  /** When the next lane is due that has room. */
+  nextDueAt(now: number): number | undefined;
   /** Whether a job that a commit makes is to be marked with it, and may run when it holds. */
   readonly speculate: Speculate;
   /** Undefined where too much is held already. @param events of them there are jobs */
@@ -34,27 +54,96 @@ export interface Lanes extends Pick<
   /** The unclaimed jobs of a range of ids, of which `after` is not. */
   unclaimedIn(after: number, to: number): readonly number[];
   readonly size: number;
-  stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
+  stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt" | "isFull">;
 }
 
-/** @param begin a tenure */
-export function createLanes(begin: ClaimBook<Row>["nextTenure"] = createClaimBook): Lanes {
+/** So much less memory does a parked job take. */
+const PARKED_SHARE = 1 / 4;
+/** Parked at once, and read at once when they are due. */
+const PARKED_PAGE = 1_000;
+
+/**
+ * @param maxJobs in memory
+ * @param begin a tenure
+ */
+export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["nextTenure"] = createClaimBook): Lanes {
   const rows = createJobCache();
+  let parked = createParkedLanes();
   const speculative = createSpeculativeClaims();
   const book = begin((row) => {
     if (row.progress.state !== "waiting") rows.delete(row);
     else if (row.isMarked) speculative.add(row);
   });
 
+  const isFree = (lane: string | undefined): boolean => lane === undefined || (book.isFree(lane) && !parked.has(lane));
+  const isFull = (): boolean => rows.size + parked.size * PARKED_SHARE >= maxJobs;
+
+  function append(row: Row, now: number): void {
+    rows.add(row);
+    book.append(row, now);
+    if (row.isMarked) speculative.add(row);
+  }
+
+  /** Those that wait longest, some at a time. @returns whether there were any */
+  function park(now: number): boolean {
+    const lanes = book.withdraw(
+      PARKED_PAGE,
+      // One that came back in part keeps its order only if it stays.
+      ({ key, rows: all }) => !parked.has(key) && !all.some(({ isMarked }) => isMarked),
+      now,
+    );
+    for (const { key, rows: all, window } of lanes) {
+      parkRows(key, all, window);
+      for (const row of all) rows.delete(row);
+    }
+    return lanes.length > 0;
+  }
+
+  function parkRows(key: string | undefined, all: readonly Row[], window?: LaneWindow): void {
+    const [head] = all as [Row, ...Row[]];
+    const { runAt, delayMs } = head.progress;
+    parked.park({ key, ids: all.map(({ id }) => id), runAt, delayMs, receivedAt: head.receivedAt, window });
+  }
+
   return {
     ...book,
     append(row, now) {
-      rows.add(row);
-      book.append(row, now);
-      if (row.isMarked) speculative.add(row);
+      if (row.isMarked || !parked.join(row.id, row.lane)) append(row, now);
     },
-    speculate: (job) =>
-      (job.lane === undefined || book.isFree(job.lane)) && !book.hasTried() && speculative.speculate(job), // else it may have to wait
+    beginLoad() {
+      parked = createParkedLanes();
+    },
+    load(row, now) {
+      if (parked.join(row.id, row.lane)) return;
+      if (rows.size < maxJobs) append(row, now);
+      else parkRows(row.lane, [row]);
+    },
+    hasRoom(now) {
+      if (isFull()) park(now);
+      return !isFull();
+    },
+    parkedDue(now) {
+      const page = parked.due(now, PARKED_PAGE);
+      return page === undefined || rows.size < maxJobs || park(now) ? page : undefined;
+    },
+    unpark(page, found, now) {
+      if (!parked.back(page)) return;
+      for (const row of found) {
+        append(row, now);
+        const window = parked.windowOf(row.lane);
+        if (window !== undefined && row.lane !== undefined) book.setWindow(row.lane, window);
+      }
+    },
+    nextDueAt(now) {
+      const [one = Infinity, other = Infinity] = [book.nextDueAt(), parked.nextDueAt()];
+      // While there is no room, what ends wakes the loop.
+      const next = Math.min(one, other <= now && rows.size >= maxJobs ? Infinity : Math.max(other, now));
+      return next === Infinity ? undefined : next;
+    },
+    setWindow(lane, window) {
+      if (!parked.setWindow(lane, window)) book.setWindow(lane, window);
+    },
+    speculate: (job) => isFree(job.lane) && !book.hasTried() && speculative.speculate(job), // else it may have to wait
     hold: rows.hold,
     take(limits, now) {
       const runs = book.take(limits, now);
@@ -81,10 +170,11 @@ export function createLanes(begin: ClaimBook<Row>["nextTenure"] = createClaimBoo
         const row = rows.get(id);
         if (row !== undefined) gone.add(row);
       }
+      if (gone.size < ids.size) parked.recheck();
       for (const row of gone) row.isMarked = false;
       return book.remove(gone, now);
     },
-    nextTenure: () => createLanes(book.nextTenure),
+    nextTenure: () => createLanes(maxJobs, book.nextTenure),
     takeBackUnclaimed: () => speculative.takeBackUnclaimed().map(({ id }) => id),
     unclaimFailed: speculative.failed,
     running() {
@@ -107,11 +197,14 @@ export function createLanes(begin: ClaimBook<Row>["nextTenure"] = createClaimBoo
     },
     stats() {
       const running = book.running();
+      const [here = Infinity, there = Infinity] = [oldestWaiting(rows.between(0, Infinity)), parked.oldestReceivedAt()];
+      const oldest = Math.min(here, there);
       return {
-        waiting: rows.size - running,
+        waiting: rows.size - running + parked.size,
         running,
-        blockedLanes: book.blockedLanes(),
-        oldestWaitingAt: oldestWaiting(rows.between(0, Infinity)),
+        blockedLanes: book.blockedLanes() + parked.lanes,
+        oldestWaitingAt: oldest === Infinity ? undefined : oldest,
+        isFull: isFull(),
       };
     },
   };

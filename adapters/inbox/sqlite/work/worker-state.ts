@@ -67,14 +67,23 @@ interface WorkerHost {
   readonly log: InboxHost["log"];
 }
 
-export function createWorkerState(host: () => WorkerHost, random: () => number = Math.random): WorkerState {
+export interface WorkerStateOptions {
+  /** In memory; more wait in the file alone. @default all */
+  readonly maxJobs?: number | undefined;
+  readonly random?: (() => number) | undefined;
+}
+
+export function createWorkerState(
+  host: () => WorkerHost,
+  { maxJobs, random = Math.random }: WorkerStateOptions = {},
+): WorkerState {
   const now = (): number => host().clock.now();
   let epoch: number | undefined;
   /** Epochs of commits that failed, and yet may be in the file. */
   let doubtful: number[] = [];
   let isLoaded = false;
   let isForgotten = false;
-  let lanes = createLanes();
+  let lanes = createLanes(maxJobs);
 
   /**
    * Brings in what memory has not, and takes out what waits there alone: a removal, too, may have held unknown.
@@ -85,13 +94,14 @@ export function createWorkerState(host: () => WorkerHost, random: () => number =
     const gone = new Set(lanes.unclaimedIn(after, to).filter((id) => !marked.has(id)));
     for (const job of jobs) {
       gone.delete(job[0]);
-      if (!lanes.has(job[0])) lanes.append(fromLoaded(job), at);
+      if (!lanes.has(job[0])) lanes.load(fromLoaded(job), at);
     }
     lanes.remove(gone, at);
   }
 
   async function load(channel: ThreadClient, marked: ReadonlySet<number> = new Set()): Promise<void> {
     const mine = lanes;
+    mine.beginLoad();
     let after = 0;
     for await (const [jobs, last] of pages<LoadedJob>(channel, "openJobs")) {
       if (lanes !== mine) return;
