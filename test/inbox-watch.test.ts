@@ -47,6 +47,27 @@ describe("a step stands still", () => {
     expect(watch.standstill()).toEqual({ step, seconds: 65, cause });
   });
 
+  test("of one thing, though all others move: the longest one is told, and it is over when it moves", async () => {
+    const { watch, pass } = watched({ works: false });
+    const [older, newer] = [watch.own("complete", "One"), watch.own("unsubscribe", "Another")];
+    const cause = new Error("no");
+    older.failed(cause);
+    await pass(14);
+    watch.moved("settle");
+    expect(watch.standstill()).toBeUndefined();
+    await pass(1);
+    expect(watch.standstill()).toEqual({ step: "complete", of: "One", seconds: 15, cause });
+    older.moved();
+    expect(watch.standstill()).toEqual({ step: "unsubscribe", of: "Another", seconds: 15, cause: undefined });
+    watch.works(true);
+    watch.failed("claim", cause);
+    await pass(15);
+    expect(watch.standstill()).toMatchObject({ step: "claim", of: undefined });
+    newer.moved();
+    watch.moved("claim");
+    expect(watch.standstill()).toBeUndefined();
+  });
+
   test("while a call gives no answer: without a cause, until its time limit", async () => {
     const { watch, pass } = watched();
     record(watch.call("settle", "settle", HANGS));

@@ -4,9 +4,14 @@ import { ClosedError, StorageError } from "../errors.ts";
 /** What an inbox is asked for. Each has to move while it is due. */
 export type InboxStep = "store" | "expand" | "claim" | "settle";
 
+/** Steps of one job, or of one call: whether others move says nothing of them. */
+export type OwnStep = "complete" | "unsubscribe";
+
 /** A step that is due and does not move. */
 export interface Standstill {
-  readonly step: InboxStep;
+  readonly step: InboxStep | OwnStep;
+  /** The one thing that does not move while others may; undefined: nothing does. */
+  readonly of: string | undefined;
   /** By timers: neither a clock that is set nor a process that was stopped changes it. */
   readonly seconds: number;
   /** Why it failed last; undefined where the inbox gave no answer yet. */
@@ -24,6 +29,8 @@ export interface InboxWatch {
    * @throws StorageError `inbox-hung`, or what the verb throws
    */
   call<T>(step: InboxStep, verb: string, ask: () => Promise<T>, late?: (value: T) => void): Promise<T>;
+  /** A step of one job or one call, due from here on: others that move do not hide it. @param of in words for `health()` */
+  own(step: OwnStep, of: string): OwnWatch;
   /** The same for a verb of no step: the time limit alone. */
   limit<T>(verb: string, ask: () => Promise<T>): Promise<T>;
   /** It moved, or nothing of it is due. @param wrote something is stored now that was not */
@@ -36,10 +43,17 @@ export interface InboxWatch {
   readonly written: number;
   /** Only where this process works are steps but `store` due. */
   works(isWorking: boolean): void;
-  /** The step that has stood still longest, if one has for {@link STANDSTILL_S}. */
+  /** The step that has stood still longest, if one has for {@link STANDSTILL_S}: of all, else of one thing. */
   standstill(): Standstill | undefined;
   /** The receiver is closed: no timer is left, and no call is waited for, but one that settles. */
   stop(): void;
+}
+
+/** What one thing waits for. */
+interface OwnWatch {
+  failed(cause: unknown): void;
+  /** It is over. */
+  moved(): void;
 }
 
 /** Whether something is due that was not given; each second that it is, it is asked for again. */
@@ -63,6 +77,12 @@ interface StepState {
   maybe: Withheld | undefined;
 }
 
+interface OwnState {
+  readonly step: OwnStep;
+  readonly of: string;
+  readonly state: StepState;
+}
+
 interface PendingCall {
   seconds: number;
   readonly step: InboxStep | undefined;
@@ -78,6 +98,7 @@ export function createInboxWatch(clock: Clock): InboxWatch {
     settle: newStep(),
   };
   const all = Object.entries(steps) as [InboxStep, StepState][];
+  const owns = new Set<OwnState>();
   const calls = new Set<PendingCall>();
   let timer: Timer | undefined;
   let isLooking = false;
@@ -99,7 +120,8 @@ export function createInboxWatch(clock: Clock): InboxWatch {
       step.maybe = undefined;
       step.still = 0;
     }
-    if (isStopped || !(calls.size > 0 || all.some(([, { isDue, maybe }]) => isDue || maybe !== undefined))) return;
+    if (isStopped || !(calls.size + owns.size > 0 || all.some(([, { isDue, maybe }]) => isDue || maybe !== undefined)))
+      return;
     timer = clock.setTimer(tick, TICK_MS);
     timer.unref?.();
   }
@@ -111,6 +133,7 @@ export function createInboxWatch(clock: Clock): InboxWatch {
       if (call.seconds >= LIMIT_S) call.fail(toHung(call.verb));
     }
     for (const [name, step] of all) count(step, name !== "store" || isAsked(name));
+    for (const { state } of owns) count(state, true);
     arm(); // not `look`: to ask again may have armed it
   }
 
@@ -162,6 +185,16 @@ export function createInboxWatch(clock: Clock): InboxWatch {
       steps[step].maybe = undefined;
       return limit({ step, verb }, ...how);
     },
+    own(step, of) {
+      const one = { step, of, state: newStep() };
+      one.state.isDue = true;
+      owns.add(one);
+      arm();
+      return {
+        failed: (cause) => void (one.state.cause = cause),
+        moved: () => void owns.delete(one),
+      };
+    },
     limit: (verb, ask) => limit({ step: undefined, verb }, ask),
     moved(name, wrote = false) {
       const step = steps[name];
@@ -194,7 +227,11 @@ export function createInboxWatch(clock: Clock): InboxWatch {
     standstill() {
       const still = all.filter(([name, step]) => step.still >= STANDSTILL_S && (isWorking || name === "store"));
       const [longest] = still.toSorted(([, one], [, other]) => other.still - one.still);
-      return longest && { step: longest[0], seconds: longest[1].still, cause: longest[1].cause };
+      if (longest !== undefined)
+        return { step: longest[0], of: undefined, seconds: longest[1].still, cause: longest[1].cause };
+      const [own] = [...owns].toSorted((one, other) => other.state.still - one.state.still);
+      if (own === undefined || own.state.still < STANDSTILL_S) return undefined;
+      return { step: own.step, of: own.of, seconds: own.state.still, cause: own.state.cause };
     },
     stop() {
       isStopped = true;

@@ -91,11 +91,13 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     gaps.unwanted(subscription, source);
   }
 
+  const watch = createInboxWatch(clock);
   const unsubscriber = createUnsubscriber({
     opened: opening.opened,
     assertOpen: () => lifecycle.assertOpen(),
     tombstones: inbox.tombstones,
     rateLimit,
+    watch,
     log,
     observers,
     unsubscribed,
@@ -104,7 +106,6 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     clock,
   });
   const handlerCalls = createHandlerCalls({ ...resolved, middleware });
-  const watch = createInboxWatch(clock);
   const dispatchDeps = {
     handlers,
     handlerCalls,

@@ -2,6 +2,7 @@ import { assertOptions, kindOf } from "../assert.ts";
 import type { ContextServices } from "../dispatch/calls/context.ts";
 import type { Clock } from "../clock.ts";
 import { HooklineError, UsageError } from "../errors.ts";
+import type { InboxWatch } from "../inbox/inbox-watch.ts";
 import type { SubscribedResource } from "../inbox/port/gaps.ts";
 import { NO_SOURCE, type Tombstones } from "../inbox/port/tombstones.ts";
 import { toReason } from "../ingest/unsubscribe-gate.ts";
@@ -28,6 +29,8 @@ export interface UnsubscriberDeps {
   readonly assertOpen: () => void;
   readonly tombstones: Tombstones;
   readonly rateLimit: UnsubscribeRateLimit;
+  /** An inbox that gives no answer holds up no caller for ever, and is seen. */
+  readonly watch: Pick<InboxWatch, "limit" | "own">;
   readonly log: Logger;
   readonly observers: Observers;
   /** Called after a tombstone was written. */
@@ -41,6 +44,7 @@ export interface UnsubscriberDeps {
 
 export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
   const { opened, assertOpen, tombstones, rateLimit, log, observers, unsubscribed, learn, resourcesOf, clock } = deps;
+  const { watch } = deps;
 
   /** @param event what asked for it, if it was one, with the source of its mount */
   async function put(
@@ -52,7 +56,7 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
     const resources = isOfResource(event)
       ? [event]
       : await withTimeout(RESOURCES_MS, knownOf(subscription, source), { clock, late: [] });
-    await tombstones.put(tombstone);
+    await putInTime(tombstone);
     unsubscribed(subscription, source);
     // The tombstone stands, whatever becomes of this.
     const remembered = Promise.all(resources.map(remember)).catch((error: unknown) =>
@@ -66,6 +70,15 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
     observers.notify("unsubscribed", () => ({ subscription, reason }));
   }
 
+  async function putInTime(tombstone: Target & { readonly reason: string }): Promise<void> {
+    const own = watch.own("unsubscribe", `Subscription ${tombstone.subscription}`);
+    try {
+      await watch.limit("tombstones.put", () => tombstones.put(tombstone));
+    } finally {
+      own.moved();
+    }
+  }
+
   async function knownOf(subscription: Id, source: string | undefined): Promise<readonly SubscribedResource[]> {
     const all = await resourcesOf(subscription, undefined);
     return source === undefined ? all : all.filter((one) => (one.source ?? NO_SOURCE) === source);
@@ -77,7 +90,7 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
 
   /** Under one of every source, lifting that of a source changes no answer. */
   async function assertNotOfEvery(subscription: Id, source: string): Promise<void> {
-    const standing = await tombstones.list();
+    const standing = await watch.limit("tombstones.list", () => tombstones.list());
     if (!standing.some((one) => one.subscription === subscription && one.source === undefined)) return;
     throw new UsageError(
       "tombstone-of-every-source",
@@ -99,7 +112,7 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
       assertOpen();
       await opened();
       if (source !== undefined) await assertNotOfEvery(subscription, source);
-      await tombstones.lift(subscription, source);
+      await watch.limit("tombstones.lift", () => tombstones.lift(subscription, source));
       log.info({ code: "resubscribed", subscription, source }, "resubscribed: its deliveries are accepted again");
     },
     async byHandler(event, source, given) {
@@ -110,7 +123,7 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
           fix: "Check `event.reason`: an event without a readable subscription cannot be unsubscribed.",
         });
       await opened();
-      if (!(await rateLimit.allows(subscription, source))) {
+      if (!(await watch.limit("allowUnsubscribe", () => rateLimit.allows(subscription, source)))) {
         log.error(
           { code: "unsubscribe-limit-reached", subscription, reason },
           "handlers unsubscribe more than `maxUnsubscribesPerHour`: this call is rejected",

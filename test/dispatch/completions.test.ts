@@ -2,6 +2,7 @@ import type { AnyEvent, Context } from "hookline";
 import { completionOf, type SqlTransaction, type Transactional } from "hookline/adapter";
 import { expect, test } from "vitest";
 import { deferred } from "../support/event-loop.ts";
+import { codesOf, toReported } from "../support/health.ts";
 import { emails, rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
@@ -96,6 +97,32 @@ test("an inbox that does not know is asked again every second", async () => {
   await pass(1_000);
   await ran;
   expect([asked, receiver.stats().succeeded]).toEqual([3, 1]);
+});
+
+test("one whose transaction is never known of is a problem, though others are settled all the time", async () => {
+  const isCompleted = ({ jobs }: { readonly jobs: readonly { readonly entry: number }[] }): Promise<boolean> =>
+    jobs[0]?.entry === 1 ? new Promise(() => {}) : Promise.resolve(true);
+  const { receiver, send, pass, log } = transactional({ isCompleted });
+  receiver.on("email", (_, ctx) => completionOf(ctx)?.complete(tx), { consumer: "search" });
+  await receiver.start();
+  await send(emails("fine", "hangs"));
+  async function steadyTraffic(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      await pass(1_000);
+      await send(emails(`more ${second}`));
+    }
+  }
+  await steadyTraffic(14);
+  expect(await codesOf(receiver)).toEqual([]);
+  await steadyTraffic(2);
+  const still = "was not settled for 16 s: the inbox gives no answer.";
+  expect(await receiver.health()).toMatchObject({
+    live: true,
+    problems: [toReported("no-progress", `Job 3 of consumer "search" ${still}`)],
+  });
+  await steadyTraffic(60);
+  expect(log.of("settle-failed").length).toBeGreaterThan(0);
+  expect(await receiver.health()).toMatchObject({ live: true, problems: [{ code: "no-progress" }] });
 });
 
 test("a completion that was refused decides nothing: the handler's own result does", async () => {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../clock.ts";
 import { HooklineError } from "../../errors.ts";
 import { offerCompletion, type CompletedCall, type Transactional } from "../../inbox/port/transactional.ts";
+import type { ClaimedJob } from "../../inbox/port/claims.ts";
 import type { InboxWatch } from "../../inbox/inbox-watch.ts";
 import type { Logger } from "../../logger.ts";
 import type { CallResult } from "../retries/retry-policy.ts";
@@ -38,13 +39,21 @@ export function createCompletions(
       return () => isCompleted;
     },
     async resultOf(call, result, isOver) {
+      const [{ id, consumer }] = call.jobs as readonly [ClaimedJob, ...ClaimedJob[]];
+      // What others settle meanwhile does not hide that this one is not.
+      const own = watch.own("complete", `Job ${id} of consumer ${JSON.stringify(consumer)}`);
+      const moved = (): void => {
+        watch.moved("settle");
+        own.moved();
+      };
       while (!isOver()) {
         try {
           const isCommitted = await watch.call("settle", "isCompleted", () => inbox.isCompleted(call));
-          watch.moved("settle");
+          moved();
           return toResult(isCommitted, result);
         } catch (error) {
           watch.failed("settle", error);
+          own.failed(error);
           log.error(
             { err: error, code: "settle-failed" },
             "it is not known whether a transaction was committed: it is asked again",
@@ -52,7 +61,7 @@ export function createCompletions(
           await new Promise<void>((resolve) => void clock.setTimer(resolve, tryAgainMs));
         }
       }
-      watch.moved("settle");
+      moved();
       return result;
     },
   };

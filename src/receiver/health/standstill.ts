@@ -1,4 +1,4 @@
-import type { InboxStep, Standstill } from "../../inbox/inbox-watch.ts";
+import type { Standstill } from "../../inbox/inbox-watch.ts";
 import { isHooklineError } from "../../errors.ts";
 import { describeThrown } from "../../thrown.ts";
 import { toProblem, type Problem } from "./problem-catalog.ts";
@@ -6,18 +6,24 @@ import { toProblem, type Problem } from "./problem-catalog.ts";
 /** After so many seconds without progress, and without an answer, a restart is asked for. */
 const RESTART_S = 60;
 
-const DONE: Readonly<Record<InboxStep, string>> = {
+const DONE: Readonly<Record<Standstill["step"], string>> = {
   store: "stored",
   expand: "expanded",
   claim: "started",
   settle: "settled",
+  complete: "settled",
+  unsubscribe: "unsubscribed",
 };
 
 /** The inbox does not move, as the process sees it from outside. */
 export function checkStandstill(standstill: Standstill | undefined): readonly Problem[] {
   if (standstill === undefined) return [];
-  const { step, seconds, cause } = standstill;
-  return [toProblem("no-progress", { detail: `Nothing was ${DONE[step]} for ${seconds} s: ${causeOf(cause)}` })];
+  const { step, of, seconds, cause } = standstill;
+  const detail =
+    of === undefined
+      ? `Nothing was ${DONE[step]} for ${seconds} s: ${causeOf(cause)}`
+      : `${of} was not ${DONE[step]} for ${seconds} s: ${causeOf(cause)}`;
+  return [toProblem("no-progress", { detail })];
 }
 
 /** Other errors' texts may hold addresses, and belong in the log. */
@@ -35,7 +41,8 @@ const NOT_BY_RESTART: ReadonlySet<string> = new Set(["disk-full", "inbox-corrupt
  * @param problems why the next delivery would get 503
  */
 export function needsRestart(standstill: Standstill | undefined, problems: readonly Problem[]): boolean {
-  if (standstill === undefined || standstill.seconds < RESTART_S) return false;
+  // A restart would also end what goes on beside the one that does not.
+  if (standstill === undefined || standstill.of !== undefined || standstill.seconds < RESTART_S) return false;
   const { cause } = standstill;
   const isSilent =
     cause === undefined || isHooklineError(cause, "inbox-hung") || isHooklineError(cause, "inbox-withholds");
