@@ -57,6 +57,8 @@ describe("health says of a disk", () => {
     expect(await problemsOf(receiver, "inbox-reopened")).toEqual([toReported("inbox-reopened", got)]);
     clock.jump(3_600_001);
     expect(await codesOf(receiver)).toEqual([]);
+    clock.jump(-2 * 3_600_002);
+    expect(await codesOf(receiver)).toEqual([]);
   });
 
   test("that its file has several names, as long as it has", async () => {

@@ -52,6 +52,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   /** As long as it is open. */
   let user: InboxHost | undefined;
   const now = (): number => openHost().clock.now();
+  const isOpen = (): boolean => user !== undefined;
   let hasMoved = false;
   const workerState = createWorkerState(openHost, { maxJobs });
   const thread = createThreadSupervisor({
@@ -99,6 +100,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     host: openHost,
     workerState,
     worker: () => takeOver.worker,
+    isOpen,
   });
   const retention = createRetention({
     commits,
@@ -162,9 +164,9 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     async close() {
       user = undefined;
       retention.end();
+      requests.stop();
       await commits.drained();
       await takeOver.release();
-      requests.stop();
       await thread.close();
     },
     unref: thread.unref,
@@ -178,7 +180,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       noted: () => void subscriptions.errored(), // refreshes the cache
     }),
     ...createClaims({ commits, workerState, host: openHost }),
-    jobs: createFileJobs({ commits, requests, log: () => openHost().log }),
+    jobs: createFileJobs({ commits, requests, log: () => openHost().log, isOpen }),
     keyValues: {
       get: (key) => commits.add("keyValue", key),
       set: (key, value, account) => commits.add("putKeyValue", { key, value: value ?? null, account: account ?? null }),

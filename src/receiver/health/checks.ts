@@ -142,7 +142,7 @@ export function checkDisk(disk: InboxDisk | undefined, now: number): readonly Pr
 }
 
 function checkDiskEvent(code: ProblemCode, event: InboxDisk["reopened"], now: number): readonly Problem[] {
-  if (event === undefined || now - event.lastAt > DISK_EVENT_MS) return [];
+  if (event === undefined || Math.abs(now - event.lastAt) > DISK_EVENT_MS) return [];
   const times = countOf(event.count, "time");
   const detail = `Since the start of this process: ${times}, last at ${new Date(event.lastAt).toISOString()}.`;
   return [toProblem(code, { detail })];

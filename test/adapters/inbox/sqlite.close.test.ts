@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { toLogger } from "../../../src/logger.ts";
@@ -11,7 +11,8 @@ import { eventually } from "../../support/eventually.ts";
 import { heldHandler, rig } from "../../support/rig.ts";
 import { stubInbox } from "../../support/stub-inboxes.ts";
 import { openInline } from "./inline-thread.ts";
-import { folderFor, onDisk, silence } from "./on-disk.ts";
+import { telling } from "./observed-thread.ts";
+import { beside, folderFor, onDisk, silence } from "./on-disk.ts";
 
 /** An inbox on a file that another process works on, and whether its turn has come. */
 async function standby(file: string) {
@@ -73,6 +74,56 @@ test("a close whose thread hangs ends all the same", async () => {
   await until(() => closed.ended);
   expect(closed.error).toMatchObject({ code: "thread-hung" });
   expect(seen).toEqual({ abandoned: true });
+});
+
+describe("a close ends with the page under way of", () => {
+  const JOBS = 6_000;
+
+  /** An inbox with many jobs, and what its thread is asked. */
+  async function filled() {
+    const asked: string[] = [];
+    const openThread = telling(openInline, ({ tasks }) => asked.push(...tasks.map(({ verb }) => verb)));
+    const opened = await onDisk({ openThread });
+    await opened.inbox.store([mail(Array.from({ length: JOBS }, (_, index) => `m-${index}`))]);
+    const count = (verb: string): number => asked.filter((one) => one === verb).length;
+    return { ...opened, count };
+  }
+
+  test("a drop of many, which the next process goes on with", async () => {
+    const { inbox, count, restart } = await filled();
+    const dropped = watch(inbox.jobs.drop({ states: ["waiting"] }));
+    await until(() => count("runRequest") > 0);
+    await inbox.close();
+    expect(count("runRequest")).toBeLessThan(3);
+    await until(() => dropped.ended);
+    expect(dropped.error).toMatchObject({ code: "request-queued" });
+    await restart();
+    await eventually(() => expect(inbox.stats()).toMatchObject({ waiting: 0 }));
+  });
+
+  test("a drop of many that this process carries out because nobody works", async () => {
+    const { inbox, file, host } = await filled();
+    await inbox.close();
+    const asked: string[] = [];
+    const openThread = telling(openInline, ({ tasks }) => asked.push(...tasks.map(({ verb }) => verb)));
+    const other = await beside(file, host, { openThread });
+    const dropped = watch(other.jobs.drop({ states: ["waiting"] }));
+    await until(() => asked.includes("runRequest"));
+    await other.close();
+    expect(asked.filter((verb) => verb === "runRequest").length).toBeLessThan(3);
+    await until(() => dropped.ended);
+    expect(dropped.error).toMatchObject({ code: "request-queued" });
+  });
+
+  test("a look for jobs that are hardly there", async () => {
+    const { inbox, count } = await filled();
+    const found = watch(inbox.jobs.find({ states: ["waiting"], types: ["booking"], limit: 10 }));
+    await until(() => count("find") > 0);
+    await inbox.close();
+    expect(count("find")).toBeLessThan(3);
+    await until(() => found.ended);
+    expect(found.error).toMatchObject({ code: "storage-failed", message: expect.stringContaining("closed") });
+  });
 });
 
 test("an inbox is told to let the process end where handlers outlive the close, and only there", async () => {

@@ -266,6 +266,14 @@ describe("when commits fail again and again", () => {
   });
 });
 
+test("a full disk is told for 30 s, and no longer because the clock went back", () => {
+  const failures = createReopenBackoff();
+  const full = new StorageError("disk-full", "no");
+  failures.full(full, 1_000_000);
+  expect([1_000_000, 1_029_999, 970_001].map(failures.shortage)).toEqual([full, full, full]);
+  expect([1_030_000, 970_000, 0].map(failures.shortage)).toEqual([undefined, undefined, undefined]);
+});
+
 describe("between two tries to open a file", () => {
   const pauses = (code: string, times: number): number[] => {
     const failures = createReopenBackoff();

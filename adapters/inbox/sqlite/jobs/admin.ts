@@ -1,4 +1,11 @@
-import { toStored, type InboxJobs, type JobSelection, type Logger, type StoredJob } from "../../../../src/adapter.ts";
+import {
+  StorageError,
+  toStored,
+  type InboxJobs,
+  type JobSelection,
+  type Logger,
+  type StoredJob,
+} from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
 import type { FoundJob, FoundPage } from "./find-jobs.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
@@ -10,10 +17,12 @@ export interface FileJobsDeps {
   readonly commits: CommitQueue;
   readonly requests: Pick<AdminRequestRunner, "submit" | "append">;
   readonly log: () => Logger;
+  /** False once it is being closed: what has pages left ends. */
+  readonly isOpen: () => boolean;
 }
 
 /** Queries and admin commands, from any process. */
-export function createFileJobs({ commits, requests, log }: FileJobsDeps): InboxJobs {
+export function createFileJobs({ commits, requests, log, isOpen }: FileJobsDeps): InboxJobs {
   const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
 
   return {
@@ -22,6 +31,7 @@ export function createFileJobs({ commits, requests, log }: FileJobsDeps): InboxJ
       let next: number | undefined = Number(after ?? 0);
       // A page of the file may be short, or empty: what it looks at is bounded. One job more says whether there is another page.
       while (next !== undefined && jobs.length <= limit) {
+        if (!isOpen()) throw new StorageError("storage-failed", "The inbox was closed while jobs were looked for.");
         const page: FoundPage = await commits.add("find", { ...query, after: next, limit: limit + 1 - jobs.length });
         jobs.push(...page.jobs.map(toStoredJob));
         ({ next } = page);

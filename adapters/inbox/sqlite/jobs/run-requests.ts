@@ -30,6 +30,8 @@ export interface AdminRequestRunnerDeps {
   readonly workerState: WorkerState;
   /** Undefined unless this process is active or on standby. */
   readonly worker: () => Worker | undefined;
+  /** False once it is being closed: a request that has pages left is left to the next process. */
+  readonly isOpen: () => boolean;
 }
 
 /** Between two tries of what is held up, or failed. */
@@ -42,7 +44,7 @@ const PAGES_IN_A_ROW = 10;
 const REST_MS = 300;
 
 export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminRequestRunner {
-  const { file, commits, host, workerState, worker } = deps;
+  const { file, commits, host, workerState, worker, isOpen } = deps;
   const waits = new Set<ReturnType<typeof createRequestWait>>();
   let failures = 0;
   let served = Promise.resolve();
@@ -104,7 +106,7 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
     isServing = true;
     do {
       isAskedAgain = false;
-      while (workerState.isLoaded && (await runPage(undefined)));
+      while (isOpen() && workerState.isLoaded && (await runPage(undefined)));
     } while (isAskedAgain);
     isServing = false;
   }
@@ -136,8 +138,8 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
     try {
       const isIdle = lock?.tryAcquire() === true;
       const state = await stateOf(id);
-      const isOpen = isIdle && state !== undefined && state.answer === undefined;
-      return { state, isMore: isOpen && (await runPage(state.epoch)) };
+      const isMine = isIdle && state !== undefined && state.answer === undefined;
+      return { state, isMore: isMine && (await runPage(state.epoch)) };
     } finally {
       lock?.release();
     }
@@ -148,6 +150,7 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
     for (let pages = 0; ;) {
       const { state, isMore } = await look(id);
       if (state?.answer !== undefined) return toCount(state.answer, id);
+      if (!isOpen()) throw queued(id);
       if (state !== undefined && state.progress !== progress) wait.restart();
       else if (wait.isOver) throw queued(id);
       progress = state?.progress ?? progress;

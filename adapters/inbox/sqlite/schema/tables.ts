@@ -148,6 +148,7 @@ export function prepareSchema(db: DatabaseSync, name: string, plan: SchemaPlan =
         fix: "Give each receiver a file of its own, or the `name` that the file has.",
       });
     restoreState(db);
+    restoreIndexes(db, plan);
     db.exec("COMMIT");
   } catch (error) {
     if (db.isTransaction) db.exec("ROLLBACK");
@@ -189,3 +190,24 @@ function restoreState(db: DatabaseSync): void {
     `INSERT INTO state SELECT 1, ?, coalesce(max(id), 0), 0, 0, 0, 0, 0, 0, 0, 0, x'' FROM (${ids.join(" UNION ALL ")})`,
   ).run(Date.now());
 }
+
+/** Indexes that were not made again when a damaged file was repaired, because rows were doubled: without them nothing could be written. */
+function restoreIndexes(db: DatabaseSync, { tables }: SchemaPlan): void {
+  const there = new Set(
+    db
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'index'")
+      .all()
+      .map(({ name }) => name),
+  );
+  for (const [sql, name] of tables.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+) [^;]+;/g)) {
+    if (there.has(name ?? "")) continue;
+    if (name === "subscribed_resource_key") db.exec(REMOVE_DOUBLED);
+    db.exec(sql);
+  }
+}
+
+/** One stays, with a gap where there is one. */
+const REMOVE_DOUBLED = `
+  DELETE FROM subscribed_resource WHERE id IN (SELECT id FROM (
+    SELECT id, row_number() OVER (PARTITION BY account, resource, subscription, ifnull(source, 0) ORDER BY from_at IS NULL, id) AS nth
+    FROM subscribed_resource) WHERE nth > 1)`;

@@ -64,7 +64,8 @@ export function createReopenBackoff(): ReopenBackoff {
     get isHopeless() {
       return threads >= HOPELESS;
     },
-    shortage: (now) => (shortage !== undefined && now - shortage.at < FULL_MS ? shortage.error : undefined),
+    // A clock that went back says nothing of how long ago it was: the next commit does.
+    shortage: (now) => (shortage !== undefined && Math.abs(now - shortage.at) < FULL_MS ? shortage.error : undefined),
     get reopened() {
       return reopened;
     },
