@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { familyOf } from "../protocol/event-names.ts";
 import type { Envelope, SingleEvent } from "../protocol/event-types.ts";
 import { catchRejection } from "../thrown.ts";
@@ -49,15 +50,37 @@ function laneByKind(
   return record === "" ? textOf(consumer, accountId, resource) : textOf(consumer, accountId, resource, record);
 }
 
-/** A flat string. V8 keeps a template's string as a tree of its parts, which takes twice the memory in a backlog of a million. */
+/**
+ * A flat string. V8 keeps a template's string as a tree of its parts, which takes twice the memory in a backlog of a million. Of a longer part
+ * its hash stands in it: all entries of a delivery have the same resource, which may be as long as the body, and would be stored with each.
+ */
 export function textOf(...parts: readonly (string | number)[]): string {
-  const text = parts.join(" ");
-  // In a file, as UTF-8, all halves of surrogate pairs become the same character: after a restart it would be another text.
+  const isLong = parts.some((part) => typeof part === "string" && part.length > LONGEST);
+  return plain((isLong ? parts.map(shortened) : parts).join(" "));
+}
+
+/** In a file, as UTF-8, all halves of surrogate pairs become the same character: after a restart it would be another text. */
+function plain(text: string): string {
   return HALF.test(text) ? text.replaceAll(HALVES, (half) => `%${half.charCodeAt(0).toString(16)}`) : text;
 }
 
 const HALF = /\p{Surrogate}/u;
 const HALVES = /\p{Surrogate}/gu;
+
+/** The service's own paths and ids are shorter, characters. */
+const LONGEST = 1_000;
+
+/** The last one: the next entry has the same resource. */
+let known = { long: "", short: "" };
+
+function shortened(part: string | number): string | number {
+  if (typeof part === "number" || part.length <= LONGEST) return part;
+  if (part !== known.long) {
+    const hash = createHash("sha256").update(plain(part)).digest("base64url");
+    known = { long: part, short: `${part.slice(0, 100)}...${hash}` };
+  }
+  return known.short;
+}
 
 /** The record of the event within its account and resource; empty for a signal, which names none. */
 export function recordOf(event: SingleEvent): string {
