@@ -161,7 +161,7 @@ export function createDispatcher(
     expanding = true;
     try {
       if (await backlog.expand(ofTenure())) hasMissed = true;
-      else behind &&= leavesUnexpanded();
+      else behind &&= backlog.isLeft({ works: () => working, askAgain: wake });
     } catch (error) {
       failed("expand", error);
     } finally {
@@ -170,24 +170,6 @@ export function createDispatcher(
     if (hasMissed) wake();
     hasMissed = false;
     idleWaiters.check();
-  }
-
-  function leavesUnexpanded(): boolean {
-    const { unexpanded } = inbox.stats();
-    if (unexpanded > 0 && inbox.capabilities.workers === "one")
-      watch.gaveNothing("expand", { isDue: holdsNothingElse, askAgain: wake });
-    else watch.moved("expand");
-    return unexpanded > 0;
-  }
-
-  /** Without a job in the inbox there is room for those of the oldest delivery. */
-  function holdsNothingElse(): boolean {
-    try {
-      const { unexpanded, waiting, running } = inbox.stats();
-      return working && unexpanded > 0 && waiting + running === 0;
-    } catch {
-      return false;
-    }
   }
 
   function failed(step: "claim" | "expand", error: unknown): void {

@@ -193,7 +193,25 @@ export function createBacklog(
     return watch.call("expand", "expand", () => inbox.expand(part));
   }
 
+  /** Without a job in the inbox there is room for those of the oldest delivery. */
+  function holdsNothingElse(): boolean {
+    try {
+      const { unexpanded, waiting, running } = inbox.stats();
+      return unexpanded > 0 && waiting + running === 0;
+    } catch {
+      return false;
+    }
+  }
+
   return {
+    /** Whether deliveries wait that the inbox did not give. Where it has room for them it withholds them: they are asked for again. */
+    isLeft({ works, askAgain }: { readonly works: () => boolean; readonly askAgain: () => void }): boolean {
+      const { unexpanded } = inbox.stats();
+      if (unexpanded > 0 && inbox.capabilities.workers === "one")
+        watch.gaveNothing("expand", { isDue: () => works() && holdsNothingElse(), askAgain });
+      else watch.moved("expand");
+      return unexpanded > 0;
+    },
     /** Expands the oldest deliveries, as many as fit into one commit. @returns whether there were any that are this process's, and room */
     async expand(stopped: Stopped): Promise<boolean> {
       const asked = pageSize;

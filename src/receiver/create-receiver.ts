@@ -1,13 +1,10 @@
-import { assertFunction } from "../assert.ts";
 import { createDirectHandling } from "../dispatch/direct-handling.ts";
 import { createHandlerCalls } from "../dispatch/calls/handler-calls.ts";
-import { createHandlers, type Handler, type Middleware } from "../dispatch/handlers.ts";
+import type { Handler } from "../dispatch/handlers.ts";
 import { createExpansionReporter, type ExpandedListener } from "../dispatch/job-reporter.ts";
-import { UsageError } from "../errors.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
 import { createInboxWatch } from "../inbox/inbox-watch.ts";
 import { asWorking, asWriting, type StorageKind, type WorkingInbox } from "../inbox/port/inbox.ts";
-import type { Job } from "../inbox/port/jobs.ts";
 import { NO_SOURCE } from "../inbox/port/tombstones.ts";
 import { createAccept, refuseAccept } from "../ingest/accept.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
@@ -16,12 +13,10 @@ import { createInFlightBytes } from "../ingest/read-body.ts";
 import { createSecretLookup } from "../ingest/secret-lookup.ts";
 import { createDeliveryStore } from "../ingest/store.ts";
 import type { IngestDeps } from "../ingest/types.ts";
-import type { Gate } from "../ingest/unsubscribe-gate.ts";
 import { createUnsubscribeRateLimit } from "../ingest/unsubscribe-rate-limit.ts";
 import { throttledLog } from "../logger.ts";
 import { createObservers } from "../observe/observers.ts";
 import type { EventName } from "../protocol/event-types.ts";
-import { withTimeout } from "../timeout.ts";
 import { createCounters } from "../observe/counters.ts";
 import { checkReady } from "./health/checks.ts";
 import { createHealth } from "./health/health.ts";
@@ -37,6 +32,7 @@ import { createLifecycle, createReceiverStates, toDrainMs } from "./lifecycle.ts
 import { createOpening } from "./open-inbox.ts";
 import { resolveOptions, type ReceiverOptions } from "./options.ts";
 import type { Receiver } from "./receiver-types.ts";
+import { createRegistrations } from "./registrations.ts";
 import { createFreezeWarning, functionPlatform, keepsRequestsApart } from "./serverless.ts";
 import { createOwnSignals } from "./store-own-signal.ts";
 import { createUnsubscriber } from "./unsubscribe.ts";
@@ -71,13 +67,11 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const subscriptions = createSubscriptionErrors(working, throttled);
   const accounts = createUnauthorizedAccounts({ jobs: () => working?.jobs, clock, log: throttled });
 
-  const handlers = createHandlers(resolved.limits, throttled);
-  const middleware: Middleware[] = [];
-  const onDead: ((job: Job) => unknown)[] = [];
+  const registrations = createRegistrations(resolved.limits, throttled);
+  const { handlers, middleware, onDead } = registrations;
   const expandedListeners = new Set<ExpandedListener>();
   const handshakes = new Set<HandshakeListener>();
   const problemSources: Internals["problemSources"] = new Set();
-  let gate: Gate | undefined;
 
   function unsubscribed(subscription: number, source: string | undefined): void {
     subscriptions.forget(subscription, source);
@@ -119,8 +113,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     observers,
     expanding: ((events, delivery) => {
       accounts.expanding(events);
-      const noted = gaps.expanding(events, delivery);
-      return noted && withTimeout(GAP_NOTED_MS, noted, { clock, late: undefined });
+      return gaps.expanding(events, delivery);
     }) satisfies GapWatch["expanding"],
     handlerEnded: accounts.record,
     watch,
@@ -196,7 +189,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     closing: () => states.isClosing,
     opened: opening.inTime,
     tombstones: inbox.tombstones,
-    gate: () => gate,
+    gate: registrations.gate,
     rateLimit,
     store(admitted) {
       freezeWarning.storesForLater();
@@ -220,30 +213,19 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const receiver: Receiver<K> = {
     storage: inbox.storage,
     on(names, handler, given = {}) {
-      handlers.add((Array.isArray(names) ? names : [names]) as readonly EventName[], handler as Handler, given);
+      registrations.on((Array.isArray(names) ? names : [names]) as readonly EventName[], handler as Handler, given);
       return receiver;
     },
     use(one) {
-      assertFunction("use()", one);
-      if (handlers.sealed)
-        throw new UsageError("handlers-sealed", "use() came after the start.", {
-          fix: "Call use() before `receiver.start()` or the first `receiver.handle()`.",
-        });
-      middleware.push(one);
+      registrations.use(one);
       return receiver;
     },
     onDead(listener) {
-      assertFunction("onDead()", listener);
-      onDead.push(listener);
+      registrations.onDeadLetter(listener);
       return receiver;
     },
     unsubscribeWhen(given) {
-      assertFunction("unsubscribeWhen()", given);
-      if (gate !== undefined)
-        throw new UsageError("gate-doubled", "unsubscribeWhen() was called twice.", {
-          fix: "Decide everything in one gate.",
-        });
-      gate = given;
+      registrations.unsubscribeWhen(given);
       return receiver;
     },
     unsubscribe: unsubscriber.unsubscribe,
@@ -304,9 +286,6 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   });
   return receiver;
 }
-
-/** A gap that the inbox does not take holds up no delivery for longer, milliseconds. */
-const GAP_NOTED_MS = 2_000;
 
 /** A user's inbox that cannot count now is not to break a look at the counters. */
 function expiredIn(inbox: WorkingInbox | undefined): number {

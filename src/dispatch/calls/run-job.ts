@@ -1,22 +1,21 @@
 import { ClosedError, HooklineError } from "../../errors.ts";
 import { createCompactingMap } from "../../inbox/collections/compacting-map.ts";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../../inbox/job-state.ts";
-import type { Claim, ClaimedJob, JobOutcome, Settlement } from "../../inbox/port/claims.ts";
+import type { Claim, JobOutcome, Settlement } from "../../inbox/port/claims.ts";
 import type { CallSpan } from "../../observe/instruments.ts";
-import type { SingleEvent } from "../../protocol/event-types.ts";
 import type { Completions } from "./completions.ts";
-import { createContext, type CallFacts } from "./context.ts";
+import { createContext } from "./context.ts";
 import { callDeadLetterListeners } from "../dead-letter-listeners.ts";
 import type { DispatchDeps } from "../dispatch-deps.ts";
-import type { Handlers, Registration, RunLimits } from "../handlers.ts";
+import type { RunLimits } from "../handlers.ts";
 import { reportEnd, reportStart, type CallJobs, type EndedCall } from "../job-reporter.ts";
 import { eventAt } from "./job-view.ts";
-import { mergeKeyOf } from "../merge-key.ts";
+import { toFacts, toMergedCall, type MergedCall } from "./merged-call.ts";
 import { mergeEvents } from "./merged-event.ts";
 import { SUSPECT_MS } from "../poison-isolation.ts";
 import { retryErrorOf } from "../retries/retry-errors.ts";
 import { createRetryTime } from "../retries/retry-time.ts";
-import { isLastAttempt, outcomesOf, toJobError, type CallResult } from "../retries/retry-policy.ts";
+import { outcomesOf, toJobError, type CallResult } from "../retries/retry-policy.ts";
 import type { RunningCall } from "./run-handler.ts";
 import { toDead, type Settle } from "../settle-queue.ts";
 
@@ -56,14 +55,6 @@ export interface JobRunnerOptions {
 /** How a handler ended. */
 interface Ending extends Omit<EndedCall, "outcomes"> {
   readonly span: CallSpan | undefined;
-}
-
-/** One call of a handler: the jobs of a claim that go together, oldest first. */
-interface MergedCall {
-  readonly claim: Claim;
-  readonly jobs: readonly ClaimedJob[];
-  readonly events: readonly [SingleEvent, ...SingleEvent[]];
-  readonly registration: Registration | undefined;
 }
 
 export function createJobRunner(
@@ -265,50 +256,6 @@ export function createJobRunner(
     settling: () => settling,
     done: () => succeeded,
     released: () => released,
-  };
-}
-
-/** Jobs of a claim that merge today: handlers may have changed since the jobs were made. */
-function toMergedCall(claim: Claim, handlers: Handlers): MergedCall {
-  const { consumer, delivery } = claim.jobs[0];
-  const events = claim.jobs.map(eventAt) as [SingleEvent, ...SingleEvent[]]; // as many as jobs: at least one
-  const registration = handlers.find(consumer, events[0].type);
-  const whole = { claim, jobs: claim.jobs, events, registration };
-  if (events.length === 1) return whole;
-  const mergeKey = registration && mergeKeyOf(events[0], registration, delivery.source);
-  const other = events.findIndex((event, index) => {
-    if (index === 0) return false;
-    if (handlers.find(consumer, event.type) !== registration) return true;
-    if (registration === undefined) return false;
-    return mergeKey === undefined || mergeKeyOf(event, registration, delivery.source) !== mergeKey;
-  });
-  if (other === -1) return whole;
-  return {
-    ...whole,
-    jobs: claim.jobs.slice(0, other),
-    events: events.slice(0, other) as [SingleEvent, ...SingleEvent[]],
-  };
-}
-
-/** `attempt` is the oldest job's; the ids and times are the newest's. */
-function toFacts(
-  { jobs, events }: MergedCall,
-  { limits, consumer }: Registration,
-  { signal, ...times }: { readonly signal: AbortSignal; readonly now: number; readonly retryTime: () => number },
-): CallFacts {
-  const [oldest, newest] = [jobs[0], jobs.at(-1)] as [ClaimedJob, ClaimedJob];
-  return {
-    signal,
-    attempt: oldest.attempt,
-    lastAttempt: jobs.every((job) => isLastAttempt(job, limits, times)),
-    merged: jobs.length,
-    event: events.at(-1) ?? events[0],
-    entry: newest.entry,
-    jobId: newest.id,
-    deliveryId: newest.deliveryId,
-    consumer,
-    replayOf: newest.replayOf,
-    delivery: newest.delivery,
   };
 }
 
