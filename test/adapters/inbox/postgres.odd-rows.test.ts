@@ -64,3 +64,20 @@ test("a job whose delivery is not in the tables ends with a line in the log, and
   expect(log.of("job-without-delivery")).toMatchObject([{ level: "error" }]);
   expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 });
 });
+
+test("a job whose delivery a step did not find, because it moved to another partition just then, is claimed again", async () => {
+  const processes = await openProcesses();
+  const first = await processes.start();
+  await storeAll(first.inbox, mail(["a"]));
+  await first.inbox.close();
+  const { inbox, log } = await processes.start();
+  const change = (from: string, to: string): Promise<unknown> =>
+    processes.rows(
+      `do $$ begin execute (select replace(pg_get_functiondef('hookline.work'::regproc), '${from}', '${to}')); end $$`,
+    );
+  await change("= any (wanted_ids)", "= any (wanted_ids) and false");
+  expect(await claimAll(inbox)).toEqual([]);
+  await change("= any (wanted_ids) and false", "= any (wanted_ids)");
+  expect(recordsOf(await claimAll(inbox))).toEqual([["a"]]);
+  expect(log.of("job-without-delivery")).toEqual([]);
+});
