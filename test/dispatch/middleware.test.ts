@@ -232,6 +232,20 @@ describe("receiver.use", () => {
     expect(receiver.stats()).toMatchObject({ succeeded: 0, dead: 1 });
   });
 
+  test("that only chains on next() fails with its handler, and nothing is unhandled", async () => {
+    const { receiver, send, pass } = rig({ attempts: 1 });
+    let stopped = 0;
+    receiver.use((_event, _ctx, next) => {
+      void next().finally(() => (stopped += 1));
+    });
+    receiver.on("email", failingHandler().handler);
+    await receiver.start();
+    await send(emails("a"));
+    await pass();
+    expect(stopped).toBe(1);
+    expect(receiver.stats()).toMatchObject({ succeeded: 0, dead: 1 });
+  });
+
   test.each<[string, (next: () => Promise<void>) => unknown]>([
     [
       "await after other work",

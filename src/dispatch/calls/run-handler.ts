@@ -131,7 +131,9 @@ class Rest extends Promise<void> {
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     this.isAwaited = true;
-    return super.then(onFulfilled, onRejected);
+    const derived = super.then(onFulfilled, onRejected);
+    catchRejection(derived); // of `void next().finally(stop)`: the call fails with it, and the process must not end
+    return derived;
   }
 }
 
