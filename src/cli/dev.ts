@@ -204,14 +204,15 @@ async function runDev(values: Values, io: Io, service: Service): Promise<number>
     note(`The app has not accepted ${waiting} of the deliveries: hookline send --from ${capture} sends all.`);
   await moving.catch(() => {});
   // The tunnel and the app end after the subscriptions.
-  const left = await own.end().catch((error: unknown) => String(error));
+  const removed = await own.end().catch(String);
+  if (typeof removed === "number" && removed > 0) note(`Subscriptions removed: ${removed}.`);
   await children.stop();
   server.closeConnections();
   await server.close();
   report.end();
   stopListener.remove();
-  if (left === undefined) return over;
-  throw new CommandError(EXIT.failed, `Subscriptions are left, which the next start removes: ${left}`);
+  if (typeof removed === "number") return over;
+  throw new CommandError(EXIT.failed, `Subscriptions are left, which the next start removes: ${removed}`);
 }
 
 const NGROK = "ngrok http 127.0.0.1:{port} --log stdout";

@@ -6,8 +6,7 @@ import { createPassThrough } from "../../src/cli/dev/pass-through.ts";
 import { send, serve } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
 
-/** For all: HOOKLINE_ROUNDS=1000. */
-const ROUNDS = Number(process.env["HOOKLINE_ROUNDS"] ?? 51);
+const ROUNDS = 1_000;
 const sha = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
 /** A pass-through, and what came out behind it. */

@@ -35,6 +35,7 @@ describe("deliveries pass to the app", () => {
     dev.signals.emit("SIGINT", "SIGINT");
     expect(await dev.ended).toBe(0);
     expect(emulator.subscriptions).toEqual([]);
+    expect(dev.err()).toMatch(/^Subscriptions removed: 2\.$/m);
     expect(JSON.parse(readFileSync(join(cwd, ".hookline/dev.json"), "utf8"))).toEqual({ runs: [] });
     for (const text of [dev.out(), dev.err(), state])
       for (const secret of Object.values(env)) expect(text).not.toContain(secret);

@@ -45,12 +45,13 @@ export function createOwnSubscriptions({ client, resources, run, folder }: OwnSu
     save();
   }
 
-  /** Whatever fails: the others are removed. @throws the first failure */
-  async function remove(these: RunState["made"]): Promise<void> {
+  /** Whatever fails: the others are removed. @returns how many @throws the first failure */
+  async function remove(these: RunState["made"]): Promise<number> {
     const results = await Promise.allSettled(these.map(({ id }) => deleteIfThere(client, id)));
     made = made.filter((one) => results[these.indexOf(one)]?.status !== "fulfilled");
     save();
     for (const result of results) if (result.status === "rejected") throw result.reason;
+    return results.length;
   }
 
   return {
@@ -102,10 +103,10 @@ export function createOwnSubscriptions({ client, resources, run, folder }: OwnSu
       await remove(made.filter((one) => !isAt(one, url)));
       return made.map(({ id }) => id);
     },
-    /** Removes all. @throws the first failure; what is left is in the file */
-    async end(): Promise<void> {
+    /** Removes all. @returns how many @throws the first failure; what is left is in the file */
+    async end(): Promise<number> {
       await noteMade();
-      await remove(made);
+      return remove(made);
     },
   };
 }

@@ -29,7 +29,6 @@ export function createReport({ stdout, stderr }: Pick<Io, "stdout" | "stderr">, 
 
   const live = json ? undefined : showLiveLine(stdout, summary);
   const above = live?.above ?? ((write: () => void): void => write());
-  const note = (text: string): void => above(() => void stderr.write(`${text}\n`));
   return {
     /** One request to the app. */
     passed(one: Passed): void {
@@ -41,7 +40,7 @@ export function createReport({ stdout, stderr }: Pick<Io, "stdout" | "stderr">, 
       above(() => void stdout.write(lines.map((line) => `${line}\n`).join("")));
     },
     /** Anything else that happens. */
-    note,
+    note: (text: string): void => above(() => void stderr.write(`${text}\n`)),
     end: (): void => live?.remove(),
   };
 }
