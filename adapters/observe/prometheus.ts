@@ -50,7 +50,7 @@ export function prometheusMetrics(receiver: Receiver, options: PrometheusOptions
     contentType: "text/plain; version=0.0.4; charset=utf-8",
     async text() {
       const health = await receiver.health();
-      return toText(toFamilies({ health, stats: receiver.stats(), counting, internals }), { prefix, labels });
+      return toText(toFamilies({ health, stats: receiver.stats(), counting, internals }), prefix, labels);
     },
     close() {
       stopObserving();

@@ -16,90 +16,63 @@ export interface Histogram {
   sum: number;
 }
 
-/** What happened to the jobs of one consumer and type. */
-export interface JobCounts {
-  done: number;
-  merged: number;
-  dead: number;
-  skipped: number;
-  failed: number;
-}
+export type Counting = ReturnType<typeof createCounting>;
 
-/** All that `stats()` does not tell apart. */
-export interface Counting {
-  readonly meter: Meter;
-  readonly observer: Observer;
-  /** By status. */
-  readonly requests: ReadonlyMap<number, Histogram>;
-  readonly storing: Histogram;
-  /** By consumer. */
-  readonly waits: ReadonlyMap<string, Histogram>;
-  readonly handlers: ReadonlyMap<string, Histogram>;
-  /** By consumer, then by type. Skipped jobs are of no consumer. */
-  readonly jobs: ReadonlyMap<string | undefined, ReadonlyMap<string, JobCounts>>;
-  readonly unsubscribed: () => number;
-  readonly gaps: () => number;
-}
-
-export function createCounting(): Counting {
-  const requests = new Map<number, Histogram>();
+/** Counts all that `stats()` does not tell apart. */
+export function createCounting() {
+  const requests = new Map<string, Histogram>();
   const waits = new Map<string, Histogram>();
   const handlers = new Map<string, Histogram>();
-  const jobs = new Map<string | undefined, Map<string, JobCounts>>();
+  const jobs = new Map<string, ReturnType<typeof newJobCounts>>();
   const storing = newHistogram(BUCKETS.request);
-  let unsubscribed = 0;
-  let gaps = 0;
+  const totals = { unsubscribed: 0, gaps: 0 };
 
-  function jobsOf(consumer: string | undefined, type: string): JobCounts {
-    let types = jobs.get(consumer);
-    if (types === undefined) jobs.set(consumer, (types = new Map()));
-    let counts = types.get(type);
-    if (counts === undefined) types.set(type, (counts = newJobCounts()));
-    return counts;
+  /** Of one consumer and type, from now on. Skipped jobs are of no consumer. */
+  function jobsOf(consumer: string | undefined, type: string) {
+    return valueIn(jobs, `${type} ${consumer ?? ""}`, () => newJobCounts(consumer, type));
   }
 
-  return {
-    meter: {
-      stored: (durationMs) => observe(storing, durationMs),
-      began: (consumer, waitedMs) => observe(histogramOf(waits, consumer, BUCKETS.wait), waitedMs),
-      called: (consumer, durationMs) => observe(histogramOf(handlers, consumer, BUCKETS.handler), durationMs),
-      failed: (consumer, type) => void (jobsOf(consumer, type).failed += 1),
-      finished: (consumer, type, outcome) => void (jobsOf(consumer, type)[outcome] += 1),
-      gaps: (count) => void (gaps += count),
-    },
-    observer: {
-      answered: ({ status, durationMs }) => observe(histogramOf(requests, status, BUCKETS.request), durationMs),
-      unsubscribed: () => void (unsubscribed += 1),
-    },
-    requests,
-    storing,
-    waits,
-    handlers,
-    jobs,
-    unsubscribed: () => unsubscribed,
-    gaps: () => gaps,
+  const meter: Meter = {
+    stored: (durationMs) => observe(storing, durationMs),
+    began: (consumer, waitedMs) => observeIn(waits, consumer, BUCKETS.wait, waitedMs),
+    called: (consumer, durationMs) => observeIn(handlers, consumer, BUCKETS.handler, durationMs),
+    failed: (consumer, type) => void (jobsOf(consumer, type).failed += 1),
+    finished: (consumer, type, outcome) => void (jobsOf(consumer, type)[outcome] += 1),
+    gaps: (count) => void (totals.gaps += count),
   };
+  const observer: Observer = {
+    answered: ({ status, durationMs }) => observeIn(requests, String(status), BUCKETS.request, durationMs),
+    unsubscribed: () => void (totals.unsubscribed += 1),
+  };
+  return { meter, observer, requests, storing, waits, handlers, jobs, jobsOf, totals };
 }
 
 export function newHistogram(bounds: readonly number[]): Histogram {
   return { bounds, counts: new Float64Array(bounds.length + 1), sum: 0 };
 }
 
-export function newJobCounts(): JobCounts {
-  return { done: 0, merged: 0, dead: 0, skipped: 0, failed: 0 };
+function newJobCounts(consumer: string | undefined, type: string) {
+  return { consumer, type, done: 0, merged: 0, dead: 0, skipped: 0, failed: 0 };
 }
 
-function histogramOf<K>(histograms: Map<K, Histogram>, key: K, bounds: readonly number[]): Histogram {
-  let histogram = histograms.get(key);
-  if (histogram === undefined) histograms.set(key, (histogram = newHistogram(bounds)));
-  return histogram;
+function valueIn<V>(map: Map<string, V>, key: string, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, (value = make()));
+  return value;
+}
+
+function observeIn(map: Map<string, Histogram>, key: string, bounds: readonly number[], durationMs: number): void {
+  observe(
+    valueIn(map, key, () => newHistogram(bounds)),
+    durationMs,
+  );
 }
 
 function observe(histogram: Histogram, durationMs: number): void {
   const { bounds, counts } = histogram;
   const seconds = Math.max(durationMs, 0) / 1_000; // below 0 the wall clock went back
-  let bucket = 0;
-  while (bucket < bounds.length && seconds > (bounds[bucket] ?? Infinity)) bucket += 1;
+  const above = bounds.findIndex((bound) => seconds <= bound);
+  const bucket = above < 0 ? bounds.length : above;
   counts[bucket] = (counts[bucket] ?? 0) + 1;
   histogram.sum += seconds;
 }

@@ -4,17 +4,13 @@ import type { Histogram } from "./counting.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The series of one metric. */
-export type Family = { readonly name: string; readonly help: string } & (
-  | {
-      readonly type: "counter" | "gauge";
-      readonly samples: readonly { readonly labels: Labels; readonly value: number }[];
-    }
-  | {
-      readonly type: "histogram";
-      readonly samples: readonly { readonly labels: Labels; readonly histogram: Histogram }[];
-    }
-);
+/** A metric, and its series. A value that cannot be had is undefined: its series is left out. */
+export type Family = readonly [
+  type: "gauge" | "counter" | "histogram",
+  name: string,
+  help: string,
+  series: readonly (readonly [labels: Labels, value: number | Histogram | undefined])[],
+];
 
 /** Labels that metrics have of their own. */
 const OWN = new Set(["status", "code", "consumer", "type", "outcome", "role", "le"]);
@@ -33,14 +29,12 @@ export function assertLabels(labels: unknown): void {
   if (typeof labels !== "object" || labels === null || Array.isArray(labels))
     throw refused(`${kindOf(labels)} as labels, expected an object of texts`);
   for (const [name, value] of Object.entries(labels)) {
-    const quoted = JSON.stringify(name);
+    const label = `the label ${JSON.stringify(name)}`;
     if (!/^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/.test(name))
-      throw refused(`the label ${quoted}, expected letters, digits and _, without __ at the beginning`);
-    if (OWN.has(name)) throw refused(`the label ${quoted}, which metrics have of their own`);
-    if (typeof value !== "string" || /\p{Surrogate}/u.test(value))
-      throw refused(
-        `${typeof value === "string" ? "broken Unicode" : kindOf(value)} for the label ${quoted}, expected a text`,
-      );
+      throw refused(`${label}, expected letters, digits and _, without __ at the beginning`);
+    if (OWN.has(name)) throw refused(`${label}, which metrics have of their own`);
+    if (typeof value !== "string") throw refused(`${kindOf(value)} for ${label}, expected a text`);
+    if (!value.isWellFormed()) throw refused(`broken Unicode for ${label}, expected a text`);
   }
 }
 
@@ -51,40 +45,29 @@ function refused(what: string): UsageError {
 }
 
 /** The text format of Prometheus, version 0.0.4. A metric without a series is left out. */
-export function toText(
-  families: readonly Family[],
-  { prefix, labels }: { readonly prefix: string; readonly labels: Labels },
-): string {
-  const common = pairs(labels);
+export function toText(families: readonly Family[], prefix: string, common: Labels): string {
   return families
-    .filter(({ samples }) => samples.length > 0)
-    .map((family) => {
-      const name = prefix + family.name;
-      const lines =
-        family.type === "histogram"
-          ? family.samples.map((sample) => histogramLines(name, sample.histogram, common.concat(pairs(sample.labels))))
-          : family.samples.map((sample) => line(name, common.concat(pairs(sample.labels)), sample.value));
-      return `# HELP ${name} ${family.help}\n# TYPE ${name} ${family.type}\n${lines.join("")}`;
+    .map(([type, ownName, help, series]) => {
+      const name = prefix + ownName;
+      const lines = series.map(([labels, value]) => linesOf(name, { ...common, ...labels }, value)).join("");
+      return lines && `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines}`;
     })
     .join("");
 }
 
-function histogramLines(name: string, { bounds, counts, sum }: Histogram, labels: readonly string[]): string {
+function linesOf(name: string, labels: Labels, value: number | Histogram | undefined): string {
+  if (value === undefined) return "";
+  if (typeof value === "number") return line(name, labels, value);
   let total = 0;
-  let text = "";
-  for (const [index, count] of counts.entries()) {
-    total += count;
-    text += line(`${name}_bucket`, labels.concat(`le="${bounds[index] ?? "+Inf"}"`), total);
-  }
-  return text + line(`${name}_sum`, labels, sum) + line(`${name}_count`, labels, total);
+  const buckets = Array.from(value.counts, (count, index) =>
+    line(`${name}_bucket`, { ...labels, le: String(value.bounds[index] ?? "+Inf") }, (total += count)),
+  );
+  return buckets.join("") + line(`${name}_sum`, labels, value.sum) + line(`${name}_count`, labels, total);
 }
 
-function line(name: string, labels: readonly string[], value: number): string {
-  return labels.length === 0 ? `${name} ${value}\n` : `${name}{${labels.join(",")}} ${value}\n`;
-}
-
-function pairs(labels: Labels): readonly string[] {
-  return Object.entries(labels).map(([name, value]) => `${name}="${value.replace(/[\\"\n]/g, escape)}"`);
+function line(name: string, labels: Labels, value: number): string {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text.replace(/[\\"\n]/g, escape)}"`);
+  return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
 }
 
 function escape(character: string): string {
