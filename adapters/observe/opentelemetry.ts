@@ -33,7 +33,7 @@ export interface OpenTelemetryOptions {
  * await receiver.start();
  */
 export function openTelemetry(receiver: Receiver, options: OpenTelemetryOptions = {}): () => void {
-  const resolved = resolve(options);
+  const { isContinued, accountIds, ...given } = resolve(options);
   const internals = internalsOf(receiver);
   const { instruments, name, log } = internals;
   if (internals.handlers.sealed)
@@ -58,19 +58,16 @@ export function openTelemetry(receiver: Receiver, options: OpenTelemetryOptions 
     }
   }
 
-  const { tracerProvider, meterProvider } = resolved;
-  const tracer = safely(() => (tracerProvider ?? trace.getTracerProvider()).getTracer(SCOPE));
-  const meter = resolved.metrics
-    ? safely(() => (meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE))
-    : undefined;
+  const tracer = safely(() => (given.tracerProvider ?? trace.getTracerProvider()).getTracer(SCOPE));
+  const meter = given.metrics && safely(() => (given.meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE));
   // Nobody hears what is measured without an SDK.
-  const isHeard = meter !== undefined && meter !== createNoopMeter();
-  const measures = isHeard ? safely(() => createMeasures(meter, name)) : undefined;
-  const stopObserving = isHeard ? safely(() => observeInbox(meter, { receiver, internals })) : undefined;
-  const tracing = createTracing({ ...resolved, name, tracer, measures, safely });
+  const heard = meter && meter !== createNoopMeter() ? meter : undefined;
+  const measures = heard && safely(() => createMeasures(heard, name));
+  const stopObserving = heard && safely(() => observeInbox(heard, receiver, internals));
+  const tracing = createTracing({ name, isContinued, accountIds, tracer, measures, safely });
   instruments.tracer = tracing;
   return () => {
-    if (stopObserving !== undefined) safely(stopObserving);
+    safely(() => stopObserving?.());
     if (instruments.tracer === tracing) instruments.tracer = undefined;
   };
 }
@@ -78,31 +75,26 @@ export function openTelemetry(receiver: Receiver, options: OpenTelemetryOptions 
 const SCOPE = "hookline";
 
 function resolve(options: OpenTelemetryOptions) {
-  assertOptions("openTelemetry", options, {
-    trace: true,
-    metrics: true,
-    accountIds: true,
-    tracerProvider: true,
-    meterProvider: true,
-  });
-  const { trace: how = "linked", metrics: measures = true, accountIds = true } = options;
-  if (how !== "linked" && how !== "continued")
-    throw new UsageError("option-invalid", `openTelemetry's \`trace\` is "linked" or "continued", got ${kindOf(how)}.`);
+  const known = { trace: true, metrics: true, accountIds: true, tracerProvider: true, meterProvider: true } as const;
+  assertOptions("openTelemetry", options, known);
+  const { trace: how = "linked", metrics: measures = true, accountIds = true, tracerProvider, meterProvider } = options;
+  if (how !== "linked" && how !== "continued") throw refused("trace", '"linked" or "continued"', how);
   assertBoolean("openTelemetry's `metrics`", measures);
   assertBoolean("openTelemetry's `accountIds`", accountIds);
   return {
     isContinued: how === "continued",
     metrics: measures,
     accountIds,
-    tracerProvider: assertProvider(options.tracerProvider, "tracerProvider", "getTracer") as TracerProvider | undefined,
-    meterProvider: assertProvider(options.meterProvider, "meterProvider", "getMeter") as MeterProvider | undefined,
+    tracerProvider: providerOf<TracerProvider>("tracerProvider", tracerProvider, "getTracer"),
+    meterProvider: providerOf<MeterProvider>("meterProvider", meterProvider, "getMeter"),
   };
 }
 
-function assertProvider(given: object | undefined, option: string, method: string): object | undefined {
-  if (given === undefined || typeof (given as Record<string, unknown> | null)?.[method] === "function") return given;
-  throw new UsageError(
-    "option-invalid",
-    `openTelemetry's \`${option}\` is an object with ${method}(), got ${kindOf(given)}.`,
-  );
+function providerOf<T>(option: string, given: object | undefined, method: string & keyof T): T | undefined {
+  if (given === undefined || typeof (given as T | null)?.[method] === "function") return given as T | undefined;
+  throw refused(option, `an object with ${method}()`, given);
+}
+
+function refused(option: string, expected: string, got: unknown): UsageError {
+  return new UsageError("option-invalid", `openTelemetry's \`${option}\` is ${expected}, got ${kindOf(got)}.`);
 }

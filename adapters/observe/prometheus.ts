@@ -2,7 +2,7 @@ import { assertOptions } from "../../src/adapter.ts";
 import { UsageError, type Receiver } from "../../src/index.ts";
 import { internalsOf } from "../../src/receiver/internals.ts";
 import { createCounting } from "./prometheus/counting.ts";
-import { toFamilies } from "./prometheus/families.ts";
+import { familiesOf } from "./prometheus/families.ts";
 import { assertLabels, assertPrefix, toText } from "./prometheus/text-format.ts";
 
 /** Options of {@link prometheusMetrics}. */
@@ -48,10 +48,7 @@ export function prometheusMetrics(receiver: Receiver, options: PrometheusOptions
 
   return {
     contentType: "text/plain; version=0.0.4; charset=utf-8",
-    async text() {
-      const health = await receiver.health();
-      return toText(toFamilies({ health, stats: receiver.stats(), counting, internals }), prefix, labels);
-    },
+    text: async () => toText(await familiesOf(receiver, internals, counting), prefix, labels),
     close() {
       stopObserving();
       if (instruments.meter === counting.meter) instruments.meter = undefined;

@@ -2,7 +2,6 @@ import type { Writable } from "node:stream";
 import { nodeReceiver } from "../../adapters/http/node.ts";
 import { postgresInbox } from "../../adapters/inbox/postgres.ts";
 import { sqliteInbox } from "../../adapters/inbox/sqlite.ts";
-import { prometheusMetrics } from "../../adapters/observe/prometheus.ts";
 import { createReceiver, memoryInbox, RetryLater, type Inbox, type Logger, type Receiver } from "../index.ts";
 import { CommandError, defineCommand, EXIT, secretOf, type ExitCode, type Io } from "./command.ts";
 import { HOST, INBOX_PLACE, isConnectionString, PORT, URL_PATH } from "./flags.ts";
@@ -88,13 +87,7 @@ counted.`,
     });
     let accepts = false;
     const adminAddress = adminPort === undefined ? undefined : { host: adminHost ?? "127.0.0.1", port: adminPort };
-    const admin =
-      adminAddress &&
-      (await startAdminServer(adminAddress, {
-        receiver,
-        metrics: prometheusMetrics(receiver),
-        accepts: () => accepts,
-      }));
+    const admin = adminAddress && (await startAdminServer(adminAddress, { receiver, accepts: () => accepts }));
     const stopListener = listenForStop(io);
     try {
       await receiver.start();

@@ -22,12 +22,6 @@ export interface Meter {
   gaps(count: number): void;
 }
 
-/** How a request ended: the status of its answer, or the code of its refusal. */
-export interface RequestEnd {
-  readonly status?: number;
-  readonly code?: string;
-}
-
 /** What a request's span and its delivery say of each other. */
 export interface RequestCarrier {
   /** Stored beside the delivery's own headers. */
@@ -47,8 +41,10 @@ interface TracedCall {
 
 /** Makes spans. */
 export interface Tracer {
-  /** Around the verification and the storing of a request. */
-  request<T extends RequestEnd>(work: (carrier: RequestCarrier) => Promise<T>): Promise<T>;
+  /** Around the verification and the storing of a request, which ends with the status of its answer, or the code of its refusal. */
+  request<T extends { readonly status?: number; readonly code?: string }>(
+    work: (carrier: RequestCarrier) => Promise<T>,
+  ): Promise<T>;
   /**
    * Around one call.
    * @param jobs those that it settles, oldest first

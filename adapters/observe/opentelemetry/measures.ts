@@ -1,76 +1,53 @@
-import type { Attributes, Meter, ObservableGauge } from "@opentelemetry/api";
-import type { Receiver } from "../../../src/index.ts";
+import type { Attributes, BatchObservableCallback, Meter } from "@opentelemetry/api";
+import type { Health, Receiver } from "../../../src/index.ts";
 import type { Internals } from "../../../src/receiver/internals.ts";
 import { countsOfInbox } from "../inbox-counts.ts";
-import { CONVENTIONAL, CONVENTIONAL_METRICS } from "./names.ts";
-
-/** Counters and durations. */
-export interface Measures {
-  sent(seconds: number, errorType: string | undefined): void;
-  consumed(
-    jobs: number,
-    call: { readonly seconds: number; readonly consumer: string; readonly errorType: string | undefined },
-  ): void;
-}
+import { attributesOf, CONVENTIONAL, CONVENTIONAL_METRICS, type Operation } from "./names.ts";
 
 /** Upper bounds in seconds, of the conventions. */
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
-export function createMeasures(meter: Meter, destination: string): Measures {
-  const seconds = { unit: "s", advice: { explicitBucketBoundaries: BOUNDS } };
-  const messages = { unit: "{message}" };
-  const { system, operationName, errorType, consumer } = CONVENTIONAL;
-  const sent = meter.createCounter(CONVENTIONAL_METRICS.sent, messages);
-  const consumed = meter.createCounter(CONVENTIONAL_METRICS.consumed, messages);
-  const operationDuration = meter.createHistogram(CONVENTIONAL_METRICS.operationDuration, seconds);
-  const processDuration = meter.createHistogram(CONVENTIONAL_METRICS.processDuration, seconds);
-  const common = { [system]: "hookline", [CONVENTIONAL.destination]: destination };
-  const sending: Attributes = { ...common, [operationName]: "send" };
-  /** By consumer. */
-  const processing = new Map<string, Attributes>();
-  const withError = (attributes: Attributes, type: string | undefined): Attributes =>
-    type === undefined ? attributes : { ...attributes, [errorType]: type };
+export type Measures = ReturnType<typeof createMeasures>;
 
+/** A counter and a duration of each operation. */
+export function createMeasures(meter: Meter, destination: string) {
+  function measure(operation: Operation, counter: string, duration: string) {
+    const messages = meter.createCounter(counter, { unit: "{message}" });
+    const durations = meter.createHistogram(duration, { unit: "s", advice: { explicitBucketBoundaries: BOUNDS } });
+    /** By consumer. */
+    const all = new Map<string | undefined, Attributes>();
+    return (count: number, durationMs: number, errorType: string | undefined, consumer?: string): void => {
+      let attributes = all.get(consumer);
+      if (attributes === undefined) all.set(consumer, (attributes = attributesOf(operation, destination, consumer)));
+      if (errorType !== undefined) attributes = { ...attributes, [CONVENTIONAL.errorType]: errorType };
+      messages.add(count, attributes);
+      durations.record(durationMs / 1_000, attributes);
+    };
+  }
+  const { sent, operationDuration, consumed, processDuration } = CONVENTIONAL_METRICS;
   return {
-    sent(duration, type) {
-      const attributes = withError(sending, type);
-      sent.add(1, attributes);
-      operationDuration.record(duration, attributes);
-    },
-    consumed(jobs, call) {
-      let own = processing.get(call.consumer);
-      if (own === undefined)
-        processing.set(call.consumer, (own = { ...common, [operationName]: "process", [consumer]: call.consumer }));
-      const attributes = withError(own, call.errorType);
-      consumed.add(jobs, attributes);
-      processDuration.record(call.seconds, attributes);
-    },
+    send: measure("send", sent, operationDuration),
+    process: measure("process", consumed, processDuration),
   };
 }
 
+const GAUGES: readonly (readonly [name: string, unit: string, of: (counts: Health) => number])[] = [
+  ["hookline.jobs.waiting", "{job}", ({ waiting }) => waiting],
+  ["hookline.jobs.oldest_waiting", "s", ({ oldestWaitingMs }) => oldestWaitingMs / 1_000],
+  ["hookline.jobs.dead", "{job}", ({ dead }) => dead],
+  ["hookline.jobs.unhandled", "{job}", ({ unhandled }) => unhandled],
+  ["hookline.lanes.blocked", "{lane}", ({ blockedLanes }) => blockedLanes],
+];
+
 /** Observes the numbers of `health()` until the returned function is called. */
-export function observeInbox(
-  meter: Meter,
-  { receiver, internals }: { readonly receiver: Receiver; readonly internals: Internals },
-): () => void {
-  const gauge = (name: string, unit: string): ObservableGauge =>
-    meter.createObservableGauge(`hookline.${name}`, { unit });
-  const waiting = gauge("jobs.waiting", "{job}");
-  const oldest = gauge("jobs.oldest_waiting", "s");
-  const dead = gauge("jobs.dead", "{job}");
-  const unhandled = gauge("jobs.unhandled", "{job}");
-  const blocked = gauge("lanes.blocked", "{lane}");
-  const gauges = [waiting, oldest, dead, unhandled, blocked];
+export function observeInbox(meter: Meter, receiver: Receiver, internals: Internals): () => void {
+  const gauges = GAUGES.map(([name, unit, of]) => ({ of, gauge: meter.createObservableGauge(name, { unit }) }));
   const attributes = { [CONVENTIONAL.destination]: internals.name };
-  const observe: Parameters<Meter["addBatchObservableCallback"]>[0] = async (result) => {
+  const observe: BatchObservableCallback = async (result) => {
     const counts = countsOfInbox(await receiver.health(), internals);
-    if (counts === undefined) return;
-    result.observe(waiting, counts.waiting, attributes);
-    result.observe(oldest, counts.oldestWaitingMs / 1_000, attributes);
-    result.observe(dead, counts.dead, attributes);
-    result.observe(unhandled, counts.unhandled, attributes);
-    result.observe(blocked, counts.blockedLanes, attributes);
+    if (counts !== undefined) for (const { gauge, of } of gauges) result.observe(gauge, of(counts), attributes);
   };
-  meter.addBatchObservableCallback(observe, gauges);
-  return () => meter.removeBatchObservableCallback(observe, gauges);
+  const all = gauges.map(({ gauge }) => gauge);
+  meter.addBatchObservableCallback(observe, all);
+  return () => meter.removeBatchObservableCallback(observe, all);
 }

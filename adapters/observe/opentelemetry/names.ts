@@ -1,3 +1,5 @@
+import type { Attributes } from "@opentelemetry/api";
+
 /**
  * Attributes and metrics of OpenTelemetry's conventions. Those for messaging are still in development, where the package of conventions
  * may drop a name in a minor version: hence constants of our own.
@@ -28,3 +30,15 @@ export const OWN = {
   accountId: "hookline.account_id",
   jobId: "hookline.job.id",
 } as const;
+
+export type Operation = "send" | "process";
+
+/** What each span and each measure says. */
+export function attributesOf(operation: Operation, destination: string, consumer?: string): Attributes {
+  return {
+    [CONVENTIONAL.system]: "hookline",
+    [CONVENTIONAL.operationName]: operation,
+    [CONVENTIONAL.destination]: destination,
+    ...(consumer !== undefined && { [CONVENTIONAL.consumer]: consumer }),
+  };
+}

@@ -9,17 +9,16 @@ import {
   type Context,
   type Link,
   type Span,
-  type SpanContext,
   type SpanOptions,
   type Tracer as ApiTracer,
 } from "@opentelemetry/api";
 import { isHooklineError } from "../../../src/index.ts";
-import type { CallSpan, RequestCarrier, RequestEnd, Tracer } from "../../../src/observe/instruments.ts";
+import type { RequestCarrier, Tracer } from "../../../src/observe/instruments.ts";
 import type { Measures } from "./measures.ts";
-import { CONVENTIONAL, OWN } from "./names.ts";
+import { attributesOf, CONVENTIONAL, OWN, type Operation } from "./names.ts";
 import { fromHeaders, toHeaders } from "./trace-headers.ts";
 
-export interface TracingOptions {
+interface TracingOptions {
   /** Of the receiver: the destination. */
   readonly name: string;
   readonly isContinued: boolean;
@@ -32,150 +31,121 @@ export interface TracingOptions {
 
 /** An SDK's default for a span. The newest deliveries are linked. */
 const MOST_LINKS = 128;
-const LOOK_AGAIN_MS = 1_000;
 
 /** A span with an id: there is an SDK. */
 interface Started {
   readonly span: Span;
-  readonly of: SpanContext;
-  /** Where it is the active one. */
+  /** Where it is the active one: what it calls is sampled as it is, also where it is not. */
   readonly within: Context;
-  /** Whether it is sampled. */
   readonly isRecording: boolean;
 }
 
-type Work<T> = (carrier: RequestCarrier) => Promise<T>;
-
 export function createTracing({ name, isContinued, accountIds, tracer, measures, safely }: TracingOptions): Tracer {
-  const attributesOf = (operation: string): Attributes => ({
-    [CONVENTIONAL.system]: "hookline",
-    [CONVENTIONAL.operationName]: operation,
-    [CONVENTIONAL.operationType]: operation,
-    [CONVENTIONAL.destination]: name,
+  const optionsOf = (operation: Operation, kind: SpanKind, consumer?: string): SpanOptions => ({
+    kind,
+    attributes: { ...attributesOf(operation, name, consumer), [CONVENTIONAL.operationType]: operation },
   });
-  const sending = { kind: SpanKind.PRODUCER, attributes: attributesOf("send") };
+  const sending = optionsOf("send", SpanKind.PRODUCER);
   /** By consumer. */
-  const processing = new Map<string, Attributes>();
-  const [sendName, processName] = [`send ${name}`, `process ${name}`];
-  let dormantUntil = 0;
+  const processing = new Map<string, SpanOptions>();
 
-  /** Without an SDK a look a second is enough: one may be registered later. */
-  function isDormant(now: number): boolean {
-    return measures === undefined && now < dormantUntil;
-  }
-
-  function start(spanName: string, options: SpanOptions, within: Context): Started | undefined {
-    const span = tracer?.startSpan(spanName, options, within);
-    if (span === undefined) return undefined;
-    const of = span.spanContext();
-    if (!isSpanContextValid(of)) {
-      dormantUntil = performance.now() + LOOK_AGAIN_MS;
-      return undefined;
-    }
-    return { span, of, within: trace.setSpan(within, span), isRecording: span.isRecording() };
+  function start(operation: Operation, options: SpanOptions, within: Context): Started | undefined {
+    const span = tracer?.startSpan(`${operation} ${name}`, options, within);
+    if (span === undefined || !isSpanContextValid(span.spanContext())) return undefined;
+    return { span, within: trace.setSpan(within, span), isRecording: span.isRecording() };
   }
 
   /** Runs `work` once, whatever the context manager does. */
-  function run<T>(within: Context | undefined, work: () => T): T {
-    if (within === undefined) return work();
-    let hasBegun = false;
-    let hasThrown = false;
-    let value: T | undefined;
-    let thrown: unknown;
+  function run<T>(started: Started | undefined, work: () => T): T {
+    if (started === undefined) return work();
+    let outcome: (() => T) | undefined;
     safely(() =>
-      context.with(within, () => {
-        hasBegun = true;
+      context.with(started.within, () => {
         try {
-          value = work();
+          const value = work();
+          outcome = () => value;
         } catch (error) {
-          hasThrown = true;
-          thrown = error;
+          outcome = () => {
+            throw error;
+          };
         }
       }),
     );
-    if (!hasBegun) return work();
-    if (hasThrown) throw thrown;
-    return value as T;
+    return (outcome ?? work)();
   }
 
   function end(started: Started | undefined, errorType: string | undefined, attributes: Attributes): void {
     if (started?.isRecording !== true) return;
     safely(() => {
       const { span } = started;
-      span.setAttributes(errorType === undefined ? attributes : { ...attributes, [CONVENTIONAL.errorType]: errorType });
-      if (errorType !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.setAttributes(attributes);
+      if (errorType !== undefined)
+        span.setAttribute(CONVENTIONAL.errorType, errorType).setStatus({ code: SpanStatusCode.ERROR });
       span.end();
     });
   }
 
-  async function request<T extends RequestEnd>(
+  async function watch<T extends { readonly code?: string }>(
     started: Started | undefined,
-    startedAt: number,
-    work: Work<T>,
+    work: (carrier: RequestCarrier) => Promise<T>,
   ): Promise<T> {
-    const carrier: RequestCarrier = { headers: started && safely(() => toHeaders(started.of)) };
+    const startedAt = performance.now();
+    const carrier: RequestCarrier = { headers: started && safely(() => toHeaders(started.span.spanContext())) };
     let errorType: string | undefined = "internal";
     try {
-      const result = await run(started?.within, () => work(carrier));
+      const result = await run(started, () => work(carrier));
       errorType = result.code;
       return result;
     } finally {
       const { deliveryId } = carrier;
       end(started, errorType, deliveryId === undefined ? {} : { [CONVENTIONAL.messageId]: deliveryId });
-      if (measures !== undefined) safely(() => measures.sent((performance.now() - startedAt) / 1_000, errorType));
+      safely(() => measures?.send(1, performance.now() - startedAt, errorType));
     }
-  }
-
-  function processOptions(consumer: string, links: Link[]): SpanOptions {
-    let attributes = processing.get(consumer);
-    if (attributes === undefined)
-      processing.set(consumer, (attributes = { ...attributesOf("process"), [CONVENTIONAL.consumer]: consumer }));
-    return { kind: SpanKind.CONSUMER, attributes, links };
   }
 
   return {
     request(work) {
-      const now = performance.now();
-      if (isDormant(now)) return work({ headers: undefined });
-      const started = safely(() => start(sendName, sending, context.active()));
-      // Nobody looks at it; but what it calls is to be sampled as it is.
-      return measures === undefined && started?.isRecording !== true
-        ? run(started?.within, () => work({ headers: undefined }))
-        : request(started, now, work);
+      const started = safely(() => start("send", sending, context.active()));
+      if (started?.isRecording === true || measures !== undefined) return watch(started, work);
+      return run(started, () => work({ headers: undefined }));
     },
-    call({ event, consumer, attempt, jobId, deliveryId }, jobs, isDirect = false): CallSpan | undefined {
+    call({ event, consumer, attempt, jobId, deliveryId }, jobs, isDirect = false) {
       const startedAt = performance.now();
-      if (isDormant(startedAt)) return undefined;
       const started = safely(() => {
         const links = linksOf(jobs);
         // A call of the inbox begins in whatever ran before it, such as another request: that is no cause of it.
         const ambient = isDirect ? context.active() : ROOT_CONTEXT;
         const [only] = links;
         const goesOn = isContinued && jobs.length === 1 && only !== undefined && trace.getSpan(ambient) === undefined;
-        const within = goesOn ? trace.setSpanContext(ambient, only.context) : ambient;
-        return start(processName, processOptions(consumer, links), within);
-      });
-      if (started?.isRecording === true)
-        safely(() =>
-          started.span.setAttributes({
-            [OWN.eventType]: event.type,
-            [OWN.attempt]: attempt,
-            [OWN.jobId]: jobId,
-            [CONVENTIONAL.messageId]: deliveryId,
-            ...(jobs.length > 1 && { [CONVENTIONAL.batchCount]: jobs.length }),
-            ...(accountIds && typeof event.accountId === "number" && { [OWN.accountId]: event.accountId }),
-          }),
+        let options = processing.get(consumer);
+        if (options === undefined)
+          processing.set(consumer, (options = optionsOf("process", SpanKind.CONSUMER, consumer)));
+        return start(
+          "process",
+          links.length === 0 ? options : { ...options, links },
+          goesOn ? trace.setSpanContext(ambient, only.context) : ambient,
         );
+      });
+      if (started === undefined && measures === undefined) return undefined;
+      const of = started && safely(() => started.span.spanContext());
       return {
-        logged: started && { trace_id: started.of.traceId, span_id: started.of.spanId },
-        run: (work) => run(started?.within, work),
+        logged: of && { trace_id: of.traceId, span_id: of.spanId },
+        run: (work) => run(started, work),
         end(outcome, error) {
           if (measures === undefined && started?.isRecording !== true) return;
-          const errorType =
-            error === undefined || isHooklineError(error, "retry-later") ? undefined : errorTypeOf(error);
-          end(started, errorType, { [OWN.outcome]: outcome });
-          const seconds = (performance.now() - startedAt) / 1_000;
-          if (measures !== undefined) safely(() => measures.consumed(jobs.length, { seconds, consumer, errorType }));
+          const isFailed = error !== undefined && !isHooklineError(error, "retry-later");
+          const errorType = isFailed ? errorTypeOf(error) : undefined;
+          const attributes: Attributes = {
+            [OWN.eventType]: event.type,
+            [OWN.attempt]: attempt,
+            [OWN.outcome]: outcome,
+            [OWN.jobId]: jobId,
+            [CONVENTIONAL.messageId]: deliveryId,
+          };
+          if (jobs.length > 1) attributes[CONVENTIONAL.batchCount] = jobs.length;
+          if (accountIds && typeof event.accountId === "number") attributes[OWN.accountId] = event.accountId;
+          end(started, errorType, attributes);
+          safely(() => measures?.process(jobs.length, performance.now() - startedAt, errorType, consumer));
         },
       };
     },

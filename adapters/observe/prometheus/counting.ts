@@ -2,7 +2,7 @@ import type { Observer } from "../../../src/index.ts";
 import type { Meter } from "../../../src/observe/instruments.ts";
 
 /** Upper bounds in seconds; what is above the last one is counted too. */
-export const BUCKETS = {
+const BUCKETS = {
   request: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
   handler: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   wait: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600],
@@ -20,52 +20,74 @@ export type Counting = ReturnType<typeof createCounting>;
 
 /** Counts all that `stats()` does not tell apart. */
 export function createCounting() {
-  const requests = new Map<string, Histogram>();
-  const waits = new Map<string, Histogram>();
-  const handlers = new Map<string, Histogram>();
-  const jobs = new Map<string, ReturnType<typeof newJobCounts>>();
+  /** By status. */
+  const requests = createHistograms(BUCKETS.request);
+  /** By consumer. */
+  const handlers = createHistograms(BUCKETS.handler);
+  const waits = createHistograms(BUCKETS.wait);
   const storing = newHistogram(BUCKETS.request);
+  const jobs = new Map<string, JobCounts>();
   const totals = { unsubscribed: 0, gaps: 0 };
 
-  /** Of one consumer and type, from now on. Skipped jobs are of no consumer. */
-  function jobsOf(consumer: string | undefined, type: string) {
-    return valueIn(jobs, `${type} ${consumer ?? ""}`, () => newJobCounts(consumer, type));
+  /** From now on it has a series. @param consumer undefined for skipped jobs */
+  function jobsOf(consumer: string | undefined, type: string): JobCounts {
+    return valueIn(jobs, `${type} ${consumer ?? ""}`, () =>
+      consumer === undefined
+        ? { labels: { type }, finished: { skipped: 0 } }
+        : { labels: { consumer, type }, finished: { done: 0, merged: 0, dead: 0 }, failed: 0 },
+    );
   }
 
   const meter: Meter = {
     stored: (durationMs) => observe(storing, durationMs),
-    began: (consumer, waitedMs) => observeIn(waits, consumer, BUCKETS.wait, waitedMs),
-    called: (consumer, durationMs) => observeIn(handlers, consumer, BUCKETS.handler, durationMs),
-    failed: (consumer, type) => void (jobsOf(consumer, type).failed += 1),
-    finished: (consumer, type, outcome) => void (jobsOf(consumer, type)[outcome] += 1),
+    began: waits.observe,
+    called: handlers.observe,
+    failed(consumer, type) {
+      const counts = jobsOf(consumer, type);
+      counts.failed = (counts.failed ?? 0) + 1;
+    },
+    finished(consumer, type, outcome) {
+      const { finished } = jobsOf(consumer, type);
+      finished[outcome] = (finished[outcome] ?? 0) + 1;
+    },
     gaps: (count) => void (totals.gaps += count),
   };
   const observer: Observer = {
-    answered: ({ status, durationMs }) => observeIn(requests, String(status), BUCKETS.request, durationMs),
+    answered: ({ status, durationMs }) => requests.observe(String(status), durationMs),
     unsubscribed: () => void (totals.unsubscribed += 1),
   };
   return { meter, observer, requests, storing, waits, handlers, jobs, jobsOf, totals };
 }
 
-export function newHistogram(bounds: readonly number[]): Histogram {
-  return { bounds, counts: new Float64Array(bounds.length + 1), sum: 0 };
+/** What happened to the jobs of one consumer and type. */
+interface JobCounts {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly finished: { [outcome in Parameters<Meter["finished"]>[2]]?: number };
+  failed?: number;
 }
 
-function newJobCounts(consumer: string | undefined, type: string) {
-  return { consumer, type, done: 0, merged: 0, dead: 0, skipped: 0, failed: 0 };
+/** Histograms by the value of a label. */
+function createHistograms(bounds: readonly number[]) {
+  const all = new Map<string, Histogram>();
+  const of = (key: string): Histogram => valueIn(all, key, () => newHistogram(bounds));
+  return {
+    observe: (key: string, durationMs: number): void => observe(of(key), durationMs),
+    /** @param known empty where nothing was observed */
+    all(known: readonly string[]): ReadonlyMap<string, Histogram> {
+      for (const key of known) of(key);
+      return all;
+    },
+  };
+}
+
+function newHistogram(bounds: readonly number[]): Histogram {
+  return { bounds, counts: new Float64Array(bounds.length + 1), sum: 0 };
 }
 
 function valueIn<V>(map: Map<string, V>, key: string, make: () => V): V {
   let value = map.get(key);
   if (value === undefined) map.set(key, (value = make()));
   return value;
-}
-
-function observeIn(map: Map<string, Histogram>, key: string, bounds: readonly number[], durationMs: number): void {
-  observe(
-    valueIn(map, key, () => newHistogram(bounds)),
-    durationMs,
-  );
 }
 
 function observe(histogram: Histogram, durationMs: number): void {

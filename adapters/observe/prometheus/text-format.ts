@@ -34,7 +34,7 @@ export function assertLabels(labels: unknown): void {
       throw refused(`${label}, expected letters, digits and _, without __ at the beginning`);
     if (OWN.has(name)) throw refused(`${label}, which metrics have of their own`);
     if (typeof value !== "string") throw refused(`${kindOf(value)} for ${label}, expected a text`);
-    if (!value.isWellFormed()) throw refused(`broken Unicode for ${label}, expected a text`);
+    if (/\p{Surrogate}/u.test(value)) throw refused(`broken Unicode for ${label}, expected a text`);
   }
 }
 

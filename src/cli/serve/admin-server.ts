@@ -1,11 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import type { Metrics } from "../../../adapters/observe/prometheus.ts";
+import { prometheusMetrics } from "../../../adapters/observe/prometheus.ts";
 import type { Receiver } from "../../index.ts";
 import { listen, type Address } from "./listen.ts";
 
 interface AdminServerOptions {
-  readonly receiver: Pick<Receiver, "health" | "stats">;
-  readonly metrics: Metrics;
+  /** Not started yet: its metrics count from now on. */
+  readonly receiver: Receiver;
   /** Whether deliveries can reach the receiver at all. */
   readonly accepts: () => boolean;
 }
@@ -32,9 +32,10 @@ export async function startAdminServer({ host, port }: Pick<Address, "host" | "p
 }
 
 function adminListener(
-  { receiver, metrics, accepts }: AdminServerOptions,
+  { receiver, accepts }: AdminServerOptions,
   isAllowed: (host: string | undefined) => boolean,
 ): RequestListener {
+  const metrics = prometheusMetrics(receiver);
   async function answer({ headers, method, url = "" }: IncomingMessage, response: ServerResponse): Promise<void> {
     // DNS rebinding: a page of another site may have its name resolve to this machine.
     if (!isAllowed(headers.host)) return reply(response, 403, { error: "Only this machine may ask." });
@@ -45,7 +46,7 @@ function adminListener(
       response.setHeader("Allow", "GET, HEAD");
       return reply(response, 405, { error: "Ask with GET or HEAD." });
     }
-    if (path === "/metrics") return replyText(response, 200, { type: metrics.contentType, text: await metrics.text() });
+    if (path === "/metrics") return reply(response, 200, await metrics.text(), metrics.contentType);
     const own = await receiver.health();
     const health = { ...own, ready: own.ready && accepts() };
     const { live, ready } = health;
@@ -61,16 +62,9 @@ function isLoopbackName(host: string | undefined): boolean {
   return host !== undefined && /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i.test(host);
 }
 
-function reply(response: ServerResponse, status: number, body: object): void {
-  replyText(response, status, { type: "application/json", text: `${JSON.stringify(body)}\n` });
-}
-
 /** For HEAD, Node leaves the body out. */
-function replyText(
-  response: ServerResponse,
-  status: number,
-  { type, text }: { readonly type: string; readonly text: string },
-): void {
+function reply(response: ServerResponse, status: number, body: object | string, type = "application/json"): void {
+  const text = typeof body === "string" ? body : `${JSON.stringify(body)}\n`;
   response.writeHead(status, {
     "Content-Type": type,
     "Content-Length": Buffer.byteLength(text),
