@@ -70,6 +70,8 @@ export const JOB_GOALS: readonly JobGoal[] = [
     ["OpenTelemetry without an SDK", 1],
     ["1 % of the traces sampled", 3],
     ["all traces sampled", 25],
+    ["the SDK alone, 1 % sampled", 3],
+    ["the SDK alone, all sampled", 25],
   ].map(([title, most], index) => costOf(`observers-${index + 1}`, String(title), Number(most))),
   { says: "held by p-queue / concurrency", value: (of) => of("waiting", "heldOfConcurrency"), most: 2 },
 ];

@@ -60,7 +60,15 @@ export const MEASURES: readonly Measure[] = [
     inbox: "sqlite",
     once: true,
   },
-  ...["none", "Prometheus", "OpenTelemetry without an SDK", "1 % sampled", "all sampled"].map(observers),
+  ...[
+    "none",
+    "Prometheus",
+    "OpenTelemetry without an SDK",
+    "1 % sampled",
+    "all sampled",
+    "the SDK alone, 1 % sampled",
+    "the SDK alone, all sampled",
+  ].map(observers),
 ];
 
 function observers(title: string, index: number): Measure {

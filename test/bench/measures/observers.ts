@@ -1,4 +1,4 @@
-import { context } from "@opentelemetry/api";
+import { context, ROOT_CONTEXT, SpanKind, trace as spans, type Attributes } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import {
   BatchSpanProcessor,
@@ -17,41 +17,61 @@ const AT_ONCE = 64;
 /** Records, used round-robin. */
 const LANES = 5_000;
 
+/** Delivers one body. */
+type Deliver = typeof deliver;
+
 /** In the order of the measures' second size. */
-const OBSERVERS: readonly ((receiver: Receiver) => void)[] = [
+const OBSERVERS: readonly ((receiver: Receiver) => Deliver | void)[] = [
   () => {},
   (receiver) => void prometheusMetrics(receiver),
   (receiver) => void openTelemetry(receiver),
-  (receiver) => trace(receiver, 0.01),
-  (receiver) => trace(receiver, 1),
+  (receiver) => void openTelemetry(receiver, { tracerProvider: createProvider(0.01) }),
+  (receiver) => void openTelemetry(receiver, { tracerProvider: createProvider(1) }),
+  () => withSpans(0.01),
+  () => withSpans(1),
 ];
 
 /** An SDK as most programs have it, with an exporter that costs nothing. */
-function trace(receiver: Receiver, ratio: number): void {
+function createProvider(ratio: number): TracerProvider {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const exporter = {
     export: (_spans: unknown, done: (result: { code: number }) => void) => done({ code: 0 }),
     shutdown: async () => {},
   };
-  const tracerProvider = new TracerProvider({
+  return new TracerProvider({
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     // Room for all: what is dropped would cost too little.
     spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize: 1_000_000, maxExportBatchSize: 10_000 })],
   });
-  openTelemetry(receiver, { tracerProvider });
+}
+
+/** The SDK alone: as many spans with as many attributes, by hand, around nothing but the delivery. */
+function withSpans(ratio: number): Deliver {
+  const tracer = createProvider(ratio).getTracer("bench");
+  const attributes = { a: "hookline", b: "send", c: "send", d: "receiver" };
+  async function within(name: string, work: () => Promise<void>, more: Attributes): Promise<void> {
+    const span = tracer.startSpan(name, { kind: SpanKind.PRODUCER, attributes }, ROOT_CONTEXT);
+    await context.with(spans.setSpan(ROOT_CONTEXT, span), work);
+    if (span.isRecording()) span.setAttributes(more);
+    span.end();
+  }
+  return async (receiver, body) => {
+    await within("send receiver", () => deliver(receiver, body), { e: "1" });
+    await within("process receiver", async () => {}, { e: "1", f: "email.updated", g: 1, h: "1", i: 2002, j: "done" });
+  };
 }
 
 // A delivery of one entry from its request to the end of its handler, through a file and without a socket.
 async function measure(deliveries: number, observe: number): Promise<MeasureResult> {
   const { receiver } = openBench();
-  OBSERVERS[observe]?.(receiver);
+  const send = OBSERVERS[observe]?.(receiver) ?? deliver;
   receiver.on("email", async () => {}, { merge: false });
   await receiver.start();
   let left = deliveries;
   async function sendAll(): Promise<void> {
     while (left > 0) {
       left -= 1;
-      await deliver(receiver, bodyOf([left % LANES]));
+      await send(receiver, bodyOf([left % LANES]));
     }
   }
   const cpuUs = await watchCpu();

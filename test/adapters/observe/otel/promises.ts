@@ -4,7 +4,7 @@ import { openTelemetry } from "hookline/opentelemetry";
 import assert from "node:assert/strict";
 import { bodyOf, change } from "../../../support/make-delivery.ts";
 import type { EndedSpan, Sdk } from "./sdk.ts";
-import { createWorld, failing, mails } from "./world.ts";
+import { createWorld, failing, mails, type World } from "./world.ts";
 
 // What holds with each pair of API and SDK. Plain assertions: one of the pairs needs a process of its own.
 
@@ -18,6 +18,15 @@ const toLink = (span: EndedSpan | undefined) => [span?.spanContext().traceId, sp
 
 /** Calls fail at once, and are tried again at once. */
 const again = () => new RetryLater({ afterMs: 100 });
+
+/** Waits for so many spans of calls. The limit only guards against a hang. */
+async function processed(world: World, count: number): Promise<void> {
+  const end = Date.now() + 50_000;
+  while (world.processes().length < count) {
+    assert.ok(Date.now() < end, `There are ${world.processes().length} spans of calls, expected ${count}.`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
 
 export const PROMISES: Readonly<Record<string, Promised>> = {
   "a delivery of three changes, two of them merged, is one span sent and two processed, which link to it": async (
@@ -82,7 +91,7 @@ export const PROMISES: Readonly<Record<string, Promised>> = {
     world.receiver.on("email", failing(3, again()));
     await world.receiver.start();
     await world.send();
-    while (world.processes().length < 4) await new Promise((resolve) => setTimeout(resolve, 10));
+    await processed(world, 4);
     const [sent] = world.sends();
     assert.equal(new Set(world.processes().map(idsOf)).size, 4);
     for (const span of world.processes()) assert.deepEqual(linked(span), [toLink(sent)]);
@@ -97,7 +106,7 @@ export const PROMISES: Readonly<Record<string, Promised>> = {
     world.receiver.on("email", failing(1, again()), { lane: "resource" });
     await world.send(mails("a"));
     await world.receiver.start();
-    while (world.processes().length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    await processed(world, 2);
     const [sent] = world.sends();
     for (const span of world.processes()) assert.deepEqual([idsOf(span), span.parentSpanContext?.spanId], toLink(sent));
     const before = world.processes().length;
@@ -348,10 +357,10 @@ export const PROMISES: Readonly<Record<string, Promised>> = {
     await world.send();
     trace.setGlobalTracerProvider(tracing.provider as never);
     try {
-      while (!tracing.spans().some(({ name }) => name === "process mail")) {
-        await world.send();
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await world.send();
+      await world.receiver.idle();
+      assert.ok(tracing.spans().some(({ name }) => name === "send mail"));
+      assert.ok(tracing.spans().some(({ name }) => name === "process mail"));
     } finally {
       trace.disable();
     }
