@@ -118,7 +118,7 @@ export function createDirectHandling(
           handlerEnded(event, result, consumer);
           meter?.called(consumer, clock.now() - startedAt);
           const isDone = result.ok || retryErrorOf(result.error)?.code === "give-up";
-          span?.end(isDone ? "done" : "retry", result.ok ? undefined : result.error);
+          span?.end(isDone ? "done" : "retry", result);
           if (isDone) resolve();
           else reject((result as { readonly error: unknown }).error);
         },

@@ -137,8 +137,7 @@ export interface EndedCall {
 export function reportStart(call: CallJobs, now: number, { observers }: Pick<DispatchDeps, "observers">): void {
   const { meter } = observers.instruments;
   eachOf(call, (job, event) => {
-    const { attempt, replayOf, consumer, delivery } = job;
-    if (attempt === 1 && replayOf === undefined) meter?.began(consumer, now - delivery.receivedAt);
+    meter?.began(job, now);
     observers.notify("started", () => ({ job: toJobOf(job, event) }));
   });
 }

@@ -35,11 +35,8 @@ export function createReporter({
   return {
     answered(status, startedAt, code) {
       tally(counters.answered, status);
-      observers.notify("answered", () => ({
-        status,
-        ...(code && { code }),
-        durationMs: performance.now() - startedAt,
-      }));
+      const durationMs = performance.now() - startedAt;
+      observers.notify("answered", () => ({ status, ...(code && { code }), durationMs }));
     },
     refused({ code, cause }, status) {
       const { level, message, fix } = REFUSALS[code];

@@ -16,20 +16,12 @@ export async function receive(
   afterHandlers: AfterHandlers | undefined,
 ): Promise<Reply> {
   const startedAt = performance.now();
-  let outcome: Reply | Refused;
-  try {
-    outcome = await decide(request, deps, afterHandlers);
-  } catch (error) {
-    outcome = new Refused("internal", error);
-  }
-  if (outcome instanceof Refused) {
-    const reply = replyRefused(outcome);
-    deps.reporter.refused(outcome, reply.status);
-    deps.reporter.answered(reply.status, startedAt, outcome.code);
-    return reply;
-  }
-  deps.reporter.answered(outcome.status, startedAt);
-  return outcome;
+  const outcome = await decide(request, deps, afterHandlers).catch((error: unknown) => new Refused("internal", error));
+  const isRefused = outcome instanceof Refused;
+  const reply = isRefused ? replyRefused(outcome) : outcome;
+  if (isRefused) deps.reporter.refused(outcome, reply.status);
+  deps.reporter.answered(reply.status, startedAt, isRefused ? outcome.code : undefined);
+  return reply;
 }
 
 async function decide(

@@ -41,19 +41,8 @@ export interface DeliveryStoreOptions {
 }
 
 export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStore {
-  const {
-    inbox,
-    watch,
-    inFlightBytes,
-    timeoutMs,
-    clock,
-    expand,
-    expanding,
-    stored,
-    committed,
-    isolateRequests,
-    instruments,
-  } = options;
+  const { inbox, watch, inFlightBytes, timeoutMs, clock, expand, expanding, stored, committed, isolateRequests } =
+    options;
 
   async function commit(batch: readonly Admitted[]): Promise<readonly (StoreResult | Refused)[]> {
     const events = expand(batch);
@@ -135,8 +124,8 @@ export function createDeliveryStore(options: DeliveryStoreOptions): DeliveryStor
       } catch (error) {
         return Promise.resolve(new Refused("intake-full", error));
       }
-      const { meter } = instruments;
-      const startedAt = meter === undefined ? 0 : performance.now();
+      const { meter } = options.instruments;
+      const startedAt = performance.now();
       return new Promise((resolve) => {
         batcher.put(admitted, (result) => {
           if (!(result instanceof Refused)) meter?.stored(performance.now() - startedAt);

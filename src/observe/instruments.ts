@@ -1,3 +1,4 @@
+import type { ClaimedJob } from "../inbox/port/claims.ts";
 import type { Delivery } from "../inbox/port/delivery.ts";
 import type { AnyEvent } from "../protocol/event-types.ts";
 
@@ -11,8 +12,8 @@ export interface Instruments {
 export interface Meter {
   /** A delivery is durable. @param durationMs since it was verified */
   stored(durationMs: number): void;
-  /** A job begins its first attempt. @param waitedMs since its delivery was received */
-  began(consumer: string, waitedMs: number): void;
+  /** A job begins an attempt. */
+  began(job: Pick<ClaimedJob, "attempt" | "replayOf" | "consumer" | "delivery">, now: number): void;
   /** A call of a handler ended. */
   called(consumer: string, durationMs: number): void;
   failed(consumer: string, type: string): void;
@@ -62,6 +63,9 @@ export interface CallSpan {
   /** In each line of the handler's log. */
   readonly logged: object | undefined;
   run<T>(work: () => T): T;
-  /** @param outcome of its oldest job @param error what the handler threw */
-  end(outcome: string, error: unknown): void;
+  /** @param outcome of its oldest job */
+  end(
+    outcome: string | undefined,
+    result: { readonly ok: true } | { readonly ok: false; readonly error: unknown },
+  ): void;
 }

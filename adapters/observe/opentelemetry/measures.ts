@@ -7,6 +7,15 @@ import { attributesOf, CONVENTIONAL, CONVENTIONAL_METRICS, type Operation } from
 /** Upper bounds in seconds, of the conventions. */
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
+interface Ended {
+  /** Requests, or jobs. */
+  readonly count: number;
+  /** By `performance.now()`. */
+  readonly startedAt: number;
+  readonly errorType: string | undefined;
+  readonly consumer?: string;
+}
+
 export type Measures = ReturnType<typeof createMeasures>;
 
 /** A counter and a duration of each operation. */
@@ -16,12 +25,12 @@ export function createMeasures(meter: Meter, destination: string) {
     const durations = meter.createHistogram(duration, { unit: "s", advice: { explicitBucketBoundaries: BOUNDS } });
     /** By consumer. */
     const all = new Map<string | undefined, Attributes>();
-    return (count: number, durationMs: number, errorType: string | undefined, consumer?: string): void => {
+    return ({ count, startedAt, errorType, consumer }: Ended): void => {
       let attributes = all.get(consumer);
       if (attributes === undefined) all.set(consumer, (attributes = attributesOf(operation, destination, consumer)));
       if (errorType !== undefined) attributes = { ...attributes, [CONVENTIONAL.errorType]: errorType };
       messages.add(count, attributes);
-      durations.record(durationMs / 1_000, attributes);
+      durations.record((performance.now() - startedAt) / 1_000, attributes);
     };
   }
   const { sent, operationDuration, consumed, processDuration } = CONVENTIONAL_METRICS;

@@ -99,7 +99,7 @@ export function createTracing({ name, isContinued, accountIds, tracer, measures,
     } finally {
       const { deliveryId } = carrier;
       end(started, errorType, deliveryId === undefined ? {} : { [CONVENTIONAL.messageId]: deliveryId });
-      safely(() => measures?.send(1, performance.now() - startedAt, errorType));
+      safely(() => measures?.send({ count: 1, startedAt, errorType }));
     }
   }
 
@@ -131,10 +131,9 @@ export function createTracing({ name, isContinued, accountIds, tracer, measures,
       return {
         logged: of && { trace_id: of.traceId, span_id: of.spanId },
         run: (work) => run(started, work),
-        end(outcome, error) {
+        end(outcome, result) {
           if (measures === undefined && started?.isRecording !== true) return;
-          const isFailed = error !== undefined && !isHooklineError(error, "retry-later");
-          const errorType = isFailed ? errorTypeOf(error) : undefined;
+          const errorType = result.ok ? undefined : errorTypeOf(result.error);
           const attributes: Attributes = {
             [OWN.eventType]: event.type,
             [OWN.attempt]: attempt,
@@ -145,7 +144,7 @@ export function createTracing({ name, isContinued, accountIds, tracer, measures,
           if (jobs.length > 1) attributes[CONVENTIONAL.batchCount] = jobs.length;
           if (accountIds && typeof event.accountId === "number") attributes[OWN.accountId] = event.accountId;
           end(started, errorType, attributes);
-          safely(() => measures?.process(jobs.length, performance.now() - startedAt, errorType, consumer));
+          safely(() => measures?.process({ count: jobs.length, startedAt, errorType, consumer }));
         },
       };
     },
@@ -161,10 +160,10 @@ function linksOf(jobs: Parameters<Tracer["call"]>[1]): Link[] {
   return links;
 }
 
-/** A code or the name of a class: never a message, which may hold content. */
-function errorTypeOf(error: unknown): string {
+/** A code or the name of a class: never a message, which may hold content. Whoever asks for time has not failed. */
+function errorTypeOf(error: unknown): string | undefined {
   try {
-    if (isHooklineError(error)) return error.code;
+    if (isHooklineError(error)) return error.code === "retry-later" ? undefined : error.code;
     return error instanceof Error ? error.name : "_OTHER";
   } catch {
     return "_OTHER";

@@ -33,19 +33,18 @@ export function createCounting() {
   function jobsOf(consumer: string | undefined, type: string): JobCounts {
     return valueIn(jobs, `${type} ${consumer ?? ""}`, () =>
       consumer === undefined
-        ? { labels: { type }, finished: { skipped: 0 } }
+        ? { labels: { type }, finished: { skipped: 0 }, failed: 0 }
         : { labels: { consumer, type }, finished: { done: 0, merged: 0, dead: 0 }, failed: 0 },
     );
   }
 
   const meter: Meter = {
     stored: (durationMs) => observe(storing, durationMs),
-    began: waits.observe,
-    called: handlers.observe,
-    failed(consumer, type) {
-      const counts = jobsOf(consumer, type);
-      counts.failed = (counts.failed ?? 0) + 1;
+    began({ attempt, replayOf, consumer, delivery }, now) {
+      if (attempt === 1 && replayOf === undefined) waits.observe(consumer, now - delivery.receivedAt);
     },
+    called: handlers.observe,
+    failed: (consumer, type) => void (jobsOf(consumer, type).failed += 1),
     finished(consumer, type, outcome) {
       const { finished } = jobsOf(consumer, type);
       finished[outcome] = (finished[outcome] ?? 0) + 1;
@@ -63,7 +62,7 @@ export function createCounting() {
 interface JobCounts {
   readonly labels: Readonly<Record<string, string>>;
   readonly finished: { [outcome in Parameters<Meter["finished"]>[2]]?: number };
-  failed?: number;
+  failed: number;
 }
 
 /** Histograms by the value of a label. */

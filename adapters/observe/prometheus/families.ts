@@ -36,7 +36,9 @@ export async function familiesOf(
   const finished = jobs.flatMap(({ labels, finished: counts }) =>
     Object.entries(counts).map(([outcome, count]) => [{ ...labels, outcome }, count] as const),
   );
-  const failed = jobs.map((counts) => [counts.labels, counts.failed] as const);
+  const failed = jobs.flatMap((counts) =>
+    "consumer" in counts.labels ? [[counts.labels, counts.failed] as const] : [],
+  );
   const problems = health.problems.map(({ code }) => [code, 1] as const);
   return [
     ["counter", "requests_total", "Requests by the status of their answer.", by("status", answered, STATUSES)],

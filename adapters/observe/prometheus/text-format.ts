@@ -30,11 +30,11 @@ export function assertLabels(labels: unknown): void {
     throw refused(`${kindOf(labels)} as labels, expected an object of texts`);
   for (const [name, value] of Object.entries(labels)) {
     const label = `the label ${JSON.stringify(name)}`;
-    if (!/^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/.test(name))
-      throw refused(`${label}, expected letters, digits and _, without __ at the beginning`);
     if (OWN.has(name)) throw refused(`${label}, which metrics have of their own`);
-    if (typeof value !== "string") throw refused(`${kindOf(value)} for ${label}, expected a text`);
-    if (/\p{Surrogate}/u.test(value)) throw refused(`broken Unicode for ${label}, expected a text`);
+    if (!/^(?!__)[a-zA-Z_]\w*$/.test(name))
+      throw refused(`${label}, expected letters, digits and _, without __ at the beginning`);
+    if (typeof value !== "string" || /\p{Surrogate}/u.test(value))
+      throw refused(`${typeof value === "string" ? "broken Unicode" : kindOf(value)} for ${label}, expected a text`);
   }
 }
 

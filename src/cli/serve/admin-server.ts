@@ -46,7 +46,10 @@ function adminListener(
       response.setHeader("Allow", "GET, HEAD");
       return reply(response, 405, { error: "Ask with GET or HEAD." });
     }
-    if (path === "/metrics") return reply(response, 200, await metrics.text(), metrics.contentType);
+    if (path === "/metrics") {
+      response.setHeader("Content-Type", metrics.contentType);
+      return reply(response, 200, await metrics.text());
+    }
     const own = await receiver.health();
     const health = { ...own, ready: own.ready && accepts() };
     const { live, ready } = health;
@@ -63,10 +66,10 @@ function isLoopbackName(host: string | undefined): boolean {
 }
 
 /** For HEAD, Node leaves the body out. */
-function reply(response: ServerResponse, status: number, body: object | string, type = "application/json"): void {
+function reply(response: ServerResponse, status: number, body: object | string): void {
   const text = typeof body === "string" ? body : `${JSON.stringify(body)}\n`;
+  if (typeof body !== "string") response.setHeader("Content-Type", "application/json");
   response.writeHead(status, {
-    "Content-Type": type,
     "Content-Length": Buffer.byteLength(text),
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",

@@ -183,7 +183,7 @@ export function createJobRunner(
     // A failure while closing may be due to the close; a retry error counts all the same.
     const isReleased = closing && !result.ok && retryErrorOf(result.error) === undefined;
     const outcomes = isReleased ? jobs.map(toRelease) : outcomesOf(jobs, result, rules);
-    span?.end(lost.has(claim) ? "lost" : (outcomes[0]?.to ?? ""), result.ok ? undefined : result.error);
+    span?.end(lost.has(claim) ? "lost" : outcomes[0]?.to, result);
     const callsListeners = !lost.has(claim) && outcomes.some(({ to }) => to === "dead");
     conclude(call, { ...ending, outcomes }, callsListeners ? limits : undefined);
   }

@@ -20,7 +20,7 @@ const toLink = (span: EndedSpan | undefined) => [span?.spanContext().traceId, sp
 const again = () => new RetryLater({ afterMs: 100 });
 
 /** Waits for so many spans of calls. The limit only guards against a hang. */
-async function processed(world: World, count: number): Promise<void> {
+async function haveEnded(world: World, count: number): Promise<void> {
   const end = Date.now() + 50_000;
   while (world.processes().length < count) {
     assert.ok(Date.now() < end, `There are ${world.processes().length} spans of calls, expected ${count}.`);
@@ -91,7 +91,7 @@ export const PROMISES: Readonly<Record<string, Promised>> = {
     world.receiver.on("email", failing(3, again()));
     await world.receiver.start();
     await world.send();
-    await processed(world, 4);
+    await haveEnded(world, 4);
     const [sent] = world.sends();
     assert.equal(new Set(world.processes().map(idsOf)).size, 4);
     for (const span of world.processes()) assert.deepEqual(linked(span), [toLink(sent)]);
@@ -106,7 +106,7 @@ export const PROMISES: Readonly<Record<string, Promised>> = {
     world.receiver.on("email", failing(1, again()), { lane: "resource" });
     await world.send(mails("a"));
     await world.receiver.start();
-    await processed(world, 2);
+    await haveEnded(world, 2);
     const [sent] = world.sends();
     for (const span of world.processes()) assert.deepEqual([idsOf(span), span.parentSpanContext?.spanId], toLink(sent));
     const before = world.processes().length;
