@@ -10,7 +10,7 @@ import { runMeasure } from "./run-measure.ts";
 export function measuresOf(only: readonly string[] | undefined): readonly Measure[] {
   if (only === undefined) return MEASURES;
   const drained = MEASURES.filter(({ name, file }) => only.includes(name) && file === "drain.ts");
-  const observed = only.includes(OBSERVERS) ? MEASURES.filter(({ file }) => file === "observers.ts") : [];
+  const observed = only.includes(OBSERVERS) ? MEASURES.filter(({ name }) => name.startsWith(OBSERVERS)) : [];
   const names = new Set([...only, ...observed.map(({ name }) => name), ...(drained.length > 0 ? ["p-queue"] : [])]);
   return MEASURES.filter(({ name }) => names.has(name));
 }

@@ -73,6 +73,7 @@ export const JOB_GOALS: readonly JobGoal[] = [
     ["the SDK alone, 1 % sampled", 3],
     ["the SDK alone, all sampled", 25],
   ].map(([title, most], index) => costOf(`observers-${index + 1}`, String(title), Number(most))),
+  { says: "the text of a scrape, ms", value: (of) => of("observers-text", "ms"), most: 2 },
   { says: "held by p-queue / concurrency", value: (of) => of("waiting", "heldOfConcurrency"), most: 2 },
 ];
 

@@ -86,7 +86,7 @@ const PARTS: readonly Part[] = [
   },
   {
     title: "Received to done",
-    measures: ["observers", "observers-1", "observers-2", "observers-3", "observers-4"],
+    measures: MEASURES.filter(({ file }) => file === "observers.ts").map(({ name }) => name),
     columns: [
       figureColumn("jobs", "jobs", { exact: true }),
       figureColumn("jobs/s", "perSecond"),
@@ -94,6 +94,12 @@ const PARTS: readonly Part[] = [
       { head: "cost %", value: costOfObserver, digits: 1 },
     ],
     legend: "A delivery of one entry through a file. Cost: CPU time above that without observers in the same round.",
+  },
+  {
+    title: "The text of a scrape",
+    measures: ["observers-text"],
+    columns: [figureColumn("ms", "ms", { digits: 2 }), figureColumn("kB", "kilobytes", { exact: true })],
+    legend: "With a handler for every event, and two consumers.",
   },
   {
     title: "Waiting",

@@ -69,6 +69,7 @@ export const MEASURES: readonly Measure[] = [
     "the SDK alone, 1 % sampled",
     "the SDK alone, all sampled",
   ].map(observers),
+  { name: "observers-text", title: "Prometheus", file: "metrics-text.ts", sizes: [1_000], quickSizes: [100] },
 ];
 
 function observers(title: string, index: number): Measure {
