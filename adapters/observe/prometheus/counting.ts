@@ -26,12 +26,14 @@ export function createCounting() {
   const handlers = createHistograms(BUCKETS.handler);
   const waits = createHistograms(BUCKETS.wait);
   const storing = newHistogram(BUCKETS.request);
-  const jobs = new Map<string, JobCounts>();
+  /** By consumer, then by type. */
+  const jobs = new Map<string | undefined, Map<string, JobCounts>>();
   const totals = { unsubscribed: 0, gaps: 0 };
 
   /** From now on it has a series. @param consumer undefined for skipped jobs */
   function jobsOf(consumer: string | undefined, type: string): JobCounts {
-    return valueIn(jobs, `${type} ${consumer ?? ""}`, () =>
+    const ofConsumer = valueIn(jobs, consumer, () => new Map<string, JobCounts>());
+    return valueIn(ofConsumer, type, () =>
       consumer === undefined
         ? { labels: { type }, finished: { skipped: 0 }, failed: 0 }
         : { labels: { consumer, type }, finished: { done: 0, merged: 0, dead: 0 }, failed: 0 },
@@ -83,7 +85,7 @@ function newHistogram(bounds: readonly number[]): Histogram {
   return { bounds, counts: new Float64Array(bounds.length + 1), sum: 0 };
 }
 
-function valueIn<V>(map: Map<string, V>, key: string, make: () => V): V {
+function valueIn<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   let value = map.get(key);
   if (value === undefined) map.set(key, (value = make()));
   return value;
@@ -92,8 +94,8 @@ function valueIn<V>(map: Map<string, V>, key: string, make: () => V): V {
 function observe(histogram: Histogram, durationMs: number): void {
   const { bounds, counts } = histogram;
   const seconds = Math.max(durationMs, 0) / 1_000; // below 0 the wall clock went back
-  const above = bounds.findIndex((bound) => seconds <= bound);
-  const bucket = above < 0 ? bounds.length : above;
+  let bucket = 0;
+  while (bucket < bounds.length && seconds > (bounds[bucket] ?? Infinity)) bucket += 1;
   counts[bucket] = (counts[bucket] ?? 0) + 1;
   histogram.sum += seconds;
 }
