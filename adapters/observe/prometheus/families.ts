@@ -80,7 +80,7 @@ function jobsOf(counting: Counting, { handlers }: Internals) {
   );
   for (const { consumer, type } of handled) counting.jobsOf(consumer, type);
   for (const type of changes) if (!types.has(type)) counting.jobsOf(undefined, type);
-  return [...counting.jobs.values()].flatMap((ofConsumer) => [...ofConsumer.values()]);
+  return Array.from(counting.jobs.values(), (ofConsumer) => Array.from(ofConsumer.values())).flat();
 }
 
 type Value = number | Histogram | undefined;
