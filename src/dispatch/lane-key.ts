@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { familyOf } from "../protocol/event-names.ts";
-import type { Envelope, SingleEvent } from "../protocol/event-types.ts";
+import type { Envelope, EventMap, SingleEvent } from "../protocol/event-types.ts";
 import { catchRejection } from "../thrown.ts";
 import type { Registration } from "./handlers.ts";
-import { mergeEvents } from "./calls/merged-event.ts";
+import { isChange, mergeEvents } from "./calls/merged-event.ts";
 
 /**
- * The lane of a job: jobs with the same lane run one at a time, in order. Computed when the job is made, and stored with it. Two
- * lanes that happen to have the same text only wait for each other.
+ * The lane of a job: jobs with the same lane run one at a time, in order. Computed when the job is made, and stored with it. A text of the
+ * user's stands in it as it is.
  */
 export function laneOf(
   event: SingleEvent,
@@ -15,7 +15,9 @@ export function laneOf(
 ): string | undefined {
   if (typeof lane !== "function") return laneByKind(event, consumer, lane);
   const given = laneFrom(() => lane(mergeEvents([event], { batches })), warnOfLane);
-  return given === undefined ? laneByKind(event, consumer, "record") : textOf(consumer, `=${given}`);
+  return given === undefined
+    ? laneByKind(event, consumer, "record")
+    : flat([textOf(consumer), escaped(shortened(`=${given}`))]);
 }
 
 /** The lane of handlers that name none: a `.changes` handler is called for a whole resource. */
@@ -46,25 +48,30 @@ function laneByKind(
   if (kind === "none" || accountId === undefined || resource === undefined) return undefined;
   if (kind === "account") return textOf(consumer, accountId, familyOf(event.type));
   if (kind === "resource") return textOf(consumer, accountId, resource);
-  const record = recordOf(event);
-  return record === "" ? textOf(consumer, accountId, resource) : textOf(consumer, accountId, resource, record);
+  return textOf(consumer, accountId, resource, ...recordOf(event));
+}
+
+/** Parts as one text: other parts give another text, whatever is in them. */
+export function textOf(...parts: readonly (string | number)[]): string {
+  return flat(parts.map((part) => (typeof part === "string" ? escaped(shortened(part)).replaceAll(" ", "%_") : part)));
+}
+
+/** A flat string. V8 keeps a template's string as a tree of its parts, which takes twice the memory in a backlog of a million. */
+function flat(parts: readonly (string | number)[]): string {
+  return parts.join(" ");
 }
 
 /**
- * A flat string. V8 keeps a template's string as a tree of its parts, which takes twice the memory in a backlog of a million. Of a longer part
- * its hash stands in it: all entries of a delivery have the same resource, which may be as long as the body, and would be stored with each.
+ * In a file, as UTF-8, all halves of surrogate pairs become the same character: after a restart it would be another text. What already looks
+ * like a half or a blank, which no percent-encoded path does, gets a `25` more.
  */
-export function textOf(...parts: readonly (string | number)[]): string {
-  const isLong = parts.some((part) => typeof part === "string" && part.length > LONGEST);
-  return plain((isLong ? parts.map(shortened) : parts).join(" "));
+function escaped(text: string): string {
+  if (!SPECIAL.test(text)) return text;
+  return text.replaceAll(LOOKALIKES, "%25").replaceAll(HALVES, (half) => `%${half.charCodeAt(0).toString(16)}`);
 }
 
-/** In a file, as UTF-8, all halves of surrogate pairs become the same character: after a restart it would be another text. */
-function plain(text: string): string {
-  return HALF.test(text) ? text.replaceAll(HALVES, (half) => `%${half.charCodeAt(0).toString(16)}`) : text;
-}
-
-const HALF = /\p{Surrogate}/u;
+const SPECIAL = /[%\p{Surrogate}]/u;
+const LOOKALIKES = /%(?=(?:25)*(?:_|d[89a-f][\da-f]{2}))/g;
 const HALVES = /\p{Surrogate}/gu;
 
 /** The service's own paths and ids are shorter, characters. */
@@ -73,19 +80,35 @@ const LONGEST = 1_000;
 /** The last one: the next entry has the same resource. */
 let known = { long: "", short: "" };
 
-function shortened(part: string | number): string | number {
-  if (typeof part === "number" || part.length <= LONGEST) return part;
+/**
+ * Of a long part its hash stands in the text: all entries of a delivery have the same resource, which may be as long as the body, and would
+ * be stored with each.
+ */
+function shortened(part: string): string {
+  if (part.length <= LONGEST) return part;
   if (part !== known.long) {
-    const hash = createHash("sha256").update(plain(part)).digest("base64url");
+    const hash = createHash("sha256").update(escaped(part)).digest("base64url");
     known = { long: part, short: `${part.slice(0, 100)}...${hash}` };
   }
   return known.short;
 }
 
-/** The record of the event within its account and resource; empty for a signal, which names none. */
-export function recordOf(event: SingleEvent): string {
-  if ("trackingId" in event) return String(event.trackingId);
-  if ("bookingId" in event) return `${event.bookingId} ${event.eventId}`;
-  if ("changeType" in event) return event.id;
-  return event.type.startsWith("lifecycle.") ? String((event as Envelope).subscription) : "";
+/**
+ * The record of the event within its account and resource, in parts; none for a signal, which names no record. The type alone says what
+ * the event is: an entry may have any other field of the wire, such as an e-mail with a `trackingId`.
+ */
+export function recordOf(event: SingleEvent): readonly (string | number)[] {
+  if (isChange(event)) return [event.id];
+  switch (familyOf(event.type)) {
+    case "tracking":
+      return [(event as EventMap["tracking.open"]).trackingId];
+    case "booking": {
+      const { bookingId, eventId } = event as EventMap["booking"];
+      return [bookingId, eventId];
+    }
+    case "lifecycle":
+      return [(event as Envelope).subscription];
+    default:
+      return [];
+  }
 }

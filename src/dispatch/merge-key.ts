@@ -1,5 +1,6 @@
 import type { Envelope, SingleEvent } from "../protocol/event-types.ts";
 import type { Registration } from "./handlers.ts";
+import { isChange } from "./calls/merged-event.ts";
 import { recordOf, textOf } from "./lane-key.ts";
 
 /**
@@ -11,10 +12,9 @@ export function mergeKeyOf(
   { key, merge, batches }: Pick<Registration, "key" | "merge" | "batches">,
   source: string | undefined,
 ): string | undefined {
-  const isChange = "changeType" in event;
-  if (!merge || !(isChange || (batches && event.type.endsWith(".signal")))) return undefined;
+  if (!merge || !(isChange(event) || (batches && event.type.endsWith(".signal")))) return undefined;
   const { accountId, resource } = event as Envelope;
   return batches
     ? textOf(key, source ?? "", accountId, resource)
-    : textOf(key, source ?? "", accountId, resource, recordOf(event));
+    : textOf(key, source ?? "", accountId, resource, ...recordOf(event));
 }

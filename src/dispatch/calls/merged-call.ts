@@ -14,7 +14,7 @@ export interface MergedCall {
   readonly registration: Registration | undefined;
 }
 
-/** Jobs of a claim that merge today: handlers may have changed since the jobs were made. */
+/** Jobs of a claim that merge today: handlers, and how keys are written, may have changed since the jobs were made. */
 export function toMergedCall(claim: Claim, handlers: Handlers): MergedCall {
   const { consumer, delivery } = claim.jobs[0];
   const events = claim.jobs.map(eventAt) as [SingleEvent, ...SingleEvent[]]; // as many as jobs: at least one
@@ -22,11 +22,12 @@ export function toMergedCall(claim: Claim, handlers: Handlers): MergedCall {
   const whole = { claim, jobs: claim.jobs, events, registration };
   if (events.length === 1) return whole;
   const mergeKey = registration && mergeKeyOf(events[0], registration, delivery.source);
-  const other = events.findIndex((event, index) => {
-    if (index === 0) return false;
-    if (handlers.find(consumer, event.type) !== registration) return true;
+  const other = claim.jobs.findIndex((job, index) => {
+    const event = events[index];
+    if (index === 0 || event === undefined) return false;
+    if (job.consumer !== consumer || handlers.find(consumer, event.type) !== registration) return true;
     if (registration === undefined) return false;
-    return mergeKey === undefined || mergeKeyOf(event, registration, delivery.source) !== mergeKey;
+    return mergeKey === undefined || mergeKeyOf(event, registration, job.delivery.source) !== mergeKey;
   });
   if (other === -1) return whole;
   return {

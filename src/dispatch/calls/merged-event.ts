@@ -1,5 +1,5 @@
 import type { Change, ChangeType } from "../../protocol/change.ts";
-import { familyOf } from "../../protocol/event-names.ts";
+import { familyOf, isChangeFamily } from "../../protocol/event-names.ts";
 import type { AnyEvent, Envelope, SingleEvent } from "../../protocol/event-types.ts";
 import { ownSignalOf } from "../../protocol/own-signal-body.ts";
 import type { Registration } from "../handlers.ts";
@@ -29,15 +29,13 @@ function mergedChange(changes: readonly ChangeEvent[]): ChangeType {
 
 function toBatch(events: readonly SingleEvent[], newest: SingleEvent): AnyEvent {
   const { subscription, accountId, resource } = newest as Envelope;
-  const ids: { calendarId?: string; taskListId?: string } = {};
-  if ("calendarId" in newest) ids.calendarId = newest.calendarId;
-  if ("taskListId" in newest) ids.taskListId = newest.taskListId;
-  const changes: readonly Change[] = Object.freeze(events.filter(isChange).map(toChange));
+  const idName = PATH_IDS.get(familyOf(newest.type));
+  const changes: readonly Change[] = Object.freeze(events.filter(isChange).map((event) => toChange(event, idName)));
   return Object.freeze({
     subscription,
     accountId,
     resource,
-    ...ids,
+    ...(idName !== undefined && { [idName]: (newest as object as Readonly<Record<string, unknown>>)[idName] }),
     type: `${familyOf(newest.type)}.changes`,
     changes,
     signalled: changes.length < events.length,
@@ -45,16 +43,24 @@ function toBatch(events: readonly SingleEvent[], newest: SingleEvent): AnyEvent 
   } as unknown as AnyEvent);
 }
 
+/** The id in the path of a family's resource. */
+const PATH_IDS: ReadonlyMap<string, string> = new Map([
+  ["calendarEvent", "calendarId"],
+  ["task", "taskListId"],
+]);
+
 /** The entry of the wire: without the fields that the batch has once for all. */
-function toChange(event: ChangeEvent): Change {
+function toChange(event: ChangeEvent, idName: string | undefined): Change {
   const change: Record<string, unknown> = {};
   // Deleting fields from a copy would leave an object that is slow to freeze and to read.
-  for (const name in event) if (!BATCH_FIELDS.has(name)) change[name] = event[name as keyof ChangeEvent];
+  for (const name in event)
+    if (!BATCH_FIELDS.has(name) && name !== idName) change[name] = event[name as keyof ChangeEvent];
   return Object.freeze(change) as unknown as Change;
 }
 
-const BATCH_FIELDS = new Set(["type", "subscription", "accountId", "resource", "calendarId", "taskListId"]);
+const BATCH_FIELDS = new Set(["type", "subscription", "accountId", "resource"]);
 
-function isChange(event: SingleEvent): event is ChangeEvent {
-  return "changeType" in event;
+/** By the type alone: an entry may have any other field of the wire, such as a tracking with a `changeType`. */
+export function isChange(event: SingleEvent): event is ChangeEvent {
+  return isChangeFamily(familyOf(event.type)) && !event.type.endsWith(".signal");
 }
