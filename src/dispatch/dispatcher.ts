@@ -5,7 +5,7 @@ import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createCompletions } from "./calls/completions.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { createBacklog, nextTurn, type BacklogOptions } from "./expand.ts";
-import { createPrefetcher } from "./prefetch.ts";
+import { createPrefetcher, type Prefetched } from "./prefetch.ts";
 import { createJobRunner } from "./calls/run-job.ts";
 import { createSettleQueue } from "./settle-queue.ts";
 import { createUnhandledSweep } from "./unhandled-sweep.ts";
@@ -29,6 +29,8 @@ export interface Dispatcher {
   reopen(): void;
   /** These claims ended without this process settling them. */
   lost(claims: readonly Claim[]): void;
+  /** What is claimed and has not started. */
+  prefetched(): Prefetched;
   /** Whether a new delivery may be expanded as it is stored: this process is the worker. */
   mayExpand(): boolean;
   /** Resolves when nothing is due, nothing runs, and the sweep of unhandled jobs has ended. */
@@ -207,7 +209,7 @@ export function createDispatcher(
     runner.running() === 0 &&
     runner.settling() === 0;
   const isIdle = (): boolean =>
-    working ? !loopAgain && exhausted && claims.prefetched() === 0 && hasEnded() : stopped || hasEnded();
+    working ? !loopAgain && exhausted && hasEnded() && claims.prefetched().jobs === 0 : stopped || hasEnded();
 
   function pause(): void {
     working = false;
@@ -245,6 +247,7 @@ export function createDispatcher(
       wake();
     },
     lost: claims.lost,
+    prefetched: claims.prefetched,
     mayExpand: () => working,
     async idle() {
       if (!isIdle()) wake();

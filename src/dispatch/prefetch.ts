@@ -1,8 +1,9 @@
 import PQueue from "p-queue";
 import { createFifo } from "../inbox/collections/fifo.ts";
-import type { Claim, JobOutcome } from "../inbox/port/claims.ts";
+import type { Claim, ClaimedJob, JobOutcome } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
+import { createPrefetchSize } from "./prefetch-size.ts";
 import { createPoisonIsolation } from "./poison-isolation.ts";
 import type { JobRunner } from "./calls/run-job.ts";
 import type { Settle } from "./settle-queue.ts";
@@ -25,11 +26,18 @@ export interface Prefetcher {
   /** After a `stop`: claims again. */
   start(): void;
   /** Claims that have not started. */
-  prefetched(): number;
+  prefetched(): Prefetched;
   /** Claims whose release the inbox has not confirmed yet. */
   releasing(): number;
   /** Jobs that were released before they started. */
   released(): number;
+}
+
+/** For the inbox they run; to everyone else they wait. */
+export interface Prefetched {
+  readonly jobs: number;
+  /** When the delivery of the oldest of them was received; undefined where there is none. */
+  readonly oldestReceivedAt: number | undefined;
 }
 
 interface ClaimResult {
@@ -64,7 +72,7 @@ export function createPrefetcher(
   }: Pick<DispatchDeps, "clock" | "concurrency" | "handlerCalls" | "watch" | "faultLog">,
   { runner, settle, working, wake, ended }: PrefetcherOptions,
 ): Prefetcher {
-  const prefetch = createPrefetchSize(Math.min(2 * concurrency, Math.max(concurrency, MOST_AHEAD)));
+  const prefetch = createPrefetchSize(concurrency);
   const isolation = createPoisonIsolation(clock, {
     stuck: () => handlerCalls.stuck > 0,
     over: () => releaseAhead(() => true),
@@ -229,7 +237,16 @@ export function createPrefetcher(
       releaseAhead(() => true);
     },
     start: isolation.start,
-    prefetched: () => ahead.size,
+    prefetched() {
+      let jobs = 0;
+      let oldest = Infinity;
+      for (const claim of ahead) {
+        const [{ delivery }]: readonly [Partial<ClaimedJob>, ...unknown[]] = claim.jobs;
+        jobs += claim.jobs.length;
+        oldest = Math.min(oldest, delivery?.receivedAt ?? Infinity); // a damaged job ends where it starts
+      }
+      return { jobs, oldestReceivedAt: oldest === Infinity ? undefined : oldest };
+    },
     releasing: () => releasing,
     released: () => released,
   };
@@ -249,48 +266,4 @@ function hasDueHeads(inbox: Pick<WorkingInbox, "stats">): boolean {
   } catch {
     return false;
   }
-}
-
-const WINDOW_MS = 50;
-/** A prefetched claim cannot merge with what is stored after it, and counts as running when the process dies. */
-const MOST_AHEAD = 512;
-
-/**
- * How many jobs to claim ahead: what would start within the next {@link WINDOW_MS}, judged by what started in the last one.
- * @param least claimed however slow the handlers are
- */
-function createPrefetchSize(least: number) {
-  let since = 0;
-  let current = 0;
-  let last = 0;
-  /** No more starts in a window than was claimed: where that was too little, only claiming more shows it. */
-  let tried = 0;
-
-  function roll(now: number): void {
-    const age = now - since;
-    if (age >= 0 && age < WINDOW_MS) return;
-    last = age < 2 * WINDOW_MS && age >= 0 ? current : 0;
-    current = 0;
-    since = now;
-  }
-
-  return {
-    started(now: number) {
-      roll(now);
-      current += 1;
-    },
-    /** Slots are empty although the last claim found all that it had room for: claims take longer than handlers. */
-    starved() {
-      tried = Math.min(2 * Math.max(least, tried), MOST_AHEAD);
-    },
-    /** More was claimed than could start, or all that is due. */
-    fed() {
-      tried = 0;
-    },
-    /** Between `least` and {@link MOST_AHEAD}. */
-    size(now: number): number {
-      roll(now);
-      return Math.max(least, tried, Math.min(Math.max(last, current), MOST_AHEAD));
-    },
-  };
 }

@@ -168,6 +168,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const health = createHealth({
     ...readiness,
     working,
+    prefetched: work.prefetched,
     watch,
     handlerCalls,
     startFailure: lifecycle.startFailure,

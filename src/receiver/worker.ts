@@ -1,6 +1,7 @@
 import type { DispatchDeps } from "../dispatch/dispatch-deps.ts";
 import { createDispatcher } from "../dispatch/dispatcher.ts";
 import { EXPAND_AT_ONCE, expandEvents } from "../dispatch/expand.ts";
+import type { Prefetched } from "../dispatch/prefetch.ts";
 import type { ExpansionReporter } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
 import type { NewEvent } from "../inbox/port/delivery.ts";
@@ -18,6 +19,7 @@ export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   /** Ends the work; it may begin again. */
   end(): void;
   wake(): void;
+  prefetched(): Prefetched;
   idle(): Promise<void>;
   stop(drainMs: number): Promise<Closed>;
   ended(): Promise<void>;
@@ -93,6 +95,7 @@ export function createWork(
     },
     end: () => dispatcher?.end(),
     wake: () => dispatcher?.wake(),
+    prefetched: () => dispatcher?.prefetched() ?? { jobs: 0, oldestReceivedAt: undefined },
     idle: async () => dispatcher?.idle(),
     stop: async (drainMs) => (await dispatcher?.stop(drainMs)) ?? { done: 0, released: 0, stuck: 0 },
     ended: async () => dispatcher?.ended(),

@@ -91,7 +91,7 @@ test("lag is a problem once the oldest waiting job is older than 5 minutes, and 
   await receiver.start();
   await send(emails("a", "b", "c"));
   await pass(5 * MINUTE_MS);
-  expect(await receiver.health()).toMatchObject({ waiting: 1, oldestWaitingMs: 5 * MINUTE_MS, problems: [] });
+  expect(await receiver.health()).toMatchObject({ waiting: 2, oldestWaitingMs: 5 * MINUTE_MS, problems: [] });
   await pass(1_000);
   expect(await receiver.health()).toMatchObject({ oldestWaitingMs: 5 * MINUTE_MS + 1_000 });
   expect(await problemsOf(receiver, "lag")).toEqual([toReported("lag", "It waits for 301 s.")]);
@@ -99,6 +99,28 @@ test("lag is a problem once the oldest waiting job is older than 5 minutes, and 
     last().end();
     await pass();
   }
+  expect(await receiver.health()).toMatchObject({ waiting: 0, oldestWaitingMs: 0, problems: [] });
+});
+
+test("a job that is claimed ahead of a handler that never ends waits, and is late, as if it were not claimed", async () => {
+  const { receiver, send, pass, inbox } = rig({ concurrency: 1, timeoutMs: 0 });
+  const { calls, handler, last } = heldHandler();
+  receiver.on("email", handler);
+  await receiver.start();
+  await send(emails("a"));
+  await pass(MINUTE_MS);
+  expect(await receiver.health()).toMatchObject({ waiting: 0, oldestWaitingMs: 0 });
+  await send(emails("b", "b"));
+  await pass(24 * 60 * MINUTE_MS);
+  expect(inbox.stats()).toMatchObject({ waiting: 0, running: 3 });
+  expect(await receiver.health()).toMatchObject({
+    waiting: 2,
+    oldestWaitingMs: 24 * 60 * MINUTE_MS,
+    problems: [toReported("lag", "It waits for 86400 s.")],
+  });
+  last().end();
+  await pass();
+  expect(calls).toHaveLength(2);
   expect(await receiver.health()).toMatchObject({ waiting: 0, oldestWaitingMs: 0, problems: [] });
 });
 

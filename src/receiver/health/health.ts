@@ -1,5 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import type { HandlerCalls } from "../../dispatch/calls/handler-calls.ts";
+import type { Prefetched } from "../../dispatch/prefetch.ts";
 import type { InboxWatch } from "../../inbox/inbox-watch.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
@@ -28,6 +29,7 @@ export interface HealthDeps extends ReceivingState {
   readonly opening: Opening;
   /** Undefined where the inbox has no working half. */
   readonly working: WorkingInbox | undefined;
+  readonly prefetched: () => Prefetched;
   readonly handlerCalls: Pick<HandlerCalls, "stuck" | "jammed">;
   readonly watch: Pick<InboxWatch, "standstill">;
   readonly states: Pick<ReceiverStates, "current" | "isClosing">;
@@ -63,7 +65,8 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
 
   function readInbox(): { readonly stats: InboxStats; readonly problems: readonly Problem[] } {
     try {
-      return { stats: working?.stats() ?? EMPTY_STATS, problems: checkSubscriptions(deps.subscriptions.list()) };
+      const stats = withPrefetched(working?.stats() ?? EMPTY_STATS, deps.prefetched());
+      return { stats, problems: checkSubscriptions(deps.subscriptions.list()) };
     } catch (error) {
       log.error({ err: error, code: "inbox-stats-failed" }, "the inbox cannot count its jobs");
       return { stats: EMPTY_STATS, problems: [toProblem("inbox-stats-failed")] };
@@ -112,6 +115,16 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
       stuck,
       ...(freeDiskBytes === undefined ? {} : { freeDiskBytes }),
     };
+  };
+}
+
+/** What is claimed and has not started runs for the inbox. Behind a handler that never ends it would wait unseen. */
+function withPrefetched(stats: InboxStats, { jobs, oldestReceivedAt }: Prefetched): InboxStats {
+  const oldest = Math.min(stats.oldestWaitingAt ?? Infinity, oldestReceivedAt ?? Infinity);
+  return {
+    ...stats,
+    waiting: stats.waiting + jobs,
+    oldestWaitingAt: oldest === Infinity ? undefined : oldest,
   };
 }
 
