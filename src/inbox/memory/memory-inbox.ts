@@ -22,7 +22,7 @@ export interface MemoryInboxOptions {
  * Stores deliveries in this process: when it ends, by a crash or a deploy, unhandled deliveries are lost although they were
  * answered 200. Under `cluster` each process has its own inbox. For development and tests.
  *
- * Done and skipped jobs are deleted at once; dead and unhandled jobs are deleted when new deliveries need room.
+ * Done and skipped jobs are deleted at once; dead and unhandled jobs are deleted when deliveries and their jobs need room.
  * @throws UsageError `option-invalid`
  * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: memoryInbox() });
  */
@@ -70,19 +70,23 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         if (row?.progress.state === "waiting") book.append(row, time);
       }
     }
+    report(store.trim());
     return { duplicates, conflicts };
+  }
+
+  function report(count: number): void {
+    if (count === 0) return;
+    dropped += count;
+    host().log.error(
+      { code: "memory-dropped", count: dropped },
+      "the memory inbox is full: its oldest dead and unhandled jobs were dropped (count: total since start)",
+    );
   }
 
   function storeOne({ delivery, events, idInQueue }: NewDelivery, time: number): StoreResult | StorageError {
     const unique = idInQueue === undefined ? undefined : { key: `delivery ${idInQueue}`, content: "" };
     if (unique !== undefined && keys?.has(unique, time)) return STORED_BEFORE;
-    const deliveryRow = store.addDelivery(delivery, (count) => {
-      dropped += count;
-      host().log.error(
-        { code: "memory-dropped", count: dropped },
-        "the memory inbox is full: its oldest dead and unhandled jobs were dropped (count: total since start)",
-      );
-    });
+    const deliveryRow = store.addDelivery(delivery, report);
     if (deliveryRow === undefined)
       return new StorageError(
         "inbox-full",
@@ -168,10 +172,12 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     },
     settle: async (settlements) => {
       const time = now();
-      return settlements.map(({ claim, outcomes }) => {
+      const results = settlements.map(({ claim, outcomes }) => {
         const plan = book.plan(claim, outcomes, time);
         return plan !== undefined && book.holds(plan, time);
       });
+      report(store.trim());
+      return results;
     },
     jobs: memoryJobs({
       store,

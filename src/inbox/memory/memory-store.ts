@@ -41,6 +41,8 @@ export interface MemoryStore {
   ): JobRow | undefined;
   /** The delivery is fully expanded, or erased. */
   endExpansion(deliveryRow: DeliveryRow): void;
+  /** After jobs were added or settled: drops unhandled jobs, then dead ones, oldest first, beyond `maxJobs`. @returns how many */
+  trim(): number;
   /** The job waits again, or has ended. */
   changed(row: JobRow): void;
   remove(row: JobRow): void;
@@ -79,6 +81,8 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
   const ordinary = ordinaryBytes(limits.maxBytes);
   const waiting = (): number => rows.size - settled.dead.size - settled.unhandled.size;
   const fits = (size: number): boolean => rows.size + open < limits.maxJobs && bytes + size <= limits.maxBytes;
+  /** Dropping does not help where those that wait fill it alone. */
+  const isWithinLimit = (): boolean => rows.size <= limits.maxJobs || waiting() >= limits.maxJobs;
   /** Whether it fits after all dead and unhandled jobs are dropped. */
   const couldFit = (size: number): boolean =>
     waiting() + open < limits.maxJobs && unsettledBytes + Math.max(size, ordinary) <= limits.maxBytes;
@@ -102,12 +106,12 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
     release(row.deliveryRow);
   }
 
-  /** Drops unhandled jobs first, then dead ones; never unsettled ones. */
-  function makeRoom(size: number): number {
+  /** Drops unhandled jobs first, then dead ones, until it is enough; never unsettled ones. */
+  function drop(isEnough: () => boolean): number {
     let dropped = 0;
     for (const jobs of [settled.unhandled, settled.dead]) {
       for (const row of jobs) {
-        if (fits(size)) return dropped;
+        if (isEnough()) return dropped;
         remove(row);
         dropped += 1;
       }
@@ -119,7 +123,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
     addDelivery(delivery, dropped) {
       const size = delivery.body.byteLength;
       if (!couldFit(size)) return undefined;
-      const count = makeRoom(size);
+      const count = drop(() => fits(size));
       if (count > 0) dropped(count);
       bytes += size;
       unsettledBytes += size;
@@ -159,6 +163,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
       settle(deliveryRow);
       release(deliveryRow);
     },
+    trim: () => drop(isWithinLimit),
     changed(row) {
       const { state } = row.progress;
       if (state === "waiting") oldest = Math.min(oldest, row.id);
