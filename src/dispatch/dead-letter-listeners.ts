@@ -5,14 +5,14 @@ import type { CallJobs } from "./job-reporter.ts";
 import { toJobOf } from "./calls/job-view.ts";
 
 type ListenerDeps = Pick<DispatchDeps, "onDead" | "log" | "clock"> & {
-  /** The handler's. Where it is 0, listeners are limited to {@link LISTENERS_MS} all the same: the jobs wait for them. */
+  /** The handler's. Where it is 0, listeners have 30 s all the same, and never more than 5 min: the jobs wait for them. */
   readonly timeoutMs: number;
 };
 
-const LISTENERS_MS = 30_000;
+const LISTENERS_MS = { unlimited: 30_000, most: 5 * 60_000 };
 
 /**
- * Calls the listeners of each job of a call that is about to be marked dead, one after another, for `timeoutMs` in all: a lane waits for a
+ * Calls the listeners of each job of a call that is about to be marked dead, one after another, for `timeoutMs` in all, at most 5 min: a lane waits for a
  * thousand jobs no longer than for one. After it the jobs are marked, and the listeners that are left are called and not waited for.
  */
 export async function callDeadLetterListeners(
@@ -21,7 +21,7 @@ export async function callDeadLetterListeners(
   { onDead, log, clock, ...limits }: ListenerDeps,
 ): Promise<void> {
   if (onDead.length === 0) return;
-  const timeoutMs = limits.timeoutMs === 0 ? LISTENERS_MS : limits.timeoutMs;
+  const timeoutMs = limits.timeoutMs === 0 ? LISTENERS_MS.unlimited : Math.min(limits.timeoutMs, LISTENERS_MS.most);
   const { promise: over, resolve } = Promise.withResolvers<void>();
   let isOver = false;
   let jobId: string | undefined;

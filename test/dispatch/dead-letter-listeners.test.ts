@@ -74,6 +74,7 @@ describe("onDead", () => {
 
   test.each([
     ["`timeoutMs`", { timeoutMs: 2_000 }, 2_000],
+    ["5 min, where `timeoutMs` is longer,", { timeoutMs: 2 ** 31 - 1 }, 300_000],
     ["30 s, where there is no `timeoutMs`,", { timeoutMs: 0 }, 30_000],
   ])("that takes longer than %s is logged, and the job is marked all the same", async (_, options, limitMs) => {
     const { receiver, send, pass, inbox, log } = rig({ attempts: 1, ...options });

@@ -71,6 +71,7 @@ describe("list", () => {
     [{ limit: Infinity }, "limit Infinity"],
     [{ after: 7 }, "after 7, expected the `next` of the page before"],
     [{ after: "" }, 'after ""'],
+    [{ after: "abc" }, 'after "abc", expected the `next` of the page before'],
     [{ type: "mail" }, 'type "mail"'],
     [{ state: "failed" }, 'state "failed"'],
     [{ states: "dead" }, 'the unknown field "states"'],

@@ -53,7 +53,11 @@ const PAGE_CHECKS: Checks = {
     holds: (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 1_000,
     fix: "Get the next page with `after`.",
   },
-  after: { expected: "the `next` of the page before", holds: isText },
+  after: {
+    expected: "the `next` of the page before",
+    // Ids of jobs are growing numbers in every inbox.
+    holds: (value) => typeof value === "string" && /^\d+$/.test(value),
+  },
 };
 
 /** Options of `drop`. */
