@@ -129,6 +129,10 @@ describe("keys", () => {
         { ...same, resource: "?a b", id: "c" },
       ],
       [
+        { ...same, resource: "", id: "%25d800" },
+        { ...same, resource: "", id: "%d800" },
+      ],
+      [
         { ...same, resource: "", id: "\u{d800}" },
         { ...same, resource: "", id: "%d800" },
       ],
