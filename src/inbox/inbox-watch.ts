@@ -2,10 +2,10 @@ import type { Clock, Timer } from "../clock.ts";
 import { ClosedError, StorageError } from "../errors.ts";
 
 /** What an inbox is asked for. Each has to move while it is due. */
-export type InboxStep = "store" | "expand" | "claim" | "settle";
+type InboxStep = "store" | "expand" | "claim" | "settle";
 
 /** Steps of one job, or of one call: whether others move says nothing of them. */
-export type OwnStep = "complete" | "unsubscribe";
+type OwnStep = "complete" | "unsubscribe";
 
 /** A step that is due and does not move. */
 export interface Standstill {

@@ -16,6 +16,7 @@ export interface ParkedLane {
 
 /** Lanes that left the memory until they are due: so jobs that wait for a time take no room from those that could run. */
 export interface ParkedLanes {
+  /** A lane that is not parked leaves the memory. */
   park(lane: ParkedLane): void;
   /** What comes into a parked lane comes behind its jobs. @returns false where the lane is not parked */
   join(id: number, key: string | undefined): boolean;
@@ -36,9 +37,11 @@ export interface ParkedLanes {
   readonly lanes: number;
   /** When the next lane is due; -Infinity where one came back in part. */
   nextDueAt(): number | undefined;
+  /** When the oldest of their first jobs was received. */
   oldestReceivedAt(): number | undefined;
 }
 
+/** Jobs to be read together. The object itself is the token. */
 export interface ParkedPage {
   readonly ids: readonly number[];
 }
@@ -60,6 +63,7 @@ interface Group {
   oldest: number;
 }
 
+/** Makes an empty set of them. */
 export function createParkedLanes(): ParkedLanes {
   const groups = new Set<Group>();
   /** Those that more lanes may come into, by their time. */

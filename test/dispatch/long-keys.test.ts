@@ -30,6 +30,12 @@ describe("keys of jobs", () => {
     expect(keysOf(`${calendar}c`)[0]).toHaveLength("default 2  e-1".length + 100 + 3 + 43);
   });
 
+  test("hash only the part that is longer", () => {
+    const calendar = "c".repeat(1_000 - "/calendars//events".length);
+    expect(keysOf(calendar, "e".repeat(1_001))[0]).toContain(`default 2 /calendars/${calendar}/events eee`);
+    expect(keysOf(calendar, "e".repeat(1_001))[0]).not.toContain("e".repeat(1_001));
+  });
+
   test("of a longer one differ as the paths do, and stay the same", () => {
     const [one, other] = ["a", "b"].map((end) => `${"c".repeat(5_000)}${end}`) as [string, string];
     const all = [keysOf(one), keysOf(other), keysOf(one, "e-2"), keysOf(`${one}\u{d800}`), keysOf(`${one}\u{dc00}`)];
