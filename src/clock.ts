@@ -91,7 +91,7 @@ export function toClock(given: Clock | undefined, log: Logger): Clock {
     ...(given.monotonic !== undefined && { monotonic: () => timeFrom("monotonic") }),
     setTimer(run, ms) {
       try {
-        const timer = given.setTimer(run, ms);
+        const timer = given.setTimer(run, Math.min(ms, LONGEST_TIMER_MS)); // it may be over plain `setTimeout`
         catchRejection(timer);
         return { clear: () => attempt(() => timer.clear()), unref: () => attempt(() => timer.unref?.()) };
       } catch (error) {

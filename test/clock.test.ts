@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { systemClock, toClock } from "../src/clock.ts";
+import { systemClock, toClock, type Clock } from "../src/clock.ts";
 import { toLogger } from "../src/logger.ts";
 
 test.each([2 ** 31, 999_999_999_000, 8_640_000_000_000_000, Infinity])(
@@ -18,4 +18,15 @@ test.each([2 ** 31, 999_999_999_000, 8_640_000_000_000_000, Infinity])(
 test("the times of a clock with fractions of a millisecond are whole, as times are stored", () => {
   const clock = toClock({ ...systemClock, now: () => 1_767_323_045_000.75 }, toLogger(false));
   expect(clock.now()).toBe(1_767_323_045_000);
+});
+
+test("a custom clock is asked for no longer wait than a timer can be: it may be over plain `setTimeout`", () => {
+  const asked: number[] = [];
+  const setTimer: Clock["setTimer"] = (run, ms) => {
+    asked.push(ms);
+    return systemClock.setTimer(run, ms);
+  };
+  const clock = toClock({ ...systemClock, setTimer }, toLogger(false));
+  for (const ms of [1, 2 ** 31 - 1, 2 ** 31, Infinity]) clock.setTimer(() => {}, ms).clear();
+  expect(asked).toEqual([1, 2 ** 31 - 1, 2 ** 31 - 1, 2 ** 31 - 1]);
 });
