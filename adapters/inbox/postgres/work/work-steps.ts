@@ -147,9 +147,9 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     const { settles, marks } = batch;
     const rest = isOfContent(error) || isLockTimeout(error) ? await takeApart(batch, error) : undefined;
     if (isOver) return refuse(settles, marks);
-    if (rest !== undefined) return void alone.push(...rest);
+    if (rest !== undefined) return void (alone = [...alone, ...rest]);
     for (const one of settles) one.isUnsure = true;
-    settling.unshift(...settles);
+    settling = [...settles, ...settling];
     // Who gets a refusal takes it for one of these runs.
     const ofNone = isOfContent(error) ? new StorageError(error.code, error.message) : error;
     for (const one of marks) one.reject(ofNone);

@@ -182,7 +182,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
           break;
         }
         const erased = eraseOne(delivery, content.ids);
-        gone.push(...erased.jobs);
+        for (const job of erased.jobs) gone.push(job); // more than a call takes as arguments
         unexpanded += erased.unexpanded;
       }
       lists.begin(); // what was looked up may be gone

@@ -91,7 +91,8 @@ export function createOperations(
       isFresh ? (lists.find(id)?.receivedAt ?? []) : [],
     );
     const at = oldest.open.get()?.["at"];
-    return at === undefined && times.length === 0 ? undefined : Math.min(...times, Number(at ?? Infinity));
+    if (at === undefined && times.length === 0) return undefined;
+    return times.reduce((least, time) => Math.min(least, time), Number(at ?? Infinity));
   }
 
   return {

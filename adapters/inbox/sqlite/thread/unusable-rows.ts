@@ -131,7 +131,7 @@ export function createUnusableRows(
       if (from !== "job_list") state.add(from === "job" ? "open" : from, -rows.length);
       if (from === "job") {
         for (const [id] of rows) state.mark.remove(id);
-        if (last === to) rows.push(...removeFresh(range));
+        if (last === to) for (const row of removeFresh(range)) rows.push(row); // more than a call takes as arguments
       } else if (from === "unexpanded" && last === to) state.set("unexpanded", count("unexpanded"));
       lists.begin(); // what was looked up may be gone
       if (from !== "job_list" && from !== "unexpanded") lists.remove(rows.map(([id]) => id));

@@ -10,7 +10,7 @@ export async function removeUnusable(
   for (let after: number | undefined = range.after; after !== undefined;) {
     const { rows, next }: RemovedRows = await step({ ...range, after });
     if (rows.length > 0) log.error(...toLine(range.from, rows));
-    all.push(...rows);
+    for (const row of rows) all.push(row); // more than a call takes as arguments
     after = next;
   }
   return all;
