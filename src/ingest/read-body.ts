@@ -4,20 +4,23 @@ import { ordinaryBytes } from "../inbox/ordinary-bytes.ts";
 import { isRefusalCode, REFUSALS, Refused } from "./responses.ts";
 import type { Checked, IngestDeps, RawRequest, Read, ReadLimits } from "./types.ts";
 
-/** Rows 5 to 7 of the table of answers: the body as bytes, within its limits. */
+/** Rows 5 to 7 of the table of answers: the body as bytes, within its limits. Those that are read are in flight until `release`. */
 export async function readBody(checked: Checked, deps: IngestDeps): Promise<Read | Refused> {
   const { clock, maxBodyBytes } = deps;
+  const held = holdBytes(deps.inFlightBytes);
   try {
     const { body: given } = checked.request; // may be a getter that throws
-    const body = given instanceof Uint8Array ? given : toBytes(await readInTime(given, deps));
+    const body = given instanceof Uint8Array ? given : toBytes(await readInTime(given, held, deps));
     if (body.byteLength > maxBodyBytes) throw bodyTooLarge(maxBodyBytes);
-    return { checked, body, receivedAt: clock.now() } as Read;
+    held.become(body.byteLength); // a reader may count more, or nothing
+    return { checked, body, receivedAt: clock.now(), release: () => held.become(0) } as Read;
   } catch (error) {
+    held.become(0);
     return new Refused(isHooklineError(error) && isRefusalCode(error.code) ? error.code : "internal", error);
   }
 }
 
-/** The bodies being read and those that wait to be stored, of all requests together. */
+/** The bodies being read and those that wait to be verified or stored, of all requests together. */
 export interface InFlightBytes {
   /** Reserves the bytes that arrived. @throws BodyError `intake-full`, `body-consumed` for what is no number of bytes */
   reserve(bytes: number): void;
@@ -48,6 +51,30 @@ export function createInFlightBytes(maxInFlightBytes: number): InFlightBytes {
     },
     release(bytes) {
       inFlight -= bytes;
+    },
+  };
+}
+
+/** What one request has reserved. */
+interface HeldBytes {
+  /** @throws BodyError as `reserve` does */
+  add(bytes: number): void;
+  /** Reserves what is missing of so many, or releases the rest. @throws BodyError as `reserve` does */
+  become(bytes: number): void;
+}
+
+function holdBytes(inFlightBytes: InFlightBytes): HeldBytes {
+  let size = 0;
+  function add(bytes: number): void {
+    inFlightBytes.reserve(bytes);
+    size += bytes;
+  }
+  return {
+    add,
+    become(bytes) {
+      if (bytes > size) return add(bytes - size);
+      inFlightBytes.release(size - bytes);
+      size = bytes;
     },
   };
 }
@@ -89,11 +116,11 @@ type Unread = Exclude<RawRequest["body"], Uint8Array>;
  */
 function readInTime(
   unread: Unread,
-  { clock, maxBodyBytes, bodyTimeoutMs, inFlightBytes }: IngestDeps,
+  held: HeldBytes,
+  { clock, maxBodyBytes, bodyTimeoutMs }: IngestDeps,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const controller = new AbortController();
-    let reserved = 0;
     let ended = false;
     let timer: Timer | undefined;
     const late = (): void => {
@@ -112,14 +139,11 @@ function readInTime(
     const end = (): void => {
       clearImmediate(arming);
       timer?.clear();
-      inFlightBytes.release(reserved);
-      reserved = 0;
       ended = true;
     };
     const count = (bytes: number): void => {
       if (ended) throw bodyLate(bodyTimeoutMs); // nothing would release what is reserved now
-      inFlightBytes.reserve(bytes);
-      reserved += bytes;
+      held.add(bytes);
     };
     const limits = { maxBytes: maxBodyBytes, signal: controller.signal, count };
     const failed = (error: unknown): void => {
@@ -137,19 +161,34 @@ function readInTime(
   });
 }
 
+/** Keeps nothing of a stream that stops: it may hold the connection for ever. So not by `for await`, whose frame keeps the last chunk. */
 async function readStream(
-  stream: AsyncIterable<Uint8Array>,
-  { maxBytes, count }: Required<ReadLimits>,
+  stream: AsyncIterable<Uint8Array> & Partial<Iterable<Uint8Array>>,
+  { maxBytes, signal, count }: Required<ReadLimits>,
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const given of stream) {
+  signal.addEventListener("abort", () => chunks.splice(0));
+  const iterator = (stream[Symbol.asyncIterator] ?? stream[Symbol.iterator]).call(stream);
+  const take = (given: unknown): void => {
     const chunk = toBytes(given);
     length += chunk.byteLength;
     if (length > maxBytes) throw bodyTooLarge(maxBytes);
     count(chunk.byteLength);
     chunks.push(chunk);
-  }
+  };
+  const hasTaken = async (): Promise<boolean> => {
+    const { done, value } = await iterator.next();
+    if (done === true) return false;
+    try {
+      take(value);
+    } catch (error) {
+      await iterator.return?.();
+      throw error;
+    }
+    return true;
+  };
+  while (await hasTaken());
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length);
 }
 

@@ -35,9 +35,13 @@ async function decide(
   const read = await readBody(checked, deps);
   if (read instanceof Refused) return read;
   const { tracer } = deps.instruments;
-  return tracer === undefined || (read.body.byteLength === 0 && tokenOf(request.url) !== undefined)
-    ? verifyAndStore(read, deps, afterHandlers)
-    : tracer.request((carrier) => verifyAndStore({ ...read, carrier }, deps, afterHandlers));
+  try {
+    return await (tracer === undefined || (read.body.byteLength === 0 && tokenOf(request.url) !== undefined)
+      ? verifyAndStore(read, deps, afterHandlers)
+      : tracer.request((carrier) => verifyAndStore({ ...read, carrier }, deps, afterHandlers)));
+  } finally {
+    read.release();
+  }
 }
 
 async function verifyAndStore(
@@ -60,6 +64,7 @@ async function verifyAndStore(
     deps.reporter.unwanted(verified, admitted);
     return replyUnwanted(admitted);
   }
+  read.release(); // storing and handling reserve them again at once, and may take longer than the answer
   const result = admitted instanceof Refused ? admitted : await storeOrHandle(admitted, deps, afterHandlers);
   if (carrier && result && "id" in result) carrier.deliveryId = result.id;
   // What handlers refuse, they want to have again.

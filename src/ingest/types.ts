@@ -77,6 +77,8 @@ export type Read = Passed<"read"> & {
   readonly checked: Checked;
   readonly body: Uint8Array;
   readonly receivedAt: number;
+  /** Its bytes are in flight until then. */
+  readonly release: () => void;
   /** Of its span. */
   readonly carrier?: RequestCarrier;
 };

@@ -27,6 +27,7 @@ describe("receiver.receive takes the body", () => {
     ["as bytes in the middle of a buffer", Buffer.from(`--${changes()}--`).subarray(2, -2)],
     ["as a stream", inPieces(changes())],
     ["as a stream of one piece", inPieces(changes(), 10_000)],
+    ["as a list of pieces", [Buffer.from(changes())] as never],
     ["as a way to read", async () => Buffer.from(changes())],
   ])("%s", async (_, body) => {
     const { receive } = await asked();
@@ -121,6 +122,7 @@ describe("receiver.receive takes the body", () => {
       503,
       () => Promise.reject(new UsageError("option-invalid", "no")),
     ],
+    ["a text", 500, "text" as never],
     ["a way to read that gives nothing", 500, async () => undefined as never],
     ["a way to read that gives null", 500, async () => null as never],
   ])("and refuses %s with %i", async (_, status, body) => {
