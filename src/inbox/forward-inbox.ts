@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { assertOptions, kindOf } from "../assert.ts";
 import { StorageError, UsageError } from "../errors.ts";
+import { catchRejection } from "../thrown.ts";
 import { toStored, type StoredDelivery, type StoreResult } from "./port/delivery.ts";
 import type { Inbox, StorageKind, WritingInbox } from "./port/inbox.ts";
 import type { Tombstones } from "./port/tombstones.ts";
@@ -53,6 +54,7 @@ function toResult(id: string, result?: PromiseSettledResult<unknown>): StoreResu
 }
 
 function refused(cause: unknown): StorageError {
+  catchRejection(cause); // `throw fetch(url)` throws a promise
   return new StorageError("storage-failed", "The queue behind forwardInbox rejected the delivery.", { cause });
 }
 

@@ -42,6 +42,7 @@ function sourceOf(request: RawRequest): string | undefined {
   try {
     ({ source } = request);
   } catch (cause) {
+    catchRejection(cause); // `throw fetch(url)` throws a promise
     throw new UsageError("option-invalid", "The mount's `source` threw.", {
       cause,
       fix: "See the cause; where `source` does not know a request, let it return undefined.",

@@ -21,6 +21,7 @@ export function reasonOfTombstone(
     const reason = reasonIn(got, subscription, source);
     if (reason !== undefined) return reason;
   } catch (err) {
+    catchRejection(err);
     log.error(
       { code: "tombstone-failed", subscription, source, err, fix: FIX },
       "the inbox cannot look up a tombstone: the delivery is stored",

@@ -1,5 +1,6 @@
 import { isGoodToken } from "../protocol/handshake.ts";
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../protocol/signature/signature-headers.ts";
+import { catchRejection } from "../thrown.ts";
 import type { Reply } from "./types.ts";
 import type { Decision } from "./unsubscribe-gate.ts";
 
@@ -18,6 +19,7 @@ export class Refused {
   constructor(code: RefusalCode, cause?: unknown) {
     this.code = code;
     this.cause = cause;
+    catchRejection(cause); // a user's function may have thrown a promise, and its rejection would end the process
   }
 }
 

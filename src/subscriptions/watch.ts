@@ -5,6 +5,7 @@ import type { Receiver } from "../index.ts";
 import type { Id } from "../protocol/event-types.ts";
 import { detailOf, toProblems, type Problem } from "../receiver/health/problem-catalog.ts";
 import { internalsOf, type Internals } from "../receiver/internals.ts";
+import { catchRejection } from "../thrown.ts";
 import { answerOf, forEachAccount, type ClientOf } from "./accounts.ts";
 import { createMissing, deleteIfThere, listAll } from "./create-missing.ts";
 import { byAccount, describe, fits, resourceKey, type Desired } from "./desired.ts";
@@ -109,6 +110,7 @@ async function poll(
   const gone: string[] = [];
   const failed: string[] = [];
   const fail = (error: unknown, of: string): void => {
+    catchRejection(error); // `throw fetch(url)` throws a promise
     if (isClosing(internals.state())) return;
     internals.log.warn({ code: "subscription-watch-failed", err: error }, "subscriptions could not be checked");
     failed.push(`${of}: ${detailOf(error).detail ?? "see the cause in the log."}`);

@@ -41,6 +41,24 @@ test("a `desired` that never answers is a problem after a minute, and the next p
   await eventually(async () => expect(await codesOf(receiver)).toEqual(["subscription-gone"]));
 });
 
+test("a promise that `desired` throws, and that rejects, is a problem and does not end the process", async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => void unhandled.push(reason);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  const { receiver, watch, clientOf } = await startWatched();
+  const thrown: unknown = Promise.reject(new Error("no connection"));
+  watch({
+    client: clientOf,
+    desired: () => {
+      throw thrown;
+    },
+  });
+  await eventually(async () => expect(await codesOf(receiver)).toEqual(["subscription-watch-failed"]));
+  await turns();
+  expect(unhandled).toEqual([]);
+});
+
 test("clients that never come keep no other account from being checked, however many they are", async () => {
   const { receiver, account, clock, watch, clientOf, desired } = await startWatched();
   const others = Array.from({ length: 20 }, (_, nth) => desired(MAIL, { accountId: 10_000 + nth }));
