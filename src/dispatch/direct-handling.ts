@@ -1,10 +1,11 @@
 import { ClosedError, HooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
-import { eventsOf, parseDocument } from "../protocol/envelope.ts";
+import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createContext, type CallFacts } from "./calls/context.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
+import { nextTurn } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
 import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
@@ -35,6 +36,11 @@ interface Places {
   ended(): void;
   stuck(error: Error): void;
 }
+
+/** Handlers without I/O keep the event loop no longer, milliseconds: a delivery may have a hundred thousand events. */
+const TURN_MS = 10;
+/** Events made at once. */
+const PART = 1_000;
 
 /** @param apart deliveries share neither lanes nor `concurrency`: one must not wait for what another one began */
 export function createDirectHandling(
@@ -141,7 +147,12 @@ export function createDirectHandling(
     const errors: unknown[] = [];
     const isAborted = (): boolean => signal?.aborted === true;
     const atOnce = (): readonly unknown[] => (errors.length === 0 ? [signal?.reason] : errors);
-    for (const [entry, event] of eventsOf(parseDocument(delivery.body)).entries()) {
+    let turnAt = performance.now() + TURN_MS;
+    for (const [entry, event] of eventsInParts(delivery.body)) {
+      if (performance.now() >= turnAt) {
+        await nextTurn();
+        turnAt = performance.now() + TURN_MS;
+      }
       if (isAborted()) return atOnce();
       const routes = handlers.routes(event.type);
       reporter.arrived(event, delivery);
@@ -202,6 +213,14 @@ export function createDirectHandling(
       return { done: succeeded - before, stuck: calls.size };
     },
   };
+}
+
+/** With their places; not all of them are made at once. */
+function* eventsInParts(body: Uint8Array): Generator<readonly [entry: number, event: SingleEvent]> {
+  const document = parseDocument(body);
+  const count = entryCount(document);
+  for (let first = 0; first < count; first += PART)
+    for (const [place, event] of eventsOf(document, first, PART).entries()) yield [first + place, event];
 }
 
 function toStuck(cause: unknown): HooklineError {
