@@ -14,7 +14,7 @@ import { createCatchUp } from "./catch-up.ts";
 import { gapProblems, LISTED_FAMILIES } from "./gap-problems.ts";
 import { createGapWriter } from "./gap-writer.ts";
 import { createGoneSubscriptions } from "./gone-subscriptions.ts";
-import { createKnownResources, toSubscribed, type KnownResource } from "./known-resources.ts";
+import { createKnownResources, isSubscribable, toSubscribed, type KnownResource } from "./known-resources.ts";
 import { createRefusalWindows } from "./refusal-windows.ts";
 import { createUnusualSilence } from "./unusual-silence.ts";
 
@@ -218,7 +218,8 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     },
     expanding(events, { source, sentAt, receivedAt }) {
       const event = events[0]?.event;
-      if (event === undefined || !hasEnvelope(event) || ownSignalOf(event) !== undefined) return undefined;
+      if (event === undefined || !hasEnvelope(event) || !isSubscribable(event)) return undefined;
+      if (ownSignalOf(event) !== undefined) return undefined;
       const seen = see(event, source);
       const { resource } = seen;
       silences?.heard(resource, receivedAt);
@@ -234,7 +235,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
     },
     refused({ delivery, document }) {
       const { envelope } = document();
-      if (envelope !== undefined) refusals.refused(envelope, delivery.source, clock.now());
+      if (envelope !== undefined && isSubscribable(envelope)) refusals.refused(envelope, delivery.source, clock.now());
     },
     stored({ delivery, document }) {
       beginMarks();

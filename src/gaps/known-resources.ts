@@ -18,26 +18,47 @@ export interface KnownResource {
   notice?: string;
 }
 
+/** No subscription has a longer one, in characters: of such a delivery nothing is remembered. */
+const MAX_RESOURCE_CHARACTERS = 2_000;
+
+/** Whether a subscription may have it. Cheap. */
+export function isSubscribable({ resource }: Pick<Envelope, "resource">): boolean {
+  return resource.length <= MAX_RESOURCE_CHARACTERS;
+}
+
+/** Beyond it the first ones are forgotten, which costs one write each when something of them comes again. */
+export const MOST_KNOWN: number = 100_000;
+
 export function createKnownResources(): KnownResources {
   /** A subscription is of one resource; only a sender that errs makes the lists longer. */
   const bySubscription = new Map<number, KnownResource[]>();
+  let size = 0;
+
+  function remove(subscription: number): void {
+    size -= bySubscription.get(subscription)?.length ?? 0;
+    bySubscription.delete(subscription);
+  }
 
   return {
     find(envelope, source) {
       const { subscription } = envelope;
-      const known = bySubscription.get(subscription);
-      const found = known?.find(({ resource: one }) => isSame(one, envelope, source));
+      const found = bySubscription.get(subscription)?.find(({ resource: one }) => isSame(one, envelope, source));
       if (found !== undefined) return found;
+      const [first] = bySubscription.keys();
+      if (size >= MOST_KNOWN && first !== undefined) remove(first);
       const added = { resource: toSubscribed(envelope, source), toldAt: -Infinity };
+      const known = bySubscription.get(subscription);
       if (known === undefined) bySubscription.set(subscription, [added]);
       else known.push(added);
+      size += 1;
       return added;
     },
     forget(subscription, source) {
       const known = bySubscription.get(subscription) ?? [];
       const left = known.filter(({ resource: one }) => source !== undefined && one.source !== source);
-      if (left.length === 0) bySubscription.delete(subscription);
-      else bySubscription.set(subscription, left);
+      remove(subscription);
+      if (left.length > 0) bySubscription.set(subscription, left);
+      size += left.length;
     },
   };
 }

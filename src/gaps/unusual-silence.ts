@@ -1,4 +1,5 @@
 import type { Gap, SubscribedResource } from "../inbox/port/gaps.ts";
+import { MOST_KNOWN } from "./known-resources.ts";
 
 /** Resources that are silent for far longer than they ever were, as far as this process knows. */
 export interface UnusualSilence {
@@ -31,6 +32,8 @@ export function createUnusualSilence(): UnusualSilence {
     heard(resource, at) {
       const one = resources.get(resource);
       if (one === undefined) {
+        const [first] = resources.keys();
+        if (resources.size >= MOST_KNOWN && first !== undefined) resources.delete(first);
         resources.set(resource, { count: 1, lastAt: at, longestMs: 0, isTold: false });
         return;
       }

@@ -5,6 +5,9 @@ export interface MemoryGaps extends Gaps {
   forgetAccount(accountId: number): void;
 }
 
+/** Beyond it the resource of which nothing came for longest is forgotten: with its gap, if it has one, which is all that is lost. */
+const MOST = 100_000;
+
 interface ResourceRow extends SubscribedResource {
   readonly id: number;
   seenAt: number;
@@ -14,6 +17,7 @@ interface ResourceRow extends SubscribedResource {
 }
 
 export function createMemoryGaps(): MemoryGaps {
+  /** Those of which nothing came for longest are first. */
   const rows = new Map<string, ResourceRow>();
   let lastId = 0;
   let markedAt: number | undefined;
@@ -23,10 +27,13 @@ export function createMemoryGaps(): MemoryGaps {
     const key = JSON.stringify([source, subscription, accountId, resource]);
     let row = rows.get(key);
     if (row === undefined) {
+      const [first] = rows.keys();
+      if (rows.size >= MOST && first !== undefined) rows.delete(first);
       lastId += 1;
       row = { id: lastId, source, subscription, accountId, resource, family, seenAt: 0, gap: undefined, toldAt: 0 };
-      rows.set(key, row);
     }
+    rows.delete(key);
+    rows.set(key, row); // behind the others
     return row;
   }
 
@@ -71,13 +78,15 @@ export function createMemoryGaps(): MemoryGaps {
         })),
     add: async (given) => given.forEach(add),
     find: async ({ families, accountId, hasEnded = false, after = "0", limit }) => {
-      const found = [...gaps()].filter(
-        (gap) =>
-          gap.id > Number(after) &&
-          (families === undefined || families.includes(gap.family)) &&
-          (accountId === undefined || gap.accountId === accountId) &&
-          (!hasEnded || gap.until !== undefined),
-      );
+      const found = [...gaps()]
+        .filter(
+          (gap) =>
+            gap.id > Number(after) &&
+            (families === undefined || families.includes(gap.family)) &&
+            (accountId === undefined || gap.accountId === accountId) &&
+            (!hasEnded || gap.until !== undefined),
+        )
+        .toSorted((one, other) => one.id - other.id);
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
       return {
