@@ -6,6 +6,8 @@ import type { Logger } from "../logger.ts";
 export interface CatchUp {
   /** There may be some, and this process may be the one that works. */
   wake(): void;
+  /** Gaps that could not be signalled or removed for some minutes, or whether they cannot even be read. */
+  failing(): { readonly count: number; readonly isUnread: boolean };
   stop(): void;
 }
 
@@ -25,6 +27,8 @@ export interface CatchUpOptions {
 
 /** Read at a time. */
 const PAGE = 100;
+/** What fails for so long is a problem, milliseconds: an inbox that is opened again takes less. */
+const FAILING_MS = 5 * 60_000;
 
 export function createCatchUp(options: CatchUpOptions): CatchUp {
   const { gaps, perSecond, mayRun, families, signal, clock, log } = options;
@@ -32,6 +36,9 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
   let again = false;
   /** Signalled, and not removed yet, by resource: the removal alone is tried again. */
   const signalled = new Map<string, Gap>();
+  /** Since when they fail, by resource. */
+  let failingSince = new Map<string, number>();
+  let unreadSince: number | undefined;
   let pause: { readonly timer: Timer; readonly end: () => void } | undefined;
 
   /** One signal brings all that subscriptions of the same resource may have missed. What fails is tried at the next wake: others go on. */
@@ -44,8 +51,10 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
       signalled.set(key, gap);
       await gaps.remove([gap]);
       signalled.delete(key);
+      failingSince.delete(key);
       log.info({ code: "gap-signalled", ...facts }, "something may have been missed: its handler fetches what changed");
     } catch (error) {
+      if (!failingSince.has(key)) failingSince.set(key, clock.now());
       failed(error, facts);
     }
     if (!mayRun()) return;
@@ -61,17 +70,35 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
     if (mayRun()) log.warn(what, "what may have been missed cannot be read or signalled: it is tried again");
   }
 
+  /** The wall clock may go back. */
+  function isLong(since: number): boolean {
+    return mayRun() && Math.abs(clock.now() - since) >= FAILING_MS;
+  }
+
   async function run(): Promise<void> {
     const handled = families();
+    /** The others were ended in another way, such as by a person. */
+    const there = new Map<string, number>();
     let after: string | undefined;
     do {
-      if (handled.length === 0 || !mayRun() || !gaps.isMine()) return;
+      if (handled.length === 0 || !mayRun() || !gaps.isMine()) return forgetFailures();
       const page = await gaps.find({ families: handled, hasEnded: true, after, limit: PAGE });
       const byResource = Map.groupBy(page.gaps, keyOf);
       for (const same of byResource.values())
         if (mayRun()) await endOne(same.reduce((last, one) => ((one.until ?? 0) > (last.until ?? 0) ? one : last)));
+      for (const key of byResource.keys()) {
+        const since = failingSince.get(key);
+        if (since !== undefined) there.set(key, since);
+      }
       after = page.next;
     } while (after !== undefined);
+    failingSince = there;
+    unreadSince = undefined;
+  }
+
+  function forgetFailures(): void {
+    failingSince.clear();
+    unreadSince = undefined;
   }
 
   async function runAgain(): Promise<void> {
@@ -82,6 +109,7 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
         await run();
       }
     } catch (error) {
+      unreadSince ??= clock.now();
       failed(error);
     } finally {
       running = false;
@@ -92,6 +120,12 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
     wake() {
       again = mayRun();
       if (again && !running) void runAgain();
+    },
+    failing() {
+      return {
+        count: [...failingSince.values()].filter(isLong).length,
+        isUnread: unreadSince !== undefined && isLong(unreadSince),
+      };
     },
     stop() {
       pause?.timer.clear();

@@ -1,5 +1,6 @@
 import type { GapCount } from "../inbox/port/gaps.ts";
 import { countOf } from "../receiver/health/checks.ts";
+import type { CatchUp } from "./catch-up.ts";
 import { toProblem, type Problem } from "../receiver/health/problem-catalog.ts";
 
 /** Families whose records the service lists by what changed. @see protocol 4.1, "Calendar sync" and "Email sync" */
@@ -20,6 +21,12 @@ export function gapProblems(counts: readonly GapCount[], handled: readonly strin
     const fix = `Register \`receiver.on("${count.family}.changes", handler)\`, or \`deltaSync\`; or fetch what changed by hand, then ${clear}.`;
     return toProblem("gap-unhandled", { detail, fix });
   });
+}
+
+/** What its handler could not be told of, again and again. */
+export function failingProblems({ count, isUnread }: ReturnType<CatchUp["failing"]>): readonly Problem[] {
+  if (isUnread) return [toProblem("gap-failing", { detail: "The inbox cannot read them." })];
+  return count === 0 ? [] : [toProblem("gap-failing", { detail: `It is so with ${countOf(count, "resource")}.` })];
 }
 
 function describe({ family, count, open, from, until }: GapCount): string {

@@ -11,7 +11,7 @@ import { withTimeout } from "../timeout.ts";
 import type { Problem } from "../receiver/health/problem-catalog.ts";
 import type { ReceiverState } from "../receiver/lifecycle.ts";
 import { createCatchUp } from "./catch-up.ts";
-import { gapProblems, LISTED_FAMILIES } from "./gap-problems.ts";
+import { failingProblems, gapProblems, LISTED_FAMILIES } from "./gap-problems.ts";
 import { createGapWriter } from "./gap-writer.ts";
 import { createGoneSubscriptions } from "./gone-subscriptions.ts";
 import { createKnownResources, isSubscribable, toSubscribed, type KnownResource } from "./known-resources.ts";
@@ -256,7 +256,10 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       if (gone.add(subscription, source)) void forgetExactly(subscription, source);
     },
     resourcesOf,
-    problems: () => gapProblems(counts, handlers.some() ? handled() : undefined),
+    problems: () => [
+      ...failingProblems(catchUp.failing()),
+      ...gapProblems(counts, handlers.some() ? handled() : undefined),
+    ],
   };
 }
 

@@ -123,6 +123,11 @@ export const PROBLEMS = {
       "A subscription reported `lifecycle.error`, or the service says that it fails: changes may be missing until it is active again.",
     fix: "Have the account authorised again; or unsubscribe it.",
   },
+  "gap-failing": {
+    message:
+      "For more than 5 minutes gaps could not be signalled to their `.changes` handler: what may have been missed is not fetched.",
+    fix: "See the cause in the log (`gaps-failed`); each is tried again every minute.",
+  },
   "gap-unhandled": {
     message: "Something may have been missed, and no `.changes` handler is there that fetches what changed.",
     fix: "Register a `.changes` handler, or `deltaSync`; or fetch what changed by hand, then run `hookline inbox gaps clear --family <family>`.",
