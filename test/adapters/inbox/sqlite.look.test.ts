@@ -1,5 +1,5 @@
 import { StorageError } from "hookline";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { toStorageError } from "../../../adapters/inbox/sqlite/connection/to-storage-error.ts";
@@ -13,6 +13,15 @@ const sqlite = (errcode: number, message = "no") =>
   Object.assign(new Error(message), { code: "ERR_SQLITE_ERROR", errcode });
 
 describe("one who only looks is told", () => {
+  test("that somebody works on it where the lock cannot be looked at: nothing is to be done then", async () => {
+    const { inbox, file } = await onDisk();
+    await inbox.close();
+    expect(lookAtFile(file)).toMatchObject({ isWorkedOn: false });
+    rmSync(`${file}-lock`);
+    mkdirSync(`${file}-lock`);
+    expect(lookAtFile(file)).toMatchObject({ isWorkedOn: true });
+  });
+
   test.each([
     [CODE.busy, "file-busy"],
     [CODE.readonly, "file-forbidden"],
