@@ -288,6 +288,13 @@ test("an inbox that cannot count its jobs is reported, with numbers of 0", async
   const { receiver, log } = rig({ inbox });
   expect(await receiver.health()).toEqual({ ...well, problems: [toReported("inbox-stats-failed")] });
   expect(log.of("inbox-stats-failed")).toHaveLength(1);
+  expect(receiver.stats()).toMatchObject({ stored: 0, expired: 0 });
+});
+
+test("dead letters that had their time are counted where the inbox counts them", () => {
+  const counting = stubInbox((own) => ({ stats: () => ({ ...own.stats(), expired: 3 }) }));
+  expect(rig({ inbox: counting }).receiver.stats().expired).toBe(3);
+  expect(rig().receiver.stats().expired).toBe(0);
 });
 
 test("problems hold no text of foreign errors, which may contain addresses or names", async () => {
