@@ -156,7 +156,7 @@ test("deliveries that wait because jobs fill the memory are a problem while it i
   const { receiver } = rig({ inbox });
   await receiver.start();
   expect(await problemsOf(receiver, "jobs-limit-reached")).toEqual([
-    toReported("jobs-limit-reached", "Now: 7 not expanded yet."),
+    toReported("jobs-limit-reached", "Now: 0 jobs, and 7 not expanded yet."),
   ]);
   state.isFull = false;
   expect(await codesOf(receiver)).toEqual([]);

@@ -182,7 +182,7 @@ export interface InboxStats {
   readonly blockedLanes: number;
   /** When the oldest delivery was received that is unexpanded or has a waiting job. */
   readonly oldestWaitingAt: number | undefined;
-  /** Deliveries wait unexpanded because the jobs of others fill the memory of this process. @default false */
+  /** Deliveries wait unexpanded, or jobs in the storage, because other jobs fill the memory of this process. @default false */
   readonly isFull?: boolean | undefined;
   /** Whether any process works on it; undefined where that is unknown. */
   readonly isWorkedOn?: boolean | undefined;

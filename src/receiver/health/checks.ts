@@ -179,9 +179,7 @@ export function checkWork(working: WorkingState): readonly Problem[] {
     ...checkWaiting(working),
     ...(jammed ? [] : countedProblem("handlers-stuck", stuck, "handler")),
     ...countedProblem("lanes-blocked", stats.blockedLanes, "lane"),
-    ...(stats.isFull === true
-      ? [toProblem("jobs-limit-reached", { detail: `Now: ${stats.unexpanded} not expanded yet.` })]
-      : []),
+    ...(stats.isFull === true ? [toProblem("jobs-limit-reached", { detail: toWaiting(stats) })] : []),
     ...countedProblem("dead-letters", stats.dead, "job"),
     ...checkUnhandled(working),
   ];
@@ -196,14 +194,17 @@ function checkStart({ state, startFailure }: WorkingState): readonly Problem[] {
   return [toProblem("start-failed", detailOf(startFailure.error))];
 }
 
+function toWaiting({ waiting, unexpanded }: InboxStats): string {
+  return `Now: ${countOf(waiting, "job")}, and ${unexpanded} not expanded yet.`;
+}
+
 function checkWaiting({ inbox, stats, state, oldestWaitingMs }: WorkingState): readonly Problem[] {
   const isStarting = state === "starting"; // an inbox may hang there
   if ((isStarting || NOT_STARTED.has(state)) && stats.waiting + stats.unexpanded > 0) {
     const ownMs = isStarting ? TAKE_OVER_MS : -1;
     // On a shared inbox other processes get time to start their work.
     const graceMs = inbox?.capabilities.shared === false ? ownMs : stats.isWorkedOn === false ? TAKE_OVER_MS : LAG_MS;
-    const detail = `Now: ${countOf(stats.waiting, "job")}, and ${stats.unexpanded} not expanded yet.`;
-    if (oldestWaitingMs > graceMs) return [toProblem("no-worker", { detail })];
+    if (oldestWaitingMs > graceMs) return [toProblem("no-worker", { detail: toWaiting(stats) })];
   }
   if (oldestWaitingMs <= LAG_MS) return [];
   return [toProblem("lag", { detail: `It waits for ${Math.floor(oldestWaitingMs / 1_000)} s.${shareOf(stats)}` })];

@@ -35,7 +35,7 @@ test("a backlog larger than the memory waits on the server, and comes in its ord
   const { inbox, clock } = await work(database.connectionString, MAX_JOBS);
   onTestFinished(() => inbox.close());
   await clock.advance(2_000);
-  expect(inbox.stats()).toMatchObject({ waiting: LANES * IN_LANE, running: 0 });
+  expect(inbox.stats()).toMatchObject({ waiting: LANES * IN_LANE, running: 0, isFull: true });
   const seen: string[] = [];
   const settle = (claims: readonly Claim[]): Promise<readonly boolean[]> =>
     inbox.settle(claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => done) })));
@@ -75,7 +75,7 @@ test("what another worker expands for a worker whose memory is full waits on the
     }
     expect(seen).toHaveLength(8 * LANES);
   });
-  await processes.passing(() => expect(full.inbox.stats()).toMatchObject({ waiting: 0, workers: { share: 0.5 } }));
+  await processes.passing(() => expect(full.inbox.stats()).toMatchObject({ waiting: 0, isFull: false, workers: { share: 0.5 } }));
   for (let lane = 0; lane < 4 * LANES; lane += 1)
     expect(seen.filter((id) => id.startsWith(`${lane}.`))).toEqual([`${lane}.0`, `${lane}.1`]);
 });
