@@ -19,7 +19,11 @@ test("a worker that cannot load its shards says why where it is asked for claims
   );
   expect(heard).toMatchObject({ begun: 1, ended: 0 });
   await processes.rows("alter table hookline.other rename to lane_window");
-  await processes.passing(async () => expect(recordsOf(await claimAll(inbox))).toHaveLength(2));
+  const seen: (readonly string[])[] = [];
+  await processes.passing(async () => {
+    seen.push(...recordsOf(await claimAll(inbox))); // shards come one by one
+    expect(seen).toHaveLength(2);
+  });
 });
 
 test("one shard that cannot be read costs its own lanes alone", async () => {
