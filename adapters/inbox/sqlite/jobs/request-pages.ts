@@ -4,6 +4,7 @@ import type { LoadedJob } from "../thread/thread-protocol.ts";
 import { cutWal } from "../connection/wal.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { JobFinder } from "./find-jobs.ts";
+import { toNumber } from "../schema/columns.ts";
 import type { WindowTable } from "../schema/lane-window-table.ts";
 import type { JobChanges } from "./change-jobs.ts";
 
@@ -21,8 +22,14 @@ export interface AdminRequests {
    * @throws FileError `epoch-stale` when another process took over from a caller that does not work
    */
   runRequest(turn: RunTurn): RequestPage | undefined;
-  /** The next request cannot be carried out: it is not to stand in the way of the others. */
-  failRequest(reason: { readonly at: number; readonly error: string }): void;
+  /** The id of the next request, which may be one that cannot be read; undefined when none is open. */
+  nextRequest(): number | undefined;
+  /**
+   * A request cannot be carried out: it is not to stand in the way of the others.
+   * @returns whether it was open
+   * @throws FileError `epoch-stale` as `runRequest`
+   */
+  failRequest(failure: RunTurn & { readonly id: number; readonly error: string }): boolean;
 }
 
 interface RunTurn {
@@ -65,31 +72,37 @@ const PATIENCE_MS = 100;
 
 export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): AdminRequests & SecureErase {
   const { state, finder, changes, windows } = deps;
+  // Those that only wait for their bytes to be overwritten come last.
+  const ofNext = "FROM request WHERE answered_at IS NULL ORDER BY cursor IS NULL, id LIMIT 1";
   const sql = {
     add: db.prepare("INSERT INTO request (id, verb, selection, cursor, asked_at) VALUES (?, ?, ?, 0, ?)"),
-    // Those that only wait for their bytes to be overwritten come last.
-    next: db.prepare(
-      "SELECT id, verb, selection, cursor FROM request WHERE answered_at IS NULL ORDER BY cursor IS NULL, id LIMIT 1",
-    ),
+    next: db.prepare(`SELECT id, verb, selection, cursor ${ofNext}`),
+    nextId: db.prepare(`SELECT id ${ofNext}`),
+    progress: db.prepare(`SELECT concat(id, ' ', cursor) AS progress ${ofNext}`),
     advance: db.prepare("UPDATE request SET count = count + ?, cursor = ? WHERE id = ?"),
     // What it named is not stored: it may say whose account was erased.
-    answer: db.prepare("UPDATE request SET selection = NULL, answered_at = ?, error = ? WHERE id = ?"),
+    answer: db.prepare(
+      "UPDATE request SET selection = NULL, answered_at = ?, error = ? WHERE id = ? AND answered_at IS NULL",
+    ),
     forget: db.prepare("DELETE FROM request WHERE answered_at < ?"),
-    answered: db.prepare("SELECT count, error FROM request WHERE id = ? AND answered_at IS NOT NULL"),
+    answered: db.prepare(
+      `SELECT ${toNumber("count")} AS count, error FROM request WHERE id = ? AND answered_at IS NOT NULL`,
+    ),
   };
   /** The request whose bytes are to be overwritten behind this commit, and the last one whose bytes were. */
   let [wanted, overwritten]: (number | undefined)[] = [];
 
-  /** The oldest open one. */
-  function nextRequest(): OpenRequest | undefined {
+  /** The oldest open one. @throws Error where it cannot be read */
+  function readNext(): OpenRequest | undefined {
     const row = sql.next.get();
     if (row === undefined) return undefined;
     return { ...row, selection: JSON.parse(String(row["selection"])) } as unknown as OpenRequest;
   }
 
-  function answer(id: number, at: number, error: string | null): void {
-    sql.answer.run(at, error, id);
+  function answer(id: number, at: number, error: string | null): boolean {
+    const isOpen = sql.answer.run(at, error, id).changes === 1;
     sql.forget.run(at - KEEP_MS);
+    return isOpen;
   }
 
   /** What a page takes of a selection, and where the next begins. */
@@ -122,14 +135,13 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
       return id;
     },
     requestState(id) {
-      const { id: open, cursor } = sql.next.get() ?? {};
       const row = sql.answered.get(id) as { readonly count: number; readonly error: string | null } | undefined;
       const given = row && { count: row.count, error: row.error ?? undefined };
-      return { answer: given, progress: `${String(open)} ${String(cursor)}`, epoch: state.epoch };
+      return { answer: given, progress: String(sql.progress.get()?.["progress"]), epoch: state.epoch };
     },
     runRequest({ at, idleEpoch }) {
       if (idleEpoch !== undefined) state.assertEpoch(idleEpoch);
-      const request = nextRequest();
+      const request = readNext();
       if (request === undefined) return undefined;
       const { id, cursor } = request;
       if (cursor === null) {
@@ -147,10 +159,13 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
       if (next === undefined) answer(id, at, null);
       return { added, removed, isHeldUp: false };
     },
-    failRequest({ at, error }) {
-      // It may be one that cannot even be read.
-      const id = sql.next.get()?.["id"];
-      if (id !== undefined) answer(Number(id), at, error);
+    nextRequest() {
+      const id = sql.nextId.get()?.["id"];
+      return id === undefined ? undefined : Number(id);
+    },
+    failRequest({ id, at, error, idleEpoch }) {
+      if (idleEpoch !== undefined) state.assertEpoch(idleEpoch);
+      return answer(id, at, error);
     },
     afterCommit() {
       if (wanted === undefined) return;

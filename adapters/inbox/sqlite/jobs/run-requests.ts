@@ -36,7 +36,7 @@ export interface AdminRequestRunnerDeps {
 
 /** Between two tries of what is held up, or failed. */
 const AGAIN_MS = 250;
-/** So often one is tried that fails while others do not: then it is refused. */
+/** So often one is tried that fails by itself: then it is refused. */
 const MOST_FAILURES = 3;
 
 /** So many pages in a row, then a rest in which another process gets the work if it wants it: longer than a stand-by's probe. */
@@ -46,7 +46,8 @@ const REST_MS = 300;
 export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminRequestRunner {
   const { file, commits, host, workerState, worker, isOpen } = deps;
   const waits = new Set<ReturnType<typeof createRequestWait>>();
-  let failures = 0;
+  /** The request that failed last, and how often in a row. */
+  let failing: { readonly id: number; readonly times: number } | undefined;
   let served = Promise.resolve();
   let isServing = false;
   let isAskedAgain = false;
@@ -74,7 +75,7 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
     const at = host().clock.now();
     try {
       const page = await commits.add("runRequest", { at, idleEpoch });
-      failures = 0;
+      failing = undefined;
       if (page === undefined) return false;
       append(page.added);
       remove(page.removed);
@@ -84,18 +85,27 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
     } catch (error) {
       // Another process took over, and runs the request.
       if ((error as StorageError).code === "epoch-stale") return false;
-      failures += 1;
-      if (failures >= MOST_FAILURES) await failOldest(error as StorageError, at);
+      // A file that another program holds, a full disk or a thread that ends is no fault of the request: it stays.
+      if ((error as StorageError).code === "storage-failed") await failed(error as StorageError, idleEpoch);
       later();
       return false;
     }
   }
 
-  /** Where the file itself is at fault this fails as well, and the request stays. */
-  async function failOldest({ message }: StorageError, at: number): Promise<void> {
+  async function failed(cause: StorageError, idleEpoch: number | undefined): Promise<void> {
     try {
-      await commits.add("failRequest", { at, error: message });
-      failures = 0;
+      const id = await commits.add("nextRequest", undefined);
+      if (id === undefined) return;
+      failing = { id, times: failing?.id === id ? failing.times + 1 : 1 };
+      if (failing.times < MOST_FAILURES) return;
+      const { clock, log } = host();
+      const failure = { id, at: clock.now(), error: cause.message, idleEpoch };
+      if (await commits.add("failRequest", failure))
+        log.error(
+          { err: cause, code: "request-failed", requestId: String(id) },
+          "a replay, drop or erase could not be carried out, and is refused",
+        );
+      failing = undefined;
       notify();
     } catch {
       // It is retried.

@@ -4,6 +4,7 @@ import { createAdminRequests, type AdminRequests, type SecureErase } from "../jo
 import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../upkeep/retention-steps.ts";
 import { createClaimOperations, type ClaimOperations } from "./claim-operations.ts";
 import { createFileState, type FileCounts } from "./file-state.ts";
+import { isNumber } from "../schema/columns.ts";
 import { createGapTable, type GapTable } from "../schema/gap-table.ts";
 import { createJobFinder, type JobFinder } from "../jobs/find-jobs.ts";
 import { createJobLists } from "../jobs/job-lists.ts";
@@ -43,6 +44,7 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "get",
   "findUnhandled",
   "requestState",
+  "nextRequest",
   "newestAt",
   "tombstones",
   "erroredSubscriptions",
@@ -81,8 +83,10 @@ export function createOperations(
   const deliveries = createDeliveryOperations(db, { state, lists, jobs, subscriptions, dedupeWindowMs });
   const unusable = createUnusableRows(db, { state, lists });
   const oldest = {
-    unexpanded: db.prepare("SELECT received_at AS at FROM delivery WHERE id = (SELECT min(delivery) FROM unexpanded)"),
-    open: db.prepare("SELECT received_at AS at FROM job ORDER BY id LIMIT 1"),
+    unexpanded: db.prepare(
+      `SELECT received_at AS at FROM delivery WHERE id = (SELECT min(delivery) FROM unexpanded) AND ${isNumber("received_at")}`,
+    ),
+    open: db.prepare(`SELECT received_at AS at FROM job WHERE ${isNumber("received_at")} ORDER BY id LIMIT 1`),
   };
 
   /** Fresh jobs have no row. */

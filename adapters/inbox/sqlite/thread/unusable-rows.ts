@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { FileState } from "./file-state.ts";
 import type { JobLists } from "../jobs/job-lists.ts";
+import { isNumber, isNumberOrNull, isText, isTextOrNull, toNumber } from "../schema/columns.ts";
 
 /**
  * Rows that nothing can handle: the delivery that they name is not in the file, or one of the two cannot be read. A damaged file has them once
@@ -36,12 +37,6 @@ export type TableOfRows = (typeof TABLES_OF_ROWS)[number];
 
 /** Rows looked at in one commit. */
 const LOOKS = 1_000;
-
-/** A column's own type is no promise: SQLite stores in it what it is given. */
-const isNumber = (column: string): string => `${column} BETWEEN -9e15 AND 9e15`;
-const isNumberOrNull = (column: string): string => `(${column} IS NULL OR ${isNumber(column)})`;
-const isText = (column: string): string => `typeof(${column}) = 'text'`;
-const isTextOrNull = (column: string): string => `typeof(${column}) IN ('text', 'null')`;
 
 /** Whether a row of `delivery` can be given to a handler. */
 export const IS_READABLE: string = [
@@ -103,10 +98,9 @@ export function createUnusableRows(
       end: db.prepare(
         `SELECT ${key} AS key FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT 1 OFFSET ${LOOKS - 1}`,
       ),
-      // What cannot be read is not read here either: it is a number at most.
       remove: db.prepare(
         `DELETE FROM ${table} WHERE ${key} > ? AND ${key} <= ? AND NOT ifnull(${isWhole}, 0)
-         RETURNING CAST(${key} AS REAL) AS key, CAST(delivery AS REAL) AS delivery`,
+         RETURNING ${toNumber(key)} AS key, ${toNumber("delivery")} AS delivery`,
       ),
     };
   }

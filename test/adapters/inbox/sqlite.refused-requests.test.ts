@@ -1,0 +1,81 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
+import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { openBench } from "../../suites/inbox/fixture.ts";
+import { findAll, storeAll } from "../../suites/inbox/verbs.ts";
+import { watch } from "../../support/event-loop.ts";
+import { eventually } from "../../support/eventually.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
+import { changeFile } from "./damaged-file.ts";
+import { openInline } from "./inline-thread.ts";
+import { folderFor } from "./on-disk.ts";
+
+const BUSY = { code: "ERR_SQLITE_ERROR", message: "database is locked", fix: undefined, errcode: 5 };
+
+async function bench(openThread: SqliteOptions["openThread"] = openInline) {
+  const file = `${folderFor()}/inbox.db`;
+  const log = logRecorder();
+  const opened = await openBench({ make: () => createSqliteInbox({ file, openThread }) }, undefined, log.logger);
+  onTestFinished(() => opened.end());
+  return { ...opened, file, log };
+}
+
+test("a file that another program holds again and again is no reason to refuse a request", async () => {
+  let busy = 0;
+  const { inbox, clock, log } = await bench(async (...given) => {
+    const channel = await openInline(...given);
+    return {
+      ...channel,
+      async run(batch) {
+        const isHeld = batch.tasks.some(({ verb }) => verb === "runRequest") && busy < 7;
+        if (isHeld) busy += 1;
+        return isHeld ? batch.tasks.map(() => ({ error: BUSY })) : channel.run(batch);
+      },
+    };
+  });
+  await storeAll(inbox, mail(["a", "b"], { accountId: 7 }));
+  const erasing = watch(inbox.jobs.erase(7));
+  await eventually(async () => {
+    await clock.advance(250);
+    expect(erasing.ended).toBe(true);
+  });
+  expect(busy).toBe(7);
+  expect(erasing.value).toBe(2);
+  expect(log.of("request-failed")).toEqual([]);
+});
+
+test("one that is refused is told in the log, with its id", async () => {
+  const { inbox, clock, file, log } = await bench();
+  await storeAll(inbox, mail(["a"]));
+  changeFile(file, "CREATE TRIGGER no BEFORE DELETE ON delivery BEGIN SELECT RAISE(ABORT, 'no'); END");
+  changeFile(file, "UPDATE delivery SET account = 7");
+  const erasing = watch(inbox.jobs.erase(7));
+  await eventually(async () => {
+    await clock.advance(250);
+    expect(erasing.ended).toBe(true);
+  });
+  expect(erasing.error).toMatchObject({ code: "request-failed" });
+  const [id = ""] = /\d+/.exec(String(erasing.error)) ?? [];
+  await eventually(() =>
+    expect(log.of("request-failed")).toMatchObject([{ level: "error", facts: { requestId: id } }]),
+  );
+  expect(await findAll(inbox)).toHaveLength(1);
+});
+
+test("the one that failed is refused, by whoever works or has the lock, and no other", async () => {
+  const { inbox, file } = await bench();
+  await inbox.close();
+  const db = new DatabaseSync(file);
+  onTestFinished(() => db.close());
+  const operations = createOperations(db, { dedupeWindowMs: 0 });
+  operations.begin(undefined);
+  const [first, second] = [1, 2].map((at) => operations.addRequest({ verb: "erase", selection: 7, at }));
+  const failure = { id: second ?? 0, at: 3, error: "no" };
+  const { epoch } = operations.requestState(0);
+  expect(() => operations.failRequest({ ...failure, idleEpoch: epoch - 1 })).toThrow("Another process");
+  expect(operations.failRequest({ ...failure, idleEpoch: epoch })).toBe(true);
+  expect(operations.failRequest({ ...failure, idleEpoch: undefined })).toBe(false);
+  expect(operations.nextRequest()).toBe(first);
+});
