@@ -4,6 +4,7 @@ import { accountOf } from "../../../../src/protocol/id.ts";
 import type { LoadedJob } from "../thread/thread-protocol.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { FoundJob, JobFinder } from "./find-jobs.ts";
+import { rowsOf, toNumber } from "../schema/columns.ts";
 import type { GapTable } from "../schema/gap-table.ts";
 import type { KeyValueTable } from "../schema/key-value-table.ts";
 import { linesOf, type JobLists, type Line } from "./job-lists.ts";
@@ -67,7 +68,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
          AND NOT EXISTS (SELECT 1 FROM job_list AS list WHERE list.delivery = one.id AND list.account IS NOT NULL) ORDER BY id`,
     ),
     ownList: db.prepare("SELECT jobs, length(body) AS bytes FROM delivery WHERE id = ?"),
-    laterLists: db.prepare("SELECT first_job AS first, jobs FROM job_list WHERE delivery = ?"),
+    laterLists: db.prepare(`SELECT ${toNumber("first_job")} AS first, jobs FROM job_list WHERE delivery = ?`),
     removeLists: db.prepare("DELETE FROM job_list WHERE delivery = ?"),
     removeUnexpanded: db.prepare("DELETE FROM unexpanded WHERE delivery = ?"),
     removeDelivery: db.prepare("DELETE FROM delivery WHERE id = ?"),
@@ -162,7 +163,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
       let end = Math.min(Number(sql.bound.get(after, LOOKS - 1)?.["id"] ?? until), until);
       const named: number[] = [];
       let bytes = 0;
-      for (const { id, body } of sql.unnamed.iterate(after, end) as Iterable<{ id: number; body: Uint8Array }>) {
+      for (const { id, body } of rowsOf<{ id: number; body: Uint8Array }>(sql.unnamed, after, end)) {
         if (accountOf(body) === accountId) named.push(id);
         bytes += body.byteLength;
         if (bytes > BYTES) end = Math.min(end, id);

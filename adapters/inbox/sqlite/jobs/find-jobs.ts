@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { HandledType, JobQuery, JobState } from "../../../../src/adapter.ts";
 import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
+import { rowsOf, toNumber } from "../schema/columns.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { JobLists, ListedJob } from "./job-lists.ts";
 
@@ -77,11 +78,13 @@ export function createJobFinder(
   db: DatabaseSync,
   { state, lists }: { readonly state: FileState; readonly lists: JobLists },
 ): JobFinder {
-  const columns = `id, delivery, entry, type, consumer, account, subscription, attempts, error,
-    received_at AS receivedAt, replay_of AS replayOf`;
-  const ended = `${columns}, NULL AS lane, NULL AS mergeKey, NULL AS runAt, settled_at AS settledAt, 0 AS deaths`;
+  const columns = `id, ${toNumber("delivery")} AS delivery, ${toNumber("entry")} AS entry, type, consumer, ${toNumber("account")} AS account,
+    ${toNumber("subscription")} AS subscription, ${toNumber("attempts")} AS attempts, error, ${toNumber("received_at")} AS receivedAt,
+    ${toNumber("replay_of")} AS replayOf`;
+  const ended = `${columns}, NULL AS lane, NULL AS mergeKey, NULL AS runAt, ${toNumber("settled_at")} AS settledAt, 0 AS deaths`;
   const select = {
-    job: `SELECT ${columns}, 'waiting' AS state, lane, merge_key AS mergeKey, nullif(run_at, 0) AS runAt, NULL AS settledAt, deaths FROM job`,
+    job: `SELECT ${columns}, 'waiting' AS state, lane, merge_key AS mergeKey, nullif(${toNumber("run_at")}, 0) AS runAt, NULL AS settledAt,
+      ${toNumber("deaths")} AS deaths FROM job`,
     dead: `SELECT ${ended}, 'dead' AS state FROM dead`,
     unhandled: `SELECT ${ended}, 'unhandled' AS state FROM unhandled`,
   };
@@ -91,9 +94,9 @@ export function createJobFinder(
   );
   const bodyBytes = db.prepare("SELECT length(body) AS bytes FROM delivery WHERE id = ?");
 
-  function* rowsOf(table: Table, rest: string, ...values: readonly SQLInputValue[]): Generator<Candidate> {
-    const rows = db.prepare(`${select[table]} WHERE ${rest}`).iterate(...values) as unknown as Iterable<Row>;
-    for (const row of rows) yield [row.id, fromRow(row)];
+  function* jobsOf(table: Table, rest: string, ...values: readonly SQLInputValue[]): Generator<Candidate> {
+    const statement = db.prepare(`${select[table]} WHERE ${rest}`);
+    for (const row of rowsOf<Row>(statement, ...values)) yield [row.id, fromRow(row)];
   }
 
   function fromRow({ deaths, ...job }: Row): FoundJob {
@@ -136,10 +139,10 @@ export function createJobFinder(
     const isIndexed = table !== "job";
     const candidates =
       isIndexed && accountId !== undefined
-        ? [rowsOf(table, `account = ? AND ${range}`, accountId, after, before)]
+        ? [jobsOf(table, `account = ? AND ${range}`, accountId, after, before)]
         : isIndexed && types !== undefined
-          ? [...new Set(types)].map((type) => rowsOf(table, `type = ? AND ${range}`, type, after, before))
-          : [rowsOf(table, range, after, before)];
+          ? [...new Set(types)].map((type) => jobsOf(table, `type = ? AND ${range}`, type, after, before))
+          : [jobsOf(table, range, after, before)];
     return candidates.map((some) => pick(some, query));
   }
 
@@ -203,7 +206,7 @@ export function createJobFinder(
       const found = [...consumers].flatMap(([type, of]) => {
         const names = JSON.stringify(of.map(({ consumer }) => consumer));
         const rest = `type = ? AND ${isHandled} AND id > ? ORDER BY id LIMIT ?`;
-        return Array.from(rowsOf("unhandled", rest, type, names, after, limit));
+        return Array.from(jobsOf("unhandled", rest, type, names, after, limit));
       });
       const jobs = found.flatMap(([, job]) => job ?? []).toSorted((a, b) => a.id - b.id);
       return fewBytes(jobs.slice(0, limit)).map(whole);

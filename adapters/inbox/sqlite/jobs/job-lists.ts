@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { isKey, rowsOf, toNumber } from "../schema/columns.ts";
 
 /** What a list says of a job. */
 export type Line = readonly [
@@ -45,15 +46,19 @@ export interface JobLists {
 
 type Stored = Omit<JobList, "isOwn" | "lines"> & { readonly isOwn: 0 | 1; readonly jobs: string | null };
 
+const origin = (table: string): string =>
+  ["account", "subscription"].map((column) => `${toNumber(`${table}.${column}`)} AS ${column}`).join();
+
 export function createJobLists(db: DatabaseSync): JobLists {
-  const ownRows = `SELECT 1 AS isOwn, id + 1 AS first, id AS delivery, account, subscription, received_at AS receivedAt, jobs FROM delivery`;
-  const laterRows = `SELECT 0 AS isOwn, first_job AS first, delivery, job_list.account, job_list.subscription, received_at AS receivedAt, job_list.jobs
-    FROM job_list JOIN delivery ON delivery.id = job_list.delivery`;
+  const ownRows = `SELECT 1 AS isOwn, id + 1 AS first, id AS delivery, ${origin("delivery")}, ${toNumber("received_at")} AS receivedAt, jobs
+    FROM delivery`;
+  const laterRows = `SELECT 0 AS isOwn, first_job AS first, delivery, ${origin("job_list")}, ${toNumber("received_at")} AS receivedAt,
+    job_list.jobs FROM job_list JOIN delivery ON delivery.id = job_list.delivery`;
   const sql = {
     ownBelow: db.prepare(`${ownRows} WHERE id < ? ORDER BY id DESC LIMIT 1`),
     laterBelow: db.prepare(`${laterRows} WHERE first_job <= ? ORDER BY first_job DESC LIMIT 1`),
-    ownAfter: db.prepare(`${ownRows} WHERE id >= ? ORDER BY id`),
-    laterAfter: db.prepare(`${laterRows} WHERE first_job >= ? ORDER BY first_job`),
+    ownAfter: db.prepare(`${ownRows} WHERE id >= ? AND ${isKey("id")} ORDER BY id`),
+    laterAfter: db.prepare(`${laterRows} WHERE first_job >= ? AND ${isKey("first_job")} ORDER BY first_job`),
     setOwn: db.prepare("UPDATE delivery SET jobs = ? WHERE id = ?"),
     setLater: db.prepare("UPDATE job_list SET jobs = ? WHERE first_job = ?"),
     add: db.prepare("INSERT INTO job_list VALUES (?, ?, ?, ?, ?)"),
@@ -85,10 +90,7 @@ export function createJobLists(db: DatabaseSync): JobLists {
     },
     *after(job) {
       const first = listOf(job + 1)?.first ?? 0;
-      const sources = [
-        sql.ownAfter.iterate(first - 1),
-        sql.laterAfter.iterate(first),
-      ] as unknown as Iterator<Stored | null>[];
+      const sources = [rowsOf<Stored>(sql.ownAfter, first - 1), rowsOf<Stored>(sql.laterAfter, first)];
       try {
         const heads = sources.map((source) => source.next().value);
         for (;;) {
@@ -100,7 +102,7 @@ export function createJobLists(db: DatabaseSync): JobLists {
           yield parse(next);
         }
       } finally {
-        for (const source of sources) source.return?.();
+        for (const source of sources) source.return(undefined);
       }
     },
     remove(jobs) {

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Gap, GapCount, GapQuery, Gaps, SubscribedResource } from "../../../../src/adapter.ts";
+import { isNumber, isNumberOrNull } from "./columns.ts";
 
 /** Resources that deliveries came for, and their gaps, in the file. Times in milliseconds since the epoch. */
 export interface GapTable {
@@ -31,6 +32,8 @@ interface AliveMark {
 type Row = Readonly<Record<string, SQLOutputValue>>;
 
 const RESOURCE = "source, subscription, account, resource, family";
+const IS_RESOURCE = `${isNumber("subscription")} AND ${isNumber("account")}`;
+const IS_GAP = `${IS_RESOURCE} AND ${isNumber("from_at")} AND ${isNumberOrNull("until_at")}`;
 
 /** A gap joins the one that the row has. */
 const JOINED = `
@@ -50,7 +53,7 @@ export function createGapTable(db: DatabaseSync): GapTable {
     forgetAccount: db.prepare("DELETE FROM subscribed_resource WHERE account = ?"),
     forgetUnseen: db.prepare("DELETE FROM subscribed_resource WHERE from_at IS NULL AND seen_at < ?"),
     known: db.prepare(
-      `SELECT ${RESOURCE} FROM subscribed_resource WHERE subscription = :subscription AND (:source IS NULL OR source = :source) ORDER BY id`,
+      `SELECT ${RESOURCE} FROM subscribed_resource WHERE subscription = :subscription AND (:source IS NULL OR source = :source) AND ${IS_RESOURCE} ORDER BY id`,
     ),
     add: db.prepare(
       `UPDATE subscribed_resource SET ${JOINED}, told_at = CASE :cause WHEN 'errored' THEN ifnull(:until, :from) ELSE told_at END
@@ -60,18 +63,18 @@ export function createGapTable(db: DatabaseSync): GapTable {
     addToAll: db.prepare(`UPDATE subscribed_resource SET ${JOINED}, seen_at = min(seen_at + :until - :from, :until)`),
     find: db.prepare(
       `SELECT id, ${RESOURCE}, cause, from_at, until_at FROM subscribed_resource
-       WHERE id > :after AND from_at IS NOT NULL AND (:account IS NULL OR account = :account) AND (NOT :hasEnded OR until_at IS NOT NULL)
+       WHERE id > :after AND from_at IS NOT NULL AND ${IS_GAP} AND (:account IS NULL OR account = :account) AND (NOT :hasEnded OR until_at IS NOT NULL)
          AND (:families IS NULL OR family IN (SELECT value FROM json_each(:families))) ORDER BY id LIMIT :limit`,
     ),
     count: db.prepare(
       `SELECT family, count(*) AS count, sum(until_at IS NULL) AS open, min(from_at) AS from_at, max(until_at) AS until_at
-       FROM subscribed_resource WHERE from_at IS NOT NULL GROUP BY family`,
+       FROM subscribed_resource WHERE from_at IS NOT NULL AND ${IS_GAP} GROUP BY family`,
     ),
     remove: db.prepare(
       `UPDATE subscribed_resource SET cause = NULL, from_at = NULL, until_at = NULL
        WHERE account = :account AND resource = :resource AND source IS :source AND (:until IS NULL OR until_at <= :until)`,
     ),
-    markedAt: db.prepare("SELECT value FROM meta WHERE key = 'alive'"),
+    markedAt: db.prepare(`SELECT value FROM meta WHERE key = 'alive' AND ${isNumber("value")}`),
     mark: db.prepare("INSERT OR REPLACE INTO meta VALUES ('alive', ?)"),
   };
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { ErroredSubscription, KnownSubscription, LifecycleNotice } from "../../../../src/adapter.ts";
+import { isNumber } from "./columns.ts";
 import type { NoticeRecord } from "../thread/thread-protocol.ts";
 
 /** What lifecycle notices said of subscriptions, in the file. */
@@ -26,6 +27,8 @@ interface NoticeOrigin {
 const MOST = 1_000;
 
 export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
+  const readable = `SELECT subscription, account, resource, source, error FROM subscription
+    WHERE ${isNumber("subscription")} AND ${isNumber("account")}`;
   const sql = {
     newer: db.prepare("SELECT 1 FROM subscription WHERE key = ? AND sent_at > ?"),
     // A repeated notice goes to the end.
@@ -36,10 +39,8 @@ export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
     forget: db.prepare("DELETE FROM subscription WHERE subscription = ? AND source = ?"),
     forgetAll: db.prepare("DELETE FROM subscription WHERE subscription = ?"),
     forgetAccount: db.prepare("DELETE FROM subscription WHERE account = ?"),
-    errored: db.prepare(
-      "SELECT subscription, account, resource, source, error FROM subscription WHERE error IS NOT NULL ORDER BY seq",
-    ),
-    known: db.prepare("SELECT subscription, account, resource, source, error FROM subscription ORDER BY seq"),
+    errored: db.prepare(`${readable} AND error IS NOT NULL ORDER BY seq`),
+    known: db.prepare(`${readable} ORDER BY seq`),
   };
 
   function note(notices: readonly NoticeRecord[], { source, sentAt }: NoticeOrigin): void {

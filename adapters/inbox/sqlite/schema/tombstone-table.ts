@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Tombstone } from "../../../../src/adapter.ts";
 import type { FileState } from "../thread/file-state.ts";
+import { isNumber } from "./columns.ts";
 import type { SubscriptionTable } from "./subscription-table.ts";
 
 /** Tombstones in the file. Times in milliseconds since the epoch. */
@@ -28,7 +29,9 @@ export function createTombstoneTable(db: DatabaseSync, { state, subscriptions }:
     ),
     lift: db.prepare("DELETE FROM tombstone WHERE subscription = ? AND any_source = 0 AND source = ?"),
     liftAll: db.prepare("DELETE FROM tombstone WHERE subscription = ?"),
-    all: db.prepare("SELECT * FROM tombstone"),
+    all: db.prepare(
+      `SELECT * FROM tombstone WHERE ${["subscription", "since", "last_hit"].map(isNumber).join(" AND ")}`,
+    ),
   };
   return {
     putTombstone({ subscription, source, reason, since, lastHit }) {

@@ -14,6 +14,7 @@ import {
 } from "../thread/thread-protocol.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { JobLists, Line } from "../jobs/job-lists.ts";
+import { rowsOf } from "../schema/columns.ts";
 import type { JobTable } from "../schema/job-table.ts";
 import type { SubscriptionTable } from "../schema/subscription-table.ts";
 import { IS_READABLE } from "../thread/unusable-rows.ts";
@@ -202,7 +203,7 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     },
     deliveries: (wanted) => wanted.flatMap((id) => (sql.delivery.get(id) as unknown as DeliveryRow | undefined) ?? []),
     unexpanded(max) {
-      const { page, isCut } = pageOf(sql.unexpanded.iterate(max) as unknown as Iterable<UnexpandedRow>);
+      const { page, isCut } = pageOf(rowsOf<UnexpandedRow>(sql.unexpanded, max));
       return { rows: page, hasUnusable: !isCut && page.length < Math.min(max, state.counts().unexpanded) };
     },
   };

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { FileState } from "../thread/file-state.ts";
 import type { JobLists } from "../jobs/job-lists.ts";
+import { isKey, isNumber, rowsOf, toNumber } from "../schema/columns.ts";
 import type { Ended, JobTable } from "../schema/job-table.ts";
 
 /** Until when what is stored has had its time, milliseconds since the epoch; what is stamped at it or before goes. */
@@ -71,11 +72,11 @@ export function createRetentionSteps(
 ): RetentionSteps {
   const sql = {
     newest: db.prepare(
-      `SELECT max(coalesce((SELECT received_at FROM delivery ORDER BY id DESC LIMIT 1), 0),
-         coalesce((SELECT max(seen_at) FROM dedupe), 0)) AS at`,
+      `SELECT max(coalesce((SELECT received_at FROM delivery WHERE ${isNumber("received_at")} ORDER BY id DESC LIMIT 1), 0),
+         coalesce((SELECT max(seen_at) FROM dedupe WHERE ${isNumber("seen_at")}), 0)) AS at`,
     ),
     page: db.prepare(
-      `SELECT id, received_at AS receivedAt, length(body) AS bytes FROM delivery WHERE id > ? ORDER BY id LIMIT ${DELIVERIES}`,
+      `SELECT id, ${toNumber("received_at")} AS receivedAt, length(body) AS bytes FROM delivery WHERE id > ? AND ${isKey("id")} ORDER BY id LIMIT ${DELIVERIES}`,
     ),
     end: db.prepare(`SELECT id + 1 + ${LENGTH} AS end FROM delivery WHERE id = ?`),
     // Jobs that were made with a delivery have ids between its own and the next one's. Those that were made later are in lists of their own.
@@ -122,7 +123,7 @@ export function createRetentionSteps(
     received: until,
     wallClock,
   }: Pick<RetainInput, "after" | "received" | "wallClock">): ScannedPage {
-    const page = pageOf(sql.page.iterate(after) as unknown as Iterable<OldRow>);
+    const page = pageOf(rowsOf<OldRow>(sql.page, after));
     const old = page.filter(({ receivedAt }) => receivedAt <= until);
     const [first, last] = [old[0]?.id, old.at(-1)?.id];
     if (first === undefined || last === undefined) {
