@@ -103,3 +103,34 @@ test("an expansion with odd numbers becomes jobs", async () => {
   await inbox.expand([{ id: waiting!.id, events: given.events, cursor: undefined }]);
   expect(recordsOf(await claimAll(inbox))).toEqual([["a"]]);
 });
+
+test.each(["53100", "55P03", "57014"])(
+  "stores that fail again and again with %s leave no rows of writers",
+  async (state) => {
+    const { start, rows } = await openProcesses();
+    const { inbox } = await start();
+    await storeAll(inbox, mail(["a"]));
+    const writers = await rows("select id from hookline.writer");
+    await rows(
+      `create function hookline.refuse() returns trigger language plpgsql as $$ begin raise exception 'no' using errcode = '${state}'; end $$`,
+    );
+    await rows(
+      "create trigger refuse before insert on hookline.delivery for each row execute function hookline.refuse()",
+    );
+    for (let time = 0; time < 3; time += 1) expect(await inbox.store([mail(["b"])])).toEqual([expect.any(Error)]);
+    await rows("drop trigger refuse on hookline.delivery");
+    await storeAll(inbox, mail(["c"]));
+    expect(await rows("select id from hookline.writer")).toEqual(writers);
+    expect(recordsOf(await claimAll(inbox))).toEqual([["a"], ["c"]]);
+  },
+);
+
+test("rows of thousands of writers, as a connection that breaks again and again leaves them, hold up no claim", async () => {
+  const { start, rows } = await openProcesses();
+  const { inbox } = await start();
+  await rows("insert into hookline.writer (seq, first_id, last_id) select 1, 1, 2 from generate_series(1, 10000)");
+  for (const id of ["a", "b", "c"]) {
+    await storeAll(inbox, mail([id]));
+    expect(recordsOf(await claimAll(inbox))).toEqual([[id]]);
+  }
+});

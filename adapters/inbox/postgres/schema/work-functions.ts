@@ -92,8 +92,8 @@ end $$;`;
 }
 
 /**
- * What was committed since a cut, of some shards. A first row with the new cut, then jobs. \`known\`: [writer, seq, last id] of each writer.
- * A commit of a writer that was not missed before is looked for from its own first id on, so that an idle hour is not read again.
+ * What was committed since a cut, of some shards. A first row with the new cut, then jobs. \`known\`: [writer, seq, last id] of each writer;
+ * an object of them finds that of a writer without a look at all the others. A commit of a writer that was not missed before is looked for from its own first id on, so that an idle hour is not read again.
  */
 function follow(ident: string): string {
   return `
@@ -102,13 +102,14 @@ returns table (head jsonb, shard smallint, id bigint, day int, delivery bigint, 
 language plpgsql ${PLANS} as $$
 declare
   cut jsonb;
+  known_of jsonb := (select jsonb_object_agg(k->>0, k) from jsonb_array_elements(known) as k);
 begin
   select coalesce(jsonb_agg(jsonb_build_array(w.id, w.seq, w.first_id, w.last_id)), '[]') into cut from ${ident}.writer as w;
   return query select jsonb_build_object('vector', cut, 'server', ${SERVER}, 'removal', (select max(r.id) from ${ident}.removal as r), 'unexpanded', exists (select from ${ident}.unexpanded)), null::smallint, null::bigint, null::int, null::bigint, null::int, null::text, null::text, null::text, null::bigint, null::bigint, null::jsonb;
   return query
     with moved as (
       select (w->>0)::bigint as writer, case when (w->>1)::bigint = coalesce((k->>1)::bigint, 0) + 1 then (w->>2)::bigint else coalesce((k->>2)::bigint, 0) end as lo, (w->>3)::bigint as hi
-      from jsonb_array_elements(cut) as w left join jsonb_array_elements(known) as k on k->0 = w->0
+      from (select w, known_of->(w->>0) as k from jsonb_array_elements(cut) as w offset 0) as of_writer
       where (w->>3)::bigint > coalesce((k->>2)::bigint, 0))
     select null::jsonb, j.shard, j.id, j.day, j.delivery, j.entry, j.consumer, j.lane, j.merge_key, j.received_at, j.replay_of,
       case when j.attempts + j.deaths + j.run_at > 0 or j.error is not null then

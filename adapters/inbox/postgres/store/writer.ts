@@ -1,7 +1,7 @@
 import { StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
-import { isRefusal, sqlStateOf } from "../connection/to-storage-error.ts";
+import { sqlStateOf, StatementError } from "../connection/to-storage-error.ts";
 import { SHARDS } from "../schema/tables.ts";
 import { shardOf, toText, type EncodedBatch } from "./encode-batch.ts";
 
@@ -81,8 +81,8 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
   }
 
   /**
-   * Runs after what was given before it. After an error it is not known what holds: the next one is another writer's. Of what was refused
-   * nothing holds.
+   * Runs after what was given before it. After an error of what may hold, the next one is another writer's: it waits for nothing of that.
+   * Else the row stays in use, so that errors leave no rows, which all workers read.
    */
   function serially<T>(run: (id: number) => Promise<T>): Promise<T> {
     const mine = last.then(async () => {
@@ -90,7 +90,7 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
         writer ??= await register();
         return await run(writer);
       } catch (error) {
-        if (!isRefusal(error)) writer = undefined;
+        if (error instanceof StatementError && error.mayHold) writer = undefined;
         throw error;
       }
     });

@@ -11,12 +11,18 @@ export interface RetentionSteps {
   removeKeys(until: number): Promise<boolean>;
   /** Of the deliveries that outlived their day, a page behind an id: those that nothing refers to any more. */
   removeKept(after: number): Promise<{ readonly after: number | null; readonly removed: number }>;
-  /** Tombstones that were hit last at a time or before it, and what else is few. */
-  removeSmall(hitUntil: number): Promise<void>;
+  /** Tombstones that were hit last at a time or before it. */
+  removeTombstones(hitUntil: number): Promise<void>;
+  removeSubscriptions(): Promise<void>;
+  removeRemovals(): Promise<void>;
+  removeWorkers(): Promise<void>;
+  /** Under which nothing was committed: of stores that failed. */
+  removeUnusedWriters(): Promise<void>;
   removeWriters(): Promise<void>;
 }
 
 const KEYS = 1_000;
+const UNUSED = 10_000;
 /** As in the function `expire`. */
 const ENDED = 500;
 
@@ -58,21 +64,33 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
       );
       return page ?? { after: null, removed: 0 };
     },
-    async removeSmall(hitUntil) {
+    async removeTombstones(hitUntil) {
       await pool.query(
         `with gone as (delete from ${ident()}.tombstone where last_hit <= $1 returning 1)
          insert into ${ident()}.meta as m select 'tombstones', '1' where exists (select from gone)
          on conflict (key) do update set value = (m.value::bigint + 1)::text`,
         [toStamp(hitUntil)],
       );
-      await trimSubscriptions(pool, ident());
+    },
+    removeSubscriptions: () => trimSubscriptions(pool, ident()),
+    async removeRemovals() {
       // One that is missed nevertheless does no harm: the mark before a handler starts finds no row of a removed job.
       await pool.query(
         `delete from ${ident()}.removal where id = any (array(
            select id from ${ident()}.removal where at < clock_timestamp() - interval '1 hour' order by id limit 1000))`,
       );
+    },
+    async removeWorkers() {
       await pool.query(
         `delete from ${ident()}.worker as w where not w.alive and not exists (select from ${ident()}.shard as s where s.owner = w.id)`,
+      );
+    },
+    /** One whose row is locked stores just now. Who finds its row gone makes another one. */
+    async removeUnusedWriters() {
+      await pool.query(
+        `delete from ${ident()}.writer where id = any (array(
+           select id from ${ident()}.writer where last_id = 0 and used_at < clock_timestamp() - interval '1 minute'
+           order by id limit ${UNUSED} for update skip locked))`,
       );
     },
     /** With its row locked nothing more of it is committed; then none of its jobs is left that a worker could have to follow. */

@@ -1,5 +1,6 @@
 import { TOMBSTONE_LIFE_MS, type InboxHost, type Timer } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
+import { isBroken } from "../connection/to-storage-error.ts";
 import { createDayPartitions, ensureDays, lastDayBefore } from "./day-partitions.ts";
 import { DAY_MS, openRetentionTimes, type RetentionTimes } from "./retention-times.ts";
 import { createRetentionSteps } from "./retention-steps.ts";
@@ -75,20 +76,19 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
       }
     }
 
-    async function removeEnded(now: number): Promise<void> {
-      for (const [source, keepMs] of [
-        ["unhandled", options.keepUnhandledMs],
-        ["dead", options.keepDeadMs],
-      ] as const)
-        while (await pause()) {
-          const { count, isMore } = await steps.expire(source, now - keepMs);
-          if (source === "dead") {
-            letters.add(count);
-            expired(count);
-          }
-          if (!isMore) break;
+    async function expire(source: "unhandled" | "dead", until: number): Promise<void> {
+      while (await pause()) {
+        const { count, isMore } = await steps.expire(source, until);
+        if (source === "dead") {
+          letters.add(count);
+          expired(count);
         }
-      while ((await pause()) && (await steps.removeKeys(now - host().dedupeWindowMs)));
+        if (!isMore) return;
+      }
+    }
+
+    async function removeKeys(until: number): Promise<void> {
+      while ((await pause()) && (await steps.removeKeys(until)));
     }
 
     async function removeKept(): Promise<void> {
@@ -100,24 +100,46 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
       }
     }
 
-    do {
-      if (!isLeader()) continue;
-      await ensureDays(pool, ident());
+    async function removeOld(): Promise<void> {
       const serverNow = await steps.serverNow();
       times ??= await openRetentionTimes(pool, ident(), {
         newestDay: await days.newest(),
         stampNow: clock.now(),
         serverNow,
       });
-      await drop(times.days(serverNow));
-      await removeEnded(times.stamps(clock.now()));
-      await removeKept();
+      const [day, stamp] = [times.days(serverNow), times.stamps(clock.now())];
+      await tried(() => drop(day));
+      await tried(() => expire("unhandled", stamp - options.keepUnhandledMs));
+      await tried(() => expire("dead", stamp - options.keepDeadMs));
+      await tried(() => removeKeys(stamp - host().dedupeWindowMs));
       // The last hit may not have been written down.
-      if (await pause()) await steps.removeSmall(times.stamps(clock.now()) - TOMBSTONE_LIFE_MS - HIT_EVERY_MS);
-      if (await pause()) await steps.removeWriters();
-      letters.tell();
+      await tried(() => steps.removeTombstones(stamp - TOMBSTONE_LIFE_MS - HIT_EVERY_MS));
       times.pass(EVERY_MS);
       if (isLeader()) await times.save();
+    }
+
+    /** What fails by itself holds up nothing that comes after it. */
+    async function tried(step: () => Promise<void>): Promise<void> {
+      if (!(await pause())) return;
+      try {
+        await step();
+      } catch (error) {
+        if (isBroken(error)) throw error;
+        if (life === mine) failed(error);
+      }
+    }
+
+    do {
+      if (!isLeader()) continue;
+      await tried(() => ensureDays(pool, ident()));
+      await tried(removeOld);
+      await tried(removeKept);
+      await tried(steps.removeSubscriptions);
+      await tried(steps.removeRemovals);
+      await tried(steps.removeWorkers);
+      await tried(steps.removeUnusedWriters);
+      await tried(steps.removeWriters);
+      letters.tell();
     } while (await wait(EVERY_MS, mine));
   }
 
@@ -127,10 +149,14 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
         await live(mine);
       } catch (error) {
         if (life !== mine) return;
-        const { log } = host();
-        log.warn({ err: error, code: "retention-failed" }, "what has had its time could not be removed: tried again");
+        failed(error);
       }
     while (await wait(EVERY_MS, mine));
+  }
+
+  function failed(error: unknown): void {
+    const { log } = host();
+    log.warn({ err: error, code: "retention-failed" }, "what has had its time could not be removed: tried again");
   }
 
   return {

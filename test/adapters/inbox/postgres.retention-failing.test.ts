@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { mail, SKIPPED } from "../../suites/inbox/deliveries.ts";
+import { DAY_MS, upkeepWorlds } from "./postgres-upkeep-bench.ts";
+
+const openWorld = upkeepWorlds();
+
+test("writers under which nothing was committed go after a minute; others stay", async () => {
+  const world = await openWorld();
+  await world.store([mail(["a"])]);
+  await world.rows("insert into hl.writer default values");
+  await world.pass(59_000);
+  await world.retain();
+  expect(await world.count("writer")).toBe(2);
+  await world.pass(2_000);
+  await world.retain();
+  expect(await world.rows("select last_id > 0 as used from hl.writer")).toEqual([{ used: true }]);
+  await world.store([mail(["b"])]);
+  expect(await world.count("job")).toBe(2);
+});
+
+test.each(["ensure_days()", "drop_day(int, bigint)", "expire(text, bigint)", "remove_kept(bigint)"])(
+  "where %s fails, all else that has had its time goes",
+  async (broken) => {
+    const world = await openWorld();
+    await world.store([mail([{ id: "a", ...SKIPPED }])]);
+    await world.rows("insert into hl.dedupe values ('k', 1)");
+    await world.rows("insert into hl.tombstone values (1, '', true, 'left', 1, 1)");
+    await world.rows("insert into hl.worker (alive) values (false)");
+    await world.rows("insert into hl.removal (jobs) values ('{1}')");
+    await world.rows("insert into hl.writer default values");
+    await world.pass(400 * DAY_MS);
+    await world.rows(`alter function hl.${broken} rename to other`);
+    await world.retain();
+    const [failed] = world.log.of("retention-failed");
+    expect(failed).toMatchObject({ level: "warn", facts: { err: { code: "schema-missing" } } });
+    const left = { dedupe: 0, tombstone: 0, worker: 1, removal: 0, writer: 0 };
+    for (const [table, count] of Object.entries(left))
+      expect([table, await world.count(table)]).toEqual([table, count]);
+    expect(await world.count("delivery")).toBe(broken.startsWith("drop_day") ? 1 : 0);
+  },
+);
