@@ -280,8 +280,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         unexpanded: Math.max(rest.unexpanded, worker.hasUnexpanded() ? 1 : 0),
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
         isWorkedOn: alive > 0,
-        // A shard that was left for want of room comes back when half of the memory is free.
-        isFull: here !== undefined && !isKnown && worker.size >= maxJobs / 2,
+        isFull: worker.isFull(),
         workers: { alive, share, shards: share * SHARDS },
       };
     },

@@ -75,7 +75,45 @@ test("what another worker expands for a worker whose memory is full waits on the
     }
     expect(seen).toHaveLength(8 * LANES);
   });
-  await processes.passing(() => expect(full.inbox.stats()).toMatchObject({ waiting: 0, isFull: false, workers: { share: 0.5 } }));
+  await processes.passing(() =>
+    expect(full.inbox.stats()).toMatchObject({ waiting: 0, isFull: false, workers: { share: 0.5 } }),
+  );
   for (let lane = 0; lane < 4 * LANES; lane += 1)
     expect(seen.filter((id) => id.startsWith(`${lane}.`))).toEqual([`${lane}.0`, `${lane}.1`]);
+});
+
+test("shards that a burst cut off come back while jobs that wait for a retry fill more than half of the memory", async () => {
+  const processes = await openProcesses();
+  const { inbox, clock } = await processes.start({ maxJobs: 100 });
+  const jobs = (name: string, count: number) =>
+    Array.from({ length: count }, (_, nth) => mail([{ id: `${name}${nth}`, lane: `${name}${nth}` }]));
+  const seen: string[] = [];
+  /** Those of `a` wait for an hour. */
+  async function workOn(): Promise<void> {
+    const claims = await claimAll(inbox, { max: 200 });
+    await inbox.settle(
+      claims.map((claim) => {
+        const isLate = recordsOf([claim]).flat()[0]?.startsWith("a") === true;
+        const error = { name: "Error", message: "no", at: clock.now() };
+        const late = { to: "retry", at: clock.now() + 3_600_000, delayMs: 3_600_000, counted: true, error } as const;
+        return { claim, outcomes: [isLate ? late : done] };
+      }),
+    );
+    seen.push(...recordsOf(claims).flat());
+  }
+  await storeAll(inbox, ...jobs("a", 60));
+  await workOn();
+  await storeAll(inbox, ...jobs("b", 60));
+  await processes.passing(async () => {
+    await workOn();
+    expect(seen).toHaveLength(60 + 60);
+  });
+  await processes.passing(() => expect(inbox.stats()).toMatchObject({ waiting: 60, isFull: false }));
+  // Where they leave no room for a page, that is said.
+  await storeAll(inbox, ...jobs("a-more", 35));
+  await workOn();
+  await storeAll(inbox, ...jobs("c", 60));
+  await workOn();
+  await clock.advance(6_000);
+  expect(inbox.stats()).toMatchObject({ isFull: true });
 });

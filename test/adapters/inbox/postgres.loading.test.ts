@@ -2,7 +2,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { createLanes } from "../../../adapters/inbox/postgres/work/lanes.ts";
-import { createShardMemory, type ShardMemory } from "../../../adapters/inbox/postgres/work/shard-memory.ts";
+import {
+  createShardMemory,
+  type ShardMemory,
+  type ShardMemoryDeps,
+} from "../../../adapters/inbox/postgres/work/shard-memory.ts";
 import { createWorkerClaims, type Life } from "../../../adapters/inbox/postgres/work/worker-claims.ts";
 import { watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -35,7 +39,7 @@ async function backlog(): Promise<Tables> {
 }
 
 /** @param read called before each page of jobs is read */
-function memoryOf({ pool, ident }: Tables, read: () => Promise<void>) {
+function memoryOf({ pool, ident }: Tables, read: () => Promise<void>, rest: Partial<ShardMemoryDeps> = {}) {
   const lanes = createLanes();
   const reading: Pool = {
     ...pool,
@@ -58,6 +62,7 @@ function memoryOf({ pool, ident }: Tables, read: () => Promise<void>) {
     read: nothing,
     server: undefined,
     forgot: nothing,
+    ...rest,
   });
   return { memory, lanes };
 }
@@ -118,6 +123,43 @@ test("shards that could not be read are asked for again", async () => {
   await memory.load(SHARDS);
   await allLoaded(memory);
   expect(lanes.size).toBe(IN_SHARD * SHARDS.length);
+});
+
+test("shards that there is no room for are read again at once when half of the memory is free, and else after a pause", async () => {
+  const tables = await backlog();
+  let [pages, at] = [0, 0];
+  const { memory, lanes } = memoryOf(tables, async () => void (pages += 1), { maxJobs: 3_000, now: () => at });
+  /** So many of the oldest ones end. */
+  async function end(count: number): Promise<void> {
+    const ended = `id = any (array(select id from ${tables.ident}.job where shard = any ($1) order by id limit $2))`;
+    const rows = await tables.pool.query<{ id: number }>(
+      `delete from ${tables.ident}.job where ${ended} returning id`,
+      [memory.shards, count],
+    );
+    lanes.remove(new Set(rows.map(({ id }) => id)), at);
+  }
+  async function readsAgain(): Promise<boolean> {
+    const before = pages;
+    await memory.load(SHARDS);
+    await eventually(() => expect(memory.loading).toBeUndefined());
+    return pages > before;
+  }
+  expect(await readsAgain()).toBe(true);
+  expect([lanes.size, memory.hasRoom]).toEqual([3_000, false]);
+  await end(200);
+  at = 60_000;
+  expect([memory.hasRoom, await readsAgain()]).toEqual([false, false]);
+  await end(700);
+  expect([memory.hasRoom, await readsAgain()]).toEqual([true, true]);
+  expect(lanes.size).toBe(3_000);
+  await end(900);
+  at += 4_999;
+  expect(await readsAgain()).toBe(false);
+  at += 1;
+  expect(await readsAgain()).toBe(true);
+  await end(1_600);
+  expect(await readsAgain()).toBe(true);
+  expect(lanes.size).toBe(6_000 - 200 - 700 - 900 - 1_600);
 });
 
 test("a claim that finds nothing waits while shards are brought in: nothing is idle before all was looked at", async () => {

@@ -18,6 +18,8 @@ export interface PostgresWorker extends WorkerClaims {
   isLoaded(): boolean;
   /** All of its shards are in memory. */
   isAllLoaded(): boolean;
+  /** Other jobs keep some of its shards out of the memory. */
+  isFull(): boolean;
   /** Of all lanes, from 0 to 1. */
   share(): number;
   /** Some deliveries wait to be expanded. */
@@ -309,6 +311,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
     isLoaded: () => life !== undefined,
     isAllLoaded: () => life !== undefined && toLoad(life).length === 0,
+    isFull: () => life !== undefined && !life.memory.hasRoom && toLoad(life).length > 0,
     share: () => [...(life?.owned ?? [])].filter((shard) => shard !== EXPANDER).length / SHARDS,
     hasUnexpanded: () => life?.hasUnexpanded === true,
     get size() {

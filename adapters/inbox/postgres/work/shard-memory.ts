@@ -26,6 +26,8 @@ export interface ShardMemory {
   isLoaded(shard: number): boolean;
   /** The last look at what other processes stored brought nothing. */
   readonly isQuiet: boolean;
+  /** A shard that was left for want of room comes back; else other jobs hold it up. */
+  readonly hasRoom: boolean;
   /** Whether there is something to follow. */
   isBehind(seen: Pick<StepReply, "vector" | "removal">): boolean;
   readonly shards: readonly number[];
@@ -80,8 +82,18 @@ interface ProgressRecord {
   readonly error: JobError | null;
 }
 
+/** By shard, those of its lanes. */
+type Windows = ReadonlyMap<number, ReadonlyMap<string, LaneWindow>>;
+
 /** Jobs read at once: the loop must not stop for a million. */
 const PAGE = 2_000;
+
+/** Of the memory: where more is in it, a shard that was left for want of room stays out. */
+const FULL = 0.9;
+/** Where no more than this is in it, such a shard comes back at once. */
+const HALF_FULL = 0.5;
+/** Else after a pause: it is read from its first row on, with all that is in memory already. */
+const FULL_PAUSE_MS = 5_000;
 
 export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ...tell }: ShardMemoryDeps): ShardMemory {
   const loaded = new Set<number>();
@@ -91,6 +103,8 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
   let cut = new Map<number, { readonly seq: number; readonly lastId: number }>();
   let removed: number | undefined;
   let isQuiet = true;
+  /** When there was no room any more. */
+  let fullAt = -Infinity;
   let last: Promise<unknown> = Promise.resolve();
   let loading: Promise<unknown> | undefined;
 
@@ -127,6 +141,14 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
   function cutOff(shard: number): void {
     loaded.delete(shard);
     begun.add(shard);
+    fullAt = now();
+  }
+
+  const hasRoom = (): boolean => lanes.size < FULL * maxJobs;
+
+  function isOpenTo(shard: number): boolean {
+    if (!begun.has(shard)) return lanes.size < maxJobs;
+    return lanes.size < HALF_FULL * maxJobs || (hasRoom() && Math.abs(now() - fullAt) >= FULL_PAUSE_MS);
   }
 
   async function removeUpTo(removal: number): Promise<void> {
@@ -173,28 +195,39 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
   async function loadNext(shards: readonly number[]): Promise<readonly number[]> {
     await follow();
     for (let after = 0; ;) {
-      const most = Math.min(PAGE, maxJobs - lanes.size);
-      if (most <= 0) return [];
-      const page = await readPage(shards, after, most);
-      const end = page.length < most ? undefined : page.at(-1);
-      const whole = shards.slice(0, end === undefined ? shards.length : shards.indexOf(end.shard));
-      const windows = await readWindows(shards.slice(0, whole.length + 1));
+      const page = await readPage(shards, after);
+      const end = page.length < PAGE ? undefined : page.at(-1);
+      const read = end === undefined ? shards.length : shards.indexOf(end.shard);
+      const windows = await readWindows(shards.slice(0, read + 1));
       if (isOver()) return [];
       tell.read();
-      const at = now();
-      // What is newer comes when this cut is followed. A shard may have been given up meanwhile.
-      for (const row of page)
-        if (begun.has(row.shard) && row.id <= (cut.get(row.writer)?.lastId ?? 0))
-          append(toRow(row), windows.get(row.shard), at);
+      const left = appendPage(page, windows);
+      const whole = shards.slice(0, left === undefined ? read : shards.indexOf(left.shard));
       for (const shard of whole) if (begun.delete(shard)) loaded.add(shard);
       if (page.length > 0) tell.changed();
       await nextTurn();
+      if (left !== undefined) {
+        fullAt = now();
+        return [];
+      }
       if (whole.length > 0) return shards.slice(whole.length);
       after = end?.id ?? 0;
     }
   }
 
-  async function readWindows(shards: readonly number[]): Promise<ReadonlyMap<number, Map<string, LaneWindow>>> {
+  /** @returns the first row that there is no room for */
+  function appendPage(page: readonly JobRow[], windows: Windows): JobRow | undefined {
+    const at = now();
+    for (const row of page) {
+      if (lanes.size >= maxJobs) return row;
+      // What is newer comes when this cut is followed. A shard may have been given up meanwhile.
+      if (begun.has(row.shard) && row.id <= (cut.get(row.writer)?.lastId ?? 0))
+        append(toRow(row), windows.get(row.shard), at);
+    }
+    return undefined;
+  }
+
+  async function readWindows(shards: readonly number[]): Promise<Windows> {
     const rows = await pool.query<{ shard: number; lane: string; since: number; up_to: number }>(
       `select w.* from unnest($1::smallint[]) as s (id) cross join lateral (
          select shard, lane, since, up_to from ${ident()}.lane_window where shard = s.id offset 0) as w`,
@@ -206,14 +239,14 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
   }
 
   /** The next jobs of some shards, one shard after the other; of the first one those behind an id. */
-  function readPage(shards: readonly number[], after: number, most: number): Promise<readonly JobRow[]> {
+  function readPage(shards: readonly number[], after: number): Promise<readonly JobRow[]> {
     return pool.query<JobRow>(
       `select null as head, j.* from unnest($1::smallint[]) with ordinality as s (id, nth) cross join lateral (
          select shard, id, writer, day, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
            case when attempts + deaths + run_at > 0 or error is not null then
              jsonb_build_object('attempts', attempts, 'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) end as progress
          from ${ident()}.job where shard = s.id and id > case when s.nth = 1 then $2::bigint else 0 end order by id limit $3) as j limit $3`,
-      [shards, after, most],
+      [shards, after, PAGE],
     );
   }
 
@@ -226,10 +259,7 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
 
   async function load(shards: readonly number[]): Promise<void> {
     if (loading !== undefined || isOver()) return;
-    // Not before much of the memory is free again.
-    const wanted = shards.filter(
-      (shard) => !loaded.has(shard) && lanes.size < (begun.has(shard) ? maxJobs / 2 : maxJobs),
-    );
+    const wanted = shards.filter((shard) => !loaded.has(shard) && isOpenTo(shard));
     if (wanted.length === 0) return;
     for (const shard of wanted) begun.add(shard);
     const first = serially(() => loadNext(wanted));
@@ -264,6 +294,9 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
       begun.delete(shard);
     },
     isLoaded: (shard) => loaded.has(shard),
+    get hasRoom() {
+      return hasRoom();
+    },
     isBehind: ({ vector, removal }) =>
       (removal ?? 0) > (removed ?? 0) || vector.some(([writer, , , lastId]) => lastId > (cut.get(writer)?.lastId ?? 0)),
     get isQuiet() {
