@@ -81,7 +81,7 @@ async function* deliveriesOf(
            select place, id, row_number() over (order by place) as nth, sum(bytes) over (order by place) as bytes,
              sum(count) over (order by place) as jobs
            from (${source} limit ${PAGE.deliveries}) as page cross join lateral (
-             select octet_length(one.body) as bytes, coalesce(jsonb_array_length(page.jobs::jsonb), 0) as count from ${ident}.delivery as one
+             select octet_length(one.body) as bytes, ${ident}.list_length(page.jobs) as count from ${ident}.delivery as one
              where one.id = page.id limit 1) as size) as sized
          where nth = 1 or (bytes <= ${PAGE.bytes} and jobs <= ${PAGE.jobs}) order by place`,
         [accountId, after, until],

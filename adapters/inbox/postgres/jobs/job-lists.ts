@@ -147,8 +147,21 @@ function parse({ jobs, absent, ...list }: Stored): JobList {
   return { ...list, lines: linesIn({ jobs, absent }) };
 }
 
+/** Of a damaged list as much as can be read. */
 function linesIn({ jobs, absent }: Pick<Stored, "jobs" | "absent">): (Line | undefined)[] {
-  const lines = JSON.parse(jobs ?? "[]") as (Line | undefined)[];
-  for (const place of absent) lines[place] = undefined;
-  return lines;
+  const gone = new Set(absent);
+  return listIn(jobs).map((line, place) => (isLine(line) && !gone.has(place) ? line : undefined));
+}
+
+function listIn(jobs: string | null): readonly unknown[] {
+  try {
+    const list: unknown = JSON.parse(jobs ?? "[]");
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
+function isLine(line: unknown): line is Line {
+  return Array.isArray(line) && typeof line[0] === "number" && typeof line[1] === "string";
 }

@@ -125,7 +125,7 @@ function eraseDeliveries(ident: string): string {
   const ended = (table: string): string => `
     with seen as (
       select l.delivery, t.id from jsonb_to_recordset(lists) as l (delivery bigint, first bigint, last bigint)
-      cross join lateral (select id from ${ident}.${table} where id between l.first and l.last offset 0) as t),
+      cross join lateral (select id from ${ident}.${table} where id between l.first and l.last and ${table}.delivery = l.delivery offset 0) as t),
     locked as (select t.id from seen cross join lateral (select id from ${ident}.${table} where id = seen.id for update skip locked offset 0) as t)
     select held || coalesce(array_agg(distinct seen.delivery) filter (where not exists (select from locked where locked.id = seen.id)), '{}'), coalesce(array_agg(seen.id), '{}')
     into held, ended_${table} from seen;`;
@@ -147,12 +147,12 @@ begin
   perform 1 from ${ident}.delivery where id = any (ids) order by id for update;
   perform 1 from ${ident}.unexpanded where delivery = any (ids) order by delivery for update;
   select coalesce(jsonb_agg(jsonb_build_object('delivery', l.delivery, 'first', l.first, 'last', l.last)), '[]') into lists from (
-    select id as delivery, id + 1 as first, id + jsonb_array_length(jobs::jsonb) as last from ${ident}.delivery where id = any (ids) and jobs is not null
-    union all select delivery, first_job, first_job + jsonb_array_length(jobs::jsonb) - 1 from ${ident}.job_list where delivery = any (ids)) as l
+    select id as delivery, id + 1 as first, id + ${ident}.list_length(jobs) as last from ${ident}.delivery where id = any (ids) and jobs is not null
+    union all select delivery, first_job, first_job + ${ident}.list_length(jobs) - 1 from ${ident}.job_list where delivery = any (ids)) as l
   where l.last >= l.first;
   select jsonb_agg(jsonb_build_array(s.shard, j.id, l.delivery)) into opened from jsonb_to_recordset(lists) as l (delivery bigint, first bigint, last bigint)
   cross join generate_series(0, ${SHARDS - 1}) as s (shard)
-  cross join lateral (select id from ${ident}.job where job.shard = s.shard and job.id between l.first and l.last offset 0) as j;
+  cross join lateral (select id from ${ident}.job where job.shard = s.shard and job.id between l.first and l.last and job.delivery = l.delivery offset 0) as j;
 
   if opened is not null then
     perform ${ident}.lock_workers();

@@ -25,7 +25,7 @@ const ownersOnly = (signature: string): string => `revoke execute on function ${
  * @param ident the quoted name of the schema
  */
 export function upkeepFunctionsOf(ident: string): string {
-  return [ensureDays, barrier, moveToKept, keepPage, keepLate, dropDay, removeKept, expire]
+  return [ensureDays, barrier, moveToKept, keepPage, keepLate, dropDay, listLength, removeKept, expire]
     .map((body) => body(ident))
     .join("\n");
 }
@@ -182,18 +182,28 @@ end $$;
 ${ownersOnly(`${ident}.drop_day(int, bigint)`)}`;
 }
 
+/** How many ids a list of jobs may have: one that cannot be read, all of its block. */
+function listLength(ident: string): string {
+  return `
+create or replace function ${ident}.list_length(jobs text) returns int language plpgsql immutable as $$
+begin
+  return coalesce(jsonb_array_length(jobs::jsonb), 0);
+exception when data_exception or program_limit_exceeded then return ${BLOCK};
+end $$;`;
+}
+
 /**
  * Removes what nothing refers to (any more) of a page of the deliveries that outlived their day. Gives the last id of the page, null at the
  * end, and how many went and stayed. Who refers to a delivery anew has its row locked for key share: the rows are locked before the look.
  */
 function removeKept(ident: string): string {
   const made = (table: string): string => `
-    union all select r.delivery from ranges as r cross join lateral (select from ${ident}.${table} as o where o.id >= r.lo and o.id < r.hi limit 1) as found`;
+    union all select r.delivery from ranges as r cross join lateral (select from ${ident}.${table} as o where o.id >= r.lo and o.id < r.hi and o.delivery = r.delivery limit 1) as found`;
   // Jobs that were made with a delivery have the ids behind its own; later ones are in lists of their own.
   const ranges = `ranges as materialized (
-      select d.id as delivery, d.id + 1 as lo, d.id + 1 + coalesce(jsonb_array_length(d.jobs::jsonb), 0) as hi from ${ident}.delivery as d
+      select d.id as delivery, d.id + 1 as lo, d.id + 1 + ${ident}.list_length(d.jobs) as hi from ${ident}.delivery as d
         where d.day = ${KEPT_DAY} and d.id = any (ids)
-      union all select l.delivery, l.first_job, l.first_job + jsonb_array_length(l.jobs::jsonb) from ${ident}.job_list as l where l.delivery = any (ids))`;
+      union all select l.delivery, l.first_job, l.first_job + ${ident}.list_length(l.jobs) from ${ident}.job_list as l where l.delivery = any (ids))`;
   const settledOrUnexpanded = `
     select delivery from ${ident}.unexpanded where delivery = any (ids)${made("dead")}${made("unhandled")}`;
   return `
@@ -215,7 +225,7 @@ begin
   with ${ranges}
   select coalesce(array_agg(u.delivery), '{}') into needed from (${settledOrUnexpanded}
     union all select r.delivery from ranges as r cross join generate_series(0, ${SHARDS - 1}) as s (shard)
-      cross join lateral (select from ${ident}.job as o where o.shard = s.shard::smallint and o.id >= r.lo and o.id < r.hi limit 1) as found) as u;
+      cross join lateral (select from ${ident}.job as o where o.shard = s.shard::smallint and o.id >= r.lo and o.id < r.hi and o.delivery = r.delivery limit 1) as found) as u;
   ids := array(select one.id from unnest(ids) as one (id) where not one.id = any (needed));
   delete from ${ident}.job_list where day = ${KEPT_DAY} and delivery = any (ids);
   delete from ${ident}.delivery where day = ${KEPT_DAY} and id = any (ids);
