@@ -56,7 +56,7 @@ export interface LaneQueues<R> {
   remove(row: R, now: number): void;
   /**
    * Takes out lanes whose head waits for its time, with so many jobs or more if there are: as if they had never been there.
-   * @param mayGo asked for each of them
+   * @param mayGo asked for each of them, and for no more than a few times as many as jobs are wanted
    */
   withdraw(jobs: number, mayGo: (lane: WithdrawnLane<R>) => boolean, now: number): WithdrawnLane<R>[];
   /** Restores the stored window of a lane. */
@@ -66,6 +66,9 @@ export interface LaneQueues<R> {
   /** Lanes whose head waits for its time. */
   blockedLanes(): number;
 }
+
+/** So many lanes that may not go are looked at for each job that is to go: they may be all that wait. */
+const KEPT_FOR_A_JOB = 4;
 
 /** Makes empty lanes. */
 export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
@@ -198,7 +201,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
       const withdrawn: WithdrawnLane<R>[] = [];
       const kept: Lane[] = [];
       let taken = 0;
-      while (taken < jobs) {
+      while (taken < jobs && kept.length < jobs * KEPT_FOR_A_JOB) {
         const lane = later.takeLate();
         if (lane === undefined) break;
         const one = { key: lane.key, window: lane.window, rows: [...rowsOf(lane)] as R[] };

@@ -99,6 +99,17 @@ describe("nothing scans a backlog of 100,000 jobs:", () => {
     }
   });
 
+  test("lanes that wait, and may not leave, are not all looked at for one that is to", () => {
+    const { book, stepsOf } = filled((index) => `lane ${index}`);
+    for (const [row] of book.take({ max: ROWS, mergeMax: 1 }, T)) {
+      if (row === undefined) continue;
+      row.progress = { ...FRESH, runAt: T + 1_000, delayMs: 1_000 };
+      book.release([row], T);
+    }
+    expect(stepsOf(() => expect(book.withdraw(10, () => false, T)).toEqual([]))).toBeLessThan(10 * 50);
+    expect(book.blockedLanes()).toBe(ROWS);
+  });
+
   test("removing all of them costs a few steps each, the whole lane behind its head included", () => {
     const { book, rows, stepsOf } = filled(() => "lane");
     expect(stepsOf(() => rows.toReversed().forEach((row) => book.remove(row, T)))).toBeLessThan(ROWS * 4);

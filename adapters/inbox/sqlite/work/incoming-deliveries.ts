@@ -43,10 +43,10 @@ export function createIncoming({
   function write(batch: BatchWriter, deliveries: readonly NewDelivery[], made: (NewJobs | undefined)[]): StoreInput {
     made.length = 0; // it may be asked for once more
     const offset = batch.size;
+    const works = workerState.isLoaded && workerState.lanes.hasRoom(now()); // asked once: to make room takes its time
     for (const one of deliveries) {
       const { events } = one;
-      const works = events !== undefined && workerState.isLoaded && workerState.lanes.hasRoom(now());
-      const jobs = works ? toNewJobs(events, workerState.lanes.speculate) : undefined;
+      const jobs = works && events !== undefined ? toNewJobs(events, workerState.lanes.speculate) : undefined;
       made.push(jobs);
       batch.add(one, jobs);
     }
