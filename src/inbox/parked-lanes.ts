@@ -16,7 +16,7 @@ export interface ParkedLane {
 
 /** Lanes that left the memory until they are due: so jobs that wait for a time take no room from those that could run. */
 export interface ParkedLanes {
-  /** A lane that is not parked leaves the memory. */
+  /** A lane leaves the memory. Of one that had come back in part, its jobs wait in front of the rest. */
   park(lane: ParkedLane): void;
   /** What comes into a parked lane comes behind its jobs. @returns false where the lane is not parked */
   join(id: number, key: string | undefined): boolean;
@@ -24,9 +24,9 @@ export interface ParkedLanes {
   has(key: string | undefined): boolean;
   /** Restores the stored window of a parked lane. @returns false where the lane is not parked */
   setWindow(key: string, window: LaneWindow): boolean;
-  /** Jobs that are due, or stand behind one that is, to be read from the storage: the same ones until they are back. */
+  /** Jobs that are due, or stand behind one that is, to be read: the same ones until they are back, or one of their lanes is parked. */
   due(now: number, most: number): ParkedPage | undefined;
-  /** They are in memory again, or gone from the storage. @returns false where the lanes are not parked any more */
+  /** They are in memory again, or gone from the storage. @returns false where others are to come back by now */
   back(page: ParkedPage): boolean;
   /** Some of the jobs may be gone from the storage: all come back once, as room allows. */
   recheck(): void;
@@ -34,7 +34,8 @@ export interface ParkedLanes {
   windowOf(key: string | undefined): LaneWindow | undefined;
   /** Jobs. */
   readonly size: number;
-  readonly lanes: number;
+  /** Those that wait for their time, and not for room. */
+  blockedLanes(): number;
   /** When the next lane is due; -Infinity where one came back in part. */
   nextDueAt(): number | undefined;
   /** When the oldest of their first jobs was received. */
@@ -54,28 +55,42 @@ interface Group {
   dueAt: number;
   /** The longest delay among them: what is further away than that was parked before the clock went back. */
   delayMs: number;
+  /** Of each lane the first job. One that is not its first any more stands for nothing: the lane has left the group. */
   readonly ids: number[];
-  /** Hashes of the lanes' keys: a key may be as long as a path. */
+  /** Of each lane the hash of its key: a key may be as long as a path. */
   readonly lanes: number[];
-  /** Jobs that are back. */
+  /** Lanes of the group that are back. */
   back: number;
-  count: number;
   oldest: number;
 }
+
+interface Page extends ParkedPage {
+  readonly group: Group;
+  /** The place in the group behind its last lane. */
+  readonly end: number;
+  /** How many jobs it has of each lane with a key. */
+  readonly counts: ReadonlyMap<number, number>;
+}
+
+/** Stands for the hash of a lane without a key. */
+const NO_KEY = -1;
 
 /** Makes an empty set of them. */
 export function createParkedLanes(): ParkedLanes {
   const groups = new Set<Group>();
   /** Those that more lanes may come into, by their time. */
   const open = new Map<number, Group>();
-  const groupOf = new Map<number, Group>();
+  /** The first job of each lane with a key, and the others where there are any, by the hash of the key. */
+  const firstOf = new Map<number, number>();
+  const behind = new Map<number, number[]>();
   const windows = new Map<string, LaneWindow>();
-  const pages = new WeakMap<ParkedPage, Group>();
-  let [size, lanes] = [0, 0];
+  /** What is being read. */
+  let coming: Page | undefined;
+  let size = 0;
 
   function begin(dueAt: number): Group {
     if (groups.size === 0) windows.clear(); // of lanes whose jobs were all gone
-    const group = { dueAt, delayMs: 0, ids: [], lanes: [], back: 0, count: 0, oldest: Infinity };
+    const group = { dueAt, delayMs: 0, ids: [], lanes: [], back: 0, oldest: Infinity };
     groups.add(group);
     open.set(dueAt, group);
     return group;
@@ -83,13 +98,6 @@ export function createParkedLanes(): ParkedLanes {
 
   function close(group: Group): void {
     if (open.get(group.dueAt) === group) open.delete(group.dueAt);
-  }
-
-  function end(group: Group): void {
-    close(group);
-    groups.delete(group);
-    for (const lane of group.lanes) groupOf.delete(lane);
-    lanes -= group.count;
   }
 
   function next(now: number): Group | undefined {
@@ -101,53 +109,90 @@ export function createParkedLanes(): ParkedLanes {
     return soonest;
   }
 
-  const find = (key: string | undefined): Group | undefined =>
-    key === undefined || groupOf.size === 0 ? undefined : groupOf.get(hashOf(key));
+  function put(group: Group, hash: number, first: number): void {
+    group.ids.push(first);
+    group.lanes.push(hash);
+    if (hash !== NO_KEY) firstOf.set(hash, first);
+  }
+
+  /** So many jobs of a lane are back: the rest comes behind the other lanes of the group. */
+  function shorten(group: Group, hash: number, count: number): void {
+    const others = behind.get(hash);
+    const first = others?.splice(0, count).at(count - 1);
+    if (others === undefined || others.length === 0) behind.delete(hash);
+    if (first !== undefined) return put(group, hash, first);
+    firstOf.delete(hash);
+  }
+
+  function pageOf(group: Group, most: number): Page {
+    const ids: number[] = [];
+    const counts = new Map<number, number>();
+    let place = group.back;
+    for (; place < group.ids.length && ids.length < most; place += 1) {
+      const [id = 0, hash = NO_KEY] = [group.ids[place], group.lanes[place]];
+      if (hash === NO_KEY) ids.push(id);
+      else if (firstOf.get(hash) === id && !counts.has(hash)) {
+        const some = [id].concat(behind.get(hash)?.slice(0, most - ids.length - 1) ?? []);
+        counts.set(hash, some.length);
+        ids.push(...some);
+      }
+    }
+    return { ids, group, end: place, counts };
+  }
+
+  const has = (key: string | undefined): boolean => key !== undefined && firstOf.size > 0 && firstOf.has(hashOf(key));
 
   return {
     park({ key, ids, runAt, delayMs, receivedAt, window }) {
       const dueAt = Math.floor(runAt / TOGETHER_MS) * TOGETHER_MS;
       const group = open.get(dueAt) ?? begin(dueAt);
-      for (const id of ids) group.ids.push(id);
       group.delayMs = Math.max(group.delayMs, delayMs);
       group.oldest = Math.min(group.oldest, receivedAt);
-      group.count += 1;
       size += ids.length;
-      lanes += 1;
-      if (key === undefined) return;
-      const hash = hashOf(key);
-      groupOf.set(hash, group);
-      group.lanes.push(hash);
-      if (window !== undefined) windows.set(key, window);
+      const hash = key === undefined ? NO_KEY : hashOf(key);
+      const rest = firstOf.get(hash);
+      const others = ids.slice(1).concat(rest ?? [], behind.get(hash) ?? []);
+      if (others.length > 0) behind.set(hash, others);
+      if (coming?.counts.has(hash) === true) coming = undefined; // what is read of the rest would overtake them
+      put(group, hash, ids[0] ?? NaN); // it has one
+      if (key !== undefined && window !== undefined) windows.set(key, window);
     },
     join(id, key) {
-      const group = find(key);
-      if (group === undefined) return false;
-      group.ids.push(id);
+      if (key === undefined || firstOf.size === 0) return false;
+      const hash = hashOf(key);
+      if (!firstOf.has(hash)) return false;
+      const others = behind.get(hash);
+      if (others === undefined) behind.set(hash, [id]);
+      else others.push(id);
       size += 1;
       return true;
     },
-    has: (key) => find(key) !== undefined,
+    has,
     setWindow(key, window) {
-      if (find(key) === undefined) return false;
+      if (!has(key)) return false;
       windows.set(key, window);
       return true;
     },
     due(now, most) {
-      const group = next(now);
-      if (group === undefined) return undefined;
-      close(group); // what is parked from now on is not to come back with it
-      group.dueAt = -Infinity;
-      const page = { ids: group.ids.slice(group.back, group.back + most) };
-      pages.set(page, group);
-      return page;
+      while (coming === undefined) {
+        const group = next(now);
+        if (group === undefined) return undefined;
+        close(group); // what is parked from now on is not to come back with it
+        group.dueAt = -Infinity;
+        const page = pageOf(group, most);
+        if (page.ids.length > 0) coming = page;
+        else groups.delete(group); // all its lanes have left it
+      }
+      return coming;
     },
     back(page) {
-      const group = pages.get(page);
-      if (group === undefined || !groups.has(group)) return false;
-      group.back += page.ids.length;
-      size -= page.ids.length;
-      if (group.back >= group.ids.length) end(group);
+      if (coming === undefined || page !== coming) return false;
+      const { ids, group, end, counts } = coming;
+      coming = undefined;
+      group.back = end;
+      size -= ids.length;
+      for (const [hash, count] of counts) shorten(group, hash, count);
+      if (group.back >= group.ids.length) groups.delete(group);
       return true;
     },
     recheck() {
@@ -162,8 +207,10 @@ export function createParkedLanes(): ParkedLanes {
     get size() {
       return size;
     },
-    get lanes() {
-      return lanes;
+    blockedLanes() {
+      let count = 0;
+      for (const { dueAt, ids } of groups) if (dueAt > 0) count += ids.length;
+      return count;
     },
     nextDueAt: () => leastOf(groups, ({ dueAt }) => dueAt),
     oldestReceivedAt: () => leastOf(groups, ({ oldest }) => oldest),
@@ -176,7 +223,7 @@ function leastOf(groups: Iterable<Group>, of: (group: Group) => number): number 
   return least;
 }
 
-/** 48 bits: of a million lanes no two have the same in all likelihood. If they do, the one waits until the other is due. */
+/** 48 bits: of a million lanes no two have the same in all likelihood. If they do, they come back together. */
 function hashOf(key: string): number {
   return createHash("sha256").update(key).digest().readUIntBE(0, 6);
 }

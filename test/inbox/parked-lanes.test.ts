@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createParkedLanes, type ParkedLane, type ParkedLanes } from "../../src/inbox/parked-lanes.ts";
+import { createParkedLanes, type ParkedLane, type ParkedLanes, type ParkedPage } from "../../src/inbox/parked-lanes.ts";
 
 const T = 1_000_000;
 
@@ -25,10 +26,15 @@ function backAt(parked: ParkedLanes, now: number, most = 2): number[][] {
 
 test("lanes come back at the ten seconds in which they are due, soonest first, in pages", () => {
   const parked = parkedWith(lane("a", [1, 4]), lane("b", [2]), lane("c", [3], { runAt: T + 30_000 }));
-  expect([parked.size, parked.lanes, parked.nextDueAt(), parked.oldestReceivedAt()]).toEqual([4, 3, T + 30_000, 1]);
+  expect([parked.size, parked.blockedLanes(), parked.nextDueAt(), parked.oldestReceivedAt()]).toEqual([
+    4,
+    3,
+    T + 30_000,
+    1,
+  ]);
   expect(backAt(parked, T + 29_999)).toEqual([]);
   expect(backAt(parked, T + 60_000)).toEqual([[3], [1, 4], [2]]);
-  expect([parked.size, parked.lanes, parked.nextDueAt(), parked.oldestReceivedAt()]).toEqual([
+  expect([parked.size, parked.blockedLanes(), parked.nextDueAt(), parked.oldestReceivedAt()]).toEqual([
     0,
     0,
     undefined,
@@ -38,11 +44,11 @@ test("lanes come back at the ten seconds in which they are due, soonest first, i
 
 test("a page that was not read comes again", () => {
   const parked = parkedWith(lane("a", [1]));
-  expect(parked.due(T + 60_000, 9)).toEqual({ ids: [1] });
-  expect(parked.due(T + 60_000, 9)).toEqual({ ids: [1] });
+  expect(parked.due(T + 60_000, 9)?.ids).toEqual([1]);
+  expect(parked.due(T + 60_000, 9)?.ids).toEqual([1]);
 });
 
-test("a lane is parked until all of its group is back, with what came into it meanwhile", () => {
+test("a lane is parked until all of its jobs are back, with what came into it meanwhile", () => {
   const parked = parkedWith(lane("a", [1, 2, 3]));
   const page = parked.due(T + 60_000, 2);
   if (page === undefined) throw new Error("Nothing is due.");
@@ -57,17 +63,101 @@ test("a lane is parked until all of its group is back, with what came into it me
   expect([parked.has("a"), parked.join(11, "a")]).toEqual([false, false]);
 });
 
+test("a lane that is back is parked no more, though others of its group are", () => {
+  const parked = parkedWith(lane("a", [1, 2]), lane("b", [3]), lane(undefined, [4]));
+  const page = parked.due(T + 60_000, 2);
+  if (page === undefined) throw new Error("Nothing is due.");
+  parked.back(page);
+  expect([parked.has("a"), parked.has("b"), parked.size]).toEqual([false, true, 2]);
+  parked.park(lane("a", [2], { runAt: T + 90_000 }));
+  expect(backAt(parked, T + 60_000)).toEqual([[3, 4]]);
+  expect(backAt(parked, T + 90_000)).toEqual([[2]]);
+});
+
+test("what came back of a lane is parked in front of its rest, which does not come before it", () => {
+  const parked = parkedWith(lane("a", [1, 2, 3]), lane("b", [4]));
+  const page = parked.due(T + 60_000, 1);
+  if (page === undefined) throw new Error("Nothing is due.");
+  parked.back(page);
+  const rest = parked.due(T + 60_000, 9);
+  if (rest === undefined) throw new Error("Nothing is due.");
+  parked.park(lane("a", [1], { runAt: T + 90_000 }));
+  expect([parked.back(rest), parked.blockedLanes(), parked.size]).toEqual([false, 1, 4]);
+  expect(backAt(parked, T + 60_000)).toEqual([[4]]);
+  expect([parked.join(5, "a"), parked.nextDueAt()]).toEqual([true, T + 90_000]);
+  expect(backAt(parked, T + 90_000, 9)).toEqual([[1, 2, 3, 5]]);
+  expect([parked.has("a"), parked.size, parked.nextDueAt()]).toEqual([false, 0, undefined]);
+});
+
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ park: fc.constantFrom("a", "b", "c"), jobs: fc.nat(3), at: fc.nat(40_000) }) },
+  { weight: 3, arbitrary: fc.record({ join: fc.constantFrom("a", "b", "c") }) },
+  { weight: 6, arbitrary: fc.record({ read: fc.integer({ min: 1, max: 4 }) }) },
+  { weight: 6, arbitrary: fc.constant({ back: true }) },
+  { weight: 2, arbitrary: fc.record({ run: fc.constantFrom("a", "b", "c") }) },
+  { weight: 3, arbitrary: fc.record({ pass: fc.nat(15_000) }) },
+  { weight: 1, arbitrary: fc.constant({ recheck: true }) },
+);
+
+test("whatever leaves and comes back, in whatever parts: each job comes once, none before an older one of its lane", () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60, size: "max" }), (steps) => {
+      const parked = createParkedLanes();
+      const [here, there] = [new Map<string, number[]>(), new Map<string, number[]>()];
+      const of = (lanes: Map<string, number[]>, key: string): number[] => lanes.get(key) ?? [];
+      let [now, last] = [T, 0];
+      let page: ParkedPage | undefined;
+
+      function comeBack(read: ParkedPage | undefined): void {
+        if (read === undefined || !parked.back(read)) return;
+        for (const [key, ids] of there) {
+          const back = read.ids.filter((id) => ids.includes(id));
+          expect(back).toEqual(ids.slice(0, back.length));
+          here.set(key, [...of(here, key), ...back]);
+          there.set(key, ids.slice(back.length));
+        }
+      }
+
+      for (const one of steps) {
+        if ("pass" in one) now += one.pass;
+        else if ("read" in one) page = parked.due(now, one.read);
+        else if ("back" in one) comeBack(page);
+        else if ("recheck" in one) parked.recheck();
+        else if ("run" in one) here.set(one.run, of(here, one.run).slice(1));
+        else if ("join" in one) {
+          if (!parked.join((last += 1), one.join)) continue;
+          there.set(one.join, [...of(there, one.join), last]);
+        } else {
+          if (of(there, one.park).length === 0)
+            for (let count = 0; count < one.jobs; count += 1) here.set(one.park, [...of(here, one.park), (last += 1)]);
+          const ids = of(here, one.park);
+          if (ids.length === 0) continue;
+          parked.park(lane(one.park, ids, { runAt: now + one.at }));
+          there.set(one.park, [...ids, ...of(there, one.park)]);
+          here.set(one.park, []);
+        }
+        expect(parked.size).toBe([...there.values()].flat().length);
+        for (const key of ["a", "b", "c"]) expect(parked.has(key)).toBe(of(there, key).length > 0);
+      }
+      for (let read = parked.due(Infinity, 2); read !== undefined; read = parked.due(Infinity, 2)) comeBack(read);
+      expect([...there.values()].flat()).toEqual([]);
+      expect([parked.size, parked.nextDueAt()]).toEqual([0, undefined]);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
 test("what is parked while a group of the same time comes back is not to come back with it", () => {
   const parked = parkedWith(lane("a", [1, 2]));
-  expect(parked.due(T + 60_000, 1)).toEqual({ ids: [1] });
+  expect(parked.due(T + 60_000, 1)?.ids).toEqual([1]);
   parked.park(lane("b", [5], { runAt: T + 60_001 }));
-  expect(backAt(parked, T + 59_999)).toEqual([[1, 2]]);
+  expect(backAt(parked, T + 59_999)).toEqual([[1], [2]]);
   expect(backAt(parked, T + 60_000)).toEqual([[5]]);
 });
 
 test("without a key it is a lane of its own, which nothing joins", () => {
   const parked = parkedWith(lane(undefined, [1]), lane(undefined, [2]));
-  expect([parked.lanes, parked.has(undefined), parked.join(3, undefined)]).toEqual([2, false, false]);
+  expect([parked.blockedLanes(), parked.has(undefined), parked.join(3, undefined)]).toEqual([2, false, false]);
 });
 
 test("a time further away than the longest delay was set before the clock went back: it is due", () => {

@@ -186,6 +186,49 @@ test("the oldest that waits is the oldest of all, in memory or not", async () =>
   expect(inbox.stats().oldestWaitingAt).toBe(5_000);
 });
 
+test("lanes that failed together come back a part at a time, fail again, and make room for the rest and for others", async () => {
+  const { inbox, clock } = await onDisk({ maxJobs: 2_000 });
+  for (let round = 0; round < 5; round += 1) {
+    const entries = Array.from({ length: 1_000 }, (_, place) => ({ id: "failing", lane: `${round} ${place}` }));
+    expect(await inbox.store([mail(entries)])).toMatchObject([{ expanded: true }]);
+    await run(inbox, later(clock, 60_000));
+  }
+  for (let again = 0; again < 2; again += 1) {
+    clock.jump(70_000);
+    expect(await run(inbox, later(clock, 60_000))).toHaveLength(5_000);
+  }
+  await inbox.unexpanded(1); // asks for room
+  expect(await inbox.store([mail(["fine"])])).toMatchObject([{ expanded: true }]);
+  expect(await run(inbox)).toEqual(["fine"]);
+});
+
+test("a lane of more jobs than have room, which a restart brought in in part, keeps no other one from running", async () => {
+  const { inbox, clock, restart } = await onDisk({ maxJobs: 10 });
+  await inbox.store([mail([...named("failing", 20, { lane: "failing" }), ...named("fine", 3)])]);
+  await restart();
+  const { claims } = await inbox.claim({ max: 1, mergeMax: 1 });
+  expect(claims).toMatchObject([{ jobs: [{ lane: "failing" }] }]);
+  await inbox.settle(claims.map((claim) => ({ claim, outcomes: [later(clock, HOUR)] })));
+  expect((await run(inbox)).toSorted()).toEqual(["fine 0", "fine 1", "fine 2"]);
+  clock.jump(HOUR);
+  expect(await run(inbox)).toEqual(named("failing", 20, {}).map(({ id }) => id));
+});
+
+test("a replay brings no more into memory than there is room for, and all of it runs", async () => {
+  const { inbox } = await onDisk({ maxJobs: MAX });
+  for (let round = 0; round < 10; round += 1) {
+    await inbox.store([mail(named(`round ${round}`, MAX))]);
+    await run(inbox);
+  }
+  expect(await inbox.jobs.replay({ states: ["done"] })).toBe(10 * MAX);
+  expect(inbox.stats()).toMatchObject({ waiting: 10 * MAX, blockedLanes: 0 });
+  const { claims } = await inbox.claim(ALL);
+  expect(claims).toHaveLength(MAX);
+  await inbox.settle(claims.map((claim) => ({ claim, outcomes: [DONE] })));
+  expect(new Set(await run(inbox)).size).toBe(9 * MAX);
+  expect(inbox.stats()).toMatchObject({ waiting: 0, isFull: false });
+});
+
 test("with some four times as many that wait, newer deliveries wait, and the inbox says why", async () => {
   const { inbox, clock } = await fullOfRetries();
   let rounds = 0;

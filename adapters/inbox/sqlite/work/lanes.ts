@@ -17,12 +17,13 @@ export interface Lanes extends Pick<
   ClaimBook<Row>,
   "giveBack" | "plan" | "holds" | "mayNotHold" | "revoke" | "handlerEnded" | "setWindow" | "hasSuspects"
 > {
-  /** In the order of ids. A marked row runs as soon as it is claimed. One whose lane is parked stays in the file. */
+  /**
+   * In the order of ids. A marked row runs as soon as it is claimed. Of the others, one whose lane is parked stays in the file, and so does one
+   * for which there is no room.
+   */
   append(row: Row, now: number): void;
   /** All jobs of the file are to be read, in the order of ids: none is parked any more. */
   beginLoad(): void;
-  /** One of them. Where there is no room it is parked. */
-  load(row: Row, now: number): void;
   /** Whether more may become jobs. Lanes that wait for their time make room: they are parked. */
   hasRoom(now: number): boolean;
   /** Jobs of parked lanes that are due and have room, to be read and given to `unpark`. */
@@ -86,12 +87,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
 
   /** Those that wait longest, some at a time. @returns whether there were any */
   function park(now: number): boolean {
-    const lanes = book.withdraw(
-      PARKED_PAGE,
-      // One that came back in part keeps its order only if it stays.
-      ({ key, rows: all }) => !parked.has(key) && !all.some(({ isMarked }) => isMarked),
-      now,
-    );
+    const lanes = book.withdraw(PARKED_PAGE, ({ rows: all }) => !all.some(({ isMarked }) => isMarked), now);
     for (const { key, rows: all, window } of lanes) {
       parkRows(key, all, window);
       for (const row of all) rows.delete(row);
@@ -108,15 +104,13 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
   return {
     ...book,
     append(row, now) {
-      if (row.isMarked || !parked.join(row.id, row.lane)) append(row, now);
+      if (!row.isMarked && parked.join(row.id, row.lane)) return;
+      // What the same commit marked of its lane comes into memory, and would overtake it.
+      if (row.isMarked || speculative.marks(row.lane) || rows.size < maxJobs) append(row, now);
+      else parkRows(row.lane, [row]);
     },
     beginLoad() {
       parked = createParkedLanes();
-    },
-    load(row, now) {
-      if (parked.join(row.id, row.lane)) return;
-      if (rows.size < maxJobs) append(row, now);
-      else parkRows(row.lane, [row]);
     },
     hasRoom(now) {
       if (isFull()) park(now);
@@ -202,7 +196,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       return {
         waiting: rows.size - running + parked.size,
         running,
-        blockedLanes: book.blockedLanes() + parked.lanes,
+        blockedLanes: book.blockedLanes() + parked.blockedLanes(),
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
         isFull: isFull(),
       };

@@ -15,6 +15,8 @@ export interface SpeculativeClaims {
   follow(ahead: (() => number) | undefined): void;
   /** Whether a job of the commit that is put together is marked with it: there is room, and no other one of its lane is. */
   speculate(job: NewJob): boolean;
+  /** Whether a job of the lane is marked with that commit. */
+  marks(lane: string | undefined): boolean;
   /** It was made, and marked with it; or its claim could not begin. */
   add(row: Row): void;
   /** A commit is put together. Jobs of the last one stay marked until the next one. @returns those that it takes back */
@@ -48,6 +50,7 @@ export function createSpeculativeClaims(): SpeculativeClaims {
       room -= 1;
       return true;
     },
+    marks: (lane) => lane !== undefined && lanes.has(lane),
     add: (row) => void fresh.push(row),
     takeBackUnclaimed() {
       room = undefined;

@@ -94,7 +94,7 @@ export function createWorkerState(
     const gone = new Set(lanes.unclaimedIn(after, to).filter((id) => !marked.has(id)));
     for (const job of jobs) {
       gone.delete(job[0]);
-      if (!lanes.has(job[0])) lanes.load(fromLoaded(job), at);
+      if (!lanes.has(job[0])) lanes.append(fromLoaded(job), at);
     }
     lanes.remove(gone, at);
   }
