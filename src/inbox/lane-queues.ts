@@ -211,7 +211,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
           taken += one.rows.length;
         } else kept.push(lane);
       }
-      for (const lane of kept) list(lane, now);
+      for (const lane of kept) later.push(lane, lane.head?.progress.runAt ?? 0, now);
       return withdrawn;
     },
 

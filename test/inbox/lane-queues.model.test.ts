@@ -268,3 +268,11 @@ test("a lane book is what its plain specification is: one claim a lane, order st
     { numRuns: 1_000 },
   );
 });
+
+test("a lane that may not leave waits on as it did, though it is due by now", () => {
+  const book = createLaneQueues<TestRow>();
+  book.append(laneRow("a", undefined, { runAt: 2_000, delayMs: 1_000 }), 1_000);
+  expect(book.withdraw(1, () => false, 5_000)).toEqual([]);
+  expect(book.blockedLanes()).toBe(1);
+  expect(book.take({ max: 1, mergeMax: 1 }, 5_000)).toHaveLength(1);
+});
