@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
-import { claimAll, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { claimAll, done, findAll, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { openProcesses } from "./postgres-processes.ts";
 
 /** What no Hookline writes. */
@@ -80,4 +80,16 @@ test("a job whose delivery a step did not find, because it moved to another part
   await change("= any (wanted_ids) and false", "= any (wanted_ids)");
   expect(recordsOf(await claimAll(inbox))).toEqual([["a"]]);
   expect(log.of("job-without-delivery")).toEqual([]);
+});
+
+test("a dead job of a delivery whose id no number holds is listed, and others beside it", async () => {
+  const processes = await openProcesses();
+  const { inbox, clock } = await processes.start();
+  await storeAll(inbox, mail(["a"]), mail(["b"]));
+  const error = { name: "Error", message: "no", at: clock.now() };
+  await inbox.settle((await claimAll(inbox)).map((claim) => ({ claim, outcomes: [{ to: "dead", error }] })));
+  await processes.rows(
+    "update hookline.dead set delivery = 9223372036854775807 where id = (select min(id) from hookline.dead)",
+  );
+  expect(await findAll(inbox, { states: ["dead"] })).toHaveLength(2);
 });

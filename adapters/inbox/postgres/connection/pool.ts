@@ -172,7 +172,7 @@ async function openPool(
   const int8: number = builtins.INT8;
   const types = {
     getTypeParser: (oid: number, format?: "text" | "binary"): unknown =>
-      oid === int8 ? Number : getTypeParser(oid, format),
+      oid === int8 ? toNumber : getTypeParser(oid, format),
   };
   // A pool's own `connectionTimeoutMillis` also runs while a statement waits for its turn.
   class TimedClient extends pg.Client {
@@ -290,4 +290,9 @@ interface Refs {
 function clientsOf(pool: PgPool): readonly Refs[] {
   const { _clients = [] } = pool as unknown as { readonly _clients?: readonly (Client & Refs)[] };
   return _clients;
+}
+
+/** One that is too large for a number would not be a bigint any more when it is sent back. */
+function toNumber(bigint: string): number {
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(bigint)));
 }
