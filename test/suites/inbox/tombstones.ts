@@ -52,7 +52,7 @@ export const tombstones: InboxPromises = {
 
     "a source is of any length, and another one that begins as it does is another one": async ({ inbox, restart }) => {
       const { tombstones: stones } = inbox;
-      const source = `${LONG}\0`;
+      const source = `${LONG} b`;
       await stones.put({ ...gone, source });
       await restart();
       assert.deepEqual([stones.find(5, source)?.source, stones.find(5, LONG)], [source, undefined]);
