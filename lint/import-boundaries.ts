@@ -204,10 +204,11 @@ export const boundaries: readonly Boundary[] = [
       "adapters/inbox/",
       "src/adapter.ts",
       "src/inbox/claim-book.ts",
+      "src/inbox/parked-lanes.ts",
       "src/inbox/collections/ordered-pages.ts",
       "node:",
     ],
-    why: "The process that works shares its lanes and claims with the memory inbox: of src/ the claim book and its pages, and the public src/adapter.ts.",
+    why: "The process that works shares its lanes and claims with the memory inbox: of src/ the claim book, parked lanes and their pages, and the public src/adapter.ts.",
   },
   {
     module: "adapters/inbox/sqlite/jobs/change-jobs.ts",

@@ -5,12 +5,12 @@ import type {
   ClaimLimits,
   Delivery,
   InboxHost,
-  ParkedPage,
   Progress,
   Settlement,
   StorageError,
 } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
+import type { ParkedPage } from "../../../../src/inbox/parked-lanes.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
 import type { LoadedJob, OtherRecord, WindowRecord } from "../thread/thread-protocol.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";

@@ -1,13 +1,6 @@
-import {
-  createParkedLanes,
-  type Claim,
-  type ClaimLimits,
-  type Delivery,
-  type InboxStats,
-  type LaneWindow,
-  type ParkedPage,
-} from "../../../../src/adapter.ts";
+import type { Claim, ClaimLimits, Delivery, InboxStats, LaneWindow } from "../../../../src/adapter.ts";
 import { createClaimBook, type ClaimBook, type ClaimRecord } from "../../../../src/inbox/claim-book.ts";
+import { createParkedLanes, type ParkedPage } from "../../../../src/inbox/parked-lanes.ts";
 import { createJobCache } from "./job-cache.ts";
 import { toClaimed, type Hold, type Row, type Speculate } from "./row-encoding.ts";
 import { createSpeculativeClaims } from "./speculative-claims.ts";
