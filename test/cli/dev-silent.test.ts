@@ -1,13 +1,17 @@
-import { expect, test, vi } from "vitest";
+import { syncBuiltinESMExports } from "node:module";
+import timers from "node:timers/promises";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { prepare, startDev } from "./dev/start-dev.ts";
 
 // Half a minute is over at once.
-vi.mock("node:timers/promises", async (original) => {
-  const real = await original<typeof import("node:timers/promises")>();
-  return {
-    ...real,
-    setTimeout: (ms: number, ...rest: [unknown?, object?]) => real.setTimeout(ms === 30_000 ? 1 : ms, ...rest),
-  };
+beforeEach(() => {
+  const real = timers.setTimeout;
+  vi.spyOn(timers, "setTimeout").mockImplementation((ms, ...rest) => real(ms === 30_000 ? 1 : ms, ...rest));
+  syncBuiltinESMExports();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
 });
 
 test("a tunnel whose URL does not lead here in 30 s is tunnel-silent, and makes no subscription", async () => {

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { constants } from "node:os";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { CommandError, EXIT, type Io } from "../command.ts";
 
 /** Programs that run beside this one. */
@@ -21,6 +22,8 @@ export interface Children {
 
 /** How long they may take to end by themselves. */
 const STOP_LIMIT_MS = 5_000;
+/** How long the last lines of one that has ended may take: what it started may hold its output open. */
+const LAST_LINES_MS = 1_000;
 
 export function createChildren({ cwd, env }: Pick<Io, "cwd" | "env">): Children {
   const pids: number[] = [];
@@ -44,10 +47,12 @@ export function createChildren({ cwd, env }: Pick<Io, "cwd" | "env">): Children 
       const child = spawn(file, args, { cwd, env, shell, detached: true, stdio: ["ignore", "pipe", "pipe"] });
       for (const input of [child.stdout, child.stderr]) createInterface({ input }).on("line", onLine);
       // Then all that it started has closed its output, too.
-      closed.push(new Promise((resolve) => child.once("close", resolve)));
+      const close = new Promise((resolve) => child.once("close", resolve));
+      closed.push(close);
       if (child.pid !== undefined) pids.push(child.pid);
       try {
         const [code, signal] = (await once(child, "exit")) as [number, null] | [null, NodeJS.Signals];
+        await Promise.race([close, sleep(LAST_LINES_MS, undefined, { ref: false })]);
         return code ?? 128 + constants.signals[signal];
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException;
