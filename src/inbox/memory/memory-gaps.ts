@@ -41,11 +41,12 @@ export function createMemoryGaps(): MemoryGaps {
     const row = rowOf(given);
     const { cause, from, until } = given;
     row.seenAt = Math.max(row.seenAt, until ?? from);
-    if (cause === "errored") {
-      if ((until ?? from) < row.toldAt) return;
-      row.toldAt = until ?? from;
-    }
-    row.gap = joined(row.gap, { cause, from, until });
+    if (cause !== "errored") return join(row, { cause, from, until });
+    const at = until ?? from;
+    if (at < row.toldAt) return;
+    // Of an error that ended early, and of one that was not told, the end tells.
+    join(row, { cause, from: until === undefined || row.toldAt === 0 ? from : Math.min(from, row.toldAt), until });
+    row.toldAt = at;
   }
 
   function forgetWhere(isOfIt: (row: ResourceRow) => boolean): void {
@@ -121,7 +122,7 @@ export function createMemoryGaps(): MemoryGaps {
       forgetWhere((row) => row.gap === undefined && row.seenAt < forgotten);
       if (at - before <= afterMs) return undefined;
       for (const row of rows.values()) {
-        row.gap = joined(row.gap, { cause: "down", from: before, until: at });
+        join(row, { cause: "down", from: before, until: at });
         row.seenAt = Math.min(row.seenAt + at - before, at);
       }
       return before;
@@ -134,14 +135,13 @@ function isOf(row: SubscribedResource, subscription: number, source: string | un
   return row.subscription === subscription && (source === undefined || row.source === source);
 }
 
-type Window = NonNullable<ResourceRow["gap"]>;
-
-function joined(gap: Window | undefined, more: Window): Window {
-  if (gap === undefined) return more;
-  const goesOn = more.until === undefined || (gap.until === undefined && gap.cause !== more.cause);
-  return {
+/** The gap joins the one that there is. */
+function join(row: ResourceRow, more: NonNullable<ResourceRow["gap"]>): void {
+  const { gap = more, toldAt } = row;
+  const isOpen = gap.until === undefined && (more.cause === "silent" || (more.until ?? 0) < toldAt);
+  row.gap = {
     cause: more.until === undefined ? more.cause : gap.cause,
     from: Math.min(gap.from, more.from),
-    until: goesOn ? undefined : Math.max(gap.until ?? 0, more.until),
+    until: more.until === undefined || isOpen ? undefined : Math.max(gap.until ?? 0, more.until),
   };
 }

@@ -101,9 +101,9 @@ export const gaps: InboxPromises = {
       assertSame(await allOf(inbox), [{ ...errored(10), until: 30 }]);
     },
 
-    "another cause only makes it longer": async ({ inbox }) => {
-      await gapsOf(inbox).add([errored(10)]);
-      await gapsOf(inbox).add([refused(5, 40), refused(3, 8)]);
+    "a gap that ended before the last notice of the error, and a silence, only make it longer": async ({ inbox }) => {
+      await gapsOf(inbox).add([errored(10), errored(15)]);
+      await gapsOf(inbox).add([refused(5, 14), { ...mail, cause: "silent", from: 3, until: 40 }]);
       assertSame(await allOf(inbox), [errored(3)]);
       await gapsOf(inbox).add([works(30)]);
       assertSame(await allOf(inbox), [{ ...errored(3), until: 30 }]);
@@ -117,6 +117,32 @@ export const gaps: InboxPromises = {
     "the end of an error that was never told is a gap": async ({ inbox }) => {
       await gapsOf(inbox).add([works(30)]);
       assertSame(await allOf(inbox), [works(30)]);
+    },
+  },
+
+  "add: So does a later gap of the causes `refused`, `down` and `gone`, in which the end may have been lost.": {
+    "each that ends after the last notice of the error ends it": async ({ inbox }) => {
+      for (const cause of ["refused", "down", "gone"] as const) {
+        await gapsOf(inbox).add([errored(10), { ...mail, cause, from: 20, until: 40 }]);
+        assertSame(await allOf(inbox, { hasEnded: true }), [{ ...errored(10), until: 40 }]);
+        await gapsOf(inbox).forget(1, undefined);
+      }
+    },
+
+    "an error that lasts longer is a gap again once it ends, from its last notice on": async ({ inbox, restart }) => {
+      await gapsOf(inbox).add([errored(10), refused(20, 40)]);
+      await gapsOf(inbox).remove(await allOf(inbox));
+      await restart();
+      assertSame(await allOf(inbox), []);
+      await gapsOf(inbox).add([works(60)]);
+      assertSame(await allOf(inbox, { hasEnded: true }), [{ ...errored(10), until: 60 }]);
+    },
+
+    "the same where nobody did anything about it meanwhile": async ({ inbox }) => {
+      await gapsOf(inbox).add([errored(10), refused(20, 40), errored(50)]);
+      assertSame(await allOf(inbox), [errored(10)]);
+      await gapsOf(inbox).add([works(60)]);
+      assertSame(await allOf(inbox, { hasEnded: true }), [{ ...errored(10), until: 60 }]);
     },
   },
 
@@ -220,11 +246,12 @@ export const gaps: InboxPromises = {
         assert.equal(await gapsOf(inbox).mark({ at: 9_202, afterMs: 100 }), undefined);
       },
 
-      "it joins the gap that there is, and leaves open what goes on": async ({ inbox }) => {
+      "it joins the gap that there is, and ends what goes on": async ({ inbox }) => {
         await gapsOf(inbox).mark({ at: 1_000, afterMs: 100 });
-        await gapsOf(inbox).add([refused(500, 600), errored(1_050, contacts)]);
+        await gapsOf(inbox).add([refused(500, 600), errored(1_050, contacts), errored(2_001, ofCrm)]);
         await gapsOf(inbox).mark({ at: 2_000, afterMs: 100 });
-        assertSame(await allOf(inbox), [refused(500, 2_000), errored(1_000, contacts)]);
+        const ended: Gap = { ...errored(1_000, contacts), until: 2_000 };
+        assertSame(await allOf(inbox), [refused(500, 2_000), ended, errored(1_000, ofCrm)]);
       },
 
       "a clock that was set back is no gap": async ({ inbox }) => {

@@ -18,11 +18,11 @@ export interface PostgresGapsDeps {
 /** Rows are locked in this order alone: processes that change the same ones do not wait for each other in a circle. */
 const IN_ORDER = "order by r.account, r.key for update of r";
 
-/** The gap `g` joins the one that the row `r` has. */
+/** The gap `g` joins the one that the row `r` has. Of an error that ended early, and of one that was not told, the end tells. */
 const JOINED = `
   cause = case when r.from_at is null or g.until is null then g.cause else r.cause end,
-  from_at = least(r.from_at, g."from"),
-  until_at = case when g.until is null or (r.until_at is null and r.cause <> g.cause) then null
+  from_at = least(r.from_at, g."from", case when g.cause = 'errored' and g.until is not null and r.told_at > 0 then r.told_at end),
+  until_at = case when g.until is null or (r.from_at is not null and r.until_at is null and (g.cause = 'silent' or g.until < r.told_at)) then null
     else greatest(r.until_at, g.until) end`;
 
 /** Resources that deliveries came for, and their gaps, in the tables. Pages go by account. */

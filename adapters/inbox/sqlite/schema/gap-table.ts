@@ -35,11 +35,11 @@ const RESOURCE = "source, subscription, account, resource, family";
 const IS_RESOURCE = `${isNumber("subscription")} AND ${isNumber("account")}`;
 const IS_GAP = `${IS_RESOURCE} AND ${isNumber("from_at")} AND ${isNumberOrNull("until_at")}`;
 
-/** A gap joins the one that the row has. */
+/** A gap joins the one that the row has. Of an error that ended early, and of one that was not told, the end tells. */
 const JOINED = `
   cause = CASE WHEN from_at IS NULL OR :until IS NULL THEN :cause ELSE cause END,
-  from_at = min(ifnull(from_at, :from), :from),
-  until_at = CASE WHEN :until IS NULL OR (until_at IS NULL AND cause <> :cause) THEN NULL
+  from_at = min(ifnull(from_at, :from), :from, CASE WHEN :cause = 'errored' AND :until IS NOT NULL AND told_at > 0 THEN told_at ELSE :from END),
+  until_at = CASE WHEN :until IS NULL OR (from_at IS NOT NULL AND until_at IS NULL AND (:cause = 'silent' OR :until < told_at)) THEN NULL
     ELSE max(ifnull(until_at, :until), :until) END`;
 
 export function createGapTable(db: DatabaseSync): GapTable {
