@@ -93,3 +93,54 @@ test("a dead job of a delivery whose id no number holds is listed, and others be
   );
   expect(await findAll(inbox, { states: ["dead"] })).toHaveLength(2);
 });
+
+/** Beyond what a number holds exactly, and up to what a `bigint` does. */
+const LARGE: readonly string[] = ["9223372036854775807", "-9223372036854775808", "9007199254740993"];
+const OF_DEAD: readonly string[] = [
+  "id",
+  "delivery",
+  "account",
+  "subscription",
+  "received_at",
+  "replay_of",
+  "settled_at",
+];
+
+test.each(OF_DEAD.flatMap((column) => LARGE.map((value) => [column, value] as const)))(
+  "a dead job whose %s is %s keeps no other one from being replayed",
+  async (column, value) => {
+    const processes = await openProcesses();
+    const { inbox, clock } = await processes.start();
+    await storeAll(inbox, mail(["a"]), mail(["b"]), mail(["c"]));
+    const error = { name: "Error", message: "no", at: clock.now() };
+    await inbox.settle((await claimAll(inbox)).map((claim) => ({ claim, outcomes: [{ to: "dead", error }] })));
+    await processes.rows(
+      `update hookline.dead set ${column} = $1 where id = (select id from hookline.dead order by id offset 1 limit 1)`,
+      [value],
+    );
+    await inbox.jobs.replay({ states: ["dead"] });
+    const claims = await claimAll(inbox);
+    expect(recordsOf(claims).flat()).toEqual(expect.arrayContaining(["a", "c"]));
+  },
+);
+
+test.each(LARGE)(
+  "a writer whose last id is %s keeps no other one from storing, handling and replaying",
+  async (value) => {
+    const processes = await openProcesses();
+    const first = await processes.start();
+    await storeAll(first.inbox, mail(["a"]));
+    await first.inbox.close();
+    await processes.rows("update hookline.writer set last_id = $1", [value]);
+    const { inbox } = await processes.start();
+    await storeAll(inbox, mail(["b"]));
+    const claims: Awaited<ReturnType<typeof claimAll>>[number][] = [];
+    await processes.passing(async () => {
+      claims.push(...(await claimAll(inbox)));
+      expect(recordsOf(claims).flat()).toContain("b");
+    });
+    await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
+    expect(await inbox.jobs.replay({ states: ["done"] })).toBe(claims.length);
+    await processes.passing(async () => expect(await claimAll(inbox)).not.toEqual([]));
+  },
+);

@@ -169,10 +169,12 @@ async function openPool(
 ): Promise<PgPool> {
   const pg = await loadDriver();
   const { builtins, getTypeParser } = pg.types;
-  const int8: number = builtins.INT8;
+  const parsers: ReadonlyMap<number, unknown> = new Map<number, unknown>([
+    [builtins.INT8, toNumber],
+    [builtins.JSONB, parseJson],
+  ]);
   const types = {
-    getTypeParser: (oid: number, format?: "text" | "binary"): unknown =>
-      oid === int8 ? toNumber : getTypeParser(oid, format),
+    getTypeParser: (oid: number, format?: "text" | "binary"): unknown => parsers.get(oid) ?? getTypeParser(oid, format),
   };
   // A pool's own `connectionTimeoutMillis` also runs while a statement waits for its turn.
   class TimedClient extends pg.Client {
@@ -293,6 +295,15 @@ function clientsOf(pool: PgPool): readonly Refs[] {
 }
 
 /** One that is too large for a number would not be a bigint any more when it is sent back. */
-function toNumber(bigint: string): number {
+function toNumber(bigint: string | number): number {
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(bigint)));
 }
+
+/** Rows come as JSON, too. */
+function parseJson(text: string): unknown {
+  if (!MANY_DIGITS.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, value: unknown) => (typeof value === "number" ? toNumber(value) : value));
+}
+
+/** A number beyond all safe integers has at least so many. */
+const MANY_DIGITS = /\d{16}/;
