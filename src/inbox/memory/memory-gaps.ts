@@ -43,7 +43,7 @@ export function createMemoryGaps(): MemoryGaps {
     row.seenAt = Math.max(row.seenAt, until ?? from);
     if (cause !== "errored") return join(row, { cause, from, until });
     const at = until ?? from;
-    if (at < row.toldAt) return;
+    if (until === undefined ? at <= row.toldAt : at < row.toldAt) return;
     // Of an error that ended early, and of one that was not told, the end tells.
     join(row, { cause, from: until === undefined || row.toldAt === 0 ? from : Math.min(from, row.toldAt), until });
     row.toldAt = at;

@@ -52,7 +52,8 @@ export interface Gaps {
   /**
    * A resource has one gap: from the earliest until the latest. One that goes on ends with one of the same cause that has an end. So does a
    * later gap of the causes `refused`, `down` and `gone`, in which the end may have been lost. The end of an error tells from its last notice
-   * on. An error, or its end, that is older than the last one of the resource is ignored. A resource that is not known is, from then on.
+   * on. An error that is not newer than the last notice of the resource, and an end that is older, are ignored. A resource that is not known
+   * is, from then on.
    */
   add(gaps: readonly Gap[]): Promise<void>;
   /** At most `limit`, after `after`; `next` is the `after` of the next page. */

@@ -146,7 +146,16 @@ export const gaps: InboxPromises = {
     },
   },
 
-  "add: An error, or its end, that is older than the last one of the resource is ignored.": {
+  "add: An error that is not newer than the last notice of the resource, and an end that is older, are ignored.": {
+    "an error and its end of one moment are told in any order": async ({ inbox }) => {
+      const ended: Gap = { ...errored(10), until: 40 };
+      await gapsOf(inbox).add([errored(10), works(40), errored(40)]);
+      assertSame(await allOf(inbox), [ended]);
+      await gapsOf(inbox).remove([ended]);
+      await gapsOf(inbox).add([errored(41), works(41)]);
+      assertSame(await allOf(inbox), [{ ...errored(41), until: 41 }]);
+    },
+
     "a late one opens nothing and ends nothing, also after the gap was removed": async ({ inbox, restart }) => {
       await gapsOf(inbox).add([errored(10), works(30)]);
       await gapsOf(inbox).remove(await allOf(inbox));

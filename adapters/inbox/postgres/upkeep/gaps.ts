@@ -65,7 +65,7 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
             `update ${table()} as r set ${JOINED}, seen_at = greatest(r.seen_at, coalesce(g.until, g."from")),
                told_at = case g.cause when 'errored' then coalesce(g.until, g."from") else r.told_at end
              from jsonb_to_recordset($1::jsonb) as g (account bigint, key text, cause text, "from" bigint, until bigint)
-             where r.account = g.account and r.key = g.key and (g.cause <> 'errored' or r.told_at <= coalesce(g.until, g."from"))`,
+             where r.account = g.account and r.key = g.key and (g.cause <> 'errored' or r.told_at < g."from" or r.told_at <= g.until)`,
             [JSON.stringify(round)],
           );
       }),

@@ -58,7 +58,7 @@ export function createGapTable(db: DatabaseSync): GapTable {
     add: db.prepare(
       `UPDATE subscribed_resource SET ${JOINED}, told_at = CASE :cause WHEN 'errored' THEN ifnull(:until, :from) ELSE told_at END
        WHERE account = :account AND resource = :resource AND subscription = :subscription AND source IS :source
-         AND (:cause <> 'errored' OR told_at <= ifnull(:until, :from))`,
+         AND (:cause <> 'errored' OR told_at < :from OR told_at <= :until)`,
     ),
     addToAll: db.prepare(`UPDATE subscribed_resource SET ${JOINED}, seen_at = min(seen_at + :until - :from, :until)`),
     find: db.prepare(
