@@ -45,6 +45,8 @@ async function file(): Promise<string> {
 const cells = (table: string, first: string, columns: readonly string[]): [table: string, sql: string][] =>
   columns.map((column) => [`${table}.${column}`, `UPDATE ${table} SET ${column} = ${BEYOND} WHERE ${first}`]);
 const LEAST = (table: string): string => `rowid = (SELECT min(rowid) FROM ${table})`;
+const COUNTS = ["unexpanded", "open", "running", "dead", "unhandled", "expired", "tombstones"];
+const STATE = ["epoch", "last_id", ...COUNTS, "mark_version"];
 const JOB = ["delivery", "entry", "account", "subscription", "received_at", "replay_of", "attempts"];
 
 describe("an integer that cannot be read stops nothing else:", () => {
@@ -56,6 +58,8 @@ describe("an integer that cannot be read stops nothing else:", () => {
     ...cells("tombstone", "subscription = 15", ["subscription", "since", "last_hit"]),
     ...cells("subscription", LEAST("subscription"), ["subscription", "account", "sent_at"]),
     ...cells("subscribed_resource", LEAST("subscribed_resource"), ["subscription", "account", "from_at", "until_at"]),
+    ...cells("state", "one = 1", STATE),
+    ["state.mark", "UPDATE state SET mark = 'no bytes'"],
     ["delivery.id", `UPDATE delivery SET id = ${BEYOND} WHERE id = (SELECT max(id) FROM delivery)`],
     ["dedupe.seen_at", `INSERT INTO dedupe VALUES (x'00', ${BEYOND})`],
     ["meta", `INSERT OR REPLACE INTO meta VALUES ('alive', ${BEYOND})`],

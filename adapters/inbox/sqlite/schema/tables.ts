@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { FileError } from "../connection/file-errors.ts";
 import { APPLICATION_ID, assertOurs, kindOf } from "../connection/file-kind.ts";
+import { isKey, isNumber } from "./columns.ts";
 
 /** What a file has that this Hookline wrote. */
 export const SCHEMA_VERSION = 4;
@@ -175,21 +176,33 @@ export function assertVersion(version: number, file: string, plan: SchemaPlan = 
 }
 
 /**
- * A damaged file may have lost its one row of `state` when it was repaired. No id may come twice, and no epoch: counts are made anew when a
- * process takes over the work.
+ * A damaged file may have lost its one row of `state` when it was repaired, or has numbers there that cannot be read. No id may come twice, and
+ * no epoch: counts are made anew when a process takes over the work.
  */
 function restoreState(db: DatabaseSync): void {
-  if (db.prepare("SELECT 1 FROM state").get() !== undefined) return;
+  const numbers = ["epoch", "last_id", ...COUNTS, "mark_version"];
+  if (db.prepare(`SELECT 1 FROM state WHERE ${numbers.map(isNumber).join(" AND ")}`).get() !== undefined) return;
   const length = "CASE WHEN json_valid(jobs) THEN json_array_length(jobs) ELSE 0 END";
   const ids = [
     `SELECT id + ${length} AS id FROM delivery`,
     `SELECT first_job + ${length} FROM job_list`,
     ...["job", "dead", "unhandled", "request"].map((table) => `SELECT id FROM ${table}`),
   ];
+  const orElse = (column: string, value: string): string =>
+    `CASE WHEN ${isNumber(column)} THEN ${column} ELSE ${value} END`;
+  const lastId = `(SELECT coalesce(max(id), 0) FROM (${ids.join(" UNION ALL ")}) WHERE ${isKey("id")})`;
+  const restored = [
+    orElse("epoch", ":now"),
+    orElse("last_id", lastId),
+    ...COUNTS.map((column) => orElse(column, "0")),
+    orElse("mark_version", ":now"),
+  ];
   db.prepare(
-    `INSERT INTO state SELECT 1, ?, coalesce(max(id), 0), 0, 0, 0, 0, 0, 0, 0, 0, x'' FROM (${ids.join(" UNION ALL ")})`,
-  ).run(Date.now());
+    `INSERT OR REPLACE INTO state SELECT 1, ${restored.join(", ")}, ifnull(mark, x'') FROM (SELECT 1) LEFT JOIN state ON true`,
+  ).run({ now: Date.now() });
 }
+
+const COUNTS = ["unexpanded", "open", "running", "dead", "unhandled", "expired", "tombstones"] as const;
 
 /** Indexes that were not made again when a damaged file was repaired, because rows were doubled: without them nothing could be written. */
 function restoreIndexes(db: DatabaseSync, { tables }: SchemaPlan): void {
