@@ -1,3 +1,4 @@
+import { StorageError } from "hookline/adapter";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
@@ -44,6 +45,37 @@ test("a file that another program holds again and again is no reason to refuse a
   expect(busy).toBe(7);
   expect(erasing.value).toBe(2);
   expect(log.of("request-failed")).toEqual([]);
+});
+
+test("a request under which the commit thread ends twice is refused, and the next one is carried out", async () => {
+  let deaths = 0;
+  let isRefused = false;
+  const { inbox, clock, log } = await bench(async (options, events) => {
+    const channel = await openInline(options, events);
+    return {
+      ...channel,
+      run(batch) {
+        const has = (verb: string): boolean => batch.tasks.some((task) => task.verb === verb);
+        isRefused ||= has("failRequest");
+        if (isRefused || deaths >= 5 || !has("runRequest")) return channel.run(batch);
+        deaths += 1;
+        channel.abandon();
+        const error = new StorageError("thread-lost", "The commit thread ended before it answered.");
+        events.ended(error);
+        return Promise.reject(error);
+      },
+    };
+  });
+  await storeAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"], { accountId: 8 }));
+  const [deadly, next] = [watch(inbox.jobs.erase(7)), watch(inbox.jobs.erase(8))];
+  await eventually(async () => {
+    await clock.advance(250);
+    expect([deadly.ended, next.ended]).toEqual([true, true]);
+  });
+  expect(deadly.error).toMatchObject({ code: "request-failed" });
+  expect(next.value).toBe(1);
+  expect(log.of("request-failed")).toMatchObject([{ level: "error" }]);
+  expect(deaths).toBe(2);
 });
 
 test("one that is refused is told in the log, with its id", async () => {

@@ -36,8 +36,10 @@ export interface AdminRequestRunnerDeps {
 
 /** Between two tries of what is held up, or failed. */
 const AGAIN_MS = 250;
-/** So often one is tried that fails by itself: then it is refused. */
+/** So often one is tried that fails by itself, or under which the commit thread ends: then it is refused. */
 const MOST_FAILURES = 3;
+const MOST_DEATHS = 2;
+const DEATHS: ReadonlySet<string> = new Set(["thread-lost", "thread-hung"]);
 
 /** So many pages in a row, then a rest in which another process gets the work if it wants it: longer than a stand-by's probe. */
 const PAGES_IN_A_ROW = 10;
@@ -48,6 +50,8 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
   const waits = new Set<ReturnType<typeof createRequestWait>>();
   /** The request that failed last, and how often in a row. */
   let failing: { readonly id: number; readonly times: number } | undefined;
+  /** The thread ended under the next one: which it is, the next thread tells. */
+  let died: StorageError | undefined;
   let served = Promise.resolve();
   let isServing = false;
   let isAskedAgain = false;
@@ -73,6 +77,7 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
   /** @param idleEpoch of a caller that holds the worker lock @returns whether there may be more at once */
   async function runPage(idleEpoch: number | undefined): Promise<boolean> {
     const at = host().clock.now();
+    if (died !== undefined) await failed(died, idleEpoch);
     try {
       const page = await commits.add("runRequest", { at, idleEpoch });
       failing = undefined;
@@ -84,9 +89,11 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
       return !page.isHeldUp;
     } catch (error) {
       // Another process took over, and runs the request.
-      if ((error as StorageError).code === "epoch-stale") return false;
-      // A file that another program holds, a full disk or a thread that ends is no fault of the request: it stays.
-      if ((error as StorageError).code === "storage-failed") await failed(error as StorageError, idleEpoch);
+      const cause = error as StorageError;
+      if (cause.code === "epoch-stale") return false;
+      // A file that another program holds, or a full disk, is no fault of the request: it stays.
+      if (DEATHS.has(cause.code)) died = cause;
+      else if (cause.code === "storage-failed") await failed(cause, idleEpoch);
       later();
       return false;
     }
@@ -95,9 +102,10 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
   async function failed(cause: StorageError, idleEpoch: number | undefined): Promise<void> {
     try {
       const id = await commits.add("nextRequest", undefined);
+      died = undefined;
       if (id === undefined) return;
       failing = { id, times: failing?.id === id ? failing.times + 1 : 1 };
-      if (failing.times < MOST_FAILURES) return;
+      if (failing.times < (DEATHS.has(cause.code) ? MOST_DEATHS : MOST_FAILURES)) return;
       const { clock, log } = host();
       const failure = { id, at: clock.now(), error: cause.message, idleEpoch };
       if (await commits.add("failRequest", failure))
