@@ -188,8 +188,6 @@ function restoreState(db: DatabaseSync): void {
     `SELECT first_job + ${length} FROM job_list`,
     ...["job", "dead", "unhandled", "request"].map((table) => `SELECT id FROM ${table}`),
   ];
-  const orElse = (column: string, value: string): string =>
-    `CASE WHEN ${isNumber(column)} THEN ${column} ELSE ${value} END`;
   const lastId = `(SELECT coalesce(max(id), 0) FROM (${ids.join(" UNION ALL ")}) WHERE ${isKey("id")})`;
   const restored = [
     orElse("epoch", ":now"),
@@ -201,6 +199,9 @@ function restoreState(db: DatabaseSync): void {
     `INSERT OR REPLACE INTO state SELECT 1, ${restored.join(", ")}, ifnull(mark, x'') FROM (SELECT 1) LEFT JOIN state ON true`,
   ).run({ now: Date.now() });
 }
+
+const orElse = (column: string, value: string): string =>
+  `CASE WHEN ${isNumber(column)} THEN ${column} ELSE ${value} END`;
 
 const COUNTS = ["unexpanded", "open", "running", "dead", "unhandled", "expired", "tombstones"] as const;
 
