@@ -56,6 +56,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "StorageError",
     "a cause of `no-progress`: by what the inbox says a job is due, and it gives none",
   ],
+  "transaction-open": [
+    "StorageError",
+    "a cause of `no-progress`: a handler has ended, and the transaction that it passed to `complete` is still open",
+  ],
   "handle-failed": ["HooklineError", "`receiver.handle`: a handler failed; the queue is to give the delivery again"],
   "delivery-invalid": ["UsageError", "`receiver.handle` or `accept` got something that `forwardInbox` did not make"],
   "accept-forwards": [

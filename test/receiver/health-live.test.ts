@@ -50,6 +50,22 @@ test("a transaction of which the inbox never says whether it was committed is sh
   expect(await seen(all)).toEqual({ live: true, standsStill: true });
 });
 
+test("a transaction that stays open is shown as such, and asks for no restart", async () => {
+  let isOpen = true;
+  const isCompleted = (): Promise<boolean | undefined> =>
+    new Promise((resolve) => void all.clock.setTimer(() => resolve(isOpen ? undefined : true), 250));
+  const all: Rig = await started({ transactional: transactional({ isCompleted }) });
+  await all.pass(20_000);
+  const { problems } = await all.receiver.health();
+  expect(problems.find(({ code }) => code === "no-progress")?.message).toContain("its transaction is still open");
+  await all.pass(600_000);
+  expect(await seen(all)).toEqual({ live: true, standsStill: true });
+  isOpen = false;
+  await all.pass(1_000);
+  expect(await seen(all)).toEqual({ live: true, standsStill: false });
+  expect(all.receiver.stats()).toMatchObject({ succeeded: 1 });
+});
+
 test("a transaction that is answered for after a while is shown no more", async () => {
   let asked = 0;
   const isCompleted = (): Promise<boolean> => ((asked += 1) < 30 ? refuse() : Promise.resolve(true));

@@ -50,7 +50,7 @@ export interface TransactionsDeps {
   readonly claimed: (claim: Claim) => { readonly worker: number; readonly rows: readonly JobPlace[] } | undefined;
   /** Its rows are to go, perhaps: that they are gone does not mean that the claim was lost. */
   readonly completed: (claim: Claim) => void;
-  /** Between two looks at a transaction that is open. */
+  /** Before another look at a transaction that is open. */
   readonly pause: () => Promise<void>;
 }
 
@@ -73,17 +73,16 @@ export function createTransactions({ ident, queries, claimed, completed, pause }
       if (Number(row?.gone) !== places.length) throw claimLost();
     },
     async isCompleted(call) {
-      for (;;) {
-        const places = placesOf(call);
-        if (places === undefined) return false;
-        const rows = await queries.query<{ there: number; free: number }>(lookSql(ident()), [
-          JSON.stringify({ jobs: places }),
-        ]);
-        const [{ there, free }] = rows as readonly [{ there: number; free: number }]; // counts are always one row
-        if (there === 0) return true;
-        if (free === there) return false;
-        await pause();
-      }
+      const places = placesOf(call);
+      if (places === undefined) return false;
+      const rows = await queries.query<{ there: number; free: number }>(lookSql(ident()), [
+        JSON.stringify({ jobs: places }),
+      ]);
+      const [{ there, free }] = rows as readonly [{ there: number; free: number }]; // counts are always one row
+      if (there === 0) return true;
+      if (free === there) return false;
+      await pause();
+      return undefined;
     },
   };
 

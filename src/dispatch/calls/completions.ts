@@ -1,5 +1,5 @@
 import type { Clock } from "../../clock.ts";
-import { HooklineError } from "../../errors.ts";
+import { HooklineError, StorageError } from "../../errors.ts";
 import { offerCompletion, type CompletedCall, type Transactional } from "../../inbox/port/transactional.ts";
 import type { ClaimedJob } from "../../inbox/port/claims.ts";
 import type { InboxWatch } from "../../inbox/inbox-watch.ts";
@@ -13,6 +13,8 @@ export interface Completions {
   /** The result of such a call: its transaction decides. @param isOver the claim was lost: nothing is to be asked any more */
   resultOf(call: CompletedCall, result: CallResult, isOver: () => boolean): Promise<CallResult>;
 }
+
+const OPEN = new StorageError("transaction-open", "its handler has ended, and its transaction is still open.");
 
 export interface CompletionsOptions {
   readonly clock: Clock;
@@ -49,7 +51,10 @@ export function createCompletions(
       while (!isOver()) {
         try {
           const isCommitted = await watch.call("settle", "isCompleted", () => inbox.isCompleted(call));
-          moved();
+          watch.moved("settle");
+          own.failed(OPEN);
+          if (isCommitted === undefined) continue;
+          own.moved();
           return toResult(isCommitted, result);
         } catch (error) {
           watch.failed("settle", error);

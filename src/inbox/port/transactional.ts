@@ -8,10 +8,11 @@ export interface Transactional {
    */
   complete(call: CompletedCall, transaction: SqlTransaction): Promise<void>;
   /**
-   * Whether that transaction was committed; waits while it is open. After a commit `settle` accepts `done` for these jobs.
+   * Whether that transaction was committed. After a commit `settle` accepts `done` for these jobs.
+   * @returns undefined where it is still open after a short wait: it is asked again at once
    * @throws StorageError where it is not known
    */
-  isCompleted(call: CompletedCall): Promise<boolean>;
+  isCompleted(call: CompletedCall): Promise<boolean | undefined>;
 }
 
 /** A call of a handler, with its jobs: all of the claim's, or the first ones. */
