@@ -77,6 +77,16 @@ export function kindOf(value: unknown): string {
   }
 }
 
+/** Whether it may be the source of a delivery. With a NUL Node 22 reads a text of SQLite only up to it: that may be another source. */
+export function isSource(value: unknown): value is string | undefined {
+  return value === undefined || (typeof value === "string" && !value.includes("\0"));
+}
+
+/** Describes one that is none. */
+export function kindOfSource(value: unknown): string {
+  return typeof value === "string" ? "a text with NUL" : kindOf(value);
+}
+
 const MAX_SHOWN_CHARACTERS = 100;
 /** Largest share of a name that a misspelling may change: `maxBodySize` for `maxBodyBytes`. */
 const MAX_EDIT_SHARE = 0.4;

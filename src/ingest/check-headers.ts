@@ -1,4 +1,4 @@
-import { kindOf } from "../assert.ts";
+import { isSource, kindOfSource } from "../assert.ts";
 import { UsageError } from "../errors.ts";
 import { headerOf } from "../protocol/headers.ts";
 import { readSignatureHeaders } from "../protocol/signature/signature-headers.ts";
@@ -35,7 +35,7 @@ function isIdentity(encoding: string | readonly string[] | undefined): boolean {
 /**
  * Reads a request's `source`, once. A user's function may return another type than it declares, which would fail in the storage,
  * together with all deliveries of the same commit.
- * @throws UsageError `option-invalid` for anything but a text or undefined
+ * @throws UsageError `option-invalid` for anything but a text without NUL or undefined
  */
 function sourceOf(request: RawRequest): string | undefined {
   let source: unknown;
@@ -48,11 +48,11 @@ function sourceOf(request: RawRequest): string | undefined {
       fix: "See the cause; where `source` does not know a request, let it return undefined.",
     });
   }
-  if (source === undefined || typeof source === "string") return source;
+  if (isSource(source)) return source;
   catchRejection(source); // an `async` one's may reject
   throw new UsageError(
     "option-invalid",
-    `The mount's \`source\` gave ${kindOf(source)}, expected a text or undefined.`,
+    `The mount's \`source\` gave ${kindOfSource(source)}, expected a text without NUL, or undefined.`,
     {
       fix: "Let `source` return a text at once, not `async`: what must be looked up belongs into `secret`, which may wait; a list of a wildcard's parts is joined by `.join('/')`.",
     },

@@ -1,4 +1,4 @@
-import { assertOptions, kindOf } from "../assert.ts";
+import { assertOptions, isSource, kindOf, kindOfSource } from "../assert.ts";
 import type { ContextServices } from "../dispatch/calls/context.ts";
 import type { Clock } from "../clock.ts";
 import { HooklineError, UsageError } from "../errors.ts";
@@ -166,8 +166,12 @@ function toTarget(where: string, given: unknown, options: { readonly source?: un
     );
   assertOptions(where, options, { source: true });
   const { source } = options;
-  if (source === undefined || typeof source === "string") return { subscription, source };
-  throw new UsageError("option-invalid", `${where}() got ${kindOf(source)} for \`source\`, expected a text.`, {
-    fix: "Leave `source` out for every source.",
-  });
+  if (isSource(source)) return { subscription, source };
+  throw new UsageError(
+    "option-invalid",
+    `${where}() got ${kindOfSource(source)} for \`source\`, expected a text without NUL.`,
+    {
+      fix: "Leave `source` out for every source.",
+    },
+  );
 }

@@ -26,6 +26,15 @@ test.each([undefined, "crm"])(
   },
 );
 
+test("a source with NUL, which is no mount's, is refused", async () => {
+  const { receiver } = rig();
+  for (const asked of [
+    receiver.unsubscribe(1001, "left", { source: "crm\0eu" }),
+    receiver.resubscribe(1001, { source: "crm\0eu" }),
+  ])
+    await expect(asked).rejects.toMatchObject({ code: "option-invalid", message: expect.stringContaining("with NUL") });
+});
+
 test("what `receiver.unsubscribe` took is remembered as its deliveries told it, of the given source alone", async () => {
   const { receiver, send, pass, known } = await working();
   for (const how of [{}, { source: "crm" }, { source: "shop" }]) await send(bodyOf(), how);

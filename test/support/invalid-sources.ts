@@ -2,6 +2,7 @@
 export const invalidSources: readonly (readonly [string, () => unknown])[] = [
   ["a promise", async () => "crm"],
   ["a promise", () => Promise.reject(new Error("no such application"))],
+  ["a text with NUL", () => "crm\0eu"],
   ["a list", () => ["crm", "eu"]],
   ["42", () => 42],
   ["null", () => null],
