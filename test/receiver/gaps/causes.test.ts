@@ -3,7 +3,8 @@ import { codesOf } from "../../support/health.ts";
 import { bodyOf, lifecycleBody } from "../../support/make-delivery.ts";
 import { emails, rig, type Rig } from "../../support/rig.ts";
 import { stubInbox } from "../../support/stub-inboxes.ts";
-import { MINUTE_MS, working } from "./support.ts";
+import { createUnusualSilence } from "../../../src/gaps/unusual-silence.ts";
+import { mail, MINUTE_MS, working } from "./support.ts";
 
 /** An inbox that stores nothing until it is mended. @param takesOwn but what the receiver makes itself */
 async function workingOnBroken({ takesOwn = false } = {}) {
@@ -207,5 +208,20 @@ describe("a silence that is far longer than usual", () => {
       await pass(30 * 60 * MINUTE_MS);
       expect(calls).toEqual([]);
     }
+  });
+
+  test("of a subscription that is forgotten is none, and of others it is, also of another source", () => {
+    const silences = createUnusualSilence();
+    const crm = { ...mail, source: "crm" };
+    const other = { ...mail, subscription: 1002 };
+    for (let nth = 0; nth < 20; nth += 1) for (const one of [mail, crm, other]) silences.heard(one, nth * MINUTE_MS);
+    silences.forget(mail.subscription, "crm");
+    expect(silences.found(3 * 60 * MINUTE_MS).map(({ source, subscription }) => [source, subscription])).toEqual([
+      [undefined, 1001],
+      [undefined, 1002],
+    ]);
+    for (let nth = 0; nth < 20; nth += 1) silences.heard(mail, (200 + nth) * MINUTE_MS);
+    silences.forget(mail.subscription, undefined);
+    expect(silences.found(24 * 60 * MINUTE_MS)).toEqual([]);
   });
 });
