@@ -204,11 +204,16 @@ export const boundaries: readonly Boundary[] = [
       "adapters/inbox/",
       "src/adapter.ts",
       "src/inbox/claim-book.ts",
-      "src/inbox/parked-lanes.ts",
+      "src/inbox/parking.ts",
       "src/inbox/collections/ordered-pages.ts",
       "node:",
     ],
-    why: "The process that works shares its lanes and claims with the memory inbox: of src/ the claim book, parked lanes and their pages, and the public src/adapter.ts.",
+    why: "The process that works shares its lanes and claims with the memory inbox: of src/ the claim book, what is parked and their pages, and the public src/adapter.ts.",
+  },
+  {
+    module: "adapters/inbox/postgres/work/",
+    may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/claim-book.ts", "src/inbox/parking.ts", "node:"],
+    why: "A worker shares its lanes and claims with the other inboxes: of src/ the claim book and what is parked, and the public src/adapter.ts.",
   },
   {
     module: "adapters/inbox/sqlite/jobs/change-jobs.ts",

@@ -1,37 +1,11 @@
-import type { JobOutcome, WorkingInbox } from "hookline/adapter";
+import type { JobOutcome } from "hookline/adapter";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { mail, raw, type MailEntry } from "../../suites/inbox/deliveries.ts";
-import type { WallClock } from "../../suites/inbox/wall-clock.ts";
 import { onDisk } from "./on-disk.ts";
+import { ALL, HOUR, later, named, recordIn, run } from "./retries.ts";
 
 const MAX = 20;
-const HOUR = 3_600_000;
-const ALL = { max: 1_000, mergeMax: 1, ahead: () => 1_000 };
-
-function later(clock: WallClock, delayMs: number): JobOutcome {
-  const error = { at: clock.now(), name: "Error", message: "not now" };
-  return { to: "retry", at: clock.now() + delayMs, delayMs, counted: true, error };
-}
-
-/** Claims what is due, and ends it so. @returns the records, in the order of their claims */
-async function run(inbox: WorkingInbox, outcome: JobOutcome = { to: "done" }): Promise<string[]> {
-  const names: string[] = [];
-  for (;;) {
-    const { claims } = await inbox.claim(ALL);
-    if (claims.length === 0) return names;
-    for (const { jobs } of claims) for (const { delivery, entry } of jobs) names.push(recordIn(delivery.body, entry));
-    await inbox.settle(claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => outcome) })));
-  }
-}
-
-function recordIn(body: Uint8Array, entry: number): string {
-  return String(JSON.parse(Buffer.from(body).toString()).payloads[entry].id);
-}
-
-function named(name: string, count: number, fields: Partial<MailEntry> = {}): MailEntry[] {
-  return Array.from({ length: count }, (_, index) => ({ id: `${name} ${index}`, ...fields }));
-}
 
 /** An inbox whose memory is full of jobs that wait for an hour. */
 async function fullOfRetries(maxJobs = MAX, entries: readonly MailEntry[] = named("failing", maxJobs)) {

@@ -10,7 +10,6 @@ import type {
   StorageError,
 } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
-import type { ParkedPage } from "../../../../src/inbox/parked-lanes.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
 import type { LoadedJob, OtherRecord, WindowRecord } from "../thread/thread-protocol.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
@@ -38,9 +37,6 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
   const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
   /** With the lanes that they are for: those of a replaced file have the same ids. */
   let cache: { readonly lanes: Lanes; readonly recent: RecentDeliveries } | undefined;
-
-  /** Lanes that are being brought back. */
-  let unparking: Promise<boolean> | undefined;
 
   async function begin(runs: readonly ClaimRecord<Row>[], lanes: Lanes): Promise<Begun> {
     if (cache?.lanes !== lanes) cache = { lanes, recent: createRecentDeliveries() };
@@ -84,20 +80,6 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     await Promise.all(ids.map((id) => removeUnusable({ from: "job", after: id - 1, to: id }, { step, log })));
   }
 
-  /** Brings parked lanes back that are due, some at a time. @returns false where there are none, or no room */
-  function unparkNext(lanes: Lanes): Promise<boolean> | false {
-    if (unparking !== undefined) return unparking;
-    const page = lanes.parkedDue(now());
-    if (page === undefined) return false;
-    unparking = unpark(page, lanes).finally(() => (unparking = undefined));
-    return unparking;
-  }
-
-  async function unpark(page: ParkedPage, lanes: Lanes): Promise<boolean> {
-    lanes.unpark(page, await readJobs(page.ids), now());
-    return true;
-  }
-
   async function readJobs(ids: readonly number[]): Promise<readonly Row[]> {
     const read = (): Promise<string> => commits.add("openJobsOf", ids);
     const text = await read().catch(async (error: unknown) => {
@@ -108,20 +90,17 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     return (JSON.parse(text) as LoadedJob[]).map(fromLoaded);
   }
 
-  /** What is claimed does not wait for it. */
-  async function unparkBeside(lanes: Lanes): Promise<void> {
-    try {
-      await unparkNext(lanes);
-    } catch (err) {
-      host().log.error({ err, code: "jobs-not-read" }, "jobs that are due cannot be read from the file: trying again");
-    }
+  function notBack(err: unknown): void {
+    host().log.error({ err, code: "jobs-not-read" }, "jobs that are due cannot be read from the file: trying again");
   }
 
   async function claimJobs(limits: ClaimLimits): Promise<Claimed> {
     const { lanes } = workerState;
     let runs = lanes.take(limits, now());
-    while (runs.length === 0 && limits.max > 0 && (await unparkNext(lanes))) runs = lanes.take(limits, now());
-    if (runs.length > 0) void unparkBeside(lanes);
+    while (runs.length === 0 && limits.max > 0 && (await lanes.bringBack(readJobs, now)))
+      runs = lanes.take(limits, now());
+    // What is claimed does not wait for it.
+    if (runs.length > 0) lanes.bringBack(readJobs, now).catch(notBack);
     try {
       const { claims, isAgain } = await begin(runs, lanes);
       if (isAgain) return await claimJobs(limits);

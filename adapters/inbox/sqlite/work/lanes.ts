@@ -1,15 +1,18 @@
-import type { Claim, ClaimLimits, Delivery, InboxStats, LaneWindow } from "../../../../src/adapter.ts";
+import type { Claim, ClaimLimits, Delivery, InboxStats } from "../../../../src/adapter.ts";
 import { createClaimBook, type ClaimBook, type ClaimRecord } from "../../../../src/inbox/claim-book.ts";
-import { createParkedLanes, type ParkedPage } from "../../../../src/inbox/parked-lanes.ts";
+import { createParking, type Parking } from "../../../../src/inbox/parking.ts";
 import { createJobCache } from "./job-cache.ts";
 import { toClaimed, type Hold, type Row, type Speculate } from "./row-encoding.ts";
 import { createSpeculativeClaims } from "./speculative-claims.ts";
 
 /** The lanes and claims of a file in memory: SQL is the truth, and changes first. */
-export interface Lanes extends Pick<
-  ClaimBook<Row>,
-  "giveBack" | "plan" | "holds" | "mayNotHold" | "revoke" | "handlerEnded" | "setWindow" | "hasSuspects"
-> {
+export interface Lanes
+  extends
+    Pick<
+      ClaimBook<Row>,
+      "giveBack" | "plan" | "holds" | "mayNotHold" | "revoke" | "handlerEnded" | "setWindow" | "hasSuspects"
+    >,
+    Pick<Parking<Row>, "hasRoom" | "bringBack" | "nextDueAt"> {
   /**
    * In the order of ids. A marked row runs as soon as it is claimed. Of the others, one whose lane is parked stays in the file, and so does one
    * for which there is no room.
@@ -17,14 +20,6 @@ export interface Lanes extends Pick<
   append(row: Row, now: number): void;
   /** All jobs of the file are to be read, in the order of ids: none is parked any more. */
   beginLoad(): void;
-  /** Whether more may become jobs. Lanes that wait for their time make room: they are parked. */
-  hasRoom(now: number): boolean;
-  /** Jobs of parked lanes that are due and have room, to be read and given to `unpark`. */
-  parkedDue(now: number): ParkedPage | undefined;
-  /** @param rows those of the page that the file still has, in the order of ids */
-  unpark(page: ParkedPage, rows: readonly Row[], now: number): void;
-  /** When the next lane is due that has room. */
-  nextDueAt(now: number): number | undefined;
   /** Whether a job that a commit makes is to be marked with it, and may run when it holds. */
   readonly speculate: Speculate;
   /** Undefined where too much is held already. @param events of them there are jobs */
@@ -51,84 +46,48 @@ export interface Lanes extends Pick<
   stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt" | "isFull">;
 }
 
-/** So much less memory does a parked job take. */
-const PARKED_SHARE = 1 / 4;
-/** Parked at once, and read at once when they are due. */
-const PARKED_PAGE = 1_000;
-
 /**
  * @param maxJobs in memory
  * @param begin a tenure
  */
 export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["nextTenure"] = createClaimBook): Lanes {
   const rows = createJobCache();
-  let parked = createParkedLanes();
   const speculative = createSpeculativeClaims();
   const book = begin((row) => {
     if (row.progress.state !== "waiting") rows.delete(row);
     else if (row.isMarked) speculative.add(row);
   });
 
-  const isFree = (lane: string | undefined): boolean => lane === undefined || (book.isFree(lane) && !parked.has(lane));
-  const isFull = (): boolean => rows.size + parked.size * PARKED_SHARE >= maxJobs;
+  const parking = createParking<Row>({
+    maxJobs,
+    book,
+    rows: { size: () => rows.size, delete: rows.delete },
+    add,
+    mayGo: ({ rows: all }) => !all.some(({ isMarked }) => isMarked),
+  });
 
-  function append(row: Row, now: number): void {
+  const isFree = (lane: string | undefined): boolean => lane === undefined || (book.isFree(lane) && !parking.has(lane));
+
+  function add(row: Row, now: number): void {
     rows.add(row);
     book.append(row, now);
     if (row.isMarked) speculative.add(row);
   }
 
-  /** Those that wait longest, some at a time. @returns whether there were any */
-  function park(now: number): boolean {
-    const lanes = book.withdraw(PARKED_PAGE, ({ rows: all }) => !all.some(({ isMarked }) => isMarked), now);
-    for (const { key, rows: all, window } of lanes) {
-      parkRows(key, all, window);
-      for (const row of all) rows.delete(row);
-    }
-    return lanes.length > 0;
-  }
-
-  function parkRows(key: string | undefined, all: readonly Row[], window?: LaneWindow): void {
-    const [head] = all as [Row, ...Row[]];
-    const { runAt, delayMs } = head.progress;
-    parked.park({ key, ids: all.map(({ id }) => id), runAt, delayMs, receivedAt: head.receivedAt, window });
-  }
-
   return {
     ...book,
+    hasRoom: parking.hasRoom,
+    bringBack: parking.bringBack,
+    nextDueAt: parking.nextDueAt,
     append(row, now) {
-      if (!row.isMarked && parked.join(row.id, row.lane)) return;
+      if (!row.isMarked && parking.join(row)) return;
       // What the same commit marked of its lane comes into memory, and would overtake it.
-      if (row.isMarked || speculative.marks(row.lane) || rows.size < maxJobs) append(row, now);
-      else parkRows(row.lane, [row]);
+      if (row.isMarked || speculative.marks(row.lane) || rows.size < maxJobs) add(row, now);
+      else parking.park(row);
     },
-    beginLoad() {
-      parked = createParkedLanes();
-    },
-    hasRoom(now) {
-      if (isFull()) park(now);
-      return !isFull();
-    },
-    parkedDue(now) {
-      const page = parked.due(now, PARKED_PAGE);
-      return page === undefined || rows.size < maxJobs || park(now) ? page : undefined;
-    },
-    unpark(page, found, now) {
-      if (!parked.back(page)) return;
-      for (const row of found) {
-        append(row, now);
-        const window = parked.windowOf(row.lane);
-        if (window !== undefined && row.lane !== undefined) book.setWindow(row.lane, window);
-      }
-    },
-    nextDueAt(now) {
-      const [one = Infinity, other = Infinity] = [book.nextDueAt(), parked.nextDueAt()];
-      // While there is no room, what ends wakes the loop.
-      const next = Math.min(one, other <= now && rows.size >= maxJobs ? Infinity : Math.max(other, now));
-      return next === Infinity ? undefined : next;
-    },
+    beginLoad: () => parking.forget(),
     setWindow(lane, window) {
-      if (!parked.setWindow(lane, window)) book.setWindow(lane, window);
+      if (!parking.setWindow(lane, window)) book.setWindow(lane, window);
     },
     speculate: (job) => isFree(job.lane) && !book.hasTried() && speculative.speculate(job), // else it may have to wait
     hold: rows.hold,
@@ -157,7 +116,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
         const row = rows.get(id);
         if (row !== undefined) gone.add(row);
       }
-      if (gone.size < ids.size) parked.recheck();
+      if (gone.size < ids.size) parking.recheck();
       for (const row of gone) row.isMarked = false;
       return book.remove(gone, now);
     },
@@ -184,20 +143,19 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     },
     stats() {
       const running = book.running();
-      const [here = Infinity, there = Infinity] = [oldestWaiting(rows.between(0, Infinity)), parked.oldestReceivedAt()];
-      const oldest = Math.min(here, there);
+      const oldest = Math.min(oldestWaiting(rows.between(0, Infinity)), parking.oldestReceivedAt());
       return {
-        waiting: rows.size - running + parked.size,
+        waiting: rows.size - running + parking.size(),
         running,
-        blockedLanes: book.blockedLanes() + parked.blockedLanes(),
+        blockedLanes: book.blockedLanes() + parking.blockedLanes(),
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
-        isFull: isFull(),
+        isFull: parking.fill() >= 1,
       };
     },
   };
 }
 
-function oldestWaiting(rows: Iterable<Row>): number | undefined {
+function oldestWaiting(rows: Iterable<Row>): number {
   for (const row of rows) if (row.progress.state === "waiting") return row.receivedAt;
-  return undefined;
+  return Infinity;
 }

@@ -1,0 +1,156 @@
+import type { ClaimBook } from "./claim-book.ts";
+import type { LaneRow, LaneWindow, WithdrawnLane } from "./lane-queues.ts";
+import { createParkedLanes, type ParkedLanes } from "./parked-lanes.ts";
+
+/** A job that may wait in the storage alone. */
+export interface ParkableRow extends LaneRow {
+  readonly receivedAt: number;
+  /** Parked lanes of one shard can be forgotten together. */
+  readonly shard?: number;
+}
+
+/** Lanes that wait for their time leave a memory that is full, and come back when they are due: they keep no other job out. */
+export interface Parking<R extends ParkableRow> {
+  /** What comes into a parked lane comes behind its jobs. @returns false where the lane is not parked */
+  join(row: R): boolean;
+  /** One that has no room. */
+  park(row: R): void;
+  /** Whether a lane is parked, or has only come back in part. */
+  has(lane: string, shard?: number): boolean;
+  /** Restores the stored window of a parked lane. @returns false where the lane is not parked */
+  setWindow(lane: string, window: LaneWindow, shard?: number): boolean;
+  /** Whether less than this share of the memory is taken. Lanes that wait for their time make room: they are parked. */
+  hasRoom(now: number, share?: number): boolean;
+  /** So much of the memory is taken: 1 is all. */
+  fill(): number;
+  /** Reads jobs that are due and have room, some at a time. @returns false where there are none */
+  bringBack(read: ReadParked<R>, now: () => number): Promise<boolean>;
+  /** Nothing of a shard is parked any more. */
+  forget(shard?: number): void;
+  /** Some of the jobs may be gone from the storage: all come back once, as room allows. */
+  recheck(): void;
+  /** When the next lane is due that has room, of those in memory too. */
+  nextDueAt(now: number): number | undefined;
+  /** Jobs. */
+  size(): number;
+  blockedLanes(): number;
+  oldestReceivedAt(): number;
+}
+
+/** @returns those of the jobs that the storage still has, in the order of ids */
+export type ReadParked<R> = (ids: readonly number[], shard: number) => Promise<readonly R[]>;
+
+export interface ParkingDeps<R extends ParkableRow> {
+  /** In memory. */
+  readonly maxJobs: number;
+  readonly book: Pick<ClaimBook<R>, "withdraw" | "setWindow" | "nextDueAt">;
+  readonly rows: { size(): number; delete(row: R): void };
+  /** Into the memory, and into its lane. */
+  readonly add: (row: R, now: number) => void;
+  /** Asked for each lane that waits for its time. */
+  readonly mayGo: (lane: WithdrawnLane<R>) => boolean;
+}
+
+/** So much less memory does a parked job take. */
+const PARKED_SHARE = 1 / 4;
+/** Parked at once, and read at once when they are due. */
+const PAGE = 1_000;
+const NONE = Promise.resolve(false);
+
+export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Parking<R> {
+  const { maxJobs, book, rows, add, mayGo } = deps;
+  /** By shard; the one that comes back next is first. */
+  const parked = new Map<number, ParkedLanes>();
+  let coming: Promise<boolean> | undefined;
+
+  const sizeOf = (): number => sum(parked.values(), ({ size }) => size);
+  const fill = (): number => (rows.size() + sizeOf() * PARKED_SHARE) / maxJobs;
+
+  function lanesOf(shard: number): ParkedLanes {
+    const lanes = parked.get(shard) ?? createParkedLanes();
+    parked.set(shard, lanes);
+    return lanes;
+  }
+
+  /** Those that wait longest, some at a time. @returns whether there were any */
+  function parkSome(now: number): boolean {
+    const lanes = book.withdraw(PAGE, mayGo, now);
+    for (const { key, rows: all, window } of lanes) {
+      parkRows(key, all, window);
+      for (const row of all) rows.delete(row);
+    }
+    return lanes.length > 0;
+  }
+
+  function parkRows(key: string | undefined, all: readonly R[], window?: LaneWindow): void {
+    const [{ progress, receivedAt, shard = 0 }] = all as readonly [R, ...R[]];
+    const { runAt, delayMs } = progress;
+    lanesOf(shard).park({ key, ids: all.map(({ id }) => id), runAt, delayMs, receivedAt, window });
+  }
+
+  async function bringBackNext(read: ReadParked<R>, now: () => number): Promise<boolean> {
+    for (const [shard, lanes] of parked) {
+      const page = lanes.due(now(), PAGE);
+      if (page === undefined) continue;
+      if (rows.size() >= maxJobs && !parkSome(now())) return false;
+      parked.delete(shard);
+      parked.set(shard, lanes);
+      const found = await read(page.ids, shard);
+      // A shard may have been forgotten meanwhile.
+      if (parked.get(shard) !== lanes || !lanes.back(page)) return true;
+      for (const row of found) {
+        add(row, now());
+        const window = lanes.windowOf(row.lane);
+        if (window !== undefined && row.lane !== undefined) book.setWindow(row.lane, window);
+      }
+      if (lanes.size === 0) parked.delete(shard);
+      return true;
+    }
+    return false;
+  }
+
+  return {
+    join: ({ id, lane, shard = 0 }) => parked.get(shard)?.join(id, lane) === true,
+    park: (row) => parkRows(row.lane, [row]),
+    has: (lane, shard = 0) => parked.get(shard)?.has(lane) === true,
+    setWindow: (lane, window, shard = 0) => parked.get(shard)?.setWindow(lane, window) === true,
+    hasRoom(now, share = 1) {
+      while (fill() >= share && parkSome(now));
+      return fill() < share;
+    },
+    fill,
+    bringBack(read, now) {
+      if (parked.size === 0) return NONE;
+      coming ??= bringBackNext(read, now).finally(() => (coming = undefined));
+      return coming;
+    },
+    forget: (shard = 0) => void parked.delete(shard),
+    recheck() {
+      for (const lanes of parked.values()) lanes.recheck();
+    },
+    nextDueAt(now) {
+      const there = least(parked.values(), (lanes) => lanes.nextDueAt());
+      // While there is no room, what ends wakes the loop.
+      const next = Math.min(
+        book.nextDueAt() ?? Infinity,
+        there <= now && rows.size() >= maxJobs ? Infinity : Math.max(there, now),
+      );
+      return next === Infinity ? undefined : next;
+    },
+    size: sizeOf,
+    blockedLanes: () => sum(parked.values(), (lanes) => lanes.blockedLanes()),
+    oldestReceivedAt: () => least(parked.values(), (lanes) => lanes.oldestReceivedAt()),
+  };
+}
+
+function sum(all: Iterable<ParkedLanes>, of: (lanes: ParkedLanes) => number): number {
+  let total = 0;
+  for (const lanes of all) total += of(lanes);
+  return total;
+}
+
+function least(all: Iterable<ParkedLanes>, of: (lanes: ParkedLanes) => number | undefined): number {
+  let found = Infinity;
+  for (const lanes of all) found = Math.min(found, of(lanes) ?? Infinity);
+  return found;
+}
