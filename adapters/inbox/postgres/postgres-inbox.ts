@@ -231,7 +231,6 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       ident,
       writer,
       worker,
-      maxJobs,
       now,
       dedupeWindowMs: () => openHost().dedupeWindowMs,
       noted({ unexpanded = 0, oldestUnexpandedAt, unhandled = 0, hasNotices = false }) {

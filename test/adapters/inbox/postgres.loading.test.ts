@@ -7,7 +7,8 @@ import {
   type ShardMemory,
   type ShardMemoryDeps,
 } from "../../../adapters/inbox/postgres/work/shard-memory.ts";
-import { createWorkerClaims, type Life } from "../../../adapters/inbox/postgres/work/worker-claims.ts";
+import type { Life } from "../../../adapters/inbox/postgres/work/create-life.ts";
+import { createWorkerClaims } from "../../../adapters/inbox/postgres/work/worker-claims.ts";
 import { watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { openTables, type Tables } from "./postgres-tables.ts";
@@ -40,11 +41,11 @@ async function backlog(): Promise<Tables> {
 
 /** @param read called before each page of jobs is read */
 function memoryOf({ pool, ident }: Tables, read: () => Promise<void>, rest: Partial<ShardMemoryDeps> = {}) {
-  const lanes = createLanes();
+  const { lanes = createLanes() } = rest;
   const reading: Pool = {
     ...pool,
     async query(text, values) {
-      if (text.includes("null as head")) await read();
+      if (text.includes("with ordinality")) await read();
       return pool.query(text, values);
     },
   };
@@ -54,7 +55,6 @@ function memoryOf({ pool, ident }: Tables, read: () => Promise<void>, rest: Part
     ident: () => ident,
     lanes,
     now: () => 0,
-    maxJobs: Infinity,
     isOver: () => false,
     changed: nothing,
     unexpanded: nothing,
@@ -81,14 +81,14 @@ test("the first shard is there while the next one cannot be read, and the others
     if (pages > 1) await new Promise<void>((resolve) => waiting.push(resolve));
   });
   await memory.load(SHARDS);
-  expect([memory.isLoaded(0), memory.isLoaded(1), lanes.size]).toEqual([true, false, 2_000]);
+  expect([memory.isLoaded(0), memory.isLoaded(1), lanes.stats().waiting]).toEqual([true, false, 2_000]);
   await memory.load(SHARDS); // a later look at the shards does not wait either
   for (const [rest] of SHARDS.slice(1).entries()) {
     await eventually(() => expect(waiting).toHaveLength(rest + 1));
     waiting[rest]?.();
   }
   await allLoaded(memory);
-  expect(lanes.size).toBe(IN_SHARD * SHARDS.length);
+  expect(lanes.stats().waiting).toBe(IN_SHARD * SHARDS.length);
 });
 
 test("what is committed while shards are brought in comes once, though it has lower ids than what was read before", async () => {
@@ -103,7 +103,7 @@ test("what is committed while shards are brought in comes once, though it has lo
   await allLoaded(memory);
   await memory.follow();
   expect(last).toBeGreaterThan(8 * 3);
-  const taken = lanes.take({ max: Infinity, mergeMax: 1 }, 0).flat();
+  const taken = lanes.take({ max: Infinity, mergeMax: 1 }, 0).flatMap(({ rows }) => rows);
   expect(taken).toHaveLength(IN_SHARD * SHARDS.length + last);
   expect(new Set(taken.map(({ id }) => id)).size).toBe(taken.length);
 });
@@ -122,13 +122,16 @@ test("shards that could not be read are asked for again", async () => {
   await eventually(() => expect(memory.loading).toBeUndefined());
   await memory.load(SHARDS);
   await allLoaded(memory);
-  expect(lanes.size).toBe(IN_SHARD * SHARDS.length);
+  expect(lanes.stats().waiting).toBe(IN_SHARD * SHARDS.length);
 });
 
 test("shards that there is no room for are read again at once when half of the memory is free, and else after a pause", async () => {
   const tables = await backlog();
   let [pages, at] = [0, 0];
-  const { memory, lanes } = memoryOf(tables, async () => void (pages += 1), { maxJobs: 3_000, now: () => at });
+  const { memory, lanes } = memoryOf(tables, async () => void (pages += 1), {
+    lanes: createLanes(3_000),
+    now: () => at,
+  });
   /** So many of the oldest ones end. */
   async function end(count: number): Promise<void> {
     const ended = `id = any (array(select id from ${tables.ident}.job where shard = any ($1) order by id limit $2))`;
@@ -145,13 +148,13 @@ test("shards that there is no room for are read again at once when half of the m
     return pages > before;
   }
   expect(await readsAgain()).toBe(true);
-  expect([lanes.size, memory.hasRoom]).toEqual([3_000, false]);
+  expect([lanes.stats().waiting, memory.hasRoom]).toEqual([3_000, false]);
   await end(200);
   at = 60_000;
   expect([memory.hasRoom, await readsAgain()]).toEqual([false, false]);
   await end(700);
   expect([memory.hasRoom, await readsAgain()]).toEqual([true, true]);
-  expect(lanes.size).toBe(3_000);
+  expect(lanes.stats().waiting).toBe(3_000);
   await end(900);
   at += 4_999;
   expect(await readsAgain()).toBe(false);
@@ -159,7 +162,7 @@ test("shards that there is no room for are read again at once when half of the m
   expect(await readsAgain()).toBe(true);
   await end(1_600);
   expect(await readsAgain()).toBe(true);
-  expect(lanes.size).toBe(6_000 - 200 - 700 - 900 - 1_600);
+  expect(lanes.stats().waiting).toBe(6_000 - 200 - 700 - 900 - 1_600);
 });
 
 test("a claim that finds nothing waits while shards are brought in: nothing is idle before all was looked at", async () => {
@@ -167,10 +170,10 @@ test("a claim that finds nothing waits while shards are brought in: nothing is i
   const memory = { loading: promise as Promise<void> | undefined };
   const claims = createWorkerClaims({
     life: () => life,
+    lanes: () => life.lanes,
     now: () => 0,
     leaseMs: 5_000,
     transactions: {} as never,
-    handlerEnded() {},
     orphaned() {},
     ended() {},
   });

@@ -12,7 +12,6 @@ test("a look is quiet that brought nothing, or failed: a server that is away is 
     ident: () => "hookline",
     lanes: createLanes(),
     now: () => 0,
-    maxJobs: 10,
     isOver: () => false,
     changed() {},
     unexpanded() {},

@@ -25,10 +25,8 @@ export interface IncomingDeps {
   readonly writer: Writer;
   readonly worker: Pick<
     PostgresWorker,
-    "isLoaded" | "size" | "expander" | "remember" | "changed" | "others" | "passExpander"
+    "isLoaded" | "hasRoom" | "expander" | "remember" | "changed" | "others" | "passExpander"
   >;
-  /** Waiting in memory; beyond it deliveries wait unexpanded. */
-  readonly maxJobs: number;
   readonly now: () => number;
   readonly dedupeWindowMs: () => number;
   /** Some wait to be expanded, some have no handler, or there was a lifecycle notice. */
@@ -58,7 +56,7 @@ interface Waiting {
 
 /** The verbs of the port that take deliveries in, and make jobs of them. */
 export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" | "unexpanded" | "expand"> {
-  const { pool, ident, writer, worker, maxJobs, now, dedupeWindowMs, noted, stored, unreadable } = deps;
+  const { pool, ident, writer, worker, now, dedupeWindowMs, noted, stored, unreadable } = deps;
   let queue: Waiting[] = [];
   let isRunning = false;
   /** Those that were read last. */
@@ -111,7 +109,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     let batch: EncodedBatch;
     let output: StoredBatch;
     try {
-      const mayExpand = worker.isLoaded() && worker.size < maxJobs;
+      const mayExpand = worker.isLoaded() && worker.hasRoom();
       batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
       output = await storeBatch(batch, given.length);
     } catch (error) {
@@ -174,7 +172,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     },
     async unexpanded(max) {
       read = new Map();
-      if (worker.expander() === undefined || worker.size >= maxJobs) return [];
+      if (worker.expander() === undefined || !worker.hasRoom()) return [];
       try {
         return (await readPage(max)).map((row): Unexpanded => {
           const [id, delivery, { cursor }] = [String(row.id), toDelivery(row), row];

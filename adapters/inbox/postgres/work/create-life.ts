@@ -1,13 +1,49 @@
 import type { Claim, StorageError } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { createHandOver } from "./hand-over.ts";
-import { createLanes, type Row } from "./lanes.ts";
+import { EXPANDER } from "../schema/tables.ts";
+import { createHandOver, type HandOver } from "./hand-over.ts";
+import type { Lanes, Row } from "./lanes.ts";
 import type { OtherWorkers } from "./other-workers.ts";
-import { createRecentDeliveries } from "./recent-deliveries.ts";
-import { createShardMemory } from "./shard-memory.ts";
-import { createWorkSteps, type StepReply } from "./work-steps.ts";
+import { createRecentDeliveries, type RecentDeliveries } from "./recent-deliveries.ts";
+import { createShardMemory, type ShardMemory } from "./shard-memory.ts";
+import { createWorkSteps, type StepReply, type WorkSteps } from "./work-steps.ts";
 import type { Over } from "./worker-log.ts";
-import type { Life } from "./worker-claims.ts";
+
+/** One registration as a worker. What awaits must see that it is still the current one. */
+export interface Life {
+  readonly id: number;
+  readonly lanes: Lanes;
+  readonly recent: RecentDeliveries;
+  /** What this process stored, and memory may not have yet. */
+  stored: Stored[];
+  readonly memory: ShardMemory;
+  readonly steps: WorkSteps;
+  readonly handOver: HandOver;
+  readonly others: OtherWorkers;
+  owned: ReadonlySet<number>;
+  /** It may claim. */
+  hasBegun: boolean;
+  /** The unhandled jobs that are its to look at: where it does not expand, those that the one that expands would leave where they are. */
+  looksAt: "all" | "own" | "none";
+  /** It was told to look at them since workers last came or went. */
+  hasReopened: boolean;
+  /** Why some of its shards could not be loaded, at the last try. */
+  loadFailure: StorageError | undefined;
+  /** Memory is behind the tables. */
+  isDirty: boolean;
+  following: Promise<void> | undefined;
+  hasUnexpanded: boolean;
+  /** Of the monotonic clock: when the last step that holds was sent. */
+  confirmedAt: number;
+}
+
+export type Batch = Parameters<ShardMemory["hasSeen"]>[0];
+
+export interface Stored {
+  readonly batch: Batch;
+  readonly jobs: number;
+  readonly receivedAt: number;
+}
 
 /** Between two heartbeats. */
 export const BEAT_MS = 500;
@@ -20,9 +56,7 @@ export interface LifeDeps {
   /** Of one connection. */
   readonly steps: Pool;
   readonly now: () => number;
-  readonly maxJobs: number;
-  /** Claims of earlier lives whose handlers run on. */
-  readonly held: ReadonlyMap<Claim, readonly Row[]>;
+  readonly lanes: Lanes;
   readonly pause: () => Promise<void>;
   readonly isOver: (life: Life) => boolean;
   readonly wake: () => void;
@@ -36,14 +70,12 @@ export interface LifeDeps {
 
 /** What a worker has from its registration until it leaves or is taken for dead. Nothing of it is used again. */
 export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Life {
-  const { ident, pool, now } = deps;
-  const lanes = createLanes(deps.held);
+  const { ident, pool, now, lanes } = deps;
   const memory = createShardMemory({
     pool,
     ident,
     lanes,
     now,
-    maxJobs: deps.maxJobs,
     isOver: () => deps.isOver(life),
     changed: deps.wake,
     unexpanded: (are) => deps.unexpanded(life, are),
@@ -88,4 +120,26 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     confirmedAt: performance.now(),
   };
   return life;
+}
+
+/** Its shards that are not in memory. */
+export function toLoad({ owned, handOver, memory }: Life): readonly number[] {
+  return [...owned].filter((shard) => shard !== EXPANDER && !handOver.has(shard) && !memory.isLoaded(shard));
+}
+
+/** What cannot be loaded is asked for again the next time, and holds up neither the other shards nor this worker. @returns why, where that is news */
+export async function loadMissing(mine: Life): Promise<StorageError | undefined> {
+  const [shards, { memory, loadFailure: before }] = [toLoad(mine), mine];
+  try {
+    if (shards.length > 0) await memory.load(shards).catch(() => memory.loadSingly(shards));
+    mine.loadFailure = undefined;
+    return undefined;
+  } catch (error) {
+    const failure = (mine.loadFailure = error as StorageError);
+    return failure.message === before?.message ? undefined : failure;
+  }
+}
+
+export function isExpander({ owned, handOver }: Life): boolean {
+  return owned.has(EXPANDER) && !handOver.has(EXPANDER);
 }

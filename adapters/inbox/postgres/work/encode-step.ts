@@ -1,29 +1,21 @@
-import type { LaneWindow, Progress } from "../../../../src/adapter.ts";
+import type { Progress } from "../../../../src/adapter.ts";
 import type { Row } from "./lanes.ts";
-
-/** What is to become of some jobs of a claim. */
-export interface Ending {
-  readonly run: readonly Row[];
-  /** Of each row. */
-  readonly progress: readonly Progress[];
-  /** Of the lane: null where it ends, undefined where it stays as it is. */
-  readonly window: LaneWindow | null | undefined;
-}
+import type { Settling } from "./refused-settles.ts";
 
 /** How claims end, as the server's `work` takes it: rows that are done, and the rest as JSON. */
-export function toSettle(settles: readonly Ending[], leaves: ReadonlyMap<number, number | undefined>) {
+export function toSettle(settles: readonly Settling[], leaves: ReadonlyMap<number, number | undefined>) {
   const leave = [...leaves].flatMap(([shard, heir]) => (heir === undefined ? [shard] : []));
   const pass = [...leaves].filter(([, heir]) => heir !== undefined);
   const done: Row[] = [];
   const others: unknown[] = [];
   const windows: unknown[] = [];
-  for (const { run, progress, window } of settles) {
-    const lane = run[0]?.lane;
+  for (const { left, progress, window } of settles) {
+    const lane = left[0]?.lane;
     if (window !== undefined && lane !== undefined)
-      windows.push({ s: run[0]?.shard, l: lane, f: window?.since ?? null, u: window?.upTo ?? null });
-    for (const [place, row] of run.entries()) {
-      const after = progress[place];
-      if (after === undefined || after.state === "done") done.push(row);
+      windows.push({ s: left[0]?.shard, l: lane, f: window?.since ?? null, u: window?.upTo ?? null });
+    for (const row of left) {
+      const after = progress.get(row);
+      if (after === undefined) done.push(row);
       else others.push(toOther(row, after));
     }
   }

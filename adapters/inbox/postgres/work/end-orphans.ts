@@ -1,4 +1,3 @@
-import { settled } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
 import type { Lanes, Row } from "./lanes.ts";
@@ -24,8 +23,7 @@ export async function endOrphans(
   );
   const there = new Set(found.map(({ id }) => id));
   for (const row of rows.filter(({ delivery }) => !there.has(delivery))) {
-    const progress = [settled(row.progress, { to: "done" }, now())];
-    await steps.settle({ run: [row], progress, window: undefined });
+    await steps.settle({ rows: [row], progress: undefined, window: undefined });
     lanes.remove(new Set([row.id]), now());
     orphaned(row);
   }

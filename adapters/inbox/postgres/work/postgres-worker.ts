@@ -1,14 +1,15 @@
-import type { Claim, InboxHost, StorageError, Timer, Worker } from "../../../../src/adapter.ts";
+import type { InboxHost, StorageError, Worker } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
 import type { Presence } from "../connection/presence.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
-import { BEAT_MS, createLife } from "./create-life.ts";
-import type { Row } from "./lanes.ts";
+import { BEAT_MS, createLife, isExpander, loadMissing, toLoad, type Life } from "./create-life.ts";
+import { createLanes } from "./lanes.ts";
 import { createMembership } from "./membership.ts";
 import { createOtherWorkers, toHandled, type OtherWorkers } from "./other-workers.ts";
 import { createWorkerLog, type Over } from "./worker-log.ts";
+import { createTimers } from "./timers.ts";
 import type { StepReply } from "./work-steps.ts";
-import { createWorkerClaims, type Life, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
+import { createWorkerClaims, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
 
 /** This process as one of those that work. */
 export interface PostgresWorker extends WorkerClaims {
@@ -18,13 +19,14 @@ export interface PostgresWorker extends WorkerClaims {
   isLoaded(): boolean;
   /** All of its shards are in memory. */
   isAllLoaded(): boolean;
-  /** Other jobs keep some of its shards out of the memory. */
+  /** Other jobs keep some of its shards, or new deliveries, out of the memory. */
   isFull(): boolean;
+  /** Whether more may become jobs. Lanes that wait for their time make room. */
+  hasRoom(): boolean;
   /** Of all lanes, from 0 to 1. */
   share(): number;
   /** Some deliveries wait to be expanded. */
   hasUnexpanded(): boolean;
-  readonly size: number;
   /** What this worker knows of the others; undefined while it does not work. */
   others(): (Pick<OtherWorkers, "heirOf" | "lastSeen"> & { readonly me: number }) | undefined;
   /** Whether unhandled jobs of this type are this worker's to look at. */
@@ -69,18 +71,18 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   const membership = createMembership({ pool, ident, now, leaseMs, goneMs, isGone: presence.isGone, failed });
   const claims = createWorkerClaims({
     life: () => life,
+    lanes: () => lanes,
     now,
     leaseMs,
     transactions: { ident, queries: pool, pause },
-    handlerEnded: (claim) => void held.delete(claim),
     orphaned: tell.orphaned,
     ended: deps.ended,
   });
   let worker: Worker | undefined;
   let life: Life | undefined;
-  /** Of earlier lives: handlers that run on. */
-  let held = new Map<Claim, readonly Row[]>();
-  let timers: Timer[] = [];
+  /** Of the life, or of the next one. */
+  let lanes = createLanes(deps.maxJobs);
+  const timers = createTimers(() => host().clock, failed);
   let ticking: Promise<void> | undefined;
   /** It has its timers. */
   let started: Life | undefined;
@@ -109,8 +111,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       pool,
       steps: stepPool,
       now,
-      maxJobs: deps.maxJobs,
-      held,
+      lanes,
       pause,
       isOver: (one) => !isCurrent(one),
       wake: () => worker?.wake(),
@@ -158,24 +159,15 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     if (why !== "taken-over") membership.leave(mine.id, false).catch(failed);
     end(mine);
     worker?.end(cause);
-    later(TRY_AGAIN_MS, restart);
+    timers.later(TRY_AGAIN_MS, restart);
   }
 
   function end(mine: Life): void {
     life = undefined;
     mine.steps.end();
-    const ended = mine.lanes.revokeAll();
-    held = new Map(mine.lanes.lost);
+    const ended = lanes.revoke();
+    lanes = lanes.nextTenure();
     if (ended.length > 0) worker?.lost(ended);
-  }
-
-  /** One timer for each purpose. */
-  function later(ms: number, run: () => void): void {
-    const timer = host().clock.setTimer(() => {
-      timers = timers.filter((one) => one !== timer);
-      run();
-    }, ms);
-    timers.push(timer);
   }
 
   function restart(): void {
@@ -183,7 +175,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     begin().then(start, (error: unknown) => {
       failed(error as StorageError);
       worker?.end(error as StorageError);
-      later(TRY_AGAIN_MS, restart);
+      timers.later(TRY_AGAIN_MS, restart);
     });
   }
 
@@ -191,20 +183,14 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     const mine = life;
     if (mine === undefined || worker === undefined || mine === started) return;
     started = mine;
-    for (const timer of timers.splice(0)) timer.clear();
+    timers.clear();
     if (worker.begin() === false) {
       void leave();
       return;
     }
     mine.hasBegun = true;
     tellReopen(mine);
-    const loop = (ms: number, run: () => Promise<void>, nextMs = (last: number): number => last): void =>
-      later(ms, () => {
-        if (!isCurrent(mine)) return;
-        run()
-          .catch((error: unknown) => failed(error as StorageError))
-          .finally(() => void (isCurrent(mine) && loop(nextMs(ms), run, nextMs)));
-      });
+    const loop = timers.loopsWhile(() => isCurrent(mine));
     loop(TICK_MS, () => tick(mine));
     // The others look at the heart alone: nothing else may hold it up.
     loop(BEAT_MS, async () => {
@@ -236,35 +222,22 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     // The server answers, and yet no step holds.
     if (performance.now() - mine.confirmedAt >= leaseMs) return over(mine, "stalled");
     // A heart that stands still is looked at as soon as it may be taken for dead.
-    if (lookAgainMs < TICK_MS) later(lookAgainMs, () => void tick(mine).catch(failed));
+    if (lookAgainMs < TICK_MS) timers.later(lookAgainMs, () => void tick(mine).catch(failed));
     mine.owned = new Set(owned);
     // What an old worker called unhandled may have a handler now.
     if (others.see(workers)) mine.hasReopened = false;
     for (const shard of surplus) handOver.leave(shard);
-    const fresh = toLoad(mine);
-    if (fresh.length > 0) await loadIn(mine, fresh);
-    else mine.loadFailure = undefined;
+    const failure = await loadMissing(mine);
+    if (failure !== undefined) {
+      failed(failure);
+      worker?.wake();
+    }
     if (!isCurrent(mine)) return;
     const heir = others.heirOfAll();
     if (heir !== undefined && isExpander(mine)) handOver.pass(EXPANDER, heir);
     handOver.goOn(owned);
     tellReopen(mine);
     await mine.steps.beat();
-  }
-
-  /** What cannot be loaded is asked for again at each tick, and holds up neither the other shards nor this worker. */
-  async function loadIn(mine: Life, shards: readonly number[]): Promise<void> {
-    try {
-      await mine.memory.load(shards).catch(() => mine.memory.loadSingly(shards));
-      mine.loadFailure = undefined;
-    } catch (error) {
-      const failure = error as StorageError;
-      const isNews = failure.message !== mine.loadFailure?.message;
-      mine.loadFailure = failure;
-      if (!isNews) return;
-      failed(failure);
-      worker?.wake();
-    }
   }
 
   /** One worker looks at unhandled jobs; others only at those for which that one lacks a consumer. */
@@ -281,13 +254,13 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   /** The server does not answer: before another process takes over, handlers are to stop. */
   function stopIfStalled(mine: Life): void {
     if (performance.now() - mine.confirmedAt < OVER * leaseMs) return;
-    const ended = mine.lanes.revokeAll();
+    const ended = lanes.revoke();
     if (ended.length > 0) worker?.lost(ended);
   }
 
   async function leave(): Promise<void> {
     const mine = life;
-    for (const timer of timers.splice(0)) timer.clear();
+    timers.clear();
     worker = undefined;
     if (mine === undefined) return;
     await ticking?.catch(() => {});
@@ -311,21 +284,13 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
     isLoaded: () => life !== undefined,
     isAllLoaded: () => life !== undefined && toLoad(life).length === 0,
-    isFull: () => life !== undefined && !life.memory.hasRoom && toLoad(life).length > 0,
+    isFull() {
+      if (life === undefined) return false;
+      return (lanes.fill() >= 1 && life.hasUnexpanded) || (!life.memory.hasRoom && toLoad(life).length > 0);
+    },
+    hasRoom: () => lanes.hasRoom(now()),
     share: () => [...(life?.owned ?? [])].filter((shard) => shard !== EXPANDER).length / SHARDS,
     hasUnexpanded: () => life?.hasUnexpanded === true,
-    get size() {
-      return life?.lanes.size ?? 0;
-    },
     leave,
   };
-}
-
-/** Its shards that are not in memory. */
-function toLoad({ owned, handOver, memory }: Life): readonly number[] {
-  return [...owned].filter((shard) => shard !== EXPANDER && !handOver.has(shard) && !memory.isLoaded(shard));
-}
-
-function isExpander({ owned, handOver }: Life): boolean {
-  return owned.has(EXPANDER) && !handOver.has(EXPANDER);
 }

@@ -1,10 +1,14 @@
-import { FRESH, settled, type Progress, type StorageError } from "../../../../src/adapter.ts";
+import { FRESH, type Progress, type StorageError } from "../../../../src/adapter.ts";
+import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import { toText } from "../store/encode-batch.ts";
-import type { Ending } from "./encode-step.ts";
 import type { Row } from "./lanes.ts";
+
+/** What is to become of some jobs of a claim. */
+export type Ending = Pick<ClaimRecord<Row>, "rows" | "progress" | "window">;
 
 /** A claim that ends, or a part of it. */
 export interface Settling {
+  /** Of each row that is not done. */
   readonly progress: Map<Row, Progress>;
   window: Ending["window"];
   /** Rows of which it is not known that it holds. */
@@ -16,6 +20,14 @@ export interface Settling {
   readonly passed: Map<number, number>;
   resolve(holds: boolean): void;
   reject(error: StorageError): void;
+}
+
+/** Before it was tried. */
+export function toSettling({ rows, progress: given = [], window }: Ending) {
+  const progress = new Map<Row, Progress>();
+  for (const [place, row] of rows.entries())
+    if (given[place] !== undefined && given[place].state !== "done") progress.set(row, given[place]);
+  return { progress, window, left: rows, refusals: 0, passed: new Map<number, number>() };
 }
 
 /** Of a job whose end the server refuses, one after the other. */
@@ -34,11 +46,12 @@ export function endOtherwise(one: Settling, { error, now, refused }: Refusal): r
   const to = ENDINGS[one.refusals];
   if (row === undefined || to === undefined) return undefined;
   if (rest.length > 0) return partsOf(one);
-  const before = one.progress.get(row) as Progress;
+  const before = one.progress.get(row);
   one.refusals += 1;
   one.window = undefined;
-  if (before.state === "done") return [one];
-  one.progress.set(row, to === "dead" ? toDead(before, error, now()) : settled(before, { to: "done" }, now()));
+  if (before === undefined) return [one];
+  if (to === "dead") one.progress.set(row, toDead(before, error, now()));
+  else one.progress.delete(row);
   refused(row, to, error);
   return [one];
 }

@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { FRESH, type Claim, type JobError, type LaneWindow, type Progress } from "../../../../src/adapter.ts";
+import type { Claim } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isBroken } from "../connection/to-storage-error.ts";
+import { isBroken, isUnreadable } from "../connection/to-storage-error.ts";
 import type { StoredBatch } from "../store/writer.ts";
 import type { Lanes, Row } from "./lanes.ts";
+import { createShardRows, toRow, type Cut, type JobRow, type Page } from "./shard-rows.ts";
 import type { Mark, StepReply } from "./work-steps.ts";
 
 /** Makes the lanes in memory follow the tables: what is in them of the shards that are loaded, up to an exact cut. */
@@ -24,6 +25,8 @@ export interface ShardMemory {
   /** Nothing of it is to be followed any more. */
   unload(shard: number): void;
   isLoaded(shard: number): boolean;
+  /** Parked jobs of a shard that is followed. One of which some cannot be read is to be loaded again, which says why. */
+  read(ids: readonly number[], shard: number): Promise<readonly Row[]>;
   /** The last look at what other processes stored brought nothing. */
   readonly isQuiet: boolean;
   /** A shard that was left for want of room comes back; else other jobs hold it up. */
@@ -38,8 +41,6 @@ export interface ShardMemoryDeps {
   readonly ident: () => string;
   readonly lanes: Lanes;
   readonly now: () => number;
-  /** Rows in memory; what is more waits in the tables. */
-  readonly maxJobs: number;
   /** This worker is over: what was read is not to be used. */
   readonly isOver: () => boolean;
   /** Jobs came, or went. */
@@ -56,38 +57,6 @@ export interface ShardMemoryDeps {
   readonly read: () => void;
 }
 
-interface JobRow {
-  readonly head: (Omit<StepReply, "shards"> & { readonly server: number }) | null;
-  readonly shard: number;
-  readonly id: number;
-  readonly writer: number;
-  readonly day: number;
-  readonly delivery: number;
-  readonly entry: number;
-  readonly consumer: string;
-  readonly lane: string | null;
-  readonly merge_key: string | null;
-  readonly received_at: number;
-  readonly replay_of: number | null;
-  readonly progress: ProgressRecord | null;
-}
-
-interface ProgressRecord {
-  readonly attempts: number;
-  readonly deaths: number;
-  readonly groupMax: number | null;
-  readonly firstAttemptAt: number | null;
-  readonly runAt: number;
-  readonly delayMs: number;
-  readonly error: JobError | null;
-}
-
-/** By shard, those of its lanes. */
-type Windows = ReadonlyMap<number, ReadonlyMap<string, LaneWindow>>;
-
-/** Jobs read at once: the loop must not stop for a million. */
-const PAGE = 2_000;
-
 /** Of the memory: where more is in it, a shard that was left for want of room stays out. */
 const FULL = 0.9;
 /** Where no more than this is in it, such a shard comes back at once. */
@@ -95,12 +64,13 @@ const HALF_FULL = 0.5;
 /** Else after a pause: it is read from its first row on, with all that is in memory already. */
 const FULL_PAUSE_MS = 5_000;
 
-export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ...tell }: ShardMemoryDeps): ShardMemory {
+export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: ShardMemoryDeps): ShardMemory {
+  const stored = createShardRows(pool, ident);
   const loaded = new Set<number>();
   /** Their first rows are in memory. Claimed as they are: what is left of a lane comes behind them. */
   const begun = new Set<number>();
   /** What is in the lanes: all up to the last id of each writer. */
-  let cut = new Map<number, { readonly seq: number; readonly lastId: number }>();
+  let cut: Cut = new Map();
   let removed: number | undefined;
   let isQuiet = true;
   /** When there was no room any more. */
@@ -117,23 +87,19 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
 
   async function follow(): Promise<void> {
     isQuiet = true; // where it fails, too
-    const known = JSON.stringify([...cut].map(([writer, { seq, lastId }]) => [writer, seq, lastId]));
-    const rows = await pool.query<JobRow>(`select * from ${ident()}.follow($1, $2)`, [[...loaded], known]);
+    const { head, rows } = await stored.follow([...loaded], cut);
     if (isOver()) return;
-    const head = rows[0]?.head;
     const isOther = tell.server !== undefined && head?.server !== tell.server;
     if (isOther || isBeforeCut(head?.vector ?? [])) return tell.forgot();
     const at = now();
-    for (const row of rows.slice(1)) {
+    for (const row of rows) {
       // A shard may have been given up meanwhile.
-      if (!loaded.has(row.shard)) continue;
-      if (lanes.size < maxJobs) lanes.append(toRow(row), at);
-      else cutOff(row.shard);
+      if (loaded.has(row.shard) && !lanes.append(toRow(row), at)) cutOff(row.shard);
     }
     setCut(head?.vector ?? []);
     tell.unexpanded(head?.unexpanded === true);
     await removeUpTo(head?.removal ?? 0);
-    isQuiet = rows.length <= 1;
+    isQuiet = rows.length === 0;
     if (!isQuiet) tell.changed();
   }
 
@@ -144,11 +110,9 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     fullAt = now();
   }
 
-  const hasRoom = (): boolean => lanes.size < FULL * maxJobs;
-
   function isOpenTo(shard: number): boolean {
-    if (!begun.has(shard)) return lanes.size < maxJobs;
-    return lanes.size < HALF_FULL * maxJobs || (hasRoom() && Math.abs(now() - fullAt) >= FULL_PAUSE_MS);
+    if (!begun.has(shard)) return lanes.hasRoom(now());
+    return lanes.fill() < HALF_FULL || (Math.abs(now() - fullAt) >= FULL_PAUSE_MS && lanes.hasRoom(now(), FULL));
   }
 
   async function removeUpTo(removal: number): Promise<void> {
@@ -194,67 +158,54 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
    */
   async function loadNext(shards: readonly number[]): Promise<readonly number[]> {
     await follow();
+    const unread = new Set(shards);
     for (let after = 0; ;) {
-      const page = await readPage(shards, after);
-      const end = page.length < PAGE ? undefined : page.at(-1);
-      const read = end === undefined ? shards.length : shards.indexOf(end.shard);
-      const windows = await readWindows(shards.slice(0, read + 1));
+      const page = await lanes.whileRead(shards, () => readFrom(shards, after));
       if (isOver()) return [];
       tell.read();
-      const left = appendPage(page, windows);
-      const whole = shards.slice(0, left === undefined ? read : shards.indexOf(left.shard));
+      const left = append(page, unread);
+      const whole = shards.slice(0, left === undefined ? page.whole : shards.indexOf(left.shard));
       for (const shard of whole) if (begun.delete(shard)) loaded.add(shard);
-      if (page.length > 0) tell.changed();
+      if (page.rows.length > 0) tell.changed();
       await nextTurn();
       if (left !== undefined) {
         fullAt = now();
         return [];
       }
       if (whole.length > 0) return shards.slice(whole.length);
-      after = end?.id ?? 0;
+      after = page.last;
     }
   }
 
-  /** @returns the first row that there is no room for */
-  function appendPage(page: readonly JobRow[], windows: Windows): JobRow | undefined {
+  /** Without what is in memory, and may have changed since. */
+  async function readFrom(shards: readonly number[], after: number): Promise<Page> {
+    const page = await stored.page(shards, after);
+    return { ...page, rows: page.rows.filter(({ id }) => !lanes.has(id)) };
+  }
+
+  /**
+   * @param unread shards of which nothing was appended
+   * @returns the first row that there is no room for
+   */
+  function append({ rows, windows }: Page, unread: Set<number>): JobRow | undefined {
     const at = now();
-    for (const row of page) {
-      if (lanes.size >= maxJobs) return row;
+    for (const one of rows) {
       // What is newer comes when this cut is followed. A shard may have been given up meanwhile.
-      if (begun.has(row.shard) && row.id <= (cut.get(row.writer)?.lastId ?? 0))
-        append(toRow(row), windows.get(row.shard), at);
+      if (!begun.has(one.shard) || one.id > (cut.get(one.writer)?.lastId ?? 0)) continue;
+      if (unread.delete(one.shard)) lanes.beginLoad(one.shard);
+      const row = toRow(one);
+      if (!lanes.append(row, at)) return one;
+      // Of a lane that is in memory already, the window there is newer.
+      const window = row.lane === undefined ? undefined : windows.get(row.shard)?.get(row.lane);
+      if (window !== undefined && row.lane !== undefined && row.queuedIn?.head === row)
+        lanes.setWindow(row.lane, window);
     }
     return undefined;
   }
 
-  async function readWindows(shards: readonly number[]): Promise<Windows> {
-    const rows = await pool.query<{ shard: number; lane: string; since: number; up_to: number }>(
-      `select w.* from unnest($1::smallint[]) as s (id) cross join lateral (
-         select shard, lane, since, up_to from ${ident()}.lane_window where shard = s.id offset 0) as w`,
-      [shards],
-    );
-    const windows = new Map(shards.map((shard) => [shard, new Map<string, LaneWindow>()]));
-    for (const { shard, lane, since, up_to: upTo } of rows) windows.get(shard)?.set(lane, { since, upTo });
-    return windows;
-  }
-
-  /** The next jobs of some shards, one shard after the other; of the first one those behind an id. */
-  function readPage(shards: readonly number[], after: number): Promise<readonly JobRow[]> {
-    return pool.query<JobRow>(
-      `select null as head, j.* from unnest($1::smallint[]) with ordinality as s (id, nth) cross join lateral (
-         select shard, id, writer, day, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
-           case when attempts + deaths + run_at > 0 or error is not null then
-             jsonb_build_object('attempts', attempts, 'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) end as progress
-         from ${ident()}.job where shard = s.id and id > case when s.nth = 1 then $2::bigint else 0 end order by id limit $3) as j limit $3`,
-      [shards, after, PAGE],
-    );
-  }
-
-  /** Of a lane that is in memory already, the window there is newer. */
-  function append(row: Row, windows: ReadonlyMap<string, LaneWindow> | undefined, at: number): void {
-    lanes.append(row, at);
-    const window = row.lane === undefined ? undefined : windows?.get(row.lane);
-    if (window !== undefined && row.lane !== undefined && row.queuedIn?.head === row) lanes.setWindow(row.lane, window);
+  function unload(shard: number): void {
+    loaded.delete(shard);
+    begun.delete(shard);
   }
 
   async function load(shards: readonly number[]): Promise<void> {
@@ -289,13 +240,19 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     get loading() {
       return loading;
     },
-    unload(shard) {
-      loaded.delete(shard);
-      begun.delete(shard);
-    },
+    unload,
     isLoaded: (shard) => loaded.has(shard),
+    async read(ids, shard) {
+      try {
+        return await stored.jobs(shard, ids);
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+        unload(shard);
+        return [];
+      }
+    },
     get hasRoom() {
-      return hasRoom();
+      return lanes.fill() < FULL;
     },
     isBehind: ({ vector, removal }) =>
       (removal ?? 0) > (removed ?? 0) || vector.some(([writer, , , lastId]) => lastId > (cut.get(writer)?.lastId ?? 0)),
@@ -305,34 +262,5 @@ export function createShardMemory({ pool, ident, lanes, now, maxJobs, isOver, ..
     get shards() {
       return [...loaded];
     },
-  };
-}
-
-function toRow(row: JobRow): Row {
-  return {
-    id: row.id,
-    shard: row.shard,
-    day: row.day,
-    delivery: row.delivery,
-    entry: row.entry,
-    consumer: row.consumer,
-    lane: row.lane ?? undefined,
-    mergeKey: row.merge_key ?? undefined,
-    receivedAt: row.received_at,
-    replayOf: row.replay_of ?? undefined,
-    // Most were never tried, and share one.
-    progress: row.progress === null ? FRESH : toProgress(row.progress),
-    next: undefined,
-    queuedIn: undefined,
-  };
-}
-
-function toProgress({ groupMax, firstAttemptAt, error, ...rest }: ProgressRecord): Progress {
-  return {
-    ...FRESH,
-    ...rest,
-    groupMax: groupMax === null ? undefined : Math.max(1, groupMax), // of none a job would wait for ever
-    firstAttemptAt: firstAttemptAt ?? undefined,
-    error: error ?? undefined,
   };
 }

@@ -2,10 +2,10 @@ import { StorageError, type Delivery, type Progress } from "../../../../src/adap
 import type { Pool } from "../connection/pool.ts";
 import { isLockTimeout, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
-import { toArray, toSettle, type Ending } from "./encode-step.ts";
+import { toArray, toSettle } from "./encode-step.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import type { Over } from "./worker-log.ts";
-import { endOtherwise, type Refusal, type Settling } from "./refused-settles.ts";
+import { endOtherwise, toSettling, type Ending, type Refusal, type Settling } from "./refused-settles.ts";
 
 /** One row of `writer`: who, how many commits, first and last id of the last one. */
 export type Mark = readonly [writer: number, seq: number, firstId: number, lastId: number];
@@ -38,10 +38,10 @@ type StepRow = DeliveryRow & {
 /** The steps of one worker: one in flight, in which all goes that came while the last one was. */
 export interface WorkSteps {
   /**
-   * Marks runs as running. Gives the deliveries that were asked for, and the jobs that are gone.
-   * @throws StorageError when fenced or failed; a refusal is of these runs alone
+   * Marks jobs as running. Gives the deliveries that were asked for, and the jobs that are gone.
+   * @throws StorageError when fenced or failed; a refusal is of these jobs alone
    */
-  mark(runs: readonly (readonly Row[])[], wanted: readonly Row[]): Promise<Marked>;
+  mark(rows: readonly Row[], wanted: readonly Row[]): Promise<Marked>;
   /** Resolves when it holds. Tried again while the server is away, as long as this worker lives. A job whose end the server refuses is dead. */
   settle(
     ending: Ending,
@@ -58,8 +58,8 @@ interface Held {
   readonly holds: boolean;
   /** Worker that has a handler for each unhandled job that is left to it: the job waits as before. */
   readonly passed: ReadonlyMap<number, number>;
-  /** Of each row, as it was written. */
-  readonly progress: readonly Progress[];
+  /** As it was written: of each row that is not done. */
+  readonly progress: ReadonlyMap<Row, Progress>;
 }
 
 interface Marked {
@@ -163,7 +163,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     const running = lanes.running().filter((row) => !ending.has(row) && !ended.has(row));
     const sentAt = performance.now();
     try {
-      const { done, ...settle } = toSettle(settles.map(toEnding), leaving());
+      const { done, ...settle } = toSettle(settles, leaving());
       const sent = (number += 1);
       const marked = marks.flatMap(({ rows: given }) => given);
       const wanted = marks.flatMap((one) => one.wanted);
@@ -260,20 +260,18 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   }
 
   return {
-    mark: (runs, wanted) =>
+    mark: (rows, wanted) =>
       new Promise((resolve, reject) => {
-        const rows = runs.flat();
         for (const row of rows) ended.delete(row);
         marking.push({ rows, wanted, resolve, reject });
         if (isOver) refuse([], marking.splice(0));
         wake();
       }),
-    settle: ({ run: left, progress: given, window }, { isUnsure } = { isUnsure: false }) =>
+    settle: (ending, { isUnsure } = { isUnsure: false }) =>
       new Promise((resolve, reject) => {
-        const progress = new Map(left.map((row, place) => [row, given[place] as Progress]));
-        const passed = new Map<number, number>();
-        const resolveWith = (holds: boolean): void => resolve({ holds, passed, progress: [...progress.values()] });
-        settling.push({ progress, window, left, refusals: 0, isUnsure, passed, resolve: resolveWith, reject });
+        const one = toSettling(ending);
+        const { progress, passed } = one;
+        settling.push({ ...one, isUnsure, resolve: (holds) => resolve({ holds, passed, progress }), reject });
         if (isOver) refuse(settling.splice(0), []);
         wake();
       }),
@@ -293,10 +291,6 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
 }
 
 const isOfContent = (error: StorageError): boolean => isRefusal(error) || isUnreadable(error);
-
-function toEnding({ left: run, progress, window }: Settling): Ending {
-  return { run, progress: run.map((row) => progress.get(row) as Progress), window };
-}
 
 const NOTHING: Batch = { settles: [], marks: [], waiting: [] };
 

@@ -6,20 +6,17 @@ import {
   type Delivery,
   type InboxStats,
   type NewEvent,
-  type Progress,
   type Settlement,
   type StorageError,
   type Transactional,
 } from "../../../../src/adapter.ts";
+import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import { createTransactions } from "../complete.ts";
 import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { toText } from "../store/encode-batch.ts";
 import { endOrphans, type OrphanDeps } from "./end-orphans.ts";
-import type { HandOver } from "./hand-over.ts";
-import type { Lanes, Origin, Plan, Row } from "./lanes.ts";
-import type { OtherWorkers } from "./other-workers.ts";
-import type { RecentDeliveries } from "./recent-deliveries.ts";
-import type { ShardMemory } from "./shard-memory.ts";
+import type { Batch, Life, Stored } from "./create-life.ts";
+import type { Lanes, Origin, Row } from "./lanes.ts";
 import type { WorkSteps } from "./work-steps.ts";
 
 /** The verbs that run work. */
@@ -40,51 +37,15 @@ export interface WorkerClaims {
 export interface WorkerClaimsDeps {
   /** Undefined while this process does not work. */
   readonly life: () => Life | undefined;
+  /** Of the life, or of the next one. */
+  readonly lanes: () => Lanes;
   readonly now: () => number;
   readonly leaseMs: number;
   /** Asks for claims in a transaction of the application. */
   readonly transactions: Pick<Parameters<typeof createTransactions>[0], "ident" | "queries" | "pause">;
-  /** The handler of a claim has ended, while this process did not work. */
-  readonly handlerEnded: (claim: Claim) => void;
   readonly orphaned: OrphanDeps["orphaned"];
   /** Jobs ended otherwise than done. */
   readonly ended: (states: readonly ("dead" | "unhandled")[]) => void;
-}
-
-/** One registration as a worker. What awaits must see that it is still the current one. */
-export interface Life {
-  readonly id: number;
-  readonly lanes: Lanes;
-  readonly recent: RecentDeliveries;
-  /** What this process stored, and memory may not have yet. */
-  stored: Stored[];
-  readonly memory: ShardMemory;
-  readonly steps: WorkSteps;
-  readonly handOver: HandOver;
-  readonly others: OtherWorkers;
-  owned: ReadonlySet<number>;
-  /** It may claim. */
-  hasBegun: boolean;
-  /** The unhandled jobs that are its to look at: where it does not expand, those that the one that expands would leave where they are. */
-  looksAt: "all" | "own" | "none";
-  /** It was told to look at them since workers last came or went. */
-  hasReopened: boolean;
-  /** Why some of its shards could not be loaded, at the last try. */
-  loadFailure: StorageError | undefined;
-  /** Memory is behind the tables. */
-  isDirty: boolean;
-  following: Promise<void> | undefined;
-  hasUnexpanded: boolean;
-  /** Of the monotonic clock: when the last step that holds was sent. */
-  confirmedAt: number;
-}
-
-type Batch = Parameters<ShardMemory["hasSeen"]>[0];
-
-interface Stored {
-  readonly batch: Batch;
-  readonly jobs: number;
-  readonly receivedAt: number;
 }
 
 /** Of the lease: where a step took longer, another process may soon take over, and nothing is started. */
@@ -94,10 +55,10 @@ const NOTHING: Claimed = { claims: [], nextDueAt: undefined, suspects: false };
 
 export function createWorkerClaims({
   life,
+  lanes,
   now,
   leaseMs,
   transactions,
-  handlerEnded,
   orphaned,
   ended,
 }: WorkerClaimsDeps): WorkerClaims {
@@ -107,7 +68,7 @@ export function createWorkerClaims({
     ...transactions,
     claimed(claim) {
       const mine = life();
-      const rows = mine?.lanes.runOf(claim);
+      const rows = mine?.lanes.rowsOf(claim);
       return mine === undefined || rows === undefined ? undefined : { worker: mine.id, rows };
     },
     completed: (claim) => void completed.add(claim),
@@ -115,36 +76,37 @@ export function createWorkerClaims({
 
   const isCurrent = (mine: Life): boolean => life() === mine;
 
-  async function mark(mine: Life, runs: readonly (readonly Row[])[]): Promise<Claim[]> {
+  async function mark(mine: Life, runs: readonly ClaimRecord<Row>[]): Promise<Claim[]> {
     // Held until then: what is read, or stored meanwhile, may displace it.
     const known = new Map<Row, Origin>();
     const wanted: Row[] = [];
-    for (const row of runs.flat()) {
+    const all = runs.flatMap(({ rows }) => rows);
+    for (const row of all) {
       const origin = mine.recent.find(row.delivery, row.entry);
       if (origin === undefined) wanted.push(row);
       else known.set(row, origin);
     }
     let marked: Awaited<ReturnType<WorkSteps["mark"]>>;
     try {
-      marked = await mine.steps.mark(runs, wanted);
+      marked = await mine.steps.mark(all, wanted);
     } catch (error) {
       if ((isRefusal(error) || isUnreadable(error)) && isCurrent(mine))
         return markSingly(mine, runs, error as StorageError);
-      for (const run of runs) mine.lanes.release(run, now());
+      for (const run of runs) mine.lanes.giveBack(run, now());
       throw error;
     }
     const { gone, deliveries } = marked;
     for (const [id, delivery] of deliveries) mine.recent.add(id, delivery);
     const lacksDelivery = (row: Row): boolean => !gone.has(row.id) && !known.has(row) && !deliveries.has(row.delivery);
-    const lacking = runs.flat().filter(lacksDelivery);
+    const lacking = all.filter(lacksDelivery);
     // Where it fails, they wait, and are claimed again.
     if (lacking.length > 0) await endOrphans(mine, lacking, { ...transactions, now, orphaned }).catch(() => {});
     if (!isCurrent(mine)) return [];
     // Its answer came so late that another process may soon take over.
     const isLate = performance.now() - mine.confirmedAt > STALLED * leaseMs;
     return runs.flatMap((run) => {
-      if (isLate || run.some(lacksDelivery)) {
-        mine.lanes.release(run, now());
+      if (isLate || run.rows.some(lacksDelivery)) {
+        mine.lanes.giveBack(run, now());
         return [];
       }
       const claim = mine.lanes.begin(
@@ -161,7 +123,7 @@ export function createWorkerClaims({
   }
 
   /** One that the server refuses alone is dead: a delivery that it cannot read, say. */
-  async function markSingly(mine: Life, runs: readonly (readonly Row[])[], refusal: StorageError): Promise<Claim[]> {
+  async function markSingly(mine: Life, runs: readonly ClaimRecord<Row>[], refusal: StorageError): Promise<Claim[]> {
     const [run, ...rest] = runs;
     if (rest.length > 0) {
       const each = await Promise.allSettled(runs.map((one) => mark(mine, [one])));
@@ -169,10 +131,11 @@ export function createWorkerClaims({
     }
     if (run === undefined) return [];
     const error = { name: refusal.name, message: toText(refusal.message), at: now() };
-    const progress = run.map((row) => settled(row.progress, { to: "dead", error }, now()));
-    const ending = await mine.steps.settle({ run, progress, window: undefined });
+    const { rows } = run;
+    const dead = rows.map((row) => settled(row.progress, { to: "dead", error }, now()));
+    const { progress } = await mine.steps.settle({ rows, progress: dead, window: undefined });
     mine.lanes.begin(run, () => undefined, now());
-    tellEnded(ending);
+    tellEnded([...progress.values()]);
     return [];
   }
 
@@ -187,37 +150,40 @@ export function createWorkerClaims({
 
   async function settleOne({ claim, outcomes }: Settlement): Promise<boolean> {
     if (outcomes.some((outcome) => outcome.to === "dead" && outcome.ofWindow === true)) await lookBehind();
+    const plan = lanes().plan(claim, outcomes, now());
     const mine = life();
-    if (mine === undefined) handlerEnded(claim);
-    const plan = mine?.lanes.plan(claim, outcomes, now());
     if (mine === undefined || plan === undefined) return false;
     try {
       const { holds, passed, progress } = await mine.steps.settle(plan, { isUnsure: completed.has(claim) });
-      const known = { ...plan, progress: passed.size === 0 ? progress : progress.map(unlessPassed(plan, passed)) };
-      if (!mine.lanes.settle(known, now())) return false;
+      plan.progress &&= plan.rows.map((row) => {
+        // One that is passed on was not claimed.
+        if (passed.has(row.id)) return settled(row.progress, { to: "release" }, now());
+        return progress.get(row) ?? settled(row.progress, { to: "done" }, now());
+      });
+      if (!mine.lanes.holds(plan, now())) return false;
       // Not earlier: the job is in its lane again, and leaves with it.
-      if (isCurrent(mine)) for (const { id, shard } of plan.run) passOn(mine, shard, passed.get(id));
-      if (holds) tellEnded(known);
+      if (isCurrent(mine)) for (const { id, shard } of plan.rows) passOn(mine, shard, passed.get(id));
+      if (holds) tellEnded(plan.progress);
       return holds;
     } catch (error) {
-      life()?.lanes.endLost(claim, now());
+      mine.lanes.handlerEnded(claim, now());
       if ((error as Partial<StorageError>).code === "epoch-stale") return false;
-      mine.lanes.unplan(claim);
+      mine.lanes.mayNotHold(plan);
       throw error;
     }
   }
 
-  /** Such a job was not claimed. */
-  function unlessPassed({ run }: Plan, passed: ReadonlyMap<number, number>) {
-    return (progress: Progress, place: number): Progress => {
-      const row = run[place];
-      return row !== undefined && passed.has(row.id) ? settled(row.progress, { to: "release" }, now()) : progress;
-    };
-  }
-
-  function tellEnded({ progress }: Pick<Plan, "progress">): void {
+  function tellEnded(progress: ClaimRecord<Row>["progress"] = []): void {
     const states = progress.flatMap(({ state }) => (state === "dead" || state === "unhandled" ? [state] : []));
     if (states.length > 0) ended(states);
+  }
+
+  /** That there is nothing is known when all is in memory. */
+  async function comesMore({ lanes: mine, memory }: Life, { max }: ClaimLimits): Promise<boolean> {
+    if (max > 0 && (await mine.bringBack(memory.read, now))) return true;
+    if (memory.loading === undefined) return false;
+    await memory.loading.catch(() => {});
+    return true;
   }
 
   return {
@@ -227,16 +193,16 @@ export function createWorkerClaims({
       await catchUp(mine);
       if (!isCurrent(mine)) return NOTHING;
       let runs = mine.lanes.take(limits, now());
-      // That there is nothing is known when all is in memory.
-      while (runs.length === 0 && mine.memory.loading !== undefined) {
-        await mine.memory.loading.catch(() => {});
+      while (runs.length === 0 && (await comesMore(mine, limits))) {
         if (!isCurrent(mine)) return NOTHING;
         runs = mine.lanes.take(limits, now());
       }
+      // What is claimed does not wait for it. Where it fails, a claim that finds nothing says so.
+      if (runs.length > 0) mine.lanes.bringBack(mine.memory.read, now).catch(() => {});
       if (runs.length === 0 && mine.loadFailure !== undefined) throw mine.loadFailure;
       try {
         const claims = runs.length === 0 ? [] : await mark(mine, runs);
-        return { claims, nextDueAt: mine.lanes.nextDueAt(), suspects: mine.lanes.hasSuspects() };
+        return { claims, nextDueAt: mine.lanes.nextDueAt(now()), suspects: mine.lanes.hasSuspects() };
       } catch (error) {
         if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
         throw error;

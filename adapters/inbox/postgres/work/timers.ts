@@ -1,0 +1,41 @@
+import type { Clock, StorageError, Timer } from "../../../../src/adapter.ts";
+
+/** Those that are set, so that all of them can be cleared. */
+export interface Timers {
+  later(ms: number, run: () => void): void;
+  /** Runs something again and again, while a condition holds. An error ends nothing. */
+  loopsWhile(condition: () => boolean): Loop;
+  clear(): void;
+}
+
+/** @param nextMs gives the time until the next run from the last one */
+export type Loop = (ms: number, run: () => Promise<void>, nextMs?: (last: number) => number) => void;
+
+export function createTimers(clock: () => Clock, failed: (error: StorageError) => void): Timers {
+  let timers: Timer[] = [];
+
+  function later(ms: number, run: () => void): void {
+    const timer = clock().setTimer(() => {
+      timers = timers.filter((one) => one !== timer);
+      run();
+    }, ms);
+    timers.push(timer);
+  }
+
+  return {
+    later,
+    loopsWhile(condition) {
+      const loop: Loop = (ms, run, nextMs = (last) => last) =>
+        later(ms, () => {
+          if (!condition()) return;
+          run()
+            .catch((error: unknown) => failed(error as StorageError))
+            .finally(() => void (condition() && loop(nextMs(ms), run, nextMs)));
+        });
+      return loop;
+    },
+    clear() {
+      for (const timer of timers.splice(0)) timer.clear();
+    },
+  };
+}
