@@ -1,6 +1,7 @@
 import type { ClaimBook } from "./claim-book.ts";
 import type { LaneRow, LaneWindow, WithdrawnLane } from "./lane-queues.ts";
 import { createParkedLanes, type ParkedLanes } from "./parked-lanes.ts";
+import type { InboxStats } from "./port/inbox.ts";
 
 /** A job that may wait in the storage alone. */
 export interface ParkableRow extends LaneRow {
@@ -31,19 +32,17 @@ export interface Parking<R extends ParkableRow> {
   recheck(): void;
   /** When the next lane is due that has room, of those in memory too. */
   nextDueAt(now: number): number | undefined;
-  /** Jobs. */
-  size(): number;
-  blockedLanes(): number;
-  oldestReceivedAt(): number;
+  /** Of all jobs. @param oldest when the oldest was received that waits in memory */
+  stats(oldest: number | undefined): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
 }
 
 /** @returns those of the jobs that the storage still has, in the order of ids */
-export type ReadParked<R> = (ids: readonly number[], shard: number) => Promise<readonly R[]>;
+type ReadParked<R> = (ids: readonly number[], shard: number) => Promise<readonly R[]>;
 
 export interface ParkingDeps<R extends ParkableRow> {
   /** In memory. */
   readonly maxJobs: number;
-  readonly book: Pick<ClaimBook<R>, "withdraw" | "setWindow" | "nextDueAt">;
+  readonly book: Pick<ClaimBook<R>, "withdraw" | "setWindow" | "nextDueAt" | "running" | "blockedLanes">;
   readonly rows: { size(): number; delete(row: R): void };
   /** Into the memory, and into its lane. */
   readonly add: (row: R, now: number) => void;
@@ -137,9 +136,19 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
       );
       return next === Infinity ? undefined : next;
     },
-    size: sizeOf,
-    blockedLanes: () => sum(parked.values(), (lanes) => lanes.blockedLanes()),
-    oldestReceivedAt: () => least(parked.values(), (lanes) => lanes.oldestReceivedAt()),
+    stats(oldest = Infinity) {
+      const running = book.running();
+      const oldestOfAll = Math.min(
+        oldest,
+        least(parked.values(), (lanes) => lanes.oldestReceivedAt()),
+      );
+      return {
+        waiting: rows.size() - running + sizeOf(),
+        running,
+        blockedLanes: book.blockedLanes() + sum(parked.values(), (lanes) => lanes.blockedLanes()),
+        oldestWaitingAt: oldestOfAll === Infinity ? undefined : oldestOfAll,
+      };
+    },
   };
 }
 

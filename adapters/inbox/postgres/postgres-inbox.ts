@@ -8,9 +8,9 @@ import { prepareSchema } from "./schema/migrate.ts";
 import { SHARDS } from "./schema/tables.ts";
 import { createIncoming } from "./store/incoming.ts";
 import { createWriter } from "./store/writer.ts";
+import { createCounts } from "./upkeep/counts.ts";
 import { ensureDays } from "./upkeep/day-partitions.ts";
 import { createPostgresGaps } from "./upkeep/gaps.ts";
-import { readStats } from "./upkeep/read-stats.ts";
 import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresTombstones } from "./upkeep/tombstones.ts";
@@ -33,36 +33,6 @@ export interface PostgresOptions {
   readonly maxJobs: number;
 }
 
-/** Of the whole, as far as this process knows. */
-interface Counts {
-  unexpanded: number;
-  dead: number;
-  unhandled: number;
-  expired: number;
-  open: number;
-  oldestUnexpandedAt: number | undefined;
-  /** Unexpanded or waiting. */
-  oldestWaitingAt: number | undefined;
-  workersAlive: number;
-}
-
-interface Heart {
-  readonly beat: number;
-  /** By the monotonic clock: since when it stands still. */
-  readonly since: number;
-}
-
-const UNKNOWN: Counts = {
-  unexpanded: 0,
-  dead: 0,
-  unhandled: 0,
-  expired: 0,
-  open: 0,
-  oldestUnexpandedAt: undefined,
-  oldestWaitingAt: undefined,
-  workersAlive: 0,
-};
-
 /** Between two looks at what other processes changed: tombstones are to be no older. */
 const WATCH_MS = 1_000;
 /** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
@@ -82,9 +52,6 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   let pools: Pools | undefined;
   let schemaIdent = "";
   let failure: { readonly error: StorageError; readonly at: number } | undefined;
-  let counts = UNKNOWN;
-  /** Of the workers that are there by the tables: the row of one that was killed stays, until another one takes over from it. */
-  let hearts: ReadonlyMap<number, Heart> = new Map();
   let watching: Timer | undefined;
   const route: Route = { changes: 0 };
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
@@ -113,6 +80,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
 
   const [store, steps, other] = [poolOf("store"), poolOf("steps"), poolOf("other")];
   const writer = createWriter({ pool: store, ident, now, ensureDays: (queries) => ensureDays(queries, ident()) });
+  const known = createCounts({ pool: other, ident, leaseMs });
   const worker = createPostgresWorker({
     ident,
     host: openHost,
@@ -123,7 +91,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     maxJobs,
     presence: createPresence(directConnection, ident, route),
     ended(states) {
-      for (const state of states) counts[state] += 1;
+      for (const state of states) known.counts[state] += 1;
     },
   });
   const tombstones = createPostgresTombstones({ ident, pool: other, now });
@@ -144,24 +112,8 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     host: openHost,
     options,
     isLeader: isMine,
-    expired: (jobs) => void (counts = { ...counts, expired: counts.expired + jobs }),
+    expired: (jobs) => void (known.counts.expired += jobs),
   });
-
-  function heartOf(id: number, beat: number): Heart {
-    const before = hearts.get(id);
-    return before?.beat === beat ? before : { beat, since: performance.now() };
-  }
-
-  async function count(): Promise<void> {
-    const [stats, [row]] = await Promise.all([
-      readStats(other, ident()),
-      other.query<{ at: number }>(`select received_at as at from ${ident()}.unexpanded order by delivery limit 1`),
-    ]);
-    const { waiting, running, beats, ...rest } = stats;
-    hearts = new Map(beats.map(([id, beat]) => [id, heartOf(id, beat)]));
-    const workersAlive = [...hearts.values()].filter(({ since }) => performance.now() - since < leaseMs).length;
-    counts = { ...rest, workersAlive, open: waiting + running, oldestUnexpandedAt: row?.at };
-  }
 
   /** The server is there, or not, by what was not a store. */
   function answered(error?: unknown): void {
@@ -175,7 +127,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     const mine = pools;
     watching = openHost().clock.setTimer(() => {
       assertWritable(other)
-        .then(() => Promise.all([tombstones.refresh(), count()]))
+        .then(() => Promise.all([tombstones.refresh(), known.look()]))
         .then(
           () => answered(),
           (error: unknown) => answered(error),
@@ -199,7 +151,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         await assertServer(other);
         schemaIdent = await prepareSchema(other, { schema, name: given.name, migrate, log: given.log });
         await ensureDays(other, ident());
-        await Promise.all([tombstones.refresh(), subscriptions.refresh(), count()]);
+        await Promise.all([tombstones.refresh(), subscriptions.refresh(), known.look()]);
       } catch (error) {
         await closePools();
         user = undefined;
@@ -234,9 +186,9 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       now,
       dedupeWindowMs: () => openHost().dedupeWindowMs,
       noted({ unexpanded = 0, oldestUnexpandedAt, unhandled = 0, hasNotices = false }) {
-        counts.unexpanded += unexpanded;
-        counts.oldestUnexpandedAt = oldestUnexpandedAt;
-        counts.unhandled += unhandled;
+        known.counts.unexpanded += unexpanded;
+        known.counts.oldestUnexpandedAt = oldestUnexpandedAt;
+        known.counts.unhandled += unhandled;
         if (hasNotices) void subscriptions.refresh().catch(() => {});
       },
       stored: (error) => (failure = error && { error, at: now() }),
@@ -255,26 +207,26 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       writer,
       looksAt: worker.looksAt,
       async changed() {
-        await Promise.all([worker.changed(), count(), subscriptions.refresh()]);
+        await Promise.all([worker.changed(), known.look(), subscriptions.refresh()]);
       },
     }),
     stats() {
       const here = worker.stats();
-      const { open, oldestUnexpandedAt, oldestWaitingAt, workersAlive, ...rest } = counts;
+      const { open, oldestUnexpandedAt, oldestWaitingAt, workersAlive, ...rest } = known.counts;
       const share = worker.share();
       const isKnown = here !== undefined && worker.isAllLoaded();
-      const known = here ?? { waiting: open, running: 0, blockedLanes: 0, oldestWaitingAt: undefined };
+      const own = here ?? { waiting: open, running: 0, blockedLanes: 0, oldestWaitingAt: undefined };
       // What is not in memory waits as well: as much of the whole as this process has of the lanes.
       const waiting = isKnown
-        ? known.waiting
-        : Math.max(known.waiting, Math.round(open * (here ? share : 1)) - known.running);
+        ? own.waiting
+        : Math.max(own.waiting, Math.round(open * (here ? share : 1)) - own.running);
       // Of the whole, unless the whole is this process's, and in memory: then it is exact.
       const others = share < 1 || !isKnown ? oldestWaitingAt : undefined;
-      const oldest = Math.min(...[oldestUnexpandedAt, known.oldestWaitingAt, others].map((at) => at ?? Infinity));
+      const oldest = Math.min(...[oldestUnexpandedAt, own.oldestWaitingAt, others].map((at) => at ?? Infinity));
       const alive = Math.max(workersAlive, here === undefined ? 0 : 1);
       return {
         ...rest,
-        ...known,
+        ...own,
         waiting,
         unexpanded: Math.max(rest.unexpanded, worker.hasUnexpanded() ? 1 : 0),
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,

@@ -21,7 +21,7 @@ export interface PostgresInboxOptions {
   keepUnhandledDays?: number | undefined;
   /** Dead letters, since they were settled. @default no limit */
   keepDeadDays?: number | undefined;
-  /** Waiting in memory, in each worker; more wait on the server. @default 500_000 */
+  /** Waiting in memory, in each worker; more wait on the server alone, those that wait for a retry first. @default 500_000 */
   maxJobs?: number | undefined;
 }
 

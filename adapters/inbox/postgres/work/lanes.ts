@@ -129,16 +129,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     nextTenure: () => createLanes(maxJobs, book.nextTenure),
     running: () => [...book.taken()].filter(({ progress }) => progress.state === "running"),
     has: (id) => rows.get(id) !== undefined,
-    stats() {
-      const running = book.running();
-      const oldest = Math.min(oldestOf(rows.values()), parking.oldestReceivedAt());
-      return {
-        waiting: rows.size - running + parking.size(),
-        running,
-        blockedLanes: book.blockedLanes() + parking.blockedLanes(),
-        oldestWaitingAt: oldest === Infinity ? undefined : oldest,
-      };
-    },
+    stats: () => parking.stats(oldestOf(rows.values())),
   };
 }
 
@@ -161,12 +152,12 @@ function toClaimed(row: Row, { delivery, event }: Origin): ClaimedJob {
 }
 
 /** Rows are in the order of their coming: all but some of the oldest come in that of ids. */
-function oldestOf(rows: Iterable<Row>): number {
-  let at = Infinity;
+function oldestOf(rows: Iterable<Row>): number | undefined {
+  let at: number | undefined;
   let looks = 0;
   for (const { progress, receivedAt } of rows) {
-    if (progress.state === "waiting") at = Math.min(at, receivedAt);
-    if (at !== Infinity && ++looks > 100) break;
+    if (progress.state === "waiting") at = Math.min(at ?? Infinity, receivedAt);
+    if (at !== undefined && ++looks > 100) break;
   }
   return at;
 }

@@ -16,7 +16,7 @@ export interface ShardRows {
 /** Of each writer, what is known: all of it up to an id. */
 export type Cut = ReadonlyMap<number, { readonly seq: number; readonly lastId: number }>;
 
-export interface Followed {
+interface Followed {
   readonly head: Head | null | undefined;
   readonly rows: readonly JobRow[];
 }

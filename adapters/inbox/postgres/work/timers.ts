@@ -9,7 +9,7 @@ export interface Timers {
 }
 
 /** @param nextMs gives the time until the next run from the last one */
-export type Loop = (ms: number, run: () => Promise<void>, nextMs?: (last: number) => number) => void;
+type Loop = (ms: number, run: () => Promise<void>, nextMs?: (last: number) => number) => void;
 
 export function createTimers(clock: () => Clock, failed: (error: StorageError) => void): Timers {
   let timers: Timer[] = [];

@@ -141,21 +141,11 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     get size() {
       return rows.size;
     },
-    stats() {
-      const running = book.running();
-      const oldest = Math.min(oldestWaiting(rows.between(0, Infinity)), parking.oldestReceivedAt());
-      return {
-        waiting: rows.size - running + parking.size(),
-        running,
-        blockedLanes: book.blockedLanes() + parking.blockedLanes(),
-        oldestWaitingAt: oldest === Infinity ? undefined : oldest,
-        isFull: parking.fill() >= 1,
-      };
-    },
+    stats: () => ({ ...parking.stats(oldestWaiting(rows.between(0, Infinity))), isFull: parking.fill() >= 1 }),
   };
 }
 
-function oldestWaiting(rows: Iterable<Row>): number {
+function oldestWaiting(rows: Iterable<Row>): number | undefined {
   for (const row of rows) if (row.progress.state === "waiting") return row.receivedAt;
-  return Infinity;
+  return undefined;
 }

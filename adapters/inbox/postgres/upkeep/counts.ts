@@ -1,0 +1,69 @@
+import type { Queries } from "../connection/pool.ts";
+import { readStats } from "./read-stats.ts";
+
+/** What this process knows of the whole, until it looks again. */
+export interface KnownCounts {
+  /** What it does itself, it adds. */
+  readonly counts: Counts;
+  look(): Promise<void>;
+}
+
+interface Counts {
+  unexpanded: number;
+  dead: number;
+  unhandled: number;
+  expired: number;
+  open: number;
+  oldestUnexpandedAt: number | undefined;
+  /** Unexpanded or waiting. */
+  oldestWaitingAt: number | undefined;
+  workersAlive: number;
+}
+
+interface Heart {
+  readonly beat: number;
+  /** By the monotonic clock: since when it stands still. */
+  readonly since: number;
+}
+
+export interface CountsDeps {
+  readonly pool: Queries;
+  readonly ident: () => string;
+  readonly leaseMs: number;
+}
+
+export function createCounts({ pool, ident, leaseMs }: CountsDeps): KnownCounts {
+  let counts: Counts = {
+    unexpanded: 0,
+    dead: 0,
+    unhandled: 0,
+    expired: 0,
+    open: 0,
+    oldestUnexpandedAt: undefined,
+    oldestWaitingAt: undefined,
+    workersAlive: 0,
+  };
+  /** Of the workers that are there by the tables: the row of one that was killed stays, until another one takes over from it. */
+  let hearts: ReadonlyMap<number, Heart> = new Map();
+
+  function heartOf(id: number, beat: number): Heart {
+    const before = hearts.get(id);
+    return before?.beat === beat ? before : { beat, since: performance.now() };
+  }
+
+  return {
+    get counts() {
+      return counts;
+    },
+    async look() {
+      const [stats, [row]] = await Promise.all([
+        readStats(pool, ident()),
+        pool.query<{ at: number }>(`select received_at as at from ${ident()}.unexpanded order by delivery limit 1`),
+      ]);
+      const { waiting, running, beats, ...rest } = stats;
+      hearts = new Map(beats.map(([id, beat]) => [id, heartOf(id, beat)]));
+      const workersAlive = [...hearts.values()].filter(({ since }) => performance.now() - since < leaseMs).length;
+      counts = { ...rest, workersAlive, open: waiting + running, oldestUnexpandedAt: row?.at };
+    },
+  };
+}
