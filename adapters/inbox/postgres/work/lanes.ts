@@ -54,8 +54,8 @@ export interface Lanes
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
   /** Shards are to be given up: what does not run of them is forgotten. @returns those of which something runs */
   leave(shards: ReadonlySet<number>, now: number): ReadonlySet<number>;
-  /** Reads shards of which something may be in memory: nothing of them is parked meanwhile, or what was read of it would come back as it was before. */
-  whileRead<T>(shards: readonly number[], read: () => Promise<T>): Promise<T>;
+  /** Reads shards of which something may be in memory. Nothing of them is parked until it is used: what was read of it would be of before. */
+  whileRead<T, R>(shards: readonly number[], read: () => Promise<T>, use: (found: T) => R): Promise<R>;
   /** All jobs of a shard are to be appended that are not in memory: none is parked any more. */
   beginLoad(shard: number): void;
   /** The shards are to be read anew. */
@@ -121,9 +121,15 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       book.remove(new Set(gone), now);
       return new Set([...book.taken()].map(({ shard }) => shard));
     },
-    async whileRead(shards, read) {
+    async whileRead(shards, read, use) {
       beingRead = new Set(shards);
-      return read().finally(() => (beingRead = new Set()));
+      let found: Awaited<ReturnType<typeof read>>;
+      try {
+        found = await read();
+      } finally {
+        beingRead = new Set();
+      }
+      return use(found); // at once
     },
     beginLoad: parking.forget,
     nextTenure: () => createLanes(maxJobs, book.nextTenure),

@@ -160,10 +160,14 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
     await follow();
     const unread = new Set(shards);
     for (let after = 0; ;) {
-      const page = await lanes.whileRead(shards, () => readFrom(shards, after));
+      const page = await lanes.whileRead(
+        shards,
+        () => stored.page(shards, after),
+        (read) => ({ ...read, left: isOver() ? undefined : append(read, unread) }),
+      );
       if (isOver()) return [];
       tell.read();
-      const left = append(page, unread);
+      const { left } = page;
       const whole = shards.slice(0, left === undefined ? page.whole : shards.indexOf(left.shard));
       for (const shard of whole) if (begun.delete(shard)) loaded.add(shard);
       if (page.rows.length > 0) tell.changed();
@@ -177,22 +181,18 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
     }
   }
 
-  /** Without what is in memory, and may have changed since. */
-  async function readFrom(shards: readonly number[], after: number): Promise<Page> {
-    const page = await stored.page(shards, after);
-    return { ...page, rows: page.rows.filter(({ id }) => !lanes.has(id)) };
-  }
-
   /**
    * @param unread shards of which nothing was appended
    * @returns the first row that there is no room for
    */
   function append({ rows, windows }: Page, unread: Set<number>): JobRow | undefined {
     const at = now();
-    for (const one of rows) {
-      // What is newer comes when this cut is followed. A shard may have been given up meanwhile.
-      if (!begun.has(one.shard) || one.id > (cut.get(one.writer)?.lastId ?? 0)) continue;
-      if (unread.delete(one.shard)) lanes.beginLoad(one.shard);
+    // What is newer comes when this cut is followed. What is in memory may have changed since. A shard may have been given up meanwhile.
+    const fresh = rows.filter(
+      ({ id, shard, writer }) => begun.has(shard) && id <= (cut.get(writer)?.lastId ?? 0) && !lanes.has(id),
+    );
+    for (const { shard } of fresh) if (unread.delete(shard)) lanes.beginLoad(shard);
+    for (const one of fresh) {
       const row = toRow(one);
       if (!lanes.append(row, at)) return one;
       // Of a lane that is in memory already, the window there is newer.
