@@ -27,6 +27,7 @@ export type {
   InboxHost,
   InboxStats,
   InboxWorkers,
+  LiveWorker,
   Readiness,
 } from "./inbox/port/inbox.ts";
 export type { StorageKind, Worker, WorkingInbox, WritingInbox } from "./inbox/port/inbox.ts";
@@ -40,7 +41,8 @@ export {
   type SubscribedResource,
 } from "./inbox/port/gaps.ts";
 export type { HandledType, InboxJobs, Job, JobQuery, JobSelection, JobState } from "./inbox/port/jobs.ts";
-export type { StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
+export type { BlockedQuery, StoredBlocked, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
+export { MOST_GROUPS, type JobGroup, type JobSummary } from "./inbox/port/jobs.ts";
 export type { KeyValues } from "./inbox/port/key-values.ts";
 export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/tombstones.ts";
 export type {

@@ -32,7 +32,16 @@ export type { Mail, Tracking, View } from "./protocol/tracking.ts";
 export type { Decided, Gate, UnsubscribeDecision } from "./ingest/unsubscribe-gate.ts";
 
 // Looking inside.
-export type { Job, JobState } from "./inbox/port/jobs.ts";
+export type { Job, JobGroup, JobState, JobSummary } from "./inbox/port/jobs.ts";
+export type { GapCause } from "./inbox/port/gaps.ts";
+export type { LiveWorker } from "./inbox/port/inbox.ts";
+export type {
+  BlockedLane,
+  ErroredSubscriptionInfo,
+  GapInfo,
+  ReceiverLists,
+  TombstoneInfo,
+} from "./receiver/lists/lists-types.ts";
 export type { JobFilter, Jobs, Selection } from "./receiver/jobs/jobs-types.ts";
 export type { JobMoment, Observer } from "./observe/observers.ts";
 

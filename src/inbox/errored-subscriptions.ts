@@ -68,7 +68,7 @@ export function createErroredSubscriptions(most = MOST): ErroredSubscriptions {
     },
     list: () => [...known.values()].flatMap(({ sentAt: _sentAt, errored, ...one }) => (errored ? one : [])),
     known: () =>
-      [...known.values()].map(({ sentAt: _sentAt, errored, error, ...one }) =>
+      [...known.values()].map(({ errored, error, ...one }) =>
         Object.assign(one, { error: errored ? error : undefined }),
       ),
   };

@@ -28,8 +28,10 @@ import { inTime } from "../gaps/in-time.ts";
 import { receiveHeard, type HandshakeListener } from "./handshake-listeners.ts";
 import { setInternals, type Internals } from "./internals.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
+import { createJobPages } from "./jobs/job-pages.ts";
 import { createLifecycle, createReceiverStates, toDrainMs } from "./lifecycle.ts";
-import { createOpening } from "./open-inbox.ts";
+import { createLists } from "./lists/create-lists.ts";
+import { createOpening, openToWork } from "./open-inbox.ts";
 import { resolveOptions, type ReceiverOptions } from "./options.ts";
 import type { Receiver } from "./receiver-types.ts";
 import { createRegistrations } from "./registrations.ts";
@@ -160,7 +162,10 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const lifecycle = createLifecycle({ ...dispatchDeps, states, inbox, opening, secrets, work, direct, store });
   const { opened } = opening;
   const { assertOpen } = lifecycle;
-  const jobs = createJobs({ inbox: working, opened, assertOpen, erased: accounts.forget, clock, log });
+  const pages = createJobPages(clock);
+  const open = openToWork(working, { opened, assertOpen });
+  const jobs = createJobs({ open, pages, erased: accounts.forget, log });
+  const lists = createLists({ open, pages, subscriptions, watch, clock });
 
   const readiness = { states, secrets, opening, inbox, inFlightBytes };
   const refusals = createRecentRefusals({ counters, clock, isReady: () => checkReady(readiness).length === 0 });
@@ -241,7 +246,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     },
     async close(budget = {}) {
       const drainMs = toDrainMs(budget);
-      jobs.stop();
+      pages.stop();
       return lifecycle.close(drainMs).finally(() => throttled.flush());
     },
     health,
@@ -252,7 +257,8 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       secrets: reporter.secrets(),
     }),
     observe: (observer) => observers.add(observer),
-    jobs: jobs.verbs,
+    jobs,
+    lists,
     receive: receiveHeard(ingestDeps, handshakes),
     async handle(delivery, { signal } = {}) {
       lifecycle.assertOpen();

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
-import { ClosedError, StorageError } from "../errors.ts";
-import type { InboxHost, WritingInbox } from "../inbox/port/inbox.ts";
+import { ClosedError, StorageError, UsageError } from "../errors.ts";
+import type { InboxHost, WorkingInbox, WritingInbox } from "../inbox/port/inbox.ts";
 import { withTimeout } from "../timeout.ts";
 import type { ReceiverStates } from "./lifecycle.ts";
 
@@ -83,6 +83,26 @@ export function createOpening(
       isOpen = false;
       if (isNeeded) await inbox.close();
     },
+  };
+}
+
+/**
+ * Opens an inbox for a look, whether this process works or not.
+ * @param inbox undefined where it has no working half
+ */
+export function openToWork(
+  inbox: WorkingInbox | undefined,
+  { opened, assertOpen }: Pick<Opening, "opened"> & { readonly assertOpen: () => void },
+): () => Promise<WorkingInbox> {
+  return async () => {
+    assertOpen();
+    if (inbox === undefined)
+      throw new UsageError("inbox-cannot-work", "This inbox only forwards deliveries: it holds no jobs.", {
+        fix: "Look into the queue behind it; `memoryInbox()` and other inboxes that work have jobs.",
+      });
+    await opened();
+    assertOpen();
+    return inbox;
   };
 }
 

@@ -8,6 +8,7 @@ import type { Gate } from "../ingest/unsubscribe-gate.ts";
 import type { Observer } from "../observe/observers.ts";
 import type { EventName, EventOf, Id } from "../protocol/event-types.ts";
 import type { Jobs } from "./jobs/jobs-types.ts";
+import type { ReceiverLists } from "./lists/lists-types.ts";
 
 /** What a receiver did since it was created, in this process. */
 export interface Stats {
@@ -142,6 +143,8 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
   observe(observer: Observer): () => void;
   /** Lists, replays, drops and erases jobs. */
   readonly jobs: Jobs;
+  /** Lists what else the inbox knows: blocked lanes, tombstones, gaps, errored subscriptions, workers. */
+  readonly lists: ReceiverLists;
   /**
    * Takes one request and returns the answer: for your own mount. Never rejects.
    * @param afterHandlers answers after the handlers, instead of as soon as the delivery is stored

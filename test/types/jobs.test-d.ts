@@ -8,7 +8,7 @@ const { jobs } = receiver;
 
 export type Face = [
   Expect<Equal<typeof jobs, Jobs>>,
-  Expect<Equal<keyof Jobs, "list" | "get" | "replay" | "drop" | "erase">>,
+  Expect<Equal<keyof Jobs, "list" | "summary" | "get" | "replay" | "drop" | "erase">>,
   Expect<
     Equal<
       Flat<JobFilter>,
@@ -17,6 +17,7 @@ export type Face = [
         accountId?: number | undefined;
         subscription?: number | undefined;
         consumer?: string | undefined;
+        error?: string | undefined;
         receivedAfter?: Date | undefined;
         receivedBefore?: Date | undefined;
       }

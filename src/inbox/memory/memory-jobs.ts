@@ -124,6 +124,7 @@ function matches({ progress, event, consumer, deliveryRow }: JobRow, query: JobQ
     (accountId === undefined || event.accountId === accountId) &&
     (subscription === undefined || event.subscription === subscription) &&
     (query.consumer === undefined || consumer === query.consumer) &&
+    (query.error === undefined || progress.error?.name === query.error) &&
     (receivedAfter === undefined || receivedAt > receivedAfter) &&
     (receivedBefore === undefined || receivedAt < receivedBefore)
   );

@@ -108,6 +108,8 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
   readonly keyValues?: KeyValues | undefined;
   /** Where it has room for what may be missing. */
   readonly gaps?: Gaps | undefined;
+  /** Where many work: all that do now. */
+  readonly liveWorkers?: (() => Promise<readonly LiveWorker[]>) | undefined;
   /**
    * Cheap: every health check calls it. Where many work, `waiting`, `running` and `blockedLanes` are of this process's share, and exact,
    * while it works and all of its share is in memory; all else is of the whole, from a query at most 5 s old.
@@ -200,6 +202,20 @@ export interface InboxWorkers {
   readonly share: number;
   /** The parts of the lanes that are this process's, where whole parts are shared out. */
   readonly shards?: number | undefined;
+}
+
+/** A process that works on an inbox on which many may. */
+export interface LiveWorker {
+  /** Unique among those that ever worked. */
+  readonly id: string;
+  /** It is this process. */
+  readonly isThis: boolean;
+  /** Of all lanes, those that are its share: from 0 to 1. */
+  readonly share: number;
+  /** Jobs whose handlers run now, as it last told. */
+  readonly running: number;
+  /** The network address that it has at the storage, where that is known. */
+  readonly host?: string;
 }
 
 /** State of an inbox's disk and file. */

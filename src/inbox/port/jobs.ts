@@ -57,6 +57,58 @@ export interface InboxJobs {
   }): Promise<readonly UnhandledJob[]>;
   /** Replaces unhandled jobs by jobs of their current consumers, at the tails of their lanes: all in one atomic commit. */
   reopen(replacements: readonly { readonly id: string; readonly jobs: readonly NewJob[] }[]): Promise<void>;
+  /**
+   * Counts jobs where that costs less than reading them, such as from counts that are kept. Undefined, or a result of undefined: the receiver
+   * reads what `find` gives.
+   */
+  summary?(query: JobQuery): Promise<JobSummary | undefined>;
+  /**
+   * The heads of lanes that wait for their next attempt, which is after `now`, by its time and then by their ids; jobs without a lane too.
+   * Undefined: the receiver reads all waiting jobs.
+   */
+  blocked?(page: BlockedQuery): Promise<readonly StoredBlocked[]>;
+}
+
+/** Selects a page of heads of lanes. */
+export interface BlockedQuery {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** The last one of the page before. */
+  readonly after?: Pick<StoredJob, "id" | "runAt"> | undefined;
+  readonly limit: number;
+}
+
+/** The head of a lane that waits for its next attempt. */
+export interface StoredBlocked {
+  readonly job: StoredJob;
+  /** Waiting jobs behind it in its lane: at least so many, where counting all would cost too much. */
+  readonly behind: number;
+}
+
+/** Counts of jobs. */
+export interface JobSummary {
+  /** The largest first, at most {@link MOST_GROUPS}. */
+  readonly groups: readonly JobGroup[];
+  /** All jobs that are counted. */
+  readonly count: number;
+  /** There are more groups than are given. */
+  readonly isCut: boolean;
+}
+
+/** Groups in a summary. */
+export const MOST_GROUPS = 100;
+
+/** Jobs of one consumer, type and name of the last error. */
+export interface JobGroup {
+  /** Absent where no consumer handled them. */
+  readonly consumer?: string;
+  /** Of their events. */
+  readonly type: string;
+  /** The name of their last error, such as `TypeError`; absent where they have none. */
+  readonly error?: string;
+  readonly count: number;
+  /** When the newest failed or ended; it may have been removed since. */
+  readonly newestAt?: Date;
 }
 
 /** A type of event that a consumer handles. */
@@ -83,6 +135,8 @@ export interface JobQuery {
   readonly accountId?: number | undefined;
   readonly subscription?: number | undefined;
   readonly consumer?: string | undefined;
+  /** The name of the last error. */
+  readonly error?: string | undefined;
   /** Milliseconds since the epoch, exclusive. */
   readonly receivedAfter?: number | undefined;
   readonly receivedBefore?: number | undefined;
@@ -98,6 +152,8 @@ export interface StoredJob {
   readonly entry: number;
   readonly state: JobState;
   readonly event: SingleEvent | undefined;
+  /** Of its event; needed where that is not given. */
+  readonly type?: string | undefined;
   readonly consumer: string | undefined;
   readonly lane: string | undefined;
   readonly attempts: number;

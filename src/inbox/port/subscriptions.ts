@@ -27,7 +27,10 @@ export interface NoticeOrigin {
 }
 
 /** A subscription whose newest notice is recorded. */
-export interface KnownSubscription extends LifecycleNotice, Pick<NoticeOrigin, "source"> {}
+export interface KnownSubscription extends LifecycleNotice, Pick<NoticeOrigin, "source"> {
+  /** When the notice was sent, milliseconds since the epoch, where the inbox keeps that. */
+  readonly sentAt?: number;
+}
 
 /** A subscription whose newest notice is an error. */
 export interface ErroredSubscription {

@@ -1,6 +1,4 @@
-import type { Clock } from "../../clock.ts";
 import { eventIn, toJob } from "../../dispatch/calls/job-view.ts";
-import { UsageError } from "../../errors.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxJobs, Job, StoredJob } from "../../inbox/port/jobs.ts";
 import type { Logger } from "../../logger.ts";
@@ -12,52 +10,41 @@ import {
   assertId,
   DROP_OPTIONS,
   REPLAY_OPTIONS,
+  toCounted,
   toPage,
   toSelection,
 } from "./job-arguments.ts";
-import { createJobPages } from "./job-pages.ts";
+import type { JobPages } from "./job-pages.ts";
 import type { Jobs } from "./jobs-types.ts";
-
-export interface ReceiverJobs {
-  /** `receiver.jobs`. */
-  readonly verbs: Jobs;
-  /** The receiver closes: a replay or drop in progress ends after its current page. */
-  stop(): void;
-}
+import { summarize } from "./summarize.ts";
 
 export interface ReceiverJobsDeps {
-  /** Undefined where it has no working half. */
-  readonly inbox: WorkingInbox | undefined;
-  /** Resolves when the inbox is open. */
-  readonly opened: () => Promise<void>;
-  /** @throws ClosedError `closed` */
-  readonly assertOpen: () => void;
+  /**
+   * Opens the inbox.
+   * @throws UsageError `inbox-cannot-work`; ClosedError `closed`
+   */
+  readonly open: () => Promise<WorkingInbox>;
+  readonly pages: JobPages;
   /** Called after all of an account was erased. */
   readonly erased: (accountId: Id) => void;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 
-export function createJobs({ inbox, opened, assertOpen, erased, clock, log }: ReceiverJobsDeps): ReceiverJobs {
-  const pages = createJobPages(clock);
+/** `receiver.jobs`. */
+export function createJobs({ open: openInbox, pages, erased, log }: ReceiverJobsDeps): Jobs {
+  const open = async (): Promise<InboxJobs> => (await openInbox()).jobs;
 
-  async function open(): Promise<InboxJobs> {
-    assertOpen();
-    if (inbox === undefined)
-      throw new UsageError("inbox-cannot-work", "This inbox only forwards deliveries: it holds no jobs.", {
-        fix: "Look into the queue behind it; `memoryInbox()` and other inboxes that work have jobs.",
-      });
-    await opened();
-    assertOpen();
-    return inbox.jobs;
-  }
-
-  const verbs: Jobs = {
+  return {
     async list(filter = {}) {
       const query = toPage(filter);
       const stored = await open();
       const { jobs, next } = await stored.find(query);
       return { jobs: await toJobs(stored, jobs), ...(next === undefined ? {} : { next }) };
+    },
+    async summary(filter = {}) {
+      const query = toCounted(filter);
+      const stored = await open();
+      return (await stored.summary?.(query)) ?? summarize(pages, stored, query);
     },
     async get(id) {
       assertId("get", id);
@@ -93,7 +80,6 @@ export function createJobs({ inbox, opened, assertOpen, erased, clock, log }: Re
       return { count };
     },
   };
-  return { verbs, stop: pages.stop };
 }
 
 /** Leaves out jobs that were removed since they were found. */

@@ -38,6 +38,7 @@ const FILTER_CHECKS: Checks = {
   accountId: ID,
   subscription: ID,
   consumer: { expected: "the name of a consumer", holds: isText },
+  error: { expected: "the name of an error", holds: isText },
   receivedAfter: DATE,
   receivedBefore: DATE,
   state: {
@@ -81,6 +82,15 @@ export function toPage(
   assertFields("list", filter, { ...FILTER_CHECKS, ...PAGE_CHECKS });
   const { after, limit = 50 } = filter;
   return { ...toQuery(filter), after, limit };
+}
+
+/**
+ * The filter of `summary` as an inbox takes it.
+ * @throws UsageError `jobs-invalid`
+ */
+export function toCounted(filter: NonNullable<Parameters<Jobs["summary"]>[0]>): JobQuery {
+  assertFields("summary", filter, FILTER_CHECKS);
+  return toQuery(filter);
 }
 
 /**
@@ -159,6 +169,7 @@ function toQuery({
     accountId: rest.accountId,
     subscription: rest.subscription,
     consumer: rest.consumer,
+    error: rest.error,
     receivedAfter: receivedAfter?.getTime(),
     receivedBefore: receivedBefore?.getTime(),
   };

@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import { ClosedError } from "../../errors.ts";
-import type { InboxJobs, JobSelection, StoredJob } from "../../inbox/port/jobs.ts";
+import type { InboxJobs, JobQuery, JobSelection, StoredJob } from "../../inbox/port/jobs.ts";
 
 /** Replays and drops many jobs page by page: between pages the event loop turns, and the receiver may close. */
 export interface JobPages {
@@ -13,6 +13,11 @@ export interface JobPages {
    * @throws ClosedError `closed`
    */
   count(jobs: InboxJobs, selection: JobSelection, verb: "replay" | "drop"): Promise<number>;
+  /**
+   * Calls back with each job that is found.
+   * @throws ClosedError `closed`
+   */
+  each(jobs: InboxJobs, query: JobQuery, found: (job: StoredJob) => void): Promise<void>;
   /** Ends what is in progress after its current page. */
   stop(): void;
 }
@@ -49,6 +54,13 @@ export function createJobPages(clock: Clock): JobPages {
         run.count += "ids" in selection ? await countTaken(jobs, ids, run) : ids.length;
       return run.count;
     },
+    async each(jobs, query, found) {
+      const run: Run = { takes: () => true, done: "counted", count: 0 };
+      for await (const page of pagesOf(jobs, query, run)) {
+        for (const job of page) found(job);
+        run.count += page.length;
+      }
+    },
     stop: () => stopped.abort(),
   };
 
@@ -65,11 +77,15 @@ export function createJobPages(clock: Clock): JobPages {
       }
       return;
     }
+    for await (const page of pagesOf(jobs, selection, run)) yield page.filter(run.takes).map(({ id }) => id);
+  }
+
+  async function* pagesOf(jobs: InboxJobs, query: JobQuery, run: Run): AsyncGenerator<readonly StoredJob[]> {
     let after: string | undefined;
     do {
       if (after !== undefined) await between(run);
-      const page = await jobs.find({ ...selection, after, limit: PAGE });
-      yield page.jobs.filter(run.takes).map(({ id }) => id);
+      const page = await jobs.find({ ...query, after, limit: PAGE });
+      yield page.jobs;
       after = page.next;
     } while (after !== undefined);
   }

@@ -1,5 +1,5 @@
 import type { StoredDelivery } from "../../inbox/port/delivery.ts";
-import type { Job, JobState } from "../../inbox/port/jobs.ts";
+import type { Job, JobState, JobSummary } from "../../inbox/port/jobs.ts";
 import type { EventName, Id } from "../../protocol/event-types.ts";
 
 /** Selects jobs that match every given field. */
@@ -13,6 +13,8 @@ export interface JobFilter {
   subscription?: Id | undefined;
   /** The consumer that handles it. */
   consumer?: string | undefined;
+  /** The name of its last error, such as `TypeError`: exactly as stored, up to 2,000 characters. */
+  error?: string | undefined;
   /** The delivery was received after this time (exclusive). */
   receivedAfter?: Date | undefined;
   /** The delivery was received before this time (exclusive). */
@@ -44,6 +46,15 @@ export interface Jobs {
       after?: string | undefined;
     },
   ): Promise<{ readonly jobs: readonly Job[]; readonly next?: string }>;
+  /**
+   * Counts jobs by consumer, type and name of the last error: the largest groups first, at most 100. Counts of dead and unhandled jobs, by
+   * no more than type, consumer and error, are kept by `sqliteInbox` and `postgresInbox`; for all others the jobs are read, as `list` does.
+   * @throws UsageError `jobs-invalid`
+   * @throws ClosedError `closed` when the receiver closes meanwhile
+   * @example
+   * const { groups } = await receiver.jobs.summary({ state: "dead" });
+   */
+  summary(filter?: JobFilter & { state?: JobState | readonly JobState[] | undefined }): Promise<JobSummary>;
   /**
    * One job with the stored bytes of its delivery, as `receiver.handle` and `verify` take them; `undefined` if there is none.
    * @throws UsageError `jobs-invalid`

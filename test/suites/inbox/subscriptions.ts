@@ -103,7 +103,11 @@ export const subscriptions: InboxPromises = {
       const one = { subscription: 1001, accountId: 2002, resource: "/email/messages" };
       await storeAll(inbox, notice(undefined), notice("gone", { subscription: 2, source: "crm" }));
       await inbox.subscriptions.record({ ...one, subscription: 3, error: undefined }, { source: "a", sentAt: 1_000 });
-      assert.deepEqual(await inbox.subscriptions.known(), [
+      // Not every inbox keeps the time of a notice.
+      const known = await inbox.subscriptions.known();
+      assert.equal(known[2]?.sentAt ?? 1_000, 1_000);
+      const told = known.map(({ sentAt: _sentAt, ...rest }) => rest);
+      assert.deepEqual(told, [
         { ...one, source: undefined, error: undefined },
         { ...one, subscription: 2, source: "crm", error: "gone" },
         { ...one, subscription: 3, source: "a", error: undefined },
