@@ -63,6 +63,9 @@ export { accountOf } from "./protocol/id.ts";
 export { assertOptions, kindOf, wholeNumber, type GivenNumber } from "./assert.ts";
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";
 
+// Counts of jobs that an inbox keeps.
+export { countedStates, MOST_COUNTED, toSummary, type CountedGroup } from "./inbox/job-counts.ts";
+
 // The rules that every inbox shares: the progress of a job, and which job of a lane is next.
 export {
   claimed,

@@ -2,12 +2,13 @@ import { execFileSync, spawnSync, type ExecFileSyncOptionsWithStringEncoding } f
 import { readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { SCHEMA_VERSION } from "../../../adapters/inbox/sqlite/schema/tables.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { storeAll } from "../../suites/inbox/verbs.ts";
 import { fullFile, handleAll, reopened } from "./damaged-file.ts";
 
 const PAGE = 8_192;
-const WHO = "PRAGMA application_id = 1212894286; PRAGMA user_version = 4;";
+const WHO = `PRAGMA application_id = 1212894286; PRAGMA user_version = ${SCHEMA_VERSION};`;
 
 /** A file with so many jobs that its tables have several pages. */
 async function longFile(): Promise<string> {

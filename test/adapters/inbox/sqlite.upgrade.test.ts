@@ -105,7 +105,7 @@ describe.each(RELEASED)("a file of version %i", (version) => {
     await old.says("out", /\n/);
     const busy = { code: "file-busy", fix: expect.stringContaining("Stop every process of the older version") };
     expect(() => upgrade(file)).toThrow(expect.objectContaining(busy));
-    expect(versionIn(file)).toBe(version);
+    expect(versionIn(file)).toBe(CURRENT.version);
     old.kill("SIGKILL");
     await old.ended;
     upgrade(file);

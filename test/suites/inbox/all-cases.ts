@@ -1,4 +1,5 @@
 import { claiming } from "./claiming.ts";
+import { counting } from "./counting.ts";
 import { crashes } from "./crashes.ts";
 import { deduplicating } from "./deduplicating.ts";
 import { expanding } from "./expanding.ts";
@@ -32,6 +33,7 @@ export const promises: InboxPromises = {
   ...laneWindow,
   ...stats,
   ...listing,
+  ...counting,
   ...replaying,
   ...removing,
   ...reopening,

@@ -94,8 +94,9 @@ export const listing: InboxPromises = {
       const [stored] = await storeAll(inbox, mail([one("a")], { receivedAt: at }));
       const [fresh] = await findAll(inbox);
       assert.ok(fresh !== undefined);
-      const { id, event, ...rest } = fresh;
+      const { id, event, type = event?.type, ...rest } = fresh;
       assert.ok(event === undefined || event.type === "email.updated");
+      assert.equal(type, "email.updated");
       assert.deepEqual(rest, {
         deliveryId: stored?.id,
         entry: 0,

@@ -1,6 +1,9 @@
 import {
+  countedStates,
+  MOST_COUNTED,
   StorageError,
   toStored,
+  toSummary,
   type InboxJobs,
   type JobSelection,
   type Logger,
@@ -38,6 +41,14 @@ export function createFileJobs({ commits, requests, log, isOpen }: FileJobsDeps)
       }
       const found = jobs.slice(0, limit);
       return jobs.length > limit ? { jobs: found, next: String(found.at(-1)?.id) } : { jobs };
+    },
+    async summary(query) {
+      if (countedStates(query) === undefined) return undefined;
+      return toSummary(await commits.add("endedGroups", { ...query, most: MOST_COUNTED }));
+    },
+    async blocked(query) {
+      const found = await commits.add("blocked", query);
+      return found.map(({ job, behind }) => ({ job: toStoredJob(job), behind }));
     },
     async get(id) {
       const number = Number(id);
@@ -86,6 +97,7 @@ function toStoredJob(job: FoundJob): StoredJob {
     entry: job.entry,
     state: job.state,
     event: undefined,
+    type: job.type,
     consumer: job.consumer ?? undefined,
     lane: job.lane ?? undefined,
     attempts: job.attempts,

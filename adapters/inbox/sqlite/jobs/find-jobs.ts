@@ -1,8 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { HandledType, JobQuery, JobState } from "../../../../src/adapter.ts";
+import type { BlockedQuery, HandledType, JobQuery, JobState } from "../../../../src/adapter.ts";
 import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
 import { rowsOf, toNumber } from "../schema/columns.ts";
+import { OF_GROUP } from "../schema/ended-counts.ts";
 import type { FileState } from "../thread/file-state.ts";
+import { toJobError } from "../work/row-encoding.ts";
 import type { JobLists, ListedJob } from "./job-lists.ts";
 
 /** A job as it stands in the file. */
@@ -46,6 +48,13 @@ export interface JobFinder {
   get(id: number): FoundJob | undefined;
   /** Unhandled jobs of these types, in the order of ids; fewer where bodies are long. A job that has a consumer is only for that one. */
   findUnhandled(page: UnhandledInput): FoundJob[];
+  /** Heads of lanes that wait for their next attempt. */
+  blocked(query: BlockedQuery): FoundBlocked[];
+}
+
+interface FoundBlocked {
+  readonly job: FoundJob;
+  readonly behind: number;
 }
 
 interface UnhandledInput {
@@ -56,6 +65,8 @@ interface UnhandledInput {
 
 /** Rows, or lines of lists, that a page looks at where no index leads to what it wants. */
 const LOOKS = 1_000;
+/** Waiting jobs that are looked at for those behind the heads of lanes: no index leads to a lane. */
+const BEHIND_LOOKS = 10_000;
 /** Of the bodies that a page of unhandled jobs brings with it. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
@@ -91,6 +102,15 @@ export function createJobFinder(
   const byId = TABLES.map((table) => db.prepare(`${select[table]} WHERE id = ?`));
   const anyRow = db.prepare(
     "SELECT 1 FROM job WHERE id = ? UNION ALL SELECT 1 FROM dead WHERE id = ? UNION ALL SELECT 1 FROM unhandled WHERE id = ?",
+  );
+  const blockedHeads = db.prepare(
+    `${select.job} WHERE run_at > 0 AND (run_at, id) > (?, ?) AND NOT EXISTS
+       (SELECT 1 FROM job AS earlier WHERE earlier.run_at > 0 AND earlier.lane = job.lane AND earlier.id < job.id)
+     ORDER BY run_at, id LIMIT ?`,
+  );
+  const inLanes = db.prepare(
+    `SELECT lane, count(*) AS count FROM (SELECT lane FROM job WHERE id >= ? ORDER BY id LIMIT ${BEHIND_LOOKS})
+     WHERE lane IN (SELECT value FROM json_each(?)) GROUP BY lane`,
   );
   const bodyBytes = db.prepare("SELECT length(body) AS bytes FROM delivery WHERE id = ?");
 
@@ -134,14 +154,18 @@ export function createJobFinder(
 
   /** The candidates of a table, each list of them in the order of ids. An index leads to an account, or to a type. */
   function tableParts(table: Table, query: FindInput): Part[] {
-    const { after, before = Number.MAX_SAFE_INTEGER, accountId, types } = query;
+    const { after, before = Number.MAX_SAFE_INTEGER, accountId, types, consumer, error } = query;
     const range = "id > ? AND id < ? ORDER BY id";
     const isIndexed = table !== "job";
     const candidates =
       isIndexed && accountId !== undefined
         ? [jobsOf(table, `account = ? AND ${range}`, accountId, after, before)]
         : isIndexed && types !== undefined
-          ? [...new Set(types)].map((type) => jobsOf(table, `type = ? AND ${range}`, type, after, before))
+          ? [...new Set(types)].map((type) =>
+              table === "dead" && consumer !== undefined && error !== undefined
+                ? jobsOf(table, `${OF_GROUP} AND ${range}`, type, consumer, error, after, before)
+                : jobsOf(table, `type = ? AND ${range}`, type, after, before),
+            )
           : [jobsOf(table, range, after, before)];
     return candidates.map((some) => pick(some, query));
   }
@@ -211,6 +235,18 @@ export function createJobFinder(
       const jobs = found.flatMap(([, job]) => job ?? []).toSorted((a, b) => a.id - b.id);
       return fewBytes(jobs.slice(0, limit)).map(whole);
     },
+    blocked({ now, after, limit }) {
+      const place = after === undefined ? [now, Number.MAX_SAFE_INTEGER] : [after.runAt ?? 0, Number(after.id)];
+      const rows = blockedHeads.all(...place, limit) as unknown as readonly Row[];
+      const heads = rows.map(fromRow).filter((job) => job.state === "waiting");
+      const first = heads.reduce((least, { id }) => Math.min(least, id), Infinity);
+      const lanes = JSON.stringify(heads.flatMap(({ lane }) => lane ?? []));
+      const counts = new Map(
+        (first === Infinity ? [] : inLanes.all(first, lanes)).map(({ lane, count }) => [lane, Number(count)]),
+      );
+      // With itself, where it was among those that were looked at.
+      return heads.map((job) => ({ job, behind: Math.max((counts.get(job.lane) ?? 0) - 1, 0) }));
+    },
   };
 }
 
@@ -228,13 +264,14 @@ function pick(candidates: Iterable<Candidate>, query: FindInput, isIt: (job: Fou
 
 /** Whether all that the query asks for holds. */
 function matches(job: FoundJob, query: JobQuery): boolean {
-  const { states, types, accountId, subscription, consumer, receivedAfter, receivedBefore } = query;
+  const { states, types, accountId, subscription, consumer, error, receivedAfter, receivedBefore } = query;
   return (
     (states === undefined || states.includes(job.state)) &&
     (types === undefined || types.includes(job.type)) &&
     (accountId === undefined || job.account === accountId) &&
     (subscription === undefined || job.subscription === subscription) &&
     (consumer === undefined || job.consumer === consumer) &&
+    (error === undefined || toJobError(job.error)?.name === error) &&
     (receivedAfter === undefined || job.receivedAt > receivedAfter) &&
     (receivedBefore === undefined || job.receivedAt < receivedBefore)
   );

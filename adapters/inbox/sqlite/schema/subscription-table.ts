@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { ErroredSubscription, KnownSubscription, LifecycleNotice } from "../../../../src/adapter.ts";
-import { isNumber } from "./columns.ts";
+import { isNumber, toNumber } from "./columns.ts";
 import type { NoticeRecord } from "../thread/thread-protocol.ts";
 
 /** What lifecycle notices said of subscriptions, in the file. */
@@ -27,7 +27,7 @@ interface NoticeOrigin {
 const MOST = 1_000;
 
 export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
-  const readable = `SELECT subscription, account, resource, source, error FROM subscription
+  const readable = `SELECT subscription, account, resource, source, error, ${toNumber("sent_at")} AS sentAt FROM subscription
     WHERE ${isNumber("subscription")} AND ${isNumber("account")}`;
   const sql = {
     newer: db.prepare("SELECT 1 FROM subscription WHERE key = ? AND sent_at > ?"),
@@ -64,7 +64,8 @@ export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
     forgetAccount: (accountId) => void sql.forgetAccount.run(accountId),
     erroredSubscriptions: () =>
       sql.errored.all().map((row) => Object.assign(toKnown(row), { error: String(row["error"]) })),
-    knownSubscriptions: () => sql.known.all().map(toKnown),
+    knownSubscriptions: () =>
+      sql.known.all().map((row) => Object.assign(toKnown(row), { sentAt: Number(row["sentAt"]) })),
   };
 }
 

@@ -2,9 +2,10 @@ import type { DatabaseSync } from "node:sqlite";
 import { FileError } from "../connection/file-errors.ts";
 import { APPLICATION_ID, assertOurs, kindOf } from "../connection/file-kind.ts";
 import { isKey, isNumber } from "./columns.ts";
+import { addEndedCount, ENDED_COUNT } from "./ended-counts.ts";
 
 /** What a file has that this Hookline wrote. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 function endedTable(name: "dead" | "unhandled"): string {
   return `
@@ -17,6 +18,10 @@ function endedTable(name: "dead" | "unhandled"): string {
   CREATE INDEX ${name}_account ON ${name} (account);
   CREATE INDEX ${name}_settled_at ON ${name} (settled_at);`;
 }
+
+/** Jobs that failed before: those of blocked lanes. The others are in no index. */
+const RETRY_INDEXES = `CREATE INDEX job_retry ON job (run_at) WHERE run_at > 0;
+  CREATE INDEX job_retry_lane ON job (lane) WHERE run_at > 0;`;
 
 /**
  * A delivery's row is written once, and never again while it is expanded: it carries the body. A job that is claimed in the commit that makes
@@ -51,7 +56,7 @@ const TABLES = `
   -- Deliveries with entries that are not jobs yet. cursor: the entry to go on with.
   CREATE TABLE unexpanded (delivery INTEGER PRIMARY KEY, cursor INTEGER NOT NULL);
 
-  -- Open jobs that waited or failed. No index: lanes are in the memory of the process that works.
+  -- Open jobs that waited or failed. No index on most: lanes are in the memory of the process that works.
   CREATE TABLE job (
     id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL, entry INTEGER NOT NULL, type TEXT NOT NULL, consumer TEXT NOT NULL,
     lane TEXT, merge_key TEXT, account INTEGER, subscription INTEGER, received_at INTEGER NOT NULL, replay_of INTEGER,
@@ -59,12 +64,15 @@ const TABLES = `
     run_at INTEGER NOT NULL DEFAULT 0, delay_ms INTEGER NOT NULL DEFAULT 0, error TEXT
   );
 
+  ${RETRY_INDEXES}
+
   -- What a lane has inherited: when the first attempt was of a job that died of its window, for those up to an id that waited behind it.
   CREATE TABLE lane_window (lane TEXT PRIMARY KEY, since INTEGER NOT NULL, up_to INTEGER NOT NULL);
 
   -- Dead and unhandled jobs. Their delivery, and the list that has their lanes, stay as long as they do.
   ${endedTable("dead")}
   ${endedTable("unhandled")}
+  ${ENDED_COUNT}
 
   -- Natural keys of tracking and booking, hashed to 16 bytes.
   CREATE TABLE dedupe (key BLOB PRIMARY KEY, seen_at INTEGER NOT NULL) WITHOUT ROWID;
@@ -127,7 +135,16 @@ type Conversion = (db: DatabaseSync, alive: () => void) => void;
 /** The first version that was released: older files are not converted. */
 export const OLDEST_VERSION = 4;
 
-export const CURRENT: SchemaPlan = { version: SCHEMA_VERSION, tables: TABLES, conversions: [] };
+export const CURRENT: SchemaPlan = {
+  version: SCHEMA_VERSION,
+  tables: TABLES,
+  conversions: [
+    (db) => {
+      addEndedCount(db);
+      db.exec(RETRY_INDEXES);
+    },
+  ],
+};
 
 /**
  * Makes a new file's tables.
@@ -205,17 +222,19 @@ const orElse = (column: string, value: string): string =>
 
 const COUNTS = ["unexpanded", "open", "running", "dead", "unhandled", "expired", "tombstones"] as const;
 
-/** Indexes that were not made again when a damaged file was repaired, because rows were doubled: without them nothing could be written. */
+/** Indexes, and triggers, that were not made again when a damaged file was repaired, because rows were doubled: without them nothing could be written. */
 function restoreIndexes(db: DatabaseSync, { tables }: SchemaPlan): void {
   const there = new Set(
     db
-      .prepare("SELECT name FROM sqlite_schema WHERE type = 'index'")
+      .prepare("SELECT name FROM sqlite_schema WHERE type IN ('index', 'trigger')")
       .all()
       .map(({ name }) => name),
   );
-  for (const [sql, name] of tables.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+) [^;]+;/g)) {
-    if (there.has(name ?? "")) continue;
-    if (name === "subscribed_resource_key") db.exec(REMOVE_DOUBLED);
+  for (const [sql, index, trigger] of tables.matchAll(
+    /CREATE (?:(?:UNIQUE )?INDEX (\w+) [^;]+;|TRIGGER (\w+) .+?\n  END;)/gs,
+  )) {
+    if (there.has(index ?? trigger ?? "")) continue;
+    if (index === "subscribed_resource_key") db.exec(REMOVE_DOUBLED);
     db.exec(sql);
   }
 }

@@ -5,6 +5,7 @@ import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } 
 import { createClaimOperations, type ClaimOperations } from "./claim-operations.ts";
 import { createFileState, type FileCounts } from "./file-state.ts";
 import { isNumber } from "../schema/columns.ts";
+import { createEndedCounts, type EndedCounts } from "../schema/ended-counts.ts";
 import { createGapTable, type GapTable } from "../schema/gap-table.ts";
 import { createJobFinder, type JobFinder } from "../jobs/find-jobs.ts";
 import { createJobLists } from "../jobs/job-lists.ts";
@@ -22,6 +23,7 @@ export interface Operations
     DeliveryOperations,
     ClaimOperations,
     JobFinder,
+    Pick<EndedCounts, "endedGroups">,
     Pick<JobChanges, "reopen">,
     AdminRequests,
     RetentionSteps,
@@ -43,6 +45,8 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "find",
   "get",
   "findUnhandled",
+  "blocked",
+  "endedGroups",
   "requestState",
   "nextRequest",
   "newestAt",
@@ -81,7 +85,8 @@ export function createOperations(
   const finder = createJobFinder(db, { state, lists });
   const changes = createJobChanges(db, { state, lists, jobs, finder, subscriptions, gaps, keyValues });
   const deliveries = createDeliveryOperations(db, { state, lists, jobs, subscriptions, dedupeWindowMs });
-  const unusable = createUnusableRows(db, { state, lists });
+  const ended = createEndedCounts(db);
+  const unusable = createUnusableRows(db, { state, lists, ended });
   const oldest = {
     unexpanded: db.prepare(
       `SELECT received_at AS at FROM delivery WHERE id = (SELECT min(delivery) FROM unexpanded) AND ${isNumber("received_at")}`,
@@ -109,6 +114,7 @@ export function createOperations(
     ...deliveries,
     ...createClaimOperations(db, { state, jobs, windows, deliveries: deliveries.deliveries, unusable }),
     ...finder,
+    endedGroups: ended.endedGroups,
     reopen: changes.reopen,
     ...createAdminRequests(db, { state, finder, changes, windows }),
     ...createRetentionSteps(db, { state, lists, jobs }),

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { FileState } from "./file-state.ts";
+import type { EndedCounts } from "../schema/ended-counts.ts";
 import type { JobLists } from "../jobs/job-lists.ts";
 import { isNumber, isNumberOrNull, isText, isTextOrNull, toNumber } from "../schema/columns.ts";
 
@@ -83,10 +84,13 @@ const COUNTED = [
   ["unhandled", "unhandled"],
 ] as const;
 
-export function createUnusableRows(
-  db: DatabaseSync,
-  { state, lists }: { readonly state: FileState; readonly lists: JobLists },
-): UnusableRows {
+interface UnusableRowsDeps {
+  readonly state: FileState;
+  readonly lists: JobLists;
+  readonly ended: Pick<EndedCounts, "recountGroups">;
+}
+
+export function createUnusableRows(db: DatabaseSync, { state, lists, ended }: UnusableRowsDeps): UnusableRows {
   const sql = new Map(TABLES_OF_ROWS.map((table) => [table, statementsOf(table)]));
   const count = (table: TableOfRows): number =>
     Number(db.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.["count"]);
@@ -132,6 +136,7 @@ export function createUnusableRows(
       return { rows, next: last < to ? last : undefined };
     },
     recount() {
+      ended.recountGroups();
       const wrong = COUNTED.map(([what, table]) => state.set(what, count(table)));
       return wrong.includes(true);
     },
