@@ -228,7 +228,7 @@ describe("hookline inbox stats", () => {
     expect(out.replace(shared, "FILE").replaceAll(/[\d.,]+ [MG]iB/g, "SIZE")).toMatchInlineSnapshot(`
       "file             FILE
       receiver         shop
-      schema version   4
+      schema version   5
       worked on        no: what waits is handled once a receiver starts on it
       waiting          0
       running          0

@@ -11,6 +11,7 @@ import { createWriter } from "./store/writer.ts";
 import { createCounts } from "./upkeep/counts.ts";
 import { ensureDays } from "./upkeep/day-partitions.ts";
 import { createPostgresGaps } from "./upkeep/gaps.ts";
+import { findLiveWorkers } from "./upkeep/live-workers.ts";
 import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresTombstones } from "./upkeep/tombstones.ts";
@@ -198,6 +199,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
           "PostgreSQL cannot read a delivery: it is to be an unhandled job",
         ),
     }),
+    liveWorkers: () => findLiveWorkers(other, ident(), worker.others()?.me),
     claim: worker.claim,
     settle: worker.settle,
     transactional: worker.transactional,

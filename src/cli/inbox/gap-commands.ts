@@ -1,4 +1,4 @@
-import type { Gap, GapQuery, Gaps } from "../../adapter.ts";
+import type { GapInfo, ReceiverLists } from "../../index.ts";
 import { CommandError, defineCommand, EXIT } from "../command.ts";
 import { ID_NUMBER, wholeNumber } from "../flags.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
@@ -40,14 +40,14 @@ A receiver ends those of email and calendarEvent by itself, if it has a handler 
     limit: { ...wholeNumber(1, 1_000_000), value: "<n>", about: "At most so many.", default: 50 },
   },
   run({ inbox, schema, json, "show-content": showContent, limit, family, account }, io) {
-    return withInbox({ inbox, schema, io, access: "read" }, async ({ gaps, printer }) => {
+    return withInbox({ inbox, schema, io, access: "read" }, async ({ receiver, printer }) => {
       const table = createTable(HEADS, io.stdout);
       let left = limit;
-      for await (const page of pagesOf(await gaps(), { families: family, accountId: account }, limit)) {
+      for await (const page of pagesOf(receiver.lists, { families: family, accountId: account }, limit)) {
         left -= page.gaps.length;
         const shown = page.gaps.map((gap) => (showContent ? gap : { ...gap, resource: hideIds(gap.resource) }));
         if (shown.length > 0)
-          await printer.print(json ? shown.map((gap) => toJsonLine(toJson(gap))) : table.lines(shown.map(toRow)));
+          await printer.print(json ? shown.map((gap) => toJsonLine(gap)) : table.lines(shown.map(toRow)));
         if (left === 0 && page.next !== undefined) io.stderr.write("There are more: a higher --limit shows them.\n");
       }
       if (left === limit && !json) io.stderr.write("There are no such gaps.\n");
@@ -83,12 +83,12 @@ once it ends.`,
           ? "Got --all and a filter, expected one of them."
           : "Got neither a filter nor --all. Say which gaps: --family, --account, or --all.",
       );
-    return withInbox({ inbox, schema, io, access: dryRun ? "read" : "change" }, async ({ gaps, printer }) => {
-      const [store, query] = [await gaps(), { families: family, accountId: account }];
+    return withInbox({ inbox, schema, io, access: dryRun ? "read" : "change" }, async ({ receiver, printer }) => {
+      const [lists, query] = [receiver.lists, { families: family, accountId: account }];
       const counts = new Map<string, number>();
-      for await (const page of pagesOf(store, query))
+      for await (const page of pagesOf(lists, query))
         for (const gap of page.gaps) counts.set(gap.family, (counts.get(gap.family) ?? 0) + 1);
-      if (!dryRun) for await (const page of pagesOf(store, query)) await store.remove(page.gaps);
+      if (!dryRun) for await (const page of pagesOf(lists, query)) await lists.clearGaps(page.gaps);
       const found = [...counts].map(([name, count]) => ({ family: name, count })).toSorted((a, b) => b.count - a.count);
       const count = found.reduce((sum, one) => sum + one.count, 0);
       const told = `${dryRun ? "Would clear" : "Cleared"} ${grouped(count)} ${count === 1 ? "gap" : "gaps"}.`;
@@ -104,14 +104,14 @@ once it ends.`,
 const PAGE_SIZE = 1_000;
 
 async function* pagesOf(
-  gaps: Pick<Gaps, "find">,
-  query: Pick<GapQuery, "families" | "accountId">,
+  lists: Pick<ReceiverLists, "gaps">,
+  query: Pick<NonNullable<Parameters<ReceiverLists["gaps"]>[0]>, "families" | "accountId">,
   limit = Infinity,
-): AsyncGenerator<Awaited<ReturnType<Gaps["find"]>>> {
+): AsyncGenerator<Awaited<ReturnType<ReceiverLists["gaps"]>>> {
   let left = limit;
   let after: string | undefined;
   do {
-    const page = await gaps.find({ ...query, after, limit: Math.min(left, PAGE_SIZE) });
+    const page = await lists.gaps({ ...query, after, limit: Math.min(left, PAGE_SIZE) });
     yield page;
     left -= page.gaps.length;
     after = page.next;
@@ -121,21 +121,17 @@ async function* pagesOf(
 // The last column is the one that a narrow terminal cuts.
 const HEADS = ["FAMILY", "ACCOUNT", "SUBSCRIPTION", "SOURCE", "CAUSE", "FROM (UTC)", "UNTIL (UTC)", "RESOURCE"];
 
-function toRow({ family, accountId, subscription, source, cause, from, until, resource }: Gap): readonly string[] {
+function toRow({ family, accountId, subscription, source, cause, from, until, resource }: GapInfo): readonly string[] {
   return [
     family,
     String(accountId),
     String(subscription),
     toPlain(source ?? ""),
     cause,
-    minuteText(new Date(from)),
-    until === undefined ? "goes on" : minuteText(new Date(until)),
+    minuteText(from),
+    until === undefined ? "goes on" : minuteText(until),
     toPlain(resource),
   ];
-}
-
-function toJson({ from, until, ...gap }: Gap): object {
-  return { ...gap, from: new Date(from), ...(until !== undefined && { until: new Date(until) }) };
 }
 
 /** What is no id in the path of a resource. @see protocol 6.1 */

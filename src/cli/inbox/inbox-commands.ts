@@ -2,6 +2,7 @@ import { CommandError, defineCommand, EXIT, type Command } from "../command.ts";
 import { commandRows, section } from "../help.ts";
 import { clearGapsCommand, gapsCommand } from "./gap-commands.ts";
 import { INBOX_FLAGS } from "./inbox-flags.ts";
+import { lanesCommand } from "./lanes.ts";
 import { listCommand } from "./list.ts";
 import { migrateCommand } from "./migrate.ts";
 import { dropCommand, eraseCommand, replayCommand } from "./replay-drop-erase.ts";
@@ -13,6 +14,7 @@ import { liftCommand, tombstonesCommand } from "./tombstone-commands.ts";
 export const INBOX_COMMANDS: readonly Command[] = [
   statsCommand,
   listCommand,
+  lanesCommand,
   showCommand,
   replayCommand,
   dropCommand,

@@ -82,6 +82,11 @@ export const FILTER_FLAGS = {
   account: { ...ID_NUMBER, value: "<n>", about: "Jobs of this account." },
   subscription: { ...ID_NUMBER, value: "<n>", about: "Jobs of this subscription." },
   consumer: { ...nonEmpty("the name of a consumer"), value: "<name>", about: "Jobs of this consumer." },
+  error: {
+    ...nonEmpty("the name of an error, such as TypeError"),
+    value: "<name>",
+    about: "Jobs whose last error has this name, such as TypeError.",
+  },
   since: {
     ...time,
     value: "<time>",
@@ -96,7 +101,7 @@ export function toFilter(
   values: ValuesOf<typeof FILTER_FLAGS>,
   now: number,
 ): JobFilter & { readonly state: readonly JobState[] | undefined } {
-  const { state, type, account, subscription, consumer, since, until } = values;
+  const { state, type, account, subscription, consumer, error, since, until } = values;
   return {
     state,
     // The receiver checks that there is such an event.
@@ -104,6 +109,7 @@ export function toFilter(
     accountId: account,
     subscription,
     consumer,
+    error,
     // "Since" includes the time given, the filter's "after" does not.
     receivedAfter: since && new Date(since(now) - 1),
     receivedBefore: until && new Date(until(now)),

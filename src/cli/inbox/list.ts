@@ -1,8 +1,8 @@
-import type { Job } from "../../index.ts";
-import { defineCommand, EXIT } from "../command.ts";
+import type { Job, JobSummary } from "../../index.ts";
+import { defineCommand, EXIT, type Terminal } from "../command.ts";
 import { ID_NUMBER, wholeNumber } from "../flags.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
-import { minuteText } from "../terminal/format.ts";
+import { grouped, minuteText } from "../terminal/format.ts";
 import { createTable } from "../terminal/table.ts";
 import { CONTENT_FLAG, FILTER_FLAGS, INBOX_FLAGS, toFilter } from "./inbox-flags.ts";
 import { errorText, toJobJson } from "./job-json.ts";
@@ -19,6 +19,7 @@ export const listCommand = defineCommand({
 
   hookline inbox list --inbox inbox.db --state dead --since 2d
   hookline inbox list --inbox inbox.db --account 2002 --json
+  hookline inbox list --inbox inbox.db --state dead --summary
 
 It writes nothing, and does not slow down a receiver on the inbox. All given filters must hold.`,
   },
@@ -26,11 +27,19 @@ It writes nothing, and does not slow down a receiver on the inbox. All given fil
     ...INBOX_FLAGS,
     ...CONTENT_FLAG,
     ...FILTER_FLAGS,
+    summary: { about: "Count the jobs by consumer, type and name of the last error instead: the 100 largest groups." },
     limit: { ...wholeNumber(1, 1_000_000), value: "<n>", about: "At most so many.", default: 50 },
     after: { ...ID_NUMBER, value: "<id>", about: "Continue after this job." },
   },
-  run({ inbox, schema, json, "show-content": showContent, limit, after, ...filter }, io) {
+  run({ inbox, schema, json, "show-content": showContent, summary, limit, after, ...filter }, io) {
     return withInbox({ inbox, schema, io, access: "read" }, async ({ receiver, printer }) => {
+      if (summary) {
+        const { groups, isCut } = await receiver.jobs.summary(toFilter(filter, Date.now()));
+        if (groups.length > 0) await printer.print(json ? groups.map(toJsonLine) : groupLines(groups, io.stdout));
+        else if (!json) io.stderr.write("There are no such jobs.\n");
+        if (isCut) io.stderr.write("There are more groups: a filter shows them.\n");
+        return EXIT.done;
+      }
       const table = createTable(HEADS, io.stdout);
       const pages = pagesOf(receiver.jobs, { ...toFilter(filter, Date.now()), after: after?.toString() }, limit);
       let next: string | undefined;
@@ -66,4 +75,15 @@ function toRow(job: Job, showContent: boolean): readonly string[] {
     minuteText(receivedAt),
     errorText(job, showContent) ?? "",
   ];
+}
+
+function groupLines(groups: JobSummary["groups"], stream: Terminal): readonly string[] {
+  const rows = groups.map(({ consumer = "", type, error = "", count, newestAt }) => [
+    grouped(count),
+    toPlain(consumer),
+    type,
+    newestAt === undefined ? "" : minuteText(newestAt),
+    toPlain(error),
+  ]);
+  return createTable(["JOBS", "CONSUMER", "TYPE", "NEWEST (UTC)", "LAST ERROR"], stream).lines(rows);
 }

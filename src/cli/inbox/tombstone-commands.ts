@@ -20,13 +20,13 @@ A tombstone expires 30 days after its last hit.`,
   },
   flags: { ...INBOX_FLAGS, ...CONTENT_FLAG },
   run({ inbox, schema, json, "show-content": showContent }, io) {
-    return withInbox({ inbox, schema, io, access: "read" }, async ({ tombstones, printer }) => {
-      const found = (await tombstones()).map(({ subscription, source, reason, since, lastHit }) => ({
+    return withInbox({ inbox, schema, io, access: "read" }, async ({ receiver, printer }) => {
+      const found = (await receiver.lists.tombstones()).map(({ subscription, source, reason, since, lastHit }) => ({
         subscription,
         source,
         reason: showContent ? reason : hideAddresses(reason),
-        since: new Date(since),
-        lastHit: new Date(lastHit),
+        since,
+        lastHit,
       }));
       if (json) await printer.print(found.map(toJsonLine));
       else if (found.length === 0) io.stderr.write("There are no tombstones.\n");
@@ -66,8 +66,8 @@ A receiver that runs on the inbox applies it within a second.`,
     ...INBOX_FLAGS,
   },
   run({ subscription, source, inbox, schema, json }, io) {
-    return withInbox({ inbox, schema, io, access: "change" }, async ({ receiver, tombstones, printer }) => {
-      const standing = (await tombstones()).filter((one) => one.subscription === subscription);
+    return withInbox({ inbox, schema, io, access: "change" }, async ({ receiver, printer }) => {
+      const standing = (await receiver.lists.tombstones()).filter((one) => one.subscription === subscription);
       if (source !== undefined && standing.some((one) => one.source === undefined))
         throw new CommandError(
           EXIT.failed,

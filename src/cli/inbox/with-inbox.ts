@@ -1,5 +1,4 @@
-import type { Gaps, Tombstones, WorkingInbox, WritingInbox } from "../../adapter.ts";
-import { createReceiver, isHooklineError, type Inbox, type Receiver } from "../../index.ts";
+import { createReceiver, isHooklineError, type Receiver } from "../../index.ts";
 import { CommandError, EXIT, type ExitCode, type Io } from "../command.ts";
 import { createPrinter, exitCodeOf, PrintError, type Printer } from "../terminal/printer.ts";
 import { findInbox, type Place } from "./place.ts";
@@ -7,10 +6,7 @@ import { findInbox, type Place } from "./place.ts";
 /** An inbox, open for a command. */
 export interface OpenInbox {
   /** Never started: it neither receives nor works. */
-  readonly receiver: Pick<Receiver, "jobs" | "resubscribe" | "close">;
-  readonly tombstones: () => ReturnType<Tombstones["list"]>;
-  /** @throws CommandError for an inbox that records none */
-  readonly gaps: () => Promise<Pick<Gaps, "find" | "remove">>;
+  readonly receiver: Pick<Receiver, "jobs" | "lists" | "resubscribe" | "close">;
   /** Whether some process works on it now. */
   readonly isWorkedOn: () => Promise<boolean>;
   readonly printer: Printer;
@@ -36,13 +32,7 @@ export function withInbox(
     // It is not there to receive, so it must not mark that somebody is.
     const receiver = createReceiver({ secret: undefined, inbox, name, log: false, gaps: false });
     try {
-      return await run({
-        receiver,
-        isWorkedOn,
-        printer,
-        tombstones: () => tombstonesOf(inbox, receiver),
-        gaps: () => gapsOf(inbox, receiver),
-      });
+      return await run({ receiver, isWorkedOn, printer });
     } finally {
       await receiver.close({ drainMs: 0 });
       await close();
@@ -69,23 +59,6 @@ export async function withPrinter(
       throw new CommandError(EXIT.failed, "stdout was closed before anything was printed.", { cause: error });
     return exitCodeOf(error.cause);
   }
-}
-
-async function tombstonesOf(inbox: Inbox, receiver: Pick<Receiver, "jobs">): ReturnType<Tombstones["list"]> {
-  await opened(receiver);
-  return (inbox as WritingInbox).tombstones.list();
-}
-
-async function gapsOf(inbox: Inbox, receiver: Pick<Receiver, "jobs">): Promise<Gaps> {
-  await opened(receiver);
-  const { gaps } = inbox as WorkingInbox;
-  if (gaps === undefined) throw new CommandError(EXIT.failed, "This inbox does not record gaps.");
-  return gaps;
-}
-
-/** Opens the inbox: there is no such job. */
-async function opened({ jobs }: Pick<Receiver, "jobs">): Promise<void> {
-  await jobs.get("0");
 }
 
 /** An inbox's error in the words of the command line; any other error unchanged. */

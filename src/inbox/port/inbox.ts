@@ -214,8 +214,6 @@ export interface LiveWorker {
   readonly share: number;
   /** Jobs whose handlers run now, as it last told. */
   readonly running: number;
-  /** The network address that it has at the storage, where that is known. */
-  readonly host?: string;
 }
 
 /** State of an inbox's disk and file. */

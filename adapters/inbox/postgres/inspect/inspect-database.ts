@@ -5,6 +5,7 @@ import { createPostgresJobs } from "../jobs/admin.ts";
 import { createPostgresInbox, type PostgresOptions } from "../postgres-inbox.ts";
 import { prepareSchema } from "../schema/migrate.ts";
 import { createPostgresGaps } from "../upkeep/gaps.ts";
+import { findLiveWorkers } from "../upkeep/live-workers.ts";
 import { readStats, type SharedStats } from "../upkeep/read-stats.ts";
 import { createPostgresTombstones } from "../upkeep/tombstones.ts";
 
@@ -143,6 +144,7 @@ function openToRead(pool: Pool, ident: string, options: PostgresOptions): Workin
     open: () => Promise.resolve(),
     close: () => Promise.resolve(),
     tombstones,
+    liveWorkers: () => findLiveWorkers(pool, ident),
     gaps: createPostgresGaps({ ident: named.ident, pool: { ...pool, transaction: refuse }, isMine: () => false }),
     jobs,
   };

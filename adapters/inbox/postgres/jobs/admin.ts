@@ -6,6 +6,7 @@ import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
+import { countJobs, findBlocked } from "./count-jobs.ts";
 import { eraseAccount } from "./erase-account.ts";
 import { findByIds, findPage, type FoundJob, type FoundPage } from "./find-jobs.ts";
 import { findUnhandled } from "./find-unhandled.ts";
@@ -120,6 +121,11 @@ export function createPostgresJobs({
       const found = jobs.slice(0, query.limit).map(toStoredJob);
       return jobs.length > query.limit ? { jobs: found, next: String(found.at(-1)?.id) } : { jobs: found };
     },
+    summary: (query) => countJobs(pool, ident(), query),
+    async blocked(query) {
+      const found = await snapshot((queries) => findBlocked(queries, ident(), query));
+      return found.map(({ job, behind }) => ({ job: toStoredJob(job), behind }));
+    },
     async get(id) {
       const number = toId(id);
       if (number === undefined) return undefined;
@@ -201,6 +207,7 @@ function toStoredJob(job: FoundJob): StoredJob {
     entry: job.entry,
     state: job.state,
     event: undefined,
+    type: job.type,
     consumer: job.consumer ?? undefined,
     lane: job.lane ?? undefined,
     attempts: job.attempts,

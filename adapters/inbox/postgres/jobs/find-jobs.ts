@@ -46,7 +46,7 @@ interface Part {
   readonly end: number;
 }
 
-type OpenRow = Omit<FoundJob, "state" | "settledAt"> & { readonly deaths: number };
+export type OpenRow = Omit<FoundJob, "state" | "settledAt"> & { readonly deaths: number };
 type EndedRow = Omit<FoundJob, "lane" | "mergeKey" | "state" | "runAt">;
 
 /** Lists that are read together: first a few, then more where what is asked for is rare. All of one page are as many as the sum. */
@@ -55,7 +55,7 @@ const LISTS: readonly number[] = [100, 500, 1_000, 1_000, 1_000, 1_000];
 const GAP = BLOCK;
 
 const IDENTITY = `id, delivery, day, entry, type, consumer, account, subscription, attempts, error, received_at as "receivedAt", replay_of as "replayOf"`;
-const COLUMNS = {
+export const COLUMNS = {
   job: `${IDENTITY}, lane, merge_key as "mergeKey", deaths, nullif(run_at, 0) as "runAt"`,
   ended: `${IDENTITY}, settled_at as "settledAt"`,
 };
@@ -69,7 +69,8 @@ export async function findPage(queries: Queries, ident: string, input: FindInput
   if (wants("waiting", "running")) parts.push(await openPart(queries, ident, input));
   for (const table of ["dead", "unhandled"] as const)
     if (wants(table)) parts.push(await endedPart(queries, ident, { ...input, table }));
-  if (wants("done", "skipped")) parts.push(await listedPart(queries, ident, input));
+  // They have no error.
+  if (wants("done", "skipped") && input.error === undefined) parts.push(await listedPart(queries, ident, input));
   const end = Math.min(...parts.map((part) => part.end));
   const jobs = parts.flatMap((part) => part.jobs).filter(({ id }) => id <= end);
   const page = jobs.toSorted((a, b) => a.id - b.id).slice(0, input.limit);
@@ -103,7 +104,7 @@ export async function findByIds(queries: Queries, ident: string, ids: readonly n
   return ids.flatMap((id) => all.get(id) ?? []);
 }
 
-async function runningJobs(queries: Queries, ident: string): Promise<ReadonlySet<number>> {
+export async function runningJobs(queries: Queries, ident: string): Promise<ReadonlySet<number>> {
   const { ids } = await oneRow<{ ids: readonly number[] }>(
     queries,
     `select coalesce(jsonb_agg(job), '[]') as ids from ${ident}.worker cross join unnest(running) as job where alive`,
@@ -223,7 +224,7 @@ async function withLanes(queries: Queries, ident: string, jobs: readonly FoundJo
   });
 }
 
-function fromOpen({ deaths, attempts, ...job }: OpenRow, running: ReadonlySet<number>): FoundJob {
+export function fromOpen({ deaths, attempts, ...job }: OpenRow, running: ReadonlySet<number>): FoundJob {
   const isRunning = running.has(job.id);
   const begun = isRunning ? claimed({ ...FRESH, attempts, deaths }, 0).attempts : attempts;
   return { ...job, attempts: begun, state: isRunning ? "running" : "waiting", settledAt: null };
@@ -248,6 +249,7 @@ function conditions(query: Omit<FindInput, "limit">, values: unknown[]): string 
     ["type = any (?)", query.types],
     ["subscription = ?", query.subscription],
     ["consumer = ?", query.consumer],
+    ["md5(error ->> 'name') = md5(?::text)", query.error],
     ["received_at > ?", query.receivedAfter],
     ["received_at < ?", query.receivedBefore],
   ];

@@ -1,3 +1,5 @@
+import { endedCountsOf } from "./ended-counts.ts";
+
 /** What a schema has that this Hookline made. */
 export const SCHEMA_VERSION = 2;
 
@@ -24,11 +26,12 @@ export const SERVER = "(extract(epoch from pg_postmaster_start_time()) * 1000000
 
 const OF_LANE = "generated always as (md5(lane)) stored";
 
-/** Version 2: a lane of any length has a window. Who waits for the row of the version has no lock on windows yet. */
+/** Version 2: counts of what ended, indexes of what failed; and a lane of any length has a window. Who waits for the row of the version has no lock on windows yet. */
 export function hashLaneWindows(ident: string): string {
   return `
   perform 1 from ${ident}.meta where key = 'version' for update;
-  alter table ${ident}.lane_window add column key text not null ${OF_LANE}, drop constraint lane_window_pkey, add primary key (shard, key);`;
+  alter table ${ident}.lane_window add column key text not null ${OF_LANE}, drop constraint lane_window_pkey, add primary key (shard, key);
+  ${endedCountsOf(ident)}`;
 }
 
 /** @param ident the quoted name of the schema */
@@ -109,6 +112,7 @@ export function tablesOf(ident: string): string {
   );
   ${ended("dead")}
   ${ended("unhandled")}
+  ${endedCountsOf(ident)}
 
   -- Natural keys of tracking and booking, hashed to 16 bytes.
   create table ${ident}.dedupe (key bytea primary key, seen_at bigint not null);

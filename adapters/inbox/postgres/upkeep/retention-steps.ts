@@ -1,5 +1,6 @@
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
+import { foldEndedCounts } from "../schema/ended-counts.ts";
 import { trimSubscriptions } from "./subscriptions.ts";
 
 /** Removing what has had its time, so little in a transaction that no other waits long. Times: milliseconds since the epoch. */
@@ -14,6 +15,8 @@ export interface RetentionSteps {
   /** Tombstones that were hit last at a time or before it. */
   removeTombstones(hitUntil: number): Promise<void>;
   removeSubscriptions(): Promise<void>;
+  /** Counts of dead and unhandled jobs. */
+  foldCounts(): Promise<void>;
   removeRemovals(): Promise<void>;
   removeWorkers(): Promise<void>;
   /** Under which nothing was committed: of stores that failed. */
@@ -71,6 +74,9 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
          on conflict (key) do update set value = (m.value::bigint + 1)::text`,
         [toStamp(hitUntil)],
       );
+    },
+    async foldCounts() {
+      await pool.query(foldEndedCounts(ident()));
     },
     removeSubscriptions: () => trimSubscriptions(pool, ident()),
     async removeRemovals() {

@@ -134,6 +134,7 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
       await tried(() => ensureDays(pool, ident()));
       await tried(removeOld);
       await tried(removeKept);
+      await tried(steps.foldCounts);
       await tried(steps.removeSubscriptions);
       await tried(steps.removeRemovals);
       await tried(steps.removeWorkers);

@@ -75,7 +75,7 @@ export function createPostgresSubscriptions({
     },
     async known() {
       const rows = await pool.query<Nullable<KnownSubscription>>(
-        `select subscription, account as "accountId", resource, source, error from ${ident()}.subscription order by seq`,
+        `select subscription, account as "accountId", resource, source, error, sent_at as "sentAt" from ${ident()}.subscription order by seq`,
       );
       return rows.map(({ source, error, ...row }) =>
         Object.assign(row, { source: source ?? undefined, error: error ?? undefined }),

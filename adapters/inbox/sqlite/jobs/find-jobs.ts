@@ -77,6 +77,8 @@ interface Part {
   readonly end: number;
 }
 
+const NO_PART: Part = { jobs: [], end: Infinity };
+
 /** An id that is looked at, and the job that it may be. */
 type Candidate = readonly [id: number, job: FoundJob | undefined];
 
@@ -204,7 +206,9 @@ export function createJobFinder(
       const parts: Part[] = [];
       if (wants("waiting", "running")) parts.push(...tableParts("job", query));
       for (const table of ["dead", "unhandled"] as const) if (wants(table)) parts.push(...tableParts(table, query));
-      if (wants("done", "skipped"))
+      // What is done, or new, has no error.
+      if (query.error !== undefined) parts.push(NO_PART);
+      else if (wants("done", "skipped"))
         parts.push(pick(listed(query), query, ({ id }) => anyRow.get(id, id, id) === undefined));
       else if (wants("running")) parts.push(pick(fresh(query), query));
       const end = Math.min(...parts.map((part) => part.end));
