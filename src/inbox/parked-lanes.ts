@@ -50,6 +50,11 @@ export interface ParkedPage {
 /** Lanes that are due in the same ten seconds come back together, at the beginning of these. */
 const TOGETHER_MS = 10_000;
 
+/** When a lane comes back whose head is due at a time. */
+export function backAt(runAt: number): number {
+  return Math.floor(runAt / TOGETHER_MS) * TOGETHER_MS;
+}
+
 /** Lanes that come back together. */
 interface Group {
   dueAt: number;
@@ -144,7 +149,7 @@ export function createParkedLanes(): ParkedLanes {
 
   return {
     park({ key, ids, runAt, delayMs, receivedAt, window }) {
-      const dueAt = Math.floor(runAt / TOGETHER_MS) * TOGETHER_MS;
+      const dueAt = backAt(runAt);
       const group = open.get(dueAt) ?? begin(dueAt);
       group.delayMs = Math.max(group.delayMs, delayMs);
       group.oldest = Math.min(group.oldest, receivedAt);

@@ -1,6 +1,6 @@
 import type { ClaimBook } from "./claim-book.ts";
 import type { LaneRow, LaneWindow, WithdrawnLane } from "./lane-queues.ts";
-import { createParkedLanes, type ParkedLanes } from "./parked-lanes.ts";
+import { backAt, createParkedLanes, type ParkedLanes } from "./parked-lanes.ts";
 import type { InboxStats } from "./port/inbox.ts";
 
 /** A job that may wait in the storage alone. */
@@ -72,8 +72,8 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
   }
 
   /** Those that wait longest, some at a time. @returns whether there were any */
-  function parkSome(now: number): boolean {
-    const lanes = book.withdraw(PAGE, mayGo, now);
+  function parkSome(now: number, may = mayGo): boolean {
+    const lanes = book.withdraw(PAGE, may, now);
     for (const { key, rows: all, window } of lanes) {
       parkRows(key, all, window);
       for (const row of all) rows.delete(row);
@@ -91,7 +91,7 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
     for (const [shard, lanes] of parked) {
       const page = lanes.due(now(), PAGE);
       if (page === undefined) continue;
-      if (rows.size() >= maxJobs && !parkSome(now())) return false;
+      if (rows.size() >= maxJobs && !parkSome(now(), (lane) => mayGo(lane) && staysAway(lane, now()))) return false;
       parked.delete(shard);
       parked.set(shard, lanes);
       const found = await read(page.ids, shard);
@@ -150,6 +150,11 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
       };
     },
   };
+}
+
+/** Else it would come back at once, and others would have to leave for it, again and again. */
+function staysAway({ rows: [head] }: WithdrawnLane<LaneRow>, now: number): boolean {
+  return head !== undefined && backAt(head.progress.runAt) > now;
 }
 
 function sum(all: Iterable<ParkedLanes>, of: (lanes: ParkedLanes) => number): number {

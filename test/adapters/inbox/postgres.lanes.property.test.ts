@@ -237,3 +237,25 @@ test("what is being read is not parked until it is used", async () => {
   );
   expect(await reading).toBe(true);
 });
+
+test("lanes that come back a little before their time do not displace each other again and again", async () => {
+  const world = new World(1);
+  await world.round();
+  world.now = T;
+  for (const lane of ["a", "c"]) {
+    world.add(lane);
+    await world.follow();
+    world.take(1);
+    world.settle(0, 9_000);
+    if (lane === "a") world.lanes.hasRoom(world.now);
+  }
+  let brought = 0;
+  for (; brought < 10; brought += 1) {
+    const coming = world.lanes.bringBack(world.memory.read, () => world.now);
+    await world.answered();
+    if (!(await coming)) break;
+  }
+  expect(brought).toBe(0);
+  world.now += 9_000;
+  expect(world.take(1)).toBe(1);
+});
