@@ -3,7 +3,7 @@ import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs
 import { dirname, join, relative, resolve, sep } from "node:path";
 
 // Puts what the emulator needs of other packages into its own files, so that an app which installs hookline for its receiver gains no
-// package. The compiler has run before: this replaces its files of src/emulator/ by a few, and copies the page.
+// package. The compiler has run before: this replaces its files of src/emulator/ by a few, and copies the pages.
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "dist/src/emulator");
 const entryPoints = ["create-emulator.js", "load.js"].map((file) => join(folder, file));
@@ -39,7 +39,11 @@ const { metafile } = await build({
 const inputs = Object.keys(metafile.inputs).map((path) => resolve(path));
 for (const path of inputs) if (path.startsWith(folder) && !entryPoints.includes(path)) rmSync(path);
 rmSync(join(folder, "http"), { recursive: true });
-cpSync(join(root, "src/emulator/page"), join(folder, "page"), { recursive: true });
+for (const page of ["emulator/page", "page"])
+  cpSync(join(root, "src", page), join(root, "dist/src", page), {
+    recursive: true,
+    filter: (path) => !path.endsWith(".ts"),
+  });
 writeFileSync(join(root, "THIRD_PARTY_LICENSES"), licenceTexts(bundledPackages()));
 
 /** The folders of the packages that are in the bundle. */

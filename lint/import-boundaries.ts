@@ -104,6 +104,7 @@ export const boundaries: readonly Boundary[] = [
     module: "src/emulator/",
     may: [
       "src/emulator/",
+      "src/page/",
       "src/protocol/",
       "src/errors.ts",
       "src/clock.ts",
@@ -116,6 +117,11 @@ export const boundaries: readonly Boundary[] = [
       "node:",
     ],
     why: "The emulator plays the other side: of the receiver it may know the wire format, never how deliveries are received or handled.",
+  },
+  {
+    module: "src/page/",
+    may: [],
+    why: "What the pages of the emulator and of the dashboard share runs in a browser, and knows neither of them.",
   },
   {
     module: "src/cli/",

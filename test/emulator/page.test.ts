@@ -23,9 +23,11 @@ const run = promisify(execFile);
 
 test("every file of the pages is served, and may load nothing from elsewhere", async () => {
   const { url } = await started();
-  const folder = new URL("../../src/emulator/page/", import.meta.url);
-  for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-    if (!file.includes(".")) continue;
+  const filesOf = (folder: string) =>
+    readdirSync(new URL(`../../src/${folder}/`, import.meta.url), { recursive: true, encoding: "utf8" });
+  const files = [...filesOf("emulator/page"), ...filesOf("page").map((file) => `page/${file}`)];
+  for (const file of files) {
+    if (!file.includes(".") || file.endsWith(".ts")) continue;
     const { status, headers } = await send(`${url}/${file.replace(/\/?index.html$/, "")}`, { method: "GET" });
     expect({ file, status }).toEqual({ file, status: 200 });
     expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/);

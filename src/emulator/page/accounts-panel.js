@@ -1,5 +1,5 @@
 import { post } from "./api.js";
-import { byId, copyOf, fold, keyedList, setText } from "./dom.js";
+import { byId, copyOf, fold, keyedList, setText } from "../../page/dom.js";
 
 /** @typedef {import("./api.js").AccountState} AccountState */
 /** @typedef {import("./api.js").State} State */

@@ -1,5 +1,5 @@
-import { copyOf, fillPairs, setText } from "./dom.js";
-import { toCurl, toDuration, toReadable, toTime } from "./format.js";
+import { copyOf, fillPairs, setText } from "../../page/dom.js";
+import { toCurl, toDuration, toReadable, toTime } from "../../page/format.js";
 
 /** @typedef {import("./api.js").Attempt} Attempt */
 /** @typedef {(text: string, what: string) => void} Copy */

@@ -1,6 +1,6 @@
 import { post } from "./api.js";
-import { byId, setText } from "./dom.js";
-import { toFullTime, toSpan } from "./format.js";
+import { byId, setText } from "../../page/dom.js";
+import { toFullTime, toSpan } from "../../page/format.js";
 
 const WHY_DISABLED =
   'The clock is no virtual one, so it cannot be advanced. Start the emulator with --clock virtual, or createEmulator({ clock: "virtual" }).';

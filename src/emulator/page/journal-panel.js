@@ -1,6 +1,6 @@
 import { get } from "./api.js";
-import { byId, setOptions, setText } from "./dom.js";
-import { toCount } from "./format.js";
+import { byId, setOptions, setText } from "../../page/dom.js";
+import { toCount } from "../../page/format.js";
 import { createJournalRows } from "./journal-rows.js";
 
 /** @typedef {import("./api.js").Attempt} Attempt */

@@ -1,5 +1,5 @@
 import { createAttemptRow } from "./attempt-row.js";
-import { byId } from "./dom.js";
+import { byId } from "../../page/dom.js";
 
 /** @typedef {import("./journal-panel.js").Entry} Entry */
 

@@ -1,10 +1,10 @@
 import { createAccountsPanel } from "./accounts-panel.js";
 import { get, post } from "./api.js";
 import { createClockPanel } from "./clock-panel.js";
-import { byId, setText } from "./dom.js";
+import { byId, setText } from "../../page/dom.js";
 import { createJournalPanel } from "./journal-panel.js";
 import { createLive } from "./live.js";
-import { createMessage } from "./message.js";
+import { createMessage } from "../../page/message.js";
 import { createSubscribeForm } from "./subscribe-form.js";
 import { createSubscriptionsPanel } from "./subscriptions-panel.js";
 

@@ -1,6 +1,6 @@
 import { post } from "./api.js";
-import { byId, fold, setOptions, setText } from "./dom.js";
-import { toCurl } from "./format.js";
+import { byId, fold, setOptions, setText } from "../../page/dom.js";
+import { toCurl } from "../../page/format.js";
 
 /** @typedef {import("./api.js").State} State */
 

@@ -1,6 +1,6 @@
 import { post, unsubscribe } from "./api.js";
-import { byId, copyOf, keyedList, setText } from "./dom.js";
-import { toCount, toSpan, toTime } from "./format.js";
+import { byId, copyOf, keyedList, setText } from "../../page/dom.js";
+import { toCount, toSpan, toTime } from "../../page/format.js";
 
 /** @typedef {import("./api.js").SubscriptionState} SubscriptionState */
 /** @typedef {import("./api.js").State} State */

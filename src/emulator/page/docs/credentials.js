@@ -1,5 +1,5 @@
 import { get } from "../api.js";
-import { copyOf, setOptions } from "../dom.js";
+import { copyOf, setOptions } from "../../../page/dom.js";
 
 /** @typedef {import("./api-document.js").Scheme} Scheme */
 /** @typedef {import("../api.js").State} State */

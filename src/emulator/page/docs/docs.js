@@ -1,7 +1,7 @@
 import { get } from "../api.js";
-import { byId, copyOf, setText } from "../dom.js";
-import { toCount } from "../format.js";
-import { createMessage } from "../message.js";
+import { byId, copyOf, setText } from "../../../page/dom.js";
+import { toCount } from "../../../page/format.js";
+import { createMessage } from "../../../page/message.js";
 import { operationsOf } from "./api-document.js";
 import { createCredentials } from "./credentials.js";
 import { createOperationView } from "./operation-view.js";

@@ -1,4 +1,4 @@
-import { copyOf, setText, textElement } from "../dom.js";
+import { copyOf, setText, textElement } from "../../../page/dom.js";
 import { rulesOf, typeOf } from "./schema.js";
 import { createSchemaView } from "./schema-view.js";
 import { createTryForm } from "./try-form.js";

@@ -1,5 +1,5 @@
-import { copyOf, setText, textElement } from "../dom.js";
-import { toCount } from "../format.js";
+import { copyOf, setText, textElement } from "../../../page/dom.js";
+import { toCount } from "../../../page/format.js";
 import { fieldsOf, objectsOf, rulesOf, typeOf } from "./schema.js";
 
 /** @typedef {import("./api-document.js").Schema} Schema */

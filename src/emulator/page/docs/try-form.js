@@ -1,6 +1,6 @@
 import { exchange } from "../api.js";
-import { copyOf, fillPairs, setText } from "../dom.js";
-import { toCurl, toDuration, toReadable } from "../format.js";
+import { copyOf, fillPairs, setText } from "../../../page/dom.js";
+import { toCurl, toDuration, toReadable } from "../../../page/format.js";
 import { rulesOf, sampleOf, typeOf } from "./schema.js";
 
 /** @typedef {import("./api-document.js").Operation} Operation */
