@@ -2,7 +2,7 @@ import { defineConfig } from "oxlint";
 
 export default defineConfig({
   plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "promise", "node"],
-  jsPlugins: ["./lint/import-boundaries.ts"],
+  jsPlugins: ["./lint/boundaries-plugin.ts"],
   categories: { correctness: "error", suspicious: "error", perf: "error" },
   options: { typeAware: true, denyWarnings: true, reportUnusedDisableDirectives: "error" },
   env: { node: true, es2024: true },

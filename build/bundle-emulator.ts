@@ -39,7 +39,7 @@ const { metafile } = await build({
 const inputs = Object.keys(metafile.inputs).map((path) => resolve(path));
 for (const path of inputs) if (path.startsWith(folder) && !entryPoints.includes(path)) rmSync(path);
 rmSync(join(folder, "http"), { recursive: true });
-for (const page of ["emulator/page", "page"])
+for (const page of ["emulator/page", "dashboard/page", "page"])
   cpSync(join(root, "src", page), join(root, "dist/src", page), {
     recursive: true,
     filter: (path) => !path.endsWith(".ts"),

@@ -1,7 +1,5 @@
-import { posix, relative, sep } from "node:path";
-
 /** A module and its allowed imports besides itself. */
-interface Boundary {
+export interface Boundary {
   /** A folder with its slash, one file, or `<folder>/*` for the other files directly in it. The first matching row is a file's module. */
   readonly module: string;
   /** Modules, folders, files, `npm:<package>`, `node:<module>`; an entry that ends in `/` or `:` allows everything below it. */
@@ -12,7 +10,7 @@ interface Boundary {
 
 /** The import directions. A file below `src/`, `adapters/` or `examples/` without a matching row is reported too. */
 export const boundaries: readonly Boundary[] = [
-  ...["client", "subscriptions", "sync", "emulator", "testing"].map((entry) => ({
+  ...["client", "subscriptions", "sync", "emulator", "dashboard", "testing"].map((entry) => ({
     module: `src/${entry}.ts`,
     may: [`src/${entry}/`],
     why: `This entry point only lists what src/${entry}/ exports.`,
@@ -119,6 +117,21 @@ export const boundaries: readonly Boundary[] = [
     why: "The emulator plays the other side: of the receiver it may know the wire format, never how deliveries are received or handled.",
   },
   {
+    module: "src/dashboard/",
+    may: [
+      "src/index.ts",
+      "src/page/",
+      "src/assert.ts",
+      "src/errors.ts",
+      "src/logger.ts",
+      "src/receiver/internals.ts",
+      "src/receiver/serverless.ts",
+      "src/receiver/health/problem-catalog.ts",
+      "node:",
+    ],
+    why: "The dashboard looks at a receiver as a user's program does: what it shows is in the public API.",
+  },
+  {
     module: "src/page/",
     may: [],
     why: "What the pages of the emulator and of the dashboard share runs in a browser, and knows neither of them.",
@@ -133,6 +146,7 @@ export const boundaries: readonly Boundary[] = [
       "src/emulator.ts",
       "src/client.ts",
       "src/subscriptions.ts",
+      "src/dashboard/",
       "src/errors.ts",
       "src/protocol/envelope.ts",
       "src/subscriptions/",
@@ -140,7 +154,7 @@ export const boundaries: readonly Boundary[] = [
       "npm:pino",
       "node:",
     ],
-    why: "The command line imports the public entry points, like a user's program. Besides, it reads the events of a body as the receiver does, and lists and deletes subscriptions as planSubscriptions does: neither is public.",
+    why: "The command line imports the public entry points, like a user's program. Besides, it reads the events of a body as the receiver does, and lists and deletes subscriptions as planSubscriptions does, and shows the dashboard of a file: none of it is public.",
   },
   {
     module: "src/index.ts",
@@ -261,62 +275,3 @@ export const boundaries: readonly Boundary[] = [
     why: "An example is a user's program: import hookline by name, such as hookline/node.",
   },
 ];
-
-const CHECKED = /^(?:src|adapters|examples)\//;
-
-/** The error message of a forbidden import; `undefined` for an allowed one. Paths are relative to the repository. */
-export function whyNot(file: string, specifier: string): string | undefined {
-  if (!CHECKED.test(file)) return undefined;
-  const here = moduleOf(file);
-  if (here === undefined)
-    return `${file} belongs to no module. Add a row for its folder to lint/import-boundaries.ts, or move the file.`;
-  const target = nameOf(file, specifier);
-  const there = moduleOf(target)?.module;
-  if (there === here.module || here.may.some((allowed) => allowed === there || covers(allowed, target)))
-    return undefined;
-  return `${file} may not import ${target}. ${here.why}`;
-}
-
-function moduleOf(path: string): Boundary | undefined {
-  return boundaries.find(({ module }) => covers(module, path) || module === `${posix.dirname(path)}/*`);
-}
-
-function covers(pattern: string, path: string): boolean {
-  return /[/:]$/.test(pattern) ? path.startsWith(pattern) : path === pattern;
-}
-
-function nameOf(file: string, specifier: string): string {
-  if (specifier.startsWith(".")) return posix.join(posix.dirname(file), specifier);
-  return specifier.startsWith("node:") ? specifier : `npm:${specifier}`;
-}
-
-interface Source {
-  readonly source?: { readonly type: string; readonly value?: unknown } | null;
-}
-
-interface Context {
-  readonly cwd: string;
-  readonly physicalFilename: string;
-  report(problem: { readonly node: object; readonly message: string }): void;
-}
-
-const imports = {
-  create(context: Context) {
-    const file = relative(context.cwd, context.physicalFilename).split(sep).join("/");
-    const check = (node: Source) => {
-      const specifier = node.source?.value;
-      const message = typeof specifier === "string" ? whyNot(file, specifier) : undefined;
-      if (message !== undefined) context.report({ node, message });
-    };
-    return {
-      ImportDeclaration: check,
-      ImportExpression: check,
-      ExportNamedDeclaration: check,
-      ExportAllDeclaration: check,
-      TSImportType: check,
-    };
-  },
-};
-
-/** The lint plugin: `boundaries/imports` checks every import against the table. */
-export default { meta: { name: "boundaries" }, rules: { imports } };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { whyNot } from "../lint/import-boundaries.ts";
+import { whyNot } from "../lint/boundaries-plugin.ts";
 
 const repository = fileURLToPath(new URL("..", import.meta.url));
 

@@ -55,7 +55,7 @@ counted.`,
       ...PORT,
       value: "<port>",
       about:
-        "Serve health and stats on another port: GET /livez is 503 where a restart can help, GET /readyz is 503 where a delivery would not be stored, GET /stats has counters, and problems with their fixes, GET /metrics has metrics for Prometheus. 0 takes a free port. Default: none.",
+        "Serve health and stats on another port: GET /livez is 503 where a restart can help, GET /readyz is 503 where a delivery would not be stored, GET /stats has counters, and problems with their fixes, GET /metrics has metrics for Prometheus, and on a loopback address /ui is the dashboard, without content and changes. 0 takes a free port. Default: none.",
     },
     "admin-host": {
       ...HOST,
@@ -87,7 +87,7 @@ counted.`,
     });
     let accepts = false;
     const adminAddress = adminPort === undefined ? undefined : { host: adminHost ?? "127.0.0.1", port: adminPort };
-    const admin = adminAddress && (await startAdminServer(adminAddress, { receiver, accepts: () => accepts }));
+    const admin = adminAddress && (await startAdminServer(adminAddress, { receiver, accepts: () => accepts, log }));
     const stopListener = listenForStop(io);
     try {
       await receiver.start();

@@ -282,6 +282,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     expandedListeners,
     handshakes,
     log: throttled,
+    everyLine: log,
     opened: opening.opened,
     tombstones: inbox.tombstones,
     subscriptions,

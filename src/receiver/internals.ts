@@ -35,6 +35,8 @@ export interface Internals {
   /** Called with each verification request and its answer. Remove yours when done. */
   readonly handshakes: Set<HandshakeListener>;
   readonly log: Logger;
+  /** Not throttled: for what each line of matters. */
+  readonly everyLine: Logger;
   /** Opens the inbox. @throws ClosedError `closed` */
   readonly opened: () => Promise<void>;
   /** Of the open inbox. */

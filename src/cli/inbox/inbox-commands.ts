@@ -9,6 +9,7 @@ import { dropCommand, eraseCommand, replayCommand } from "./replay-drop-erase.ts
 import { exportCommand, showCommand } from "./show-and-export.ts";
 import { statsCommand } from "./stats.ts";
 import { liftCommand, tombstonesCommand } from "./tombstone-commands.ts";
+import { uiCommand } from "./ui.ts";
 
 /** The commands below `hookline inbox`, in the order of the help. */
 export const INBOX_COMMANDS: readonly Command[] = [
@@ -25,6 +26,7 @@ export const INBOX_COMMANDS: readonly Command[] = [
   clearGapsCommand,
   exportCommand,
   migrateCommand,
+  uiCommand,
 ];
 
 const ROWS = commandRows(INBOX_COMMANDS, "inbox ");

@@ -1,25 +1,30 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { prometheusMetrics } from "../../../adapters/observe/prometheus.ts";
-import type { Receiver } from "../../index.ts";
-import { listen, type Address } from "./listen.ts";
+import { dashboardListener } from "../../dashboard/mount.ts";
+import { receiverSource } from "../../dashboard/source.ts";
+import type { Logger, Receiver } from "../../index.ts";
+import { isLoopbackName, listen, type Address } from "./listen.ts";
 
 interface AdminServerOptions {
   /** Not started yet: its metrics count from now on. */
   readonly receiver: Receiver;
   /** Whether deliveries can reach the receiver at all. */
   readonly accepts: () => boolean;
+  readonly log: Logger;
 }
 
+/** Of an open page, milliseconds. */
+const REFRESH_MS = 2_000;
+
 /**
- * Serves `/livez`, `/readyz`, `/stats` and `/metrics`: to this machine alone, or to whoever reaches the given address. No content of
- * deliveries, no addresses.
+ * Serves `/livez`, `/readyz`, `/stats` and `/metrics`: to this machine alone, or to whoever reaches the given address; and the dashboard at
+ * `/ui` to this machine alone. No content of deliveries, no addresses.
  *
  * @throws CommandError when the address is not available
  */
 export async function startAdminServer({ host, port }: Pick<Address, "host" | "port">, options: AdminServerOptions) {
-  // A probe from another machine uses any name that leads here.
-  const isAllowed = (name: string | undefined): boolean => !server.isLoopback || isLoopbackName(name);
-  const server = await listen(adminListener(options, isAllowed), { host, port, prefix: "admin-" });
+  const isLoopback = (): boolean => server.isLoopback;
+  const server = await listen(adminListener(options, isLoopback), { host, port, prefix: "admin-" });
   return {
     url: server.url,
     /** Open requests are cut off. */
@@ -31,17 +36,22 @@ export async function startAdminServer({ host, port }: Pick<Address, "host" | "p
   };
 }
 
-function adminListener(
-  { receiver, accepts }: AdminServerOptions,
-  isAllowed: (host: string | undefined) => boolean,
-): RequestListener {
+function adminListener({ receiver, accepts, log }: AdminServerOptions, isLoopback: () => boolean): RequestListener {
   const metrics = prometheusMetrics(receiver);
-  async function answer({ headers, method, url = "" }: IncomingMessage, response: ServerResponse): Promise<void> {
-    // DNS rebinding: a page of another site may have its name resolve to this machine.
-    if (!isAllowed(headers.host)) return reply(response, 403, { error: "Only this machine may ask." });
+  // It asks for no password: only what is no content, no changes, and not for other machines.
+  const dashboard = dashboardListener(
+    { source: receiverSource(receiver), log, refreshMs: REFRESH_MS },
+    { path: "/ui", access: () => (isLoopback() ? {} : undefined) },
+  );
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { headers, method, url = "" } = request;
+    // DNS rebinding: a page of another site may have its name resolve to this machine. A probe from another one uses any name.
+    if (isLoopback() && !isLoopbackName(headers.host))
+      return reply(response, 403, { error: "Only this machine may ask." });
     const [path] = url.split("?");
+    if (path === "/ui" || path?.startsWith("/ui/") === true) return dashboard(request, response);
     if (path !== "/livez" && path !== "/readyz" && path !== "/stats" && path !== "/metrics")
-      return reply(response, 404, { error: "Here are /livez, /readyz, /stats and /metrics." });
+      return reply(response, 404, { error: "Here are /livez, /readyz, /stats, /metrics and /ui." });
     if (method !== "GET" && method !== "HEAD") {
       response.setHeader("Allow", "GET, HEAD");
       return reply(response, 405, { error: "Ask with GET or HEAD." });
@@ -59,10 +69,6 @@ function adminListener(
   }
 
   return (request, response) => void answer(request, response);
-}
-
-function isLoopbackName(host: string | undefined): boolean {
-  return host !== undefined && /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i.test(host);
 }
 
 /** For HEAD, Node leaves the body out. */

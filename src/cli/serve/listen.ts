@@ -70,3 +70,8 @@ export function toListenError(error: NodeJS.ErrnoException, { host, port, prefix
       return fail(`Cannot listen on port ${port} of ${host}: ${error.message}.`);
   }
 }
+
+/** Whether a Host header names this machine. */
+export function isLoopbackName(host: string | undefined): boolean {
+  return host !== undefined && /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i.test(host);
+}

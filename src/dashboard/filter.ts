@@ -1,0 +1,31 @@
+import { UsageError, type JobFilter } from "../index.ts";
+
+/** Fields of a filter, as a query or a body of JSON has them. */
+export type Filter = Readonly<Record<string, string>>;
+
+const FIELDS: Readonly<Record<keyof JobFilter, (text: string) => unknown>> = {
+  type: String,
+  consumer: String,
+  error: String,
+  accountId: Number,
+  subscription: Number,
+  receivedAfter: (text) => new Date(text),
+  receivedBefore: (text) => new Date(text),
+};
+
+/**
+ * A mistyped field must not widen what is changed. Values are checked by the receiver.
+ * @throws UsageError `jobs-invalid`
+ */
+export function toJobFilter(given: Filter): JobFilter {
+  return Object.fromEntries(
+    Object.entries(given).map(([name, text]) => {
+      if (!Object.hasOwn(FIELDS, name)) throw wrongFilter(name);
+      return [name, FIELDS[name as keyof JobFilter](text)];
+    }),
+  );
+}
+
+export function wrongFilter(name: string): UsageError {
+  return new UsageError("jobs-invalid", `The dashboard got the unknown filter "${name}".`);
+}

@@ -1,0 +1,53 @@
+import type { AskedChange } from "./changes.ts";
+
+/** Far more than a thousand ids. */
+const MAX_BYTES = 64 * 1024;
+
+/**
+ * Whether a page of another site may have sent it. A form cannot set the header, and a script of another site may not. Where a browser says
+ * neither that it is of the same origin, nor which it is of, it is none of ours.
+ */
+export function crossSite({ headers, url }: Request): boolean {
+  if (headers.get("x-hookline") !== "1") return true;
+  const site = headers.get("sec-fetch-site");
+  if (site !== null) return site !== "same-origin";
+  const origin = headers.get("origin");
+  if (origin === null || !URL.canParse(origin)) return true;
+  // A proxy may end TLS: only the host is known here.
+  return new URL(origin).host !== (headers.get("host") ?? new URL(url).host);
+}
+
+/** A change as the page asks for it, or what is wrong with it. */
+export async function readChange(request: Request): Promise<AskedChange | string> {
+  if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? ""))
+    return "A change is sent as JSON.";
+  const text = await request.text();
+  if (text.length > MAX_BYTES) return "That is too long.";
+  const body = parsed(text);
+  if (body === undefined) return "The body is no object of JSON.";
+  const wrong = Object.entries(body).find(([name, value]) => !CHECKS[name]?.(value));
+  if (wrong !== undefined) return `The field ${wrong[0].slice(0, 40)} is not as expected.`;
+  if ((body["ids"] === undefined) === (body["filter"] === undefined))
+    return "Either ids or a filter say what to change.";
+  return body;
+}
+
+const CHECKS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  ids: (value) => Array.isArray(value) && value.length <= 1_000 && value.every((id) => typeof id === "string"),
+  filter: (value) => isObject(value) && Object.values(value).every((text) => typeof text === "string"),
+  count: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  perSecond: (value) => typeof value === "number" && value > 0 && value <= 1_000,
+};
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const body: unknown = JSON.parse(text);
+    return isObject(body) ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
