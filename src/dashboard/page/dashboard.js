@@ -25,7 +25,7 @@ const TIMEOUT_MS = 30_000;
 const REST = 10;
 
 const { say, fail, copy } = createMessage();
-const page = { copy, ...createConfirm({ say, fail, refresh: () => refresh() }) };
+const page = { copy, go, ...createConfirm({ say, fail, refresh: () => refresh() }) };
 const now = createNowView();
 /** By the last part of their address. @type {Map<string, View>} */
 const VIEWS = new Map(
@@ -77,7 +77,12 @@ function followLink(event) {
   if (link === null || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
   if (!link.getAttribute("href")?.startsWith("./")) return;
   event.preventDefault();
-  history.pushState(undefined, "", link.href);
+  go(link.href);
+}
+
+/** @param {string} href of a view */
+function go(href) {
+  history.pushState(undefined, "", href);
   enter(false);
 }
 

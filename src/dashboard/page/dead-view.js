@@ -1,17 +1,29 @@
-import { byId, copyOf, keyedList, setText } from "../../page/dom.js";
+import { byId, setText, textElement } from "../../page/dom.js";
 import { toCount } from "../../page/format.js";
 import { get } from "./api.js";
-import { fill, fillError, toHref, toWords } from "./parts.js";
+import { createTable, JOB_COLUMNS, toHref, toWords } from "./parts.js";
 
 /** @typedef {import("./confirm.js").Wanted} Wanted */
 /** @typedef {Record<string, string>} Filter */
 
+/** Fields of the filter: their names, and an example. @type {Record<string, readonly [string, string]>} */
+const FIELDS = {
+  type: ["Event", "email.created, email"],
+  consumer: ["Consumer", "default"],
+  error: ["Name of the error", "TypeError"],
+  accountId: ["Account", "2002"],
+  subscription: ["Subscription", "1001"],
+  receivedAfter: ["Received after (UTC)", "2026-11-20T14:30Z"],
+  receivedBefore: ["Received before (UTC)", "2026-11-21"],
+};
+const VERBS = /** @type {const} */ (["replay", "drop"]);
+
 /**
  * Dead jobs in groups; those of a filter one by one.
  *
- * @param {{ ask: (wanted: Wanted) => void }} page
+ * @param {{ ask: (wanted: Wanted) => void, go: (href: string) => void }} page
  */
-export function createDeadView({ ask }) {
+export function createDeadView({ ask, go }) {
   /** @type {Set<string>} ids */
   const selected = new Set();
   /** @type {Filter} */
@@ -19,59 +31,44 @@ export function createDeadView({ ask }) {
   /** What the list of jobs was read for. */
   let listed = "";
 
-  const groups = keyedList({
-    list: byId("groups"),
+  const ownFilter = (/** @type {any} */ { consumer, type, error }) => ({
+    ...filter,
+    ...(consumer !== undefined && { consumer }),
+    type,
+    // A name that is hidden selects nothing: the group is opened without it.
+    ...(error !== undefined && error !== "(hidden)" && { error }),
+  });
+  const showGroups = createTable({
+    id: "groups",
     keyOf: ({ consumer, type, error }) => JSON.stringify([consumer, type, error]),
-    create({ consumer, type, error }) {
-      const { root, part } = copyOf("group-template");
-      const own = () => ({ ...filter, ...(consumer && { consumer }), type, ...(error && { error }) });
-      const link = part("type");
-      part("replay").addEventListener("click", () => ask({ verb: "replay", filter: own() }));
-      part("drop").addEventListener("click", () => ask({ verb: "drop", filter: own() }));
-      // A name that is hidden selects nothing.
-      part("actions").hidden = error === "(hidden)";
-      return {
-        root,
-        show({ count, newestAt }) {
-          link.href = toHref("dead", own());
-          fill(part, { consumer, type, error: error ?? "–", count, newest: newestAt });
-        },
-      };
+    columns: [
+      { ...JOB_COLUMNS.type, href: (group) => toHref("dead", ownFilter(group)) },
+      { head: "Error", kind: "error", text: ({ error = "–" }) => error },
+      { head: "Jobs", kind: "number", text: ({ count }) => count },
+      { head: "Newest", kind: "time", text: ({ newestAt }) => newestAt ?? "–" },
+    ],
+    actions: {
+      Replay: (group) => ask({ verb: "replay", filter: ownFilter(group) }),
+      Drop: (group) => ask({ verb: "drop", filter: ownFilter(group) }),
     },
   });
-  const jobs = keyedList({
-    list: byId("dead-jobs"),
-    keyOf: ({ id }) => id,
-    create({ id }) {
-      const { root, part } = copyOf("dead-job-template");
-      const box = part("select");
-      part("id").href = toHref("job", { id });
-      box.setAttribute("aria-label", `Select job ${id}`);
-      box.addEventListener("change", () => {
-        if (box.checked) selected.add(id);
-        else selected.delete(id);
-        showSelected();
-      });
-      return {
-        root,
-        show({ type, consumer, accountId, attempts, error, receivedAt }) {
-          box.checked = selected.has(id);
-          fill(part, {
-            id,
-            type,
-            consumer,
-            account: accountId && String(accountId),
-            attempts,
-            received: receivedAt,
-            failed: error?.at,
-          });
-          fillError(part, error);
-        },
-      };
-    },
+  const { id, type, account, error, attempts } = JOB_COLUMNS;
+  const showJobs = createTable({
+    id: "dead-jobs",
+    keyOf: (job) => job.id,
+    columns: [
+      id,
+      type,
+      account,
+      error,
+      attempts,
+      { head: "Received", kind: "time", text: ({ receivedAt }) => receivedAt },
+      { head: "Failed", kind: "time", text: (job) => job.error?.at ?? "–" },
+    ],
+    first: createBox,
   });
 
-  for (const verb of /** @type {const} */ (["replay", "drop"])) {
+  for (const verb of VERBS) {
     byId(`${verb}-selected`).addEventListener("click", () => ask({ verb, ids: [...selected] }));
     byId(`${verb}-all`).addEventListener("click", () => ask({ verb, filter }));
   }
@@ -79,32 +76,48 @@ export function createDeadView({ ask }) {
     for (const box of byId("dead-jobs").querySelectorAll("input"))
       if (box.checked !== byId("select-all").checked) box.click();
   });
-  byId("filter").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
+  const form = byId("filter");
+  form.prepend(
+    ...Object.entries(FIELDS).map(([name, [label, placeholder]]) => {
+      const field = textElement("label", label);
+      field.append(Object.assign(document.createElement("input"), { name, placeholder, autocomplete: "off" }));
+      return field;
+    }),
+  );
+  form.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    const fields = [...byId("filter").elements].map(({ name, value }) => [name, value.trim()]);
-    const link = document.createElement("a");
-    link.href = toHref("dead", Object.fromEntries(fields.filter(([name, value]) => name !== "" && value !== "")));
-    // As a click on a link into the view.
-    byId("main").append(link);
-    link.click();
-    link.remove();
+    const fields = Object.keys(FIELDS).map((name) => [name, form.elements[name].value.trim() || undefined]);
+    go(toHref("dead", Object.fromEntries(fields)));
   });
+
+  /** @param {{ id: string }} job */
+  function createBox(job) {
+    const box = document.createElement("input");
+    box.type = "checkbox";
+    box.setAttribute("aria-label", `Select job ${job.id}`);
+    box.addEventListener("change", () => {
+      if (box.checked) selected.add(job.id);
+      else selected.delete(job.id);
+      showSelected();
+    });
+    return box;
+  }
 
   function showSelected() {
     setText(byId("selected"), selected.size === 0 ? "" : `${selected.size} selected`);
-    for (const verb of ["replay", "drop"]) byId(`${verb}-selected`).disabled = selected.size === 0;
+    for (const verb of VERBS) byId(`${verb}-selected`).disabled = selected.size === 0;
   }
 
   /** @param {string} query */
   async function list(query) {
-    const { jobs: found, next } = await get(`jobs${query}`, AbortSignal.timeout(30_000));
+    const { jobs, next } = await get(`jobs${query}`, AbortSignal.timeout(30_000));
     if (query !== location.search) return;
-    const ids = new Set(found.map((/** @type {{ id: string }} */ { id }) => id));
-    for (const id of selected) if (!ids.has(id)) selected.delete(id);
-    jobs(found);
-    byId("select-all").checked = found.length > 0 && selected.size === found.length;
+    const ids = new Set(jobs.map((/** @type {{ id: string }} */ job) => job.id));
+    for (const one of selected) if (!ids.has(one)) selected.delete(one);
+    showJobs(jobs);
+    byId("select-all").checked = jobs.length > 0 && selected.size === jobs.length;
     byId("next-page").hidden = next === undefined;
-    if (next !== undefined) byId("next-page").href = toHref("dead", { ...filter, after: next });
+    byId("next-page").href = toHref("dead", { ...filter, after: next });
     showSelected();
   }
 
@@ -119,29 +132,25 @@ export function createDeadView({ ask }) {
      * @param {import("./api.js").Answer} answer
      * @param {Filter} query
      */
-    show({ groups: found, count, isCut }, query) {
+    show({ groups, count, isCut }, query) {
       const { after: _, ...asked } = query;
       filter = asked;
       if (listed !== location.search) {
         listed = location.search;
         selected.clear();
-        jobs([]);
-        for (const field of byId("filter").elements) if (field.name !== "") field.value = asked[field.name] ?? "";
+        showJobs([]);
+        for (const name of Object.keys(FIELDS)) form.elements[name].value = asked[name] ?? "";
       }
       const isFiltered = Object.keys(asked).length > 0;
-      groups(found);
-      byId("groups-table").hidden = count === 0;
-      byId("no-dead").hidden = count > 0 || isFiltered;
-      byId("none-like-it").hidden = count > 0 || !isFiltered;
+      showGroups(groups);
+      setText(byId("no-groups-why"), isFiltered ? "No dead job is like this filter." : "No job is dead.");
       byId("filter-line").hidden = !isFiltered;
       setText(byId("filter-words"), toWords(asked));
-      setText(
-        byId("dead-count"),
-        `${toCount(count, "dead job")} in ${isCut ? "more than " : ""}${toCount(found.length, "group")}`,
-      );
+      const inGroups = `in ${isCut ? "more than " : ""}${toCount(groups.length, "group")}`;
+      setText(byId("dead-count"), `${toCount(count, "dead job")} ${inGroups}`);
       byId("jobs-of-filter").hidden = !isFiltered || count === 0;
-      setText(byId("replay-all"), `Replay all ${count.toLocaleString("en")}`);
-      setText(byId("drop-all"), `Drop all ${count.toLocaleString("en")}`);
+      for (const verb of VERBS)
+        setText(byId(`${verb}-all`), `${verb === "drop" ? "Drop" : "Replay"} all ${count.toLocaleString("en")}`);
       if (isFiltered && count > 0) void list(location.search).catch(() => {});
     },
   };

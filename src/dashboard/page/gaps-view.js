@@ -1,5 +1,5 @@
-import { byId, copyOf, keyedList, setText } from "../../page/dom.js";
-import { fill } from "./parts.js";
+import { byId, setText } from "../../page/dom.js";
+import { createTable, idText } from "./parts.js";
 
 /** @type {Record<string, string>} */
 const CAUSES = {
@@ -13,39 +13,29 @@ const CAUSES = {
 /**
  * Where something may be missing.
  *
- * @param {{ ask: (wanted: import("./confirm.js").Wanted) => void }} page
+ * @param {{ ask: (wanted: import("./confirm.js").Wanted) => void, go: (href: string) => void }} page
  */
-export function createGapsView({ ask }) {
-  const rows = keyedList({
-    list: byId("gaps"),
-    keyOf: ({ subscription, source, accountId, family, cause, from, resource }) =>
-      JSON.stringify([subscription, source, accountId, family, cause, from, resource]),
-    create({ subscription, source, accountId, family, cause }) {
-      const { root, part } = copyOf("gap-template");
-      const ids = { subscription: String(subscription), accountId: String(accountId) };
-      const filter = { family, ...ids, cause, ...(source !== undefined && { source }) };
-      part("clear").addEventListener("click", () => ask({ verb: "clear-gaps", filter }));
-      return {
-        root,
-        show: ({ from, until, resource }) =>
-          fill(part, {
-            family,
-            account: ids.accountId,
-            subscription: ids.subscription,
-            cause: CAUSES[cause] ?? cause,
-            from,
-            until,
-            resource,
-          }),
-      };
+export function createGapsView({ ask, go }) {
+  const show = createTable({
+    id: "gaps",
+    keyOf: (gap) => JSON.stringify(gap),
+    columns: [
+      { head: "Family", text: ({ family }) => family, sub: ({ resource }) => resource },
+      { head: "Account", text: ({ accountId }) => idText(accountId) },
+      { head: "Subscription", text: ({ subscription }) => idText(subscription) },
+      { head: "Cause", text: ({ cause }) => CAUSES[cause] ?? cause },
+      { head: "From", kind: "time", text: ({ from }) => from },
+      { head: "Until", kind: "time", text: ({ until }) => until ?? "goes on" },
+    ],
+    actions: {
+      Clear: ({ family, cause, subscription, accountId, source }) => {
+        const ids = { subscription: String(subscription), accountId: String(accountId) };
+        ask({ verb: "clear-gaps", filter: { family, cause, ...ids, ...(source !== undefined && { source }) } });
+      },
     },
   });
   const choice = byId("gap-family");
-  choice.addEventListener("change", () => {
-    const link = byId("gap-link");
-    link.href = choice.value === "" ? "./gaps" : `./gaps?family=${choice.value}`;
-    link.click();
-  });
+  choice.addEventListener("change", () => go(choice.value === "" ? "./gaps" : `./gaps?family=${choice.value}`));
   byId("clear-family").addEventListener("click", () => ask({ verb: "clear-gaps", filter: { family: choice.value } }));
   return {
     title: "Gaps",
@@ -55,13 +45,11 @@ export function createGapsView({ ask }) {
      * @param {Record<string, string>} query
      */
     show({ gaps, isCut }, { family = "" }) {
-      rows(gaps);
-      if (document.activeElement !== choice) choice.value = family;
-      byId("gaps-table").hidden = gaps.length === 0;
-      byId("no-gaps").hidden = gaps.length > 0;
+      show(gaps);
+      choice.value = family;
       byId("clear-family").hidden = family === "" || gaps.length === 0;
       setText(byId("clear-family"), `Clear all of ${family}`);
-      setText(byId("gaps-cut"), isCut ? `The first ${gaps.length}. Choose a family to see others.` : "");
+      setText(byId("gaps-cut"), isCut ? `The first ${gaps.length}: choose a family to see others.` : "");
     },
   };
 }

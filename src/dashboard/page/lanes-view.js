@@ -1,45 +1,30 @@
-import { byId, copyOf, keyedList, setText } from "../../page/dom.js";
-import { fill, fillError, toHref } from "./parts.js";
+import { byId, setText } from "../../page/dom.js";
+import { createTable, JOB_COLUMNS } from "./parts.js";
 
 /** Lanes whose first job waits for its next attempt. */
 export function createLanesView() {
-  const rows = keyedList({
-    list: byId("lanes"),
-    keyOf: ({ job }) => job.id,
-    create({ job }) {
-      const { root, part } = copyOf("lane-template");
-      part("id").href = toHref("job", { id: job.id });
-      return {
-        root,
-        show({ job: { id, type, consumer, accountId, attempts, error, nextAttemptAt, lane }, behind }) {
-          fill(part, {
-            id,
-            type,
-            consumer,
-            account: accountId && String(accountId),
-            attempts,
-            next: nextAttemptAt,
-            behind,
-            lane,
-          });
-          part("lane").title = lane ?? "";
-          fillError(part, error);
-        },
-      };
-    },
+  const { id, type, account, error, attempts } = JOB_COLUMNS;
+  const show = createTable({
+    id: "lanes",
+    keyOf: (job) => job.id,
+    columns: [
+      { ...id, head: "First job" },
+      type,
+      account,
+      error,
+      attempts,
+      { head: "Next attempt", kind: "time", text: ({ nextAttemptAt }) => nextAttemptAt },
+      { head: "Behind it", kind: "number", text: ({ behind }) => behind },
+    ],
   });
   return {
     title: "Lanes",
     path: () => "lanes",
     /** @param {import("./api.js").Answer} answer */
     show({ lanes, isCut, counts }) {
-      rows(lanes);
-      byId("lanes-table").hidden = lanes.length === 0;
-      byId("no-lanes").hidden = lanes.length > 0;
-      setText(
-        byId("lanes-cut"),
-        isCut ? `The ${lanes.length} with the soonest attempt, of ${counts.blockedLanes.toLocaleString("en")}.` : "",
-      );
+      show(lanes.map((/** @type {{ job: object, behind: number }} */ { job, behind }) => ({ ...job, behind })));
+      const all = counts.blockedLanes.toLocaleString("en");
+      setText(byId("lanes-cut"), isCut ? `The ${lanes.length} with the soonest attempt, of ${all}.` : "");
     },
   };
 }

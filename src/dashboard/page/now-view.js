@@ -1,6 +1,6 @@
 import { byId, copyOf, keyedList, setText } from "../../page/dom.js";
 import { toCount, toSpan } from "../../page/format.js";
-import { fill, fillProse, toHref } from "./parts.js";
+import { createTable, fillProse, showFacts, toHref } from "./parts.js";
 
 /** @typedef {import("./api.js").BegunChange} BegunChange */
 
@@ -37,39 +37,23 @@ export function createNowView() {
       };
     },
   });
-  const changes = keyedList({
-    list: byId("changes"),
+  const showChanges = createTable({
+    id: "changes",
     keyOf: ({ id }) => id,
-    create() {
-      const { root, part } = copyOf("change-template");
-      return {
-        root,
-        show(/** @type {BegunChange} */ change) {
-          const { verb, count, startedAt, endedAt, failed } = change;
-          fill(part, { what: `${verb} ${count.toLocaleString("en")}`, at: startedAt, state: stateOf(change) });
-          part("state").dataset.kind = failed !== undefined ? "bad" : endedAt === undefined ? "warning" : "good";
-        },
-      };
-    },
+    columns: [
+      { head: "Change", text: ({ verb, count }) => `${verb} ${count.toLocaleString("en")}` },
+      { head: "Begun", kind: "time", text: ({ startedAt }) => startedAt },
+      { head: "State", text: stateOf },
+    ],
   });
-  const workers = keyedList({
-    list: byId("workers"),
+  const showWorkers = createTable({
+    id: "workers",
     keyOf: ({ id }) => id,
-    create() {
-      const { root, part } = copyOf("worker-template");
-      return {
-        root,
-        show({ id, isThis, share, running, host }) {
-          fill(part, {
-            id: isThis ? `${id} (this process)` : id,
-            share: `${(share * 100).toFixed(1)} %`,
-            running,
-            host,
-          });
-          part("bar").value = share;
-        },
-      };
-    },
+    columns: [
+      { head: "Process", text: ({ id, isThis }) => (isThis ? `${id} (this one)` : id), sub: ({ host }) => host },
+      { head: "Share of the lanes", text: ({ share }) => `${(share * 100).toFixed(1)} %` },
+      { head: "Running", kind: "number", text: ({ running }) => running },
+    ],
   });
 
   function drawLine() {
@@ -107,17 +91,20 @@ export function createNowView() {
         isGood ? "All is well" : ready ? toCount(found.length, "problem") : "Deliveries get 503",
       );
       setText(byId("state-about"), `${live ? "" : "A restart helps. "}${ROLES[role] ?? ""}`);
-      for (const name of ["waiting", "blockedLanes", "dead", "unhandled", "stuck"])
-        setText(byId(`tile-${name}`), answer[name].toLocaleString("en"));
-      setText(byId("tile-oldest"), answer["waiting"] === 0 ? "–" : toSpan(oldestWaitingMs));
-      byId("disk").hidden = freeDiskBytes === undefined;
-      if (freeDiskBytes !== undefined) setText(byId("tile-disk"), `${(freeDiskBytes / 1e9).toFixed(1)} GB`);
+      setText(byId("waiting"), answer["waiting"].toLocaleString("en"));
+      showFacts("tiles", {
+        "Oldest waits": answer["waiting"] === 0 ? "–" : toSpan(oldestWaitingMs),
+        "Blocked lanes": answer["blockedLanes"],
+        "Dead jobs": answer["dead"],
+        Unhandled: answer["unhandled"],
+        Stuck: answer["stuck"],
+        ...(freeDiskBytes !== undefined && { "Free disk": `${(freeDiskBytes / 1e9).toFixed(1)} GB` }),
+      });
       problems(found);
       byId("no-problems").hidden = found.length > 0;
-      changes(answer.changes);
-      byId("changes-card").hidden = answer.changes.length === 0;
-      workers(answer["workers"]);
-      byId("workers-card").hidden = answer["workers"].length === 0;
+      showChanges(answer.changes);
+      showWorkers(answer["workers"]);
+      byId("workers-heading").hidden = answer["workers"].length === 0;
       drawLine();
     },
   };

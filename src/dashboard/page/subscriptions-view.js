@@ -1,6 +1,16 @@
-import { byId, copyOf, keyedList, setText } from "../../page/dom.js";
+import { byId, setText } from "../../page/dom.js";
 import { toCount } from "../../page/format.js";
-import { fill } from "./parts.js";
+import { createTable, idText } from "./parts.js";
+
+/** @type {Record<"subscription" | "source" | "account" | "since", import("./parts.js").Column>} */
+const COLUMNS = {
+  subscription: { head: "Subscription", text: ({ subscription }) => idText(subscription) },
+  source: { head: "Source", text: ({ source }) => source || "–" },
+  account: { head: "Account", text: ({ accountId }) => idText(accountId) },
+  since: { head: "Since", kind: "time", text: ({ since }) => since },
+};
+
+const keyOf = (/** @type {any} */ one) => JSON.stringify([one.subscription, one.source]);
 
 /**
  * Subscriptions that are answered 422, and those that the service says fail.
@@ -8,67 +18,49 @@ import { fill } from "./parts.js";
  * @param {{ ask: (wanted: import("./confirm.js").Wanted) => void }} page
  */
 export function createSubscriptionsView({ ask }) {
-  const tombstones = keyedList({
-    list: byId("tombstones"),
-    keyOf: ({ subscription, source }) => JSON.stringify([subscription, source]),
-    create({ subscription, source }) {
-      const { root, part } = copyOf("tombstone-template");
-      const filter = { subscription: String(subscription), ...(source !== undefined && { source }) };
-      part("lift").addEventListener("click", () => ask({ verb: "lift", filter }));
-      return {
-        root,
-        show: ({ reason, since, lastHit }) =>
-          fill(part, {
-            subscription: String(subscription),
-            source: sourceText(source),
-            reason: reason ?? "hidden",
-            since,
-            hit: lastHit,
+  const { subscription, source, account, since } = COLUMNS;
+  const tables = {
+    errored: createTable({
+      id: "errored",
+      keyOf,
+      columns: [
+        subscription,
+        account,
+        source,
+        { head: "Resource", text: ({ resource = "hidden" }) => resource },
+        { head: "Error of the service", text: ({ error = "hidden" }) => error },
+        since,
+      ],
+    }),
+    tombstones: createTable({
+      id: "tombstones",
+      keyOf,
+      columns: [
+        subscription,
+        { ...source, text: (one) => (one.source === undefined ? "every" : one.source || "none") },
+        { head: "Reason", text: ({ reason = "hidden" }) => reason },
+        since,
+        { head: "Last delivery", kind: "time", text: ({ lastHit }) => lastHit },
+      ],
+      actions: {
+        Lift: (one) =>
+          ask({
+            verb: "lift",
+            filter: { subscription: String(one.subscription), ...(one.source !== undefined && { source: one.source }) },
           }),
-      };
-    },
-  });
-  const errored = keyedList({
-    list: byId("errored"),
-    keyOf: ({ subscription, source }) => JSON.stringify([subscription, source]),
-    create({ subscription, source }) {
-      const { root, part } = copyOf("errored-template");
-      return {
-        root,
-        show: ({ accountId, resource, error, since }) =>
-          fill(part, {
-            subscription: String(subscription),
-            source: source ?? "–",
-            account: String(accountId),
-            resource: resource ?? "hidden",
-            error: error ?? "hidden",
-            since,
-          }),
-      };
-    },
-  });
+      },
+    }),
+  };
   return {
     title: "Subscriptions",
     path: () => "subscriptions",
     /** @param {import("./api.js").Answer} answer */
-    show({ tombstones: unwanted, errored: failing, count }) {
-      tombstones(unwanted);
-      errored(failing);
-      byId("tombstones-table").hidden = unwanted.length === 0;
-      byId("no-tombstones").hidden = unwanted.length > 0;
-      byId("errored-table").hidden = failing.length === 0;
-      byId("no-errored").hidden = failing.length > 0;
-      const all = { tombstones: unwanted, errored: failing };
-      for (const [name, shown] of Object.entries(all))
-        setText(
-          byId(`${name}-count`),
-          count[name] > shown.length ? `${shown.length} of ${toCount(count[name], "subscription")}` : "",
-        );
+    show(answer) {
+      for (const [name, show] of Object.entries(tables)) {
+        const [rows, count] = [answer[name], answer["count"][name]];
+        show(rows);
+        setText(byId(`${name}-cut`), count > rows.length ? `${rows.length} of ${toCount(count, "subscription")}` : "");
+      }
     },
   };
-}
-
-/** @param {string | undefined} source */
-function sourceText(source) {
-  return source === undefined ? "every" : source || "none";
 }
