@@ -83,7 +83,9 @@ describe("help", () => {
                                where a restart can help, GET /readyz is 503 where a
                                delivery would not be stored, GET /stats has counters,
                                and problems with their fixes, GET /metrics has metrics
-                               for Prometheus. 0 takes a free port. Default: none.
+                               for Prometheus, and on a loopback address /ui is the
+                               dashboard, without content and changes. 0 takes a free
+                               port. Default: none.
           --admin-host <address>
                                The address of the admin port. It asks for no password.
                                Default: 127.0.0.1, this machine alone. For a probe or
@@ -255,7 +257,7 @@ describe("help", () => {
     const pages = listed.filter((word) => word !== "help");
     expect(pages).toEqual(["dev", "serve", "send", "emulator", "check", "explain", "subscriptions", "inbox"]);
     const below = [...INBOX_COMMANDS, ...SUBSCRIPTIONS_COMMANDS].map(({ name }) => name.split(" "));
-    expect(below).toHaveLength(16);
+    expect(below).toHaveLength(17);
     for (const words of [[], ...pages.map((page) => [page]), ...below]) {
       const cli = runCli(["help", ...words]);
       expect(await cli.ended).toBe(0);
@@ -321,7 +323,7 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
   });
 
   const verbs =
-    "stats, list, show, replay, drop, erase, tombstones list, tombstones lift, gaps list, gaps clear, export, migrate.";
+    "stats, list, show, replay, drop, erase, tombstones list, tombstones lift, gaps list, gaps clear, export, migrate, ui.";
 
   test.each([
     ["inbox", "", `The command is missing. Allowed: ${verbs}`],

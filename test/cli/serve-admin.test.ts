@@ -49,6 +49,21 @@ describe("hookline serve --admin-port", () => {
     expect(await ask(`${admin}/metrics`, { headers: { Host: "evil.example" } })).toMatchObject({ status: 403 });
   });
 
+  test("has the dashboard, without content and changes", async () => {
+    const { admin, url } = await serve();
+    expect(await deliver(url)).toMatchObject({ status: 200 });
+    expect(await ask(`${admin}/ui`)).toMatchObject({ status: 302, headers: { location: "ui/" } });
+    expect(await ask(`${admin}/ui/`)).toMatchObject({
+      status: 200,
+      body: expect.stringContaining("<title>Hookline") as string,
+    });
+    const { body } = await ask(`${admin}/ui/api/now`);
+    expect(JSON.parse(body)).toMatchObject({ role: "working", rights: { content: false, change: false } });
+    expect(await ask(`${admin}/ui/`, { headers: { Host: "evil.example" } })).toMatchObject({ status: 403 });
+    const { admin: open } = await serve(["--admin-host", "0.0.0.0"]);
+    expect(await ask(`${open}/ui/`)).toMatchObject({ status: 403 });
+  });
+
   test("tells problems with their fixes, but no content, and no secret", async () => {
     const { admin, url } = await serve();
     const body = bodyOf({ payloads: "ann@example.com" });

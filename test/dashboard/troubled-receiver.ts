@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { createReceiver, GiveUp, memoryInbox, type Inbox, type Logger, type Receiver } from "hookline";
 import { sample, signedDelivery, type Sendable } from "hookline/testing";
 import { internalsOf } from "../../src/receiver/internals.ts";
@@ -58,6 +59,8 @@ export async function troubledReceiver({ inbox = memoryInbox(), log, dead = 0, m
       wire: { subscription: 1001, accountId: 2002, resource: "/email/messages", payloads },
     });
   }
+  const DEAD = 6; // three mails and three bookings
+  while ((await receiver.health()).dead < DEAD + dead) await turn();
   await receiver.unsubscribe(1777, mark("The customer left us"));
   const now = Date.now();
   await internalsOf(receiver).gaps.record([

@@ -50,7 +50,7 @@ export async function started(options: EmulatorOptions = {}): Promise<Emulator> 
 
 /** One of its pages, until the test ends: then nothing was loaded from elsewhere, and the browser has no complaint but an expected one. */
 export async function openPage(
-  { url }: Emulator,
+  { url }: Pick<Emulator, "url">,
   path: string,
   { look = {}, expected = /^$/ }: Opening = {},
 ): Promise<void> {

@@ -23,7 +23,7 @@ export const uiCommand = defineCommand({
   name: "inbox ui",
   summary: "Open the dashboard over an inbox, in a browser.",
   help: {
-    usage: "hookline inbox ui --inbox <inbox> [--write] [--show-content] [--port <port>]",
+    usage: "hookline inbox ui --inbox <inbox> [--write] [--show-content]",
     about: `Open the dashboard over an inbox: problems, blocked lanes, dead letters, subscriptions and gaps.
 
   hookline inbox ui --inbox inbox.db
