@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,8 +16,8 @@ const secret = "from the application's dashboard";
 const journal = createJournal();
 const printer = createPrinter(process.stdout);
 const folder = mkdtempSync(join(tmpdir(), "hookline-tour-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-const app = createApp({ secret, file: join(folder, "inbox.db") }, (event, text) => journal.add(event.type, text), {
+const file = join(folder, "inbox.db");
+const app = createApp({ secret, file }, (event, text) => journal.add(event.type, text), {
   refused: ({ code }) => journal.add("refused", code),
   duplicate: ({ job }) => journal.add(job.event.type, "a duplicate: no call"),
   failed: ({ job, error }) => journal.add(job.event.type, error instanceof Error ? error.message : String(error)),
@@ -46,6 +46,7 @@ const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 if (wrong.length === 0)
   printer.line(`\nAll as expected, in ${seconds} s. The app is in examples/tour/app.ts.`, "green");
 else printer.line(`\nNot as expected: ${wrong.join("; ")}.`, "red");
+printer.line(`The dashboard over its file: npm run hookline -- inbox ui --inbox \\\n  ${file}`);
 process.exitCode = wrong.length === 0 ? 0 : 1;
 
 function secondsUntil(time: Date | undefined): string {

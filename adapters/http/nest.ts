@@ -127,8 +127,8 @@ export function InjectReceiver(): ParameterDecorator & PropertyDecorator {
   return Inject(RECEIVER);
 }
 
-/** One symbol for all copies of this package. */
-const RECEIVER = Symbol.for("hookline.nest.receiver");
+/** What the app's receiver is provided under: `app.get<Receiver>(RECEIVER)`. One symbol for all copies of this package. */
+export const RECEIVER: unique symbol = Symbol.for("hookline.nest.receiver");
 const LIFECYCLE = Symbol("hookline.nest.lifecycle");
 
 /** In Nest's tests the HTTP adapter is created after the providers; a worker without HTTP has none. */

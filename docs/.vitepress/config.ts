@@ -16,6 +16,7 @@ export default defineConfig({
     nav: [
       { text: "Quickstart", link: "/start/quickstart" },
       { text: "Runbook", link: "/operate/runbook" },
+      { text: "Dashboard", link: "/operate/dashboard" },
       { text: "API", link: "/reference/api/" },
     ],
     sidebar: [

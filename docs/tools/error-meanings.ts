@@ -13,7 +13,11 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "handlers-sealed": ["UsageError", "`on` or `use` after `start()`"],
   "gate-doubled": ["UsageError", "`unsubscribeWhen` was called twice"],
   "inbox-shared": ["UsageError", "an inbox was given to a second receiver while the first is open"],
-  "inbox-cannot-work": ["UsageError", "`start()` or `jobs` on an inbox that only forwards: use `handle`"],
+  "inbox-cannot-work": [
+    "UsageError",
+    "`start()`, `jobs` or a dashboard on an inbox that only forwards: use `handle`; or a dashboard on a function platform",
+  ],
+  "dashboard-access-missing": ["UsageError", "a mount of `hookline/dashboard` got no function that says who may look"],
   "jobs-invalid": ["UsageError", "`receiver.jobs` got a filter, an id or an option that it cannot take"],
   "no-tombstones": ["UsageError", "`unsubscribe` on an inbox that has none: use `unsubscribeWhen`"],
   "subscription-invalid": ["UsageError", "`unsubscribe` got no number, or an event that names no subscription"],

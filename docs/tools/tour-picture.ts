@@ -9,7 +9,7 @@ const output = execFileSync(process.execPath, ["--conditions=hookline-source", j
   encoding: "utf8",
 });
 /** The lines of the picture: the first parts, and the end. */
-const SHOWN = { first: 32, last: 2 };
+const SHOWN = { first: 32, last: 4 };
 const LINE = 19;
 const CHARACTER = 7.83;
 const PADDING = 16;
@@ -21,7 +21,8 @@ const COLORS: Readonly<Record<string, string>> = {
   "33": 'fill="#e3b341"',
 };
 
-const all = output.trimEnd().split("\n");
+// The folder of the file has another name each time.
+const all = output.trimEnd().replace(/\S+$/, "/tmp/hookline-tour/inbox.db").split("\n");
 const lines = ["\u001B[2m$ npm start\u001B[22m", "", ...all.slice(0, SHOWN.first), "...", ...all.slice(-SHOWN.last)];
 const [width, height] = [Math.ceil(100 * CHARACTER) + 2 * PADDING, lines.length * LINE + 2 * PADDING];
 const rows = lines.map(

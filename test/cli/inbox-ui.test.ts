@@ -28,14 +28,14 @@ describe("hookline inbox ui", () => {
     const receiver = shop(file);
     await receiver.start();
     await offer(receiver, [BAD]);
-    await until(async () => (await receiver.health()).dead === 2);
+    await expect.poll(async () => (await receiver.health()).dead).toBe(2);
     const { url, cli } = await started(file, "--write", "--show-content");
     expect(await read(url, "now")).toMatchObject({ role: "worked-on" });
     expect(await read(url, "jobs?type=email.updated")).toMatchObject({
       jobs: [{ error: { message: "no bad-1 for ann@example.com" } }, {}],
     });
     expect(await change(url, "drop", { filter: {}, count: 2 })).toMatchObject({ status: 200 });
-    await until(async () => (await receiver.health()).dead === 0);
+    await expect.poll(async () => (await receiver.health()).dead).toBe(0);
     expect(cli.err()).toMatch(/"who":"hookline inbox ui".*"verb":"drop"/);
     cli.signals.emit("SIGINT", "SIGINT");
     expect(await cli.ended).toBe(0);

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import Router from "@koa/router";
+import { Router } from "@koa/router";
 import express from "express";
 import type { Receiver } from "hookline";
 import { expressDashboard, koaDashboard, nodeDashboard } from "hookline/dashboard";

@@ -1,7 +1,11 @@
 import { stripVTControlCharacters } from "node:util";
-import { expect, test } from "vitest";
+import { rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { startNode } from "../cli/child.ts";
+import { runCli } from "../cli/in-process.ts";
+import { until } from "../support/event-loop.ts";
 
 test("npm start runs the tour, in plain text without a terminal, and ends with 0", async () => {
   const [program, ...args] = manifest.scripts.start.split(" ");
@@ -14,6 +18,11 @@ test("npm start runs the tour, in plain text without a terminal, and ends with 0
   expect(rows).toEqual(expect.arrayContaining(EXPECTED));
   expect(rows).toContainEqual(expect.stringMatching(/^again in \d+\.\d s$/));
   expect(rows).toContainEqual(expect.stringMatching(/^All as expected, in \d+\.\d s\. /));
+  const [, inbox = ""] =
+    /^The dashboard over its file: npm run hookline -- inbox ui --inbox \\\n {2}(\S+)$/m.exec(tour.out()) ?? [];
+  onTestFinished(() => rmSync(dirname(inbox), { recursive: true, force: true }));
+  const ui = runCli(["inbox", "ui", "--inbox", inbox]);
+  await until(() => ui.out().includes("http://127.0.0.1:"));
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
   expect(tour.out()).toBe(stripVTControlCharacters(tour.out()));
 });
