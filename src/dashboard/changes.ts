@@ -21,7 +21,7 @@ export interface AskedChange {
 }
 
 /** A change that was begun, as the page shows it: it goes on when the page is closed. */
-export interface BegunChange {
+interface BegunChange {
   readonly id: number;
   readonly verb: string;
   readonly count: number;

@@ -50,7 +50,8 @@ describe("the dashboard of a page", () => {
 
   test("is in Hono", async () => {
     const app = await appOf<Hono>("docs/mounts/hono.md", "fetchDashboard");
-    const url = await served(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+    const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+    const url = await served((request, response) => void answer(request, response));
     expect(await rightsAt(url, {})).toEqual({ content: false, change: false });
     expect(await send(`${url}/admin/hooks`, { method: "GET" })).toMatchObject({ status: 302 });
   });

@@ -1,11 +1,9 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import axe from "axe-core";
 import { expect, test } from "vitest";
 import { APPS, served, stripping } from "../dashboard/servers.ts";
 import { troubled } from "../dashboard/support.ts";
 import { describeInBrowser, openPage, page } from "../emulator/page-support.ts";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core"), "utf8");
 const VIEWS = ["", "lanes", "dead", "dead?type=email.created", "job?id=2", "subscriptions", "gaps", "runbook?code=lag"];
 /** An id of mail as Exchange makes them. */
 const longer = (text: string) => text.replace(/^\w-\d+$/, (id) => `${id}-${"AAMkAGI2TG93AAA".repeat(8)}`);
@@ -59,7 +57,7 @@ describeInBrowser(() => {
 
 /** Whether it is wider than the screen, and what axe finds. */
 async function looks(): Promise<unknown> {
-  await page.evaluate(axe);
+  await page.evaluate(axe.source);
   return page.evaluate(`(async () => {
     const { violations } = await axe.run(document, { resultTypes: ["violations"] });
     const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
