@@ -73,6 +73,10 @@ export const JOB_GOALS: readonly JobGoal[] = [
     ["the SDK alone, 1 % sampled", 3],
     ["the SDK alone, all sampled", 25],
   ].map(([title, most], index) => costOf(`observers-${index + 1}`, String(title), Number(most))),
+  { says: "first look at a million dead jobs, ms", value: (of) => of("file-dashboard", "firstMs"), most: 300 },
+  { says: "each look after it, p99 ms", value: (of) => of("file-dashboard", "pollMs"), most: 20 },
+  { says: "bytes of a look", value: (of) => of("file-dashboard", "bytes"), most: 30_000 },
+  { says: "p99 of an answer with five viewers, ms more", value: (of) => of("file-dashboard", "addedMs"), most: 5 },
   { says: "the text of a scrape, ms", value: (of) => of("observers-text", "ms"), most: 2 },
   { says: "held by p-queue / concurrency", value: (of) => of("waiting", "heldOfConcurrency"), most: 2 },
 ];

@@ -85,6 +85,20 @@ const PARTS: readonly Part[] = [
       "A delivery of 100 KB whose entries nobody handles. MB: file and log after a checkpoint; bytes: beside the body.",
   },
   {
+    title: "Dashboard",
+    measures: ["file-dashboard"],
+    columns: [
+      figureColumn("jobs", "jobs", { exact: true }),
+      figureColumn("first ms", "firstMs", { digits: 1 }),
+      figureColumn("look ms", "pollMs", { digits: 1 }),
+      figureColumn("bytes", "bytes"),
+      figureColumn("p99 ms", "p99Ms", { digits: 2 }),
+      figureColumn("more ms", "addedMs", { digits: 2 }),
+    ],
+    legend:
+      "First look at dead jobs, p99 of all further looks, the longest answer; p99 of a delivery's answer, and with five viewers.",
+  },
+  {
     title: "Received to done",
     measures: MEASURES.filter(({ file }) => file === "observers.ts").map(({ name }) => name),
     columns: [

@@ -69,6 +69,15 @@ export const MEASURES: readonly Measure[] = [
     "the SDK alone, 1 % sampled",
     "the SDK alone, all sampled",
   ].map(observers),
+  {
+    name: "file-dashboard",
+    title: "SQLite, the dashboard over dead jobs",
+    file: "dashboard.ts",
+    sizes: [MILLION],
+    quickSizes: [QUICK],
+    inbox: "sqlite",
+    once: true,
+  },
   { name: "observers-text", title: "Prometheus", file: "metrics-text.ts", sizes: [1_000], quickSizes: [100] },
 ];
 
