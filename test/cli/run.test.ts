@@ -257,7 +257,7 @@ describe("help", () => {
     const pages = listed.filter((word) => word !== "help");
     expect(pages).toEqual(["dev", "serve", "send", "emulator", "check", "explain", "subscriptions", "inbox"]);
     const below = [...INBOX_COMMANDS, ...SUBSCRIPTIONS_COMMANDS].map(({ name }) => name.split(" "));
-    expect(below).toHaveLength(17);
+    expect(below).toHaveLength(18);
     for (const words of [[], ...pages.map((page) => [page]), ...below]) {
       const cli = runCli(["help", ...words]);
       expect(await cli.ended).toBe(0);
@@ -323,7 +323,7 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
   });
 
   const verbs =
-    "stats, list, show, replay, drop, erase, tombstones list, tombstones lift, gaps list, gaps clear, export, migrate, ui.";
+    "stats, list, lanes, show, replay, drop, erase, tombstones list, tombstones lift, gaps list, gaps clear, export, migrate, ui.";
 
   test.each([
     ["inbox", "", `The command is missing. Allowed: ${verbs}`],
