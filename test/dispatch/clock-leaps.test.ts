@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { outcomesOf } from "../../src/dispatch/retries/retry-policy.ts";
 import { createRetryTime } from "../../src/dispatch/retries/retry-time.ts";
+import { claimedJob } from "../support/claimed-job.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { emails, rig } from "../support/rig.ts";
 
@@ -71,6 +73,26 @@ describe("a wall clock that leaps 25 hours ahead", () => {
     expect(inbox.stats()).toMatchObject({ waiting: 1, dead: 0 });
     await pass(1_800_000);
     expect(inbox.stats()).toMatchObject({ waiting: 0, dead: 1 });
+  });
+});
+
+test("a leap right after a first attempt kills no job, where the clocks round otherwise by a millisecond", () => {
+  const now = Date.parse("2026-05-06T07:08:09Z");
+  const rules = { attempts: Infinity, retryForMs: DAY_MS, now: now + 2 * DAY_MS, retryTime: now - 1, random: 0 };
+  const jobs = [claimedJob({ firstAttemptAt: now })];
+  expect(outcomesOf(jobs, { ok: false, error: new Error("no") }, rules)).toMatchObject([{ to: "retry" }]);
+});
+
+describe("a wall clock that is set right by decades after the start, as on a machine without a battery for it", () => {
+  test("ends the window of a job that came after it in time: its lane is not closed for a year", async () => {
+    const { send, pass, clock, inbox, attempts } = await failing();
+    clock.jump(50 * YEAR_MS);
+    await send(emails("a"));
+    await pass(DAY_MS - 600_000);
+    expect(inbox.stats()).toMatchObject({ waiting: 1, dead: 0 });
+    await pass(1_800_000);
+    expect(inbox.stats()).toMatchObject({ waiting: 0, dead: 1 });
+    expect(attempts.at(-1)).toBe(true);
   });
 });
 

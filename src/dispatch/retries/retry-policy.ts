@@ -22,13 +22,13 @@ export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> 
  */
 export function outcomesOf(jobs: readonly ClaimedJob[], result: CallResult, rules: SettleRules): JobOutcome[] {
   if (result.ok) return jobs.map(() => DONE);
-  const { attempts, retryForMs, now, retryTime, random } = rules;
+  const { attempts, retryForMs, now, random } = rules;
   const error = toJobError(result.error, now);
   const asked = retryErrorOf(result.error);
   if (asked?.code === "give-up") return jobs.map(() => ({ to: "dead", error }));
   const isLater = isRetryLater(asked);
   const delayMs = isLater ? laterMs(asked, rules) : backoffMs(jobs[0]?.attempt ?? 1, random);
-  const leftMs = (job: ClaimedJob): number => retryForMs - triedMs(job, retryTime);
+  const leftMs = (job: ClaimedJob): number => retryForMs - triedMs(job, rules);
   // Jobs claimed with one whose window is over inherit that window: they do not wait for the end of their own.
   const isAnyOver = jobs.some((job) => leftMs(job) <= 0);
   return jobs.map((job) => {
@@ -82,12 +82,20 @@ export function isLastAttempt(
 ): boolean {
   if (job.attempt >= attempts) return true;
   // Nearly all jobs end here: the other time is never later.
-  return triedMs(job, now) >= retryForMs && triedMs(job, retryTime()) >= retryForMs;
+  const isOver = (time: number): boolean => triedMs(job, { now, retryTime: time }) >= retryForMs;
+  return isOver(now) && isOver(retryTime());
 }
 
-/** How long a job has been tried. A first attempt that is yet to come was noted while the wall clock was ahead. */
-function triedMs({ firstAttemptAt }: ClaimedJob, now: number): number {
-  return Math.max(now - firstAttemptAt, 0);
+/** A first attempt later than the time of windows by more, milliseconds, came after the leap that this time still catches up with. */
+const AFTER_LEAP_MS = 60_000;
+
+/**
+ * How long a job has been tried. A first attempt that is yet to come was noted while the wall clock was ahead. One that came after a leap is
+ * measured by the wall clock: a clock set right at boot leaps by decades, and the time of windows needs months for that.
+ */
+function triedMs({ firstAttemptAt }: ClaimedJob, { now, retryTime }: Pick<SettleRules, "now" | "retryTime">): number {
+  const time = firstAttemptAt - retryTime > AFTER_LEAP_MS ? now : retryTime;
+  return Math.max(time - firstAttemptAt, 0);
 }
 
 /** The stored form of whatever was thrown. */
