@@ -93,8 +93,8 @@ export function toGap(gap: GapInfo, content: boolean) {
   return { subscription, source, accountId, family, cause, from, until, ...(content && { resource }) };
 }
 
-export function toWorker({ id, isThis, share, running, host }: LiveWorker) {
-  return { id, isThis, share, running, host };
+export function toWorker({ id, isThis, share, running }: LiveWorker) {
+  return { id, isThis, share, running };
 }
 
 /** Messages and fixes quote resources and errors: without `content` they are those of the catalog. */

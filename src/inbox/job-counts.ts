@@ -19,7 +19,10 @@ export function countedStates(query: JobQuery): readonly JobState[] | undefined 
   return others || states?.every((state) => state === "dead" || state === "unhandled") !== true ? undefined : states;
 }
 
-/** @param rows the largest first */
+/**
+ * The answer of `summary`: at most 100 groups of those that were counted.
+ * @param rows the largest first
+ */
 export function toSummary(rows: readonly CountedGroup[]): JobSummary {
   const groups = rows.slice(0, MOST_GROUPS).map(toGroup);
   return { groups, count: rows.reduce((sum, { count }) => sum + count, 0), isCut: rows.length > MOST_GROUPS };

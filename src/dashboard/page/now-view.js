@@ -50,7 +50,7 @@ export function createNowView() {
     id: "workers",
     keyOf: ({ id }) => id,
     columns: [
-      { head: "Process", text: ({ id, isThis }) => (isThis ? `${id} (this one)` : id), sub: ({ host }) => host },
+      { head: "Process", text: ({ id, isThis }) => (isThis ? `${id} (this one)` : id) },
       { head: "Share of the lanes", text: ({ share }) => `${(share * 100).toFixed(1)} %` },
       { head: "Running", kind: "number", text: ({ running }) => running },
     ],
