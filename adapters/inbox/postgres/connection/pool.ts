@@ -1,4 +1,5 @@
 import type { Client, ClientConfig, Pool as PgPool, PoolClient } from "pg";
+import { typesOf } from "./column-types.ts";
 import { loadDriver } from "./load-driver.ts";
 import {
   isBroken,
@@ -168,14 +169,7 @@ async function openPool(
   connectMs: number,
 ): Promise<PgPool> {
   const pg = await loadDriver();
-  const { builtins, getTypeParser } = pg.types;
-  const parsers: ReadonlyMap<number, unknown> = new Map<number, unknown>([
-    [builtins.INT8, toNumber],
-    [builtins.JSONB, parseJson],
-  ]);
-  const types = {
-    getTypeParser: (oid: number, format?: "text" | "binary"): unknown => parsers.get(oid) ?? getTypeParser(oid, format),
-  };
+  const types = typesOf(pg.types);
   // A pool's own `connectionTimeoutMillis` also runs while a statement waits for its turn.
   class TimedClient extends pg.Client {
     constructor(config: ClientConfig) {
@@ -293,17 +287,3 @@ function clientsOf(pool: PgPool): readonly Refs[] {
   const { _clients = [] } = pool as unknown as { readonly _clients?: readonly (Client & Refs)[] };
   return _clients;
 }
-
-/** One that is too large for a number would not be a bigint any more when it is sent back. */
-function toNumber(bigint: string | number): number {
-  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(bigint)));
-}
-
-/** Rows come as JSON, too. */
-function parseJson(text: string): unknown {
-  if (!MANY_DIGITS.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (_, value: unknown) => (typeof value === "number" ? toNumber(value) : value));
-}
-
-/** A number beyond all safe integers has at least so many. */
-const MANY_DIGITS = /\d{16}/;
