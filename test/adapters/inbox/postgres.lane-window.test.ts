@@ -40,7 +40,9 @@ test("the tables of version 1 become those of version 2, and lanes keep what the
     left join pg_attrdef as d on adrelid = attrelid and adnum = attnum join pg_constraint as c on conrelid = attrelid and contype = 'p'
     where attrelid = 'hookline.lane_window'::regclass and attnum > 0 and not attisdropped order by attname`;
   const made = await pool.query(columns);
-  await pool.query("drop table hookline.lane_window");
+  await pool.query("drop table hookline.lane_window, hookline.ended_count");
+  for (const table of ["dead", "unhandled"])
+    for (const change of ["insert", "delete"]) await pool.query(`drop trigger count_${change} on hookline.${table}`);
   await pool.query(
     "create table hookline.lane_window (shard smallint not null, lane text not null, since bigint not null, up_to bigint not null, primary key (shard, lane))",
   );

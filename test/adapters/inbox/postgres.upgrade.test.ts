@@ -143,10 +143,10 @@ test.each(RELEASED)(
     await prepareSchema(upgrader(connectionString), NAMED);
     expect([await versionIn(tables), await rowsOf(tables)]).toEqual([SCHEMA_VERSION, before]);
     const counted = await pool.query(`select state, sum(n)::int as n from ${ident}.ended_count group by 1 order by 1`);
-    expect(counted).toEqual([
-      { state: "dead", n: 1 },
-      { state: "unhandled", n: 2 },
-    ]);
+    const rows = await pool.query(
+      `select 'dead' as state, count(*)::int as n from ${ident}.dead union all select 'unhandled', count(*)::int from ${ident}.unhandled`,
+    );
+    expect(counted).toEqual(rows);
   },
 );
 
