@@ -160,13 +160,8 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
         });
   problemSources.add(gaps.problems);
   const lifecycle = createLifecycle({ ...dispatchDeps, states, inbox, opening, secrets, work, direct, store });
-  const { opened } = opening;
-  const { assertOpen } = lifecycle;
   const pages = createJobPages(clock);
-  const open = openToWork(working, { opened, assertOpen });
-  const jobs = createJobs({ open, pages, erased: accounts.forget, log });
-  const lists = createLists({ open, pages, subscriptions, watch, clock });
-
+  const open = openToWork(working, { opened: opening.opened, assertOpen: lifecycle.assertOpen });
   const readiness = { states, secrets, opening, inbox, inFlightBytes };
   const refusals = createRecentRefusals({ counters, clock, isReady: () => checkReady(readiness).length === 0 });
   const reporter = recordingReporter(createReporter({ counters, log: throttled, observers }), refusals, unwanted);
@@ -257,8 +252,8 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       secrets: reporter.secrets(),
     }),
     observe: (observer) => observers.add(observer),
-    jobs,
-    lists,
+    jobs: createJobs({ open, pages, erased: accounts.forget, log }),
+    lists: createLists({ open, pages, subscriptions, watch, clock }),
     receive: receiveHeard(ingestDeps, handshakes),
     async handle(delivery, { signal } = {}) {
       lifecycle.assertOpen();

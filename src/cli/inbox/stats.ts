@@ -1,36 +1,11 @@
 import { defineCommand, EXIT } from "../command.ts";
-import { isConnectionString } from "../flags.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
 import { grouped, secondText } from "../terminal/format.ts";
 import { factLines } from "../terminal/table.ts";
-import { databaseStats } from "./database-stats.ts";
-import { fileStats } from "./file-stats.ts";
 import { INBOX_FLAGS } from "./inbox-flags.ts";
 import { inboxPlace } from "./place.ts";
+import { readStats, type InboxStats } from "./read-stats.ts";
 import { withPrinter } from "./with-inbox.ts";
-
-/** What there is of an inbox, of whichever kind. */
-export interface InboxStats {
-  readonly json: object;
-  /** Where it is. */
-  readonly where: Facts;
-  readonly receiver: string;
-  readonly schemaVersion: number;
-  readonly isWorkedOn: boolean;
-  readonly waiting: number;
-  readonly running: number;
-  readonly unexpanded: number;
-  readonly blockedLanes: number;
-  readonly dead: number;
-  readonly expired: number;
-  readonly unhandled: number;
-  readonly tombstones: number;
-  readonly oldestWaitingAt: Date | undefined;
-  /** On the disk. */
-  readonly sizes: Facts;
-}
-
-type Facts = readonly (readonly [name: string, value: string])[];
 
 /** `hookline inbox stats`: counts of jobs, and sizes on the disk. */
 export const statsCommand = defineCommand({
@@ -55,9 +30,7 @@ workers are the processes whose heart beats within three seconds.`,
   flags: INBOX_FLAGS,
   run: ({ inbox, schema, json }, io) =>
     withPrinter(io, "read", async (printer) => {
-      const place = inboxPlace({ inbox, schema }, io.env);
-      const now = Date.now();
-      const stats = isConnectionString(place) ? await databaseStats(place, { schema }, now) : fileStats(place, now);
+      const stats = await readStats({ inbox: inboxPlace({ inbox, schema }, io.env), schema });
       await printer.print(json ? [toJsonLine(stats.json)] : toLines(stats));
       return EXIT.done;
     }),

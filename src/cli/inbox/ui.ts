@@ -3,15 +3,13 @@ import { toCountedHealth, unreadableHealth } from "../../dashboard/counted-healt
 import { dashboardListener } from "../../dashboard/mount.ts";
 import type { DashboardSource } from "../../dashboard/source.ts";
 import { defineCommand, EXIT } from "../command.ts";
-import { isConnectionString, PORT } from "../flags.ts";
+import { PORT } from "../flags.ts";
 import { isLoopbackName, listen } from "../serve/listen.ts";
 import { createLog } from "../serve/log.ts";
 import { listenForStop } from "../signals.ts";
-import { databaseStats } from "./database-stats.ts";
-import { fileStats } from "./file-stats.ts";
 import { CONTENT_FLAG, INBOX_FLAGS } from "./inbox-flags.ts";
 import { inboxPlace, type Place } from "./place.ts";
-import type { InboxStats } from "./stats.ts";
+import { readStats, type InboxStats } from "./read-stats.ts";
 import { withInbox, type OpenInbox } from "./with-inbox.ts";
 
 const REFRESH_MS = 2_000;
@@ -98,8 +96,4 @@ function toSource(
     },
     role: () => (isWorkedOn ? "worked-on" : "not-worked-on"),
   };
-}
-
-async function readStats({ inbox, schema }: Place & { inbox: string }): Promise<InboxStats> {
-  return isConnectionString(inbox) ? databaseStats(inbox, { schema }, Date.now()) : fileStats(inbox, Date.now());
 }
