@@ -58,7 +58,7 @@ describe("the exports map", () => {
 });
 
 test("the tarball holds the built files, what monitors them, and the papers, nothing else", () => {
-  const page = /^docs\/(?!reference\/api\/).+\.(?:md|svg)$/;
+  const page = /^docs\/(?!reference\/api\/).+\.(?:md|png|svg)$/;
   const papers = packed.files.filter((path) => !path.startsWith("dist/") && !page.test(path));
   expect(papers.toSorted()).toEqual([
     "CHANGELOG.md",
@@ -72,7 +72,8 @@ test("the tarball holds the built files, what monitors them, and the papers, not
     "deploy/prometheus/hookline.rules.yml",
     "package.json",
   ]);
-  const built = /^dist\/(?:(?:src|adapters)\/.+\.(?:js|d\.ts)|src\/emulator\/page\/(?:docs\/)?[\w-]+\.(?:html|css))$/;
+  const built =
+    /^dist\/(?:(?:src|adapters)\/.+\.(?:js|d\.ts)|src\/(?:(?:emulator|dashboard)\/)?page\/(?:docs\/)?[\w-]+\.(?:html|css))$/;
   expect(packed.files.filter((path) => path.startsWith("dist/") && !built.test(path))).toEqual([]);
 });
 
