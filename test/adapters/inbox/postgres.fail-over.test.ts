@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { createPresence } from "../../../adapters/inbox/postgres/connection/presence.ts";
+import { createPresence, type Presence } from "../../../adapters/inbox/postgres/connection/presence.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { claimOne, done, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
@@ -85,7 +85,6 @@ test("after a fail-over whose name led to a standby for a while, a process store
     await clock.advance(600);
     for (const result of await inbox.store([mail(["b"])])) codes.add((result as { code?: string }).code ?? "stored");
     expect([...codes]).toContain("server-read-only");
-    expect(await connectionsTo(standby)).toContain("hookline presence");
   });
   name.leadTo(primary);
   await eventually(async () => {
@@ -125,13 +124,17 @@ test("a process that only reads notices, too: it is not ready while it reads fro
   });
 });
 
-test("a standby knows no locks of its primary: no worker is taken for gone by what it says", async () => {
-  const isGone = async ({ connectionString }: PostgresServer): Promise<boolean> => {
+test("a standby knows no locks of its primary: nobody is there or gone by what it says, and no connection stays", async () => {
+  const presenceAt = ({ connectionString }: PostgresServer): Presence => {
     const presence = createPresence({ connectionString }, () => '"hookline"');
     onTestFinished(() => presence.drop());
-    await eventually(async () => expect(await presence.hold(1)).toBe(true));
-    return presence.isGone(2);
+    return presence;
   };
-  expect(await isGone(primary)).toBe(true);
-  expect(await isGone(standby)).toBe(false);
+  const there = presenceAt(primary);
+  await eventually(async () => expect(await there.hold(1)).toBe(true));
+  expect(await there.isGone(2)).toBe(true);
+  const nowhere = presenceAt(standby);
+  expect(await nowhere.hold(1)).toBe(false);
+  expect(await nowhere.isGone(2)).toBe(false);
+  await eventually(async () => expect(await connectionsTo(standby)).toEqual([]));
 });

@@ -52,9 +52,12 @@ export function createPresence(
       if (mine !== drops) return opened.close();
       session = opened;
     }
-    const [row] = await session.query<{ pid: number }>(`select pg_backend_pid() as pid`);
-    if (row?.pid !== session.processId) {
-      notBefore = NEVER;
+    const [row] = await session.query<{ pid: number; standby: boolean }>(
+      `select pg_backend_pid() as pid, pg_is_in_recovery() as standby`,
+    );
+    // A standby's locks say nothing of its primary's.
+    if (row?.pid !== session.processId || row.standby) {
+      notBefore = row?.standby === true ? performance.now() + TRY_AGAIN_MS : NEVER;
       return close();
     }
     await session.query(`select pg_advisory_unlock_all()`);
