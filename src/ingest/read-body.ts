@@ -1,6 +1,7 @@
 import type { Timer } from "../clock.ts";
 import { BodyError, isHooklineError } from "../errors.ts";
 import { ordinaryBytes } from "../inbox/ordinary-bytes.ts";
+import { catchRejection } from "../thrown.ts";
 import { isRefusalCode, REFUSALS, Refused } from "./responses.ts";
 import type { Checked, IngestDeps, RawRequest, Read, ReadLimits } from "./types.ts";
 
@@ -13,7 +14,9 @@ export async function readBody(checked: Checked, deps: IngestDeps): Promise<Read
     const body = given instanceof Uint8Array ? given : toBytes(await readInTime(given, held, deps));
     if (body.byteLength > maxBodyBytes) throw bodyTooLarge(maxBodyBytes);
     held.become(body.byteLength); // a reader may count more, or nothing
-    return { checked, body, receivedAt: clock.now(), release: () => held.become(0) } as Read;
+    // The caller's bytes may be written over after the answer, and a memory inbox keeps what it stores.
+    const own = body === given ? new Uint8Array(body) : body;
+    return { checked, body: own, receivedAt: clock.now(), release: () => held.become(0) } as Read;
   } catch (error) {
     held.become(0);
     return new Refused(isHooklineError(error) && isRefusalCode(error.code) ? error.code : "internal", error);
@@ -183,7 +186,8 @@ async function readStream(
     try {
       take(value);
     } catch (error) {
-      await iterator.return?.();
+      // Its end may fail or never come; the refusal stands.
+      catchRejection((async () => iterator.return?.())());
       throw error;
     }
     return true;

@@ -38,7 +38,8 @@ export async function deliver(receiver: Receiver, event: Sendable, { secret, at 
   if (works) await receiver.start();
   const request = signedDelivery(event, { secret, at: at ?? new Date(clock.now()) });
   const followed = followDelivery(receiver, request.body);
-  const reply = await receiver.receive(request);
+  // Bytes of a reader are stored as they are; bytes that are given directly are copied first.
+  const reply = await receiver.receive({ ...request, body: () => Promise.resolve(request.body) });
   if (reply.status !== 200 || !works) followed.end();
   const skip = skipperOf(clock);
 
@@ -74,7 +75,7 @@ interface FollowedDelivery {
   jobs(): readonly Job[];
 }
 
-/** @param body the same object that is passed to the receiver: it distinguishes this delivery from others with equal bytes */
+/** @param body the same object that the receiver stores: it distinguishes this delivery from others with equal bytes */
 function followDelivery(receiver: Receiver, body: Uint8Array): FollowedDelivery {
   const { expandedListeners } = internalsOf(receiver);
   /** As created; waiting ones have no id yet. */

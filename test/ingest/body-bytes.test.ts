@@ -1,5 +1,5 @@
 import type { RawRequest } from "hookline";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { deferred, turns } from "../support/event-loop.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { emails, rig } from "../support/rig.ts";
@@ -39,4 +39,16 @@ test.each<[string, unknown]>([
   end.resolve();
   expect((await Promise.all(many)).map(({ status }) => status)).toEqual([200, 200, 503, 503, 503]);
   expect(await offer(emails("m-2"))).toMatchObject({ status: 200 });
+});
+
+test("bytes whose memory is used again after the answer do not change what the handler gets", async () => {
+  const { receiver, clock } = rig();
+  const got: string[] = [];
+  receiver.on("email", ({ id }) => void got.push(id));
+  const request = signedRequest(emails("m-1"), { secret: SECRET, at: clock.date() });
+  const body = Buffer.from(request.body as Uint8Array);
+  expect(await receiver.receive({ ...request, body })).toMatchObject({ status: 200 });
+  body.fill("x");
+  await receiver.start();
+  await vi.waitFor(() => expect(got).toEqual(["m-1"]));
 });

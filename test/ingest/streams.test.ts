@@ -53,3 +53,13 @@ test("a body that is an async iterable is taken up to the limit, to the byte", a
   const headers = signedHeaders(body, { secret: SECRET });
   expect(await receiver.receive({ method: "POST", url: "/", headers, body: chunks() })).toMatchObject({ status: 200 });
 });
+
+test.each<[string, () => Promise<never>]>([
+  ["fails", () => Promise.reject(new Error("the connection is gone"))],
+  ["never answers", () => new Promise(() => {})],
+])("a stream that is too long is 413, where its end %s", async (_, end) => {
+  const { receiver } = await mounted({ maxBodyBytes: 10 * CHUNK.length });
+  const body = { [Symbol.asyncIterator]: () => ({ next: async () => ({ value: CHUNK }), return: end }) };
+  const headers = signedHeaders(changes(), { secret: SECRET });
+  expect(await receiver.receive({ method: "POST", url: "/", headers, body })).toMatchObject({ status: 413 });
+});

@@ -102,6 +102,19 @@ test("lag is a problem once the oldest waiting job is older than 5 minutes, and 
   expect(await receiver.health()).toMatchObject({ waiting: 0, oldestWaitingMs: 0, problems: [] });
 });
 
+test("a wall clock that is set back does not hide how long a job waits", async () => {
+  const { receiver, send, pass, clock } = rig({ concurrency: 1, timeoutMs: 0 });
+  const { handler } = heldHandler();
+  receiver.on("email", handler);
+  await receiver.start();
+  await send(emails("a", "b"));
+  clock.jump(-60 * MINUTE_MS);
+  expect(await receiver.health()).toMatchObject({ waiting: 1, oldestWaitingMs: 0 });
+  await pass(6 * MINUTE_MS);
+  expect(await receiver.health()).toMatchObject({ oldestWaitingMs: 6 * MINUTE_MS });
+  expect(await problemsOf(receiver, "lag")).toEqual([toReported("lag", "It waits for 360 s.")]);
+});
+
 test("a job that is claimed ahead of a handler that never ends waits, and is late, as if it were not claimed", async () => {
   const { receiver, send, pass, inbox } = rig({ concurrency: 1, timeoutMs: 0 });
   const { calls, handler, last } = heldHandler();

@@ -73,13 +73,15 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
     }
   }
 
+  const oldest = createOldestAge(clock);
+
   return async () => {
     await open();
     const notReady = checkReady(deps);
     const { stats, problems: inboxProblems } = readInbox();
     const { stuck, jammed } = handlerCalls;
     const standstill = states.isClosing ? undefined : deps.watch.standstill();
-    const oldestWaitingMs = Math.max(clock.now() - (stats.oldestWaitingAt ?? clock.now()), 0);
+    const oldestWaitingMs = oldest.ageOf(stats.oldestWaitingAt);
     const freeDiskBytes = stats.disk?.freeBytes;
     return {
       live:
@@ -115,6 +117,20 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
       stuck,
       ...(freeDiskBytes === undefined ? {} : { freeDiskBytes }),
     };
+  };
+}
+
+/** How long the oldest one waits, milliseconds: at least as long as these looks have seen it, so that a wall clock that was set back hides nothing. */
+function createOldestAge(clock: Clock): { ageOf(at: number | undefined): number } {
+  let last: number | undefined;
+  let seenSince = 0;
+  return {
+    ageOf(at) {
+      const now = clock.monotonic?.() ?? clock.now();
+      if (at !== last) seenSince = now;
+      last = at;
+      return at === undefined ? 0 : Math.max(clock.now() - at, now - seenSince, 0);
+    },
   };
 }
 
