@@ -59,6 +59,7 @@ export function createClaimRules(books: Books): Claiming {
       entry.firstAt = Math.min(entry.firstAt ?? now.wall(), now.wall());
       entry.state = "running";
       const { attempt, firstAttemptAt, deaths } = claim.jobs[index] ?? {};
+      if (entry.isFirstAtMarked && (firstAttemptAt ?? Infinity) <= now.wall()) entry.firstAt = firstAttemptAt;
       if (firstAttemptAt === entry.mayInherit) entry.inherited = entry.mayInherit;
       entry.mayInherit = undefined;
       if (attempt !== entry.attempts || firstAttemptAt !== windowStart(entry) || deaths !== entry.deaths)
@@ -150,6 +151,7 @@ export function createClaimRules(books: Books): Claiming {
         entry.retry = undefined;
         return;
       case "retry":
+        entry.isFirstAtMarked = false; // what the claim said is written with it
         if (!outcome.counted) entry.attempts -= 1;
         entry.state = "waiting";
         entry.deaths = 0;
@@ -194,6 +196,7 @@ export function createClaimRules(books: Books): Claiming {
         for (const entry of one.entries) {
           entry.state = "waiting";
           entry.retry = undefined;
+          entry.isFirstAtMarked ||= entry.attempts === 1;
           const suspect = isSuspect(entry);
           if (suspect) entry.groupMax = Math.min(entry.groupMax, Math.ceil(group / 2));
           if (suspect && group > 1) continue;

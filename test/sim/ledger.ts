@@ -25,6 +25,8 @@ export interface Entry {
   /** What was beside it when the process died over it for the third time. */
   company: string | undefined;
   firstAt: number | undefined;
+  /** The process died in its first attempt: where the commit that made it had marked it, that commit's time is the attempt's until it is settled. */
+  isFirstAtMarked: boolean;
   /** When the first attempt was of one before it in its lane that died of its window. */
   inherited: number | undefined;
   /** The same where it came while that was written: it may have inherited it, or not. */

@@ -62,6 +62,7 @@ export function createKeeping(books: Books): Keeping {
       isDoubtful: false,
       company: undefined,
       firstAt: undefined,
+      isFirstAtMarked: false,
       inherited: undefined,
       mayInherit: undefined,
       claim: undefined,
