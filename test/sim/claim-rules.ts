@@ -59,7 +59,9 @@ export function createClaimRules(books: Books): Claiming {
       entry.firstAt = Math.min(entry.firstAt ?? now.wall(), now.wall());
       entry.state = "running";
       const { attempt, firstAttemptAt, deaths } = claim.jobs[index] ?? {};
-      if (entry.isFirstAtMarked && (firstAttemptAt ?? Infinity) <= now.wall()) entry.firstAt = firstAttemptAt;
+      const isInherited = [entry.inherited, entry.mayInherit].includes(firstAttemptAt);
+      if (entry.isFirstAtMarked && !isInherited && (firstAttemptAt ?? Infinity) <= now.wall())
+        entry.firstAt = firstAttemptAt;
       if (firstAttemptAt === entry.mayInherit) entry.inherited = entry.mayInherit;
       entry.mayInherit = undefined;
       if (attempt !== entry.attempts || firstAttemptAt !== windowStart(entry) || deaths !== entry.deaths)

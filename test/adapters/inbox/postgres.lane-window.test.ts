@@ -27,7 +27,7 @@ test("a lane with a key of any length inherits the time of its first attempt, an
   ]);
 });
 
-test("the tables of version 1 become those of version 2, and lanes keep what they inherited", async () => {
+test("the tables of version 1 become those of the newest one, and lanes keep what they inherited", async () => {
   const { connectionString, drop } = await newDatabase();
   const pool = createPool({ connection: { connectionString }, max: 1, applicationName: "hookline test" });
   onTestFinished(async () => {
@@ -40,7 +40,7 @@ test("the tables of version 1 become those of version 2, and lanes keep what the
     left join pg_attrdef as d on adrelid = attrelid and adnum = attnum join pg_constraint as c on conrelid = attrelid and contype = 'p'
     where attrelid = 'hookline.lane_window'::regclass and attnum > 0 and not attisdropped order by attname`;
   const made = await pool.query(columns);
-  await pool.query("drop table hookline.lane_window, hookline.ended_count");
+  await pool.query("drop table hookline.lane_window, hookline.ended_count; drop index hookline.dead_of_group");
   for (const table of ["dead", "unhandled"])
     for (const change of ["insert", "delete"]) await pool.query(`drop trigger count_${change} on hookline.${table}`);
   await pool.query(

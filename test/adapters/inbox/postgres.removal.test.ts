@@ -121,7 +121,7 @@ describe("drop", () => {
     const [a = "", b = "", other = ""] = await idsOf(jobs);
     const { pool, ident } = tables;
     await pool.query(
-      `insert into ${ident}.lane_window (shard, lane, since, up_to) select shard, lane, 1, $1 from ${ident}.job where id in ($2, $3)`,
+      `insert into ${ident}.lane_window (shard, lane, since, up_to, key) select shard, lane, 1, $1, md5(lane) from ${ident}.job where id in ($2, $3)`,
       [b, a, other],
     );
     await jobs.drop({ ids: [a] });

@@ -36,6 +36,12 @@ export function isRefusal(error: unknown): boolean {
   return /^(22|23|54)/.test(sqlStateOf(error) ?? "");
 }
 
+/** Whether the server answers, and would not run this statement: without what is in it, another one may hold. */
+export function isOfStatement(error: unknown): boolean {
+  const sqlState = sqlStateOf(error);
+  return sqlState !== undefined && !CONNECTION_ENDS.test(sqlState) && !OF_THE_SERVER.test(sqlState);
+}
+
 /** Whether something of what was to be read is broken on the server's disk. */
 export function isUnreadable(error: unknown): boolean {
   return /^XX00[12]$/.test(sqlStateOf(error) ?? "");
@@ -89,6 +95,9 @@ export const READ_ONLY = "25006";
 
 /** The server, or a pooler in front of it, ends the connection with these; 25006: it leads to a server that takes no writes. */
 const CONNECTION_ENDS = /^(08|25P0[34]|25006|57P)/;
+
+/** Conflicts with others, resources that are short, cancelled statements, and a system that fails: no statement is at fault. */
+const OF_THE_SERVER = /^(40|53|57|58)/;
 
 /** 40003: completion unknown. With an ordinary error the server has rolled the statement back. */
 const IN_DOUBT = /^(08|40003|57P|58|XX)/;

@@ -248,7 +248,8 @@ function conditions(query: Omit<FindInput, "limit">, values: unknown[]): string 
     ["account = ?", query.accountId],
     ["type = any (?)", query.types],
     ["subscription = ?", query.subscription],
-    ["consumer = ?", query.consumer],
+    // Those of dead jobs are in an index, by their hashes.
+    ["md5(consumer) = md5(?::text)", query.consumer],
     ["md5(error ->> 'name') = md5(?::text)", query.error],
     ["received_at > ?", query.receivedAfter],
     ["received_at < ?", query.receivedBefore],

@@ -1,7 +1,7 @@
-import { endedCountsOf } from "./ended-counts.ts";
+import { endedCountsOf, OF_GROUP } from "./ended-counts.ts";
 
 /** What a schema has that this Hookline made. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** A lane's jobs are in one shard, and a shard is worked by one process. The last one is not of lanes: its owner expands deliveries. */
 export const SHARDS = 64;
@@ -24,14 +24,27 @@ export function inLiteral(ident: string): string {
 /** When the server started: after a fail-over it is another one, which may lack what was confirmed last and give its ids anew. */
 export const SERVER = "(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint";
 
-const OF_LANE = "generated always as (md5(lane)) stored";
-
 /** Version 2: counts of what ended, indexes of what failed; and a lane of any length has a window. Who waits for the row of the version has no lock on windows yet. */
 export function hashLaneWindows(ident: string): string {
   return `
   perform 1 from ${ident}.meta where key = 'version' for update;
-  alter table ${ident}.lane_window add column key text not null ${OF_LANE}, drop constraint lane_window_pkey, add primary key (shard, key);
+  alter table ${ident}.lane_window add column key text not null generated always as (md5(lane)) stored, drop constraint lane_window_pkey, add primary key (shard, key);
   ${endedCountsOf(ident)}`;
+}
+
+/**
+ * Version 3: the tables may be in a publication, which takes no change of a row whose key is generated, and of none without a key; and a
+ * consumer of any length may have dead jobs.
+ */
+export function makePublishable(ident: string): string {
+  return `
+  perform 1 from ${ident}.meta where key = 'version' for update;
+  alter table ${ident}.lane_window alter column key drop expression if exists;
+  if not exists (select from pg_constraint where conrelid = '${inLiteral(ident)}.ended_count'::regclass and contype = 'p') then
+    alter table ${ident}.ended_count add column id bigint generated always as identity primary key;
+  end if;
+  drop index if exists ${ident}.dead_type_consumer_md5_id_idx;
+  create index if not exists dead_of_group on ${ident}.dead ${OF_GROUP};`;
 }
 
 /** @param ident the quoted name of the schema */
@@ -105,10 +118,9 @@ export function tablesOf(ident: string): string {
   ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 
   -- What a lane has inherited: when the first attempt was of a job that died of its window, for those up to an id that waited behind it.
-  -- key: an index takes no text of more than 2.7 kB.
+  -- key: the hash of the lane, since an index takes no text of more than 2.7 kB.
   create table ${ident}.lane_window (
-    shard smallint not null, lane text not null, since bigint not null, up_to bigint not null, key text not null ${OF_LANE},
-    primary key (shard, key)
+    shard smallint not null, lane text not null, since bigint not null, up_to bigint not null, key text not null, primary key (shard, key)
   );
   ${ended("dead")}
   ${ended("unhandled")}

@@ -65,7 +65,7 @@ begin
   end if;
 
   if settle ? 'windows' then
-    insert into ${ident}.lane_window as l (shard, lane, since, up_to) select w.s, w.l, w.f, w.u from jsonb_to_recordset(settle->'windows') as w (s smallint, l text, f bigint, u bigint)
+    insert into ${ident}.lane_window as l (shard, lane, since, up_to, key) select w.s, w.l, w.f, w.u, md5(w.l) from jsonb_to_recordset(settle->'windows') as w (s smallint, l text, f bigint, u bigint)
     where w.f is not null on conflict (shard, key) do update set since = excluded.since, up_to = excluded.up_to;
     delete from ${ident}.lane_window as l using jsonb_to_recordset(settle->'windows') as w (s smallint, l text, f bigint) where l.shard = w.s and l.key = md5(w.l) and w.f is null;
   end if;

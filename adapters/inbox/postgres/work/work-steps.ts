@@ -1,6 +1,6 @@
 import { StorageError, type Delivery, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isLockTimeout, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
+import { isLockTimeout, isOfStatement, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { toArray, toSettle } from "./encode-step.ts";
 import type { Lanes, Row } from "./lanes.ts";
@@ -145,7 +145,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     const error = await send(batch);
     if (error === undefined || isOver) return;
     const { settles, marks } = batch;
-    const rest = isOfContent(error) || isLockTimeout(error) ? await takeApart(batch, error) : undefined;
+    const rest = isOfStatement(error) ? await takeApart(batch, error) : undefined;
     if (isOver) return refuse(settles, marks);
     if (rest !== undefined) return void (alone = [...alone, ...rest]);
     for (const one of settles) one.isUnsure = true;
@@ -215,8 +215,9 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     const error = await send({ ...NOTHING, settles, marks });
     if (error === undefined) return [];
     if (one !== undefined && isRefusal(error)) return endOtherwise(one, { ...deps, error })?.map(ofSettle);
-    if (one !== undefined || !isOfContent(error)) return undefined;
-    for (const mark of marks) mark.reject(error);
+    if (!isOfStatement(error) || (one !== undefined && isUnreadable(error))) return undefined;
+    // Who settles tries again, and says so.
+    for (const refused of [...settles, ...marks]) refused.reject(error);
     return [];
   }
 

@@ -64,6 +64,8 @@ export function createWorkerClaims({
 }: WorkerClaimsDeps): WorkerClaims {
   /** Claims whose jobs a transaction of the application may have ended. */
   const completed = new WeakSet<Claim>();
+  /** Of settlements whose call was rejected for another one. */
+  const answers = new WeakMap<Claim, boolean>();
   const transactional = createTransactions({
     ...transactions,
     claimed(claim) {
@@ -148,6 +150,18 @@ export function createWorkerClaims({
     await catchUp(mine).catch(() => {});
   }
 
+  /** Each settlement comes again alone after a rejection: one that was answered gets the same answer. */
+  async function settleAll(settlements: readonly Settlement[]): Promise<readonly boolean[]> {
+    const results = await Promise.allSettled(settlements.map((one) => answers.get(one.claim) ?? settleOne(one)));
+    const refused = results.find(({ status }) => status === "rejected");
+    if (refused?.status === "rejected") {
+      for (const [index, { claim }] of settlements.entries())
+        if (results[index]?.status === "fulfilled") answers.set(claim, results[index].value);
+      throw refused.reason;
+    }
+    return results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+  }
+
   async function settleOne({ claim, outcomes }: Settlement): Promise<boolean> {
     if (outcomes.some((outcome) => outcome.to === "dead" && outcome.ofWindow === true)) await lookBehind();
     const plan = lanes().plan(claim, outcomes, now());
@@ -208,7 +222,7 @@ export function createWorkerClaims({
         throw error;
       }
     },
-    settle: (settlements) => Promise.all(settlements.map(settleOne)),
+    settle: settleAll,
     transactional,
     async changed() {
       const mine = life();

@@ -62,8 +62,9 @@ export function createEndedCounts(db: DatabaseSync): EndedCounts {
   const sql = {
     groups: db.prepare(
       `SELECT type, consumer, error, sum(count) AS count, max(newest_at) AS newestAt FROM
-         (SELECT * FROM ended_count WHERE ${isOneOf("state", 1)} ORDER BY count DESC LIMIT ?5)
-       WHERE ${isOneOf("type", 2)} AND ${isOneOf("consumer", 3)} AND ${isOneOf("error", 4)} GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3`,
+         (SELECT * FROM ended_count WHERE ${isOneOf("state", 1)} AND ${isOneOf("type", 2)} AND ${isOneOf("consumer", 3)} AND ${isOneOf("error", 4)}
+          ORDER BY count DESC LIMIT ?5)
+       GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3`,
     ),
     wrong: db.prepare(
       ENDED.map(
