@@ -152,7 +152,7 @@ export function createWorkerClaims({
 
   /** Each settlement comes again alone after a rejection: one that was answered gets the same answer. */
   async function settleAll(settlements: readonly Settlement[]): Promise<readonly boolean[]> {
-    const results = await Promise.allSettled(settlements.map((one) => answers.get(one.claim) ?? settleOne(one)));
+    const results = await Promise.allSettled(settlements.map(async (one) => answers.get(one.claim) ?? settleOne(one)));
     const refused = results.find(({ status }) => status === "rejected");
     if (refused?.status === "rejected") {
       for (const [index, { claim }] of settlements.entries())
