@@ -1,16 +1,21 @@
 import { expect, test } from "vitest";
 import type { Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
-import { createLanes } from "../../../adapters/inbox/postgres/work/lanes.ts";
+import { createLanes, type Origin, type Row } from "../../../adapters/inbox/postgres/work/lanes.ts";
 import { createShardMemory } from "../../../adapters/inbox/postgres/work/shard-memory.ts";
+import { FRESH } from "../../../src/inbox/job-state.ts";
+import { ALL, HOUR } from "./retries.ts";
 
 const HEAD = { head: { vector: [], removal: 0, unexpanded: false } };
+const DAMAGED = toStorageError(Object.assign(new Error("invalid page in block 7"), { code: "XX001" }), "statement");
+/** Jobs of a lane that are read at once. */
+const PAGE = 1_000;
 
-function memoryOf(query: () => Promise<unknown>) {
+function memoryOf(query: (text: string, values: unknown[]) => Promise<unknown>, lanes = createLanes()) {
   return createShardMemory({
     pool: { query } as unknown as Pool,
     ident: () => "hookline",
-    lanes: createLanes(),
+    lanes,
     now: () => 0,
     isOver: () => false,
     changed() {},
@@ -34,7 +39,6 @@ test("a look is quiet that brought nothing, or failed: a server that is away is 
 });
 
 test("a shard of which a parked job cannot be read is loaded again, which says why; one that has no answer is asked again", async () => {
-  const damaged = toStorageError(Object.assign(new Error("invalid page in block 7"), { code: "XX001" }), "statement");
   let failure: Error | undefined;
   const memory = memoryOf(async () => {
     if (failure !== undefined) throw failure;
@@ -45,6 +49,38 @@ test("a shard of which a parked job cannot be read is loaded again, which says w
   failure = new Error("away");
   await expect(memory.read([1], 3)).rejects.toThrow("away");
   expect(memory.isLoaded(3)).toBe(true);
-  failure = damaged;
+  failure = DAMAGED;
   expect([await memory.read([1], 3), memory.isLoaded(3)]).toEqual([[], false]);
+});
+
+/** Of the lane `one`, or of none. */
+function rowOf(id: number, lane: string | undefined, waitMs = 0): Row {
+  const progress = { ...FRESH, attempts: 1, firstAttemptAt: 0, runAt: waitMs, delayMs: waitMs };
+  const place = { shard: 3, day: 1, delivery: id, entry: 0, consumer: "c", replayOf: undefined, receivedAt: 0 };
+  return { ...place, id, lane, mergeKey: undefined, progress, next: undefined, queuedIn: undefined };
+}
+
+/** Lanes with no more room, whose lane `one` has left them until its head is due, with so many jobs. */
+function lanesWithParked(jobs: number) {
+  const lanes = createLanes(2);
+  lanes.append(rowOf(1, "one", HOUR), 0);
+  for (let id = jobs + 1; id <= jobs + 2; id += 1) lanes.append(rowOf(id, undefined), 0);
+  for (const run of lanes.take(ALL, 0)) {
+    lanes.begin(run, () => ({}) as Origin, 0);
+    lanes.remove(new Set(run.rows.map(({ id }) => id)), 0);
+    lanes.handlerEnded(run.claim, 0);
+  }
+  for (let id = 2; id <= jobs; id += 1) lanes.append(rowOf(id, "one"), 0);
+  return lanes;
+}
+
+test("where one of a lane's parked jobs cannot be read, none of those behind it comes back before the shard is loaded again", async () => {
+  const lanes = lanesWithParked(PAGE + 1);
+  const memory = memoryOf(async (_, [, ids]) => {
+    if ((ids as number[]).includes(1)) throw DAMAGED;
+    return (ids as number[]).map((id) => rowOf(id, "one"));
+  }, lanes);
+  while (await lanes.bringBack(memory.read, () => HOUR));
+  const runs = lanes.take(ALL, HOUR).map(({ rows }) => rows.map(({ id }) => id));
+  expect([runs, lanes.stats().waiting, memory.isLoaded(3)]).toEqual([[], 0, false]);
 });

@@ -248,6 +248,7 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
       } catch (error) {
         if (!isUnreadable(error)) throw error;
         unload(shard);
+        lanes.beginLoad(shard); // the page is not gone, and what stands behind it is not to come before it
         return [];
       }
     },
