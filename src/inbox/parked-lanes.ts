@@ -201,6 +201,7 @@ export function createParkedLanes(): ParkedLanes {
       return true;
     },
     recheck() {
+      coming = undefined; // it may have been read before they went
       open.clear();
       for (const group of groups) group.dueAt = -Infinity;
     },

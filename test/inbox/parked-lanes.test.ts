@@ -173,6 +173,15 @@ test("all come back once where some may be gone, those parked afterwards do not"
   expect(backAt(parked, T)).toEqual([[1]]);
 });
 
+test("what is being read when some may be gone is read again: it may be of before", () => {
+  const parked = parkedWith(lane("a", [1]));
+  const page = parked.due(T + 60_000, 9);
+  if (page === undefined) throw new Error("Nothing is due.");
+  parked.recheck();
+  expect([parked.back(page), parked.size]).toEqual([false, 1]);
+  expect(backAt(parked, T)).toEqual([[1]]);
+});
+
 test("the window of a lane comes back with it once", () => {
   const window = { since: 1, upTo: 3 };
   const parked = parkedWith(lane("a", [1], { window }), lane("b", [2]));
