@@ -78,5 +78,5 @@ export {
   type Progress,
 } from "./inbox/job-state.ts";
 export { createLaneQueues, type Lane, type LaneQueues, type LaneRow, type WithdrawnLane } from "./inbox/lane-queues.ts";
-export { windowAfter, windowStart, type LaneWindow } from "./inbox/lane-queues.ts";
+export { windowAfter, windowStart, type LaneWindow } from "./inbox/lane-window.ts";
 export { createCompactingMap, type CompactingMap } from "./inbox/collections/compacting-map.ts";

@@ -1,7 +1,8 @@
 import { become, type ClaimState } from "./claim-state.ts";
 import { createCompactingMap } from "./collections/compacting-map.ts";
 import { claimed, FRESH, orphaned, settled, type Progress } from "./job-state.ts";
-import { createLaneQueues, windowAfter, type LaneQueues, type LaneRow, type LaneWindow } from "./lane-queues.ts";
+import { createLaneQueues, type LaneQueues, type LaneRow } from "./lane-queues.ts";
+import { windowAfter, type LaneWindow } from "./lane-window.ts";
 import type { Claim, ClaimedJob, ClaimLimits, JobOutcome } from "./port/claims.ts";
 
 /**
@@ -18,6 +19,8 @@ export interface ClaimBook<R extends LaneRow> extends Pick<
   begin(run: ClaimRecord<R>, toClaimed: (row: R) => ClaimedJob, now: number): Claim | undefined;
   /** A run that cannot begin. */
   giveBack(run: ClaimRecord<R>, now: number): void;
+  /** Some jobs may be in the storage alone. @param restOf those of the lane of a job */
+  setRest(restOf: RestOf<R>): void;
   /** What the outcomes make of a claim's jobs, to be written; undefined where it was lost, or is being settled. Its handler has ended. */
   plan(claim: Claim, outcomes: readonly JobOutcome[], now: number): ClaimRecord<R> | undefined;
   /** The plan is written. @returns false where the claim was lost meanwhile */
@@ -57,6 +60,9 @@ export interface ClaimRecord<R> {
   readonly window: LaneWindow | null | undefined;
 }
 
+/** The first id and the last. */
+type RestOf<R> = (row: R) => readonly [first: number, last: number] | undefined;
+
 /** A job waits again, or has ended: its progress says which. */
 export type Changed<R> = (row: R) => void;
 
@@ -82,6 +88,7 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
   /** Claims that have not ended. */
   const open = createCompactingMap<Claim, OpenClaim<R>>();
   let next: ClaimBook<R> | undefined;
+  let restOf: RestOf<R> | undefined;
 
   for (const { claim, lane } of lost) {
     if (lane === undefined) continue; // nothing waits for it
@@ -166,6 +173,7 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
       return run.claim;
     },
     giveBack,
+    setRest: (of) => void (restOf = of),
     plan(claim, outcomes, now) {
       handlerEnded(claim, now);
       const record = open.get(claim);
@@ -176,7 +184,7 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
       record.progress = isDone
         ? undefined
         : rows.map((row, index) => settled(row.progress, outcomes[index] ?? { to: "release" }, now));
-      record.window = newWindow(rows, outcomes);
+      record.window = newWindow(rows, outcomes, restOf);
       return record;
     },
     holds(plan: OpenClaim<R>, now) {
@@ -237,8 +245,13 @@ function isValid(state: ClaimState): boolean {
   return state === "running" || state === "settling";
 }
 
-function newWindow(rows: readonly LaneRow[], outcomes: readonly JobOutcome[]): LaneWindow | null | undefined {
-  const lane = rows[0]?.queuedIn;
-  const window = windowAfter(rows, outcomes);
+function newWindow<R extends LaneRow>(
+  rows: readonly R[],
+  outcomes: readonly JobOutcome[],
+  restOf?: RestOf<R>,
+): LaneWindow | null | undefined {
+  const [first] = rows;
+  const lane = first?.queuedIn;
+  const window = windowAfter(rows, outcomes, () => first && restOf?.(first));
   return lane?.key === undefined || window === lane.window ? undefined : (window ?? null);
 }

@@ -2,7 +2,8 @@ import { createCompactingMap } from "./collections/compacting-map.ts";
 import { createDueQueue } from "./collections/due-queue.ts";
 import { createFifo } from "./collections/fifo.ts";
 import { isDue, isSuspect, type Progress } from "./job-state.ts";
-import type { ClaimLimits, JobOutcome } from "./port/claims.ts";
+import type { LaneWindow } from "./lane-window.ts";
+import type { ClaimLimits } from "./port/claims.ts";
 
 /** The fields of a job that lanes need; an inbox adds its own. */
 export interface LaneRow {
@@ -245,44 +246,4 @@ function runFrom(head: LaneRow, mergeMax: number): LaneRow[] {
     last = next;
   }
   return run;
-}
-
-/** The retry window that a job, dead because the window was over, left to the jobs behind it in its lane. */
-export interface LaneWindow {
-  /** Wall-clock time of its first attempt. */
-  readonly since: number;
-  /** Id of the last of those jobs: later jobs have windows of their own. */
-  readonly upTo: number;
-}
-
-/** Start of a claimed job's retry window: its own first attempt, or the inherited one. */
-export function windowStart({ id, progress, queuedIn }: LaneRow): number {
-  const { firstAttemptAt = 0 } = progress;
-  const window = queuedIn?.window;
-  return window !== undefined && id <= window.upTo ? Math.min(firstAttemptAt, window.since) : firstAttemptAt;
-}
-
-/** The lane's window after the outcomes of a run whose rows are not changed yet. Undefined: no job inherits anything. */
-export function windowAfter(run: readonly LaneRow[], outcomes: readonly JobOutcome[]): LaneWindow | undefined {
-  const [first] = run;
-  const lane = first?.queuedIn;
-  if (lane?.key === undefined) return undefined;
-  let { window } = lane;
-  let head: LaneRow | undefined;
-  for (const [index, row] of run.entries()) {
-    const outcome = outcomes[index] ?? { to: "release" };
-    if (outcome.to === "done") window = undefined;
-    if (outcome.to === "dead" && outcome.ofWindow === true) window = inheritedBy(row, window);
-    if (outcome.to === "retry" || outcome.to === "release") head ??= row;
-  }
-  head ??= run.at(-1)?.next;
-  while (head !== undefined && head.queuedIn === undefined) head = head.next; // removed in the meantime
-  return window !== undefined && head !== undefined && head.id <= window.upTo ? window : undefined;
-}
-
-/** An inherited window is not extended to later jobs: else it would never end. */
-function inheritedBy({ id, progress, queuedIn }: LaneRow, window: LaneWindow | undefined): LaneWindow {
-  const { firstAttemptAt: since = 0 } = progress;
-  if (window !== undefined && id <= window.upTo && window.since < since) return window;
-  return { since, upTo: queuedIn?.tail?.id ?? id };
 }

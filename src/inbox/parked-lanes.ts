@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { LaneWindow } from "./lane-queues.ts";
+import type { LaneWindow } from "./lane-window.ts";
 
 /** What stays of a lane in memory while its jobs wait in the storage alone: 70 bytes for a lane of one job. */
 export interface ParkedLane {
@@ -22,15 +22,17 @@ export interface ParkedLanes {
   join(id: number, key: string | undefined): boolean;
   /** Whether a lane is parked, or has only come back in part. */
   has(key: string | undefined): boolean;
-  /** Restores the stored window of a parked lane. @returns false where the lane is not parked */
-  setWindow(key: string, window: LaneWindow): boolean;
+  /** Of a parked lane, or of one that has only come back in part: null where it ends. */
+  setWindow(key: string, window: LaneWindow | null): void;
+  /** The first id of a lane that is not back, and the last. */
+  restOf(key: string | undefined): readonly [first: number, last: number] | undefined;
   /** Jobs that are due, or stand behind one that is, to be read: the same ones until they are back, or one of their lanes is parked. */
   due(now: number, most: number): ParkedPage | undefined;
   /** They are in memory again, or gone from the storage. @returns false where others are to come back by now */
   back(page: ParkedPage): boolean;
   /** Some of the jobs may be gone from the storage: all come back once, as room allows. */
   recheck(): void;
-  /** Once: the window of a lane that has come back. */
+  /** The window of a lane of which some has come back; once where all has. */
   windowOf(key: string | undefined): LaneWindow | undefined;
   /** Jobs. */
   readonly size: number;
@@ -174,9 +176,14 @@ export function createParkedLanes(): ParkedLanes {
     },
     has,
     setWindow(key, window) {
-      if (!has(key)) return false;
-      windows.set(key, window);
-      return true;
+      if (window === null) windows.delete(key);
+      else if (has(key)) windows.set(key, window);
+    },
+    restOf(key) {
+      if (key === undefined || firstOf.size === 0) return undefined;
+      const hash = hashOf(key);
+      const first = firstOf.get(hash);
+      return first === undefined ? undefined : [first, behind.get(hash)?.at(-1) ?? first];
     },
     due(now, most) {
       while (coming === undefined) {
@@ -207,7 +214,7 @@ export function createParkedLanes(): ParkedLanes {
     },
     windowOf(key) {
       const window = key === undefined ? undefined : windows.get(key);
-      if (window !== undefined && key !== undefined) windows.delete(key);
+      if (window !== undefined && key !== undefined && !has(key)) windows.delete(key);
       return window;
     },
     get size() {

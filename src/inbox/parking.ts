@@ -1,5 +1,6 @@
 import type { ClaimBook } from "./claim-book.ts";
-import type { LaneRow, LaneWindow, WithdrawnLane } from "./lane-queues.ts";
+import type { LaneRow, WithdrawnLane } from "./lane-queues.ts";
+import type { LaneWindow } from "./lane-window.ts";
 import { backAt, createParkedLanes, type ParkedLanes } from "./parked-lanes.ts";
 import type { InboxStats } from "./port/inbox.ts";
 
@@ -18,8 +19,8 @@ export interface Parking<R extends ParkableRow> {
   park(row: R): void;
   /** Whether a lane is parked, or has only come back in part. */
   has(lane: string, shard?: number): boolean;
-  /** Restores the stored window of a parked lane. @returns false where the lane is not parked */
-  setWindow(lane: string, window: LaneWindow, shard?: number): boolean;
+  /** Of a parked lane, or of one that has only come back in part: null where it ends. */
+  setWindow(lane: string | undefined, window: LaneWindow | null | undefined, shard?: number): void;
   /** Whether less than this share of the memory is taken. Lanes that wait for their time make room: they are parked. */
   hasRoom(now: number, share?: number): boolean;
   /** So much of the memory is taken: 1 is all. */
@@ -42,7 +43,7 @@ type ReadParked<R> = (ids: readonly number[], shard: number) => Promise<readonly
 export interface ParkingDeps<R extends ParkableRow> {
   /** In memory. */
   readonly maxJobs: number;
-  readonly book: Pick<ClaimBook<R>, "withdraw" | "setWindow" | "nextDueAt" | "running" | "blockedLanes">;
+  readonly book: Pick<ClaimBook<R>, "withdraw" | "setRest" | "setWindow" | "nextDueAt" | "running" | "blockedLanes">;
   readonly rows: { size(): number; delete(row: R): void };
   /** Into the memory, and into its lane. */
   readonly add: (row: R, now: number) => void;
@@ -61,6 +62,7 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
   /** By shard; the one that comes back next is first. */
   const parked = new Map<number, ParkedLanes>();
   let coming: Promise<boolean> | undefined;
+  book.setRest(({ lane, shard = 0 }) => parked.get(shard)?.restOf(lane));
 
   const sizeOf = (): number => sum(parked.values(), ({ size }) => size);
   const fill = (): number => (rows.size() + sizeOf() * PARKED_SHARE) / maxJobs;
@@ -112,7 +114,9 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
     join: ({ id, lane, shard = 0 }) => parked.get(shard)?.join(id, lane) === true,
     park: (row) => parkRows(row.lane, [row]),
     has: (lane, shard = 0) => parked.get(shard)?.has(lane) === true,
-    setWindow: (lane, window, shard = 0) => parked.get(shard)?.setWindow(lane, window) === true,
+    setWindow(lane, window, shard = 0) {
+      if (lane !== undefined && window !== undefined) parked.get(shard)?.setWindow(lane, window);
+    },
     hasRoom(now, share = 1) {
       while (fill() >= share && parkSome(now));
       return fill() < share;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FRESH, type Progress } from "../../src/inbox/job-state.ts";
-import { createLaneQueues, windowAfter, type LaneRow } from "../../src/inbox/lane-queues.ts";
+import { createLaneQueues, type LaneRow } from "../../src/inbox/lane-queues.ts";
+import { windowAfter } from "../../src/inbox/lane-window.ts";
 
 const ROWS = 100_000;
 const T = 1_000_000;

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { FRESH } from "../../src/inbox/job-state.ts";
-import { createLaneQueues, windowAfter, windowStart, type LaneQueues } from "../../src/inbox/lane-queues.ts";
+import { createLaneQueues, type LaneQueues } from "../../src/inbox/lane-queues.ts";
+import { windowAfter, windowStart } from "../../src/inbox/lane-window.ts";
 import type { JobOutcome } from "../../src/inbox/port/claims.ts";
 import { laneRow, type TestRow } from "../support/lane-rows.ts";
 
@@ -77,6 +78,17 @@ describe("after a job that died because its window was over", () => {
     }
     const run = jobs("short", T, T + 5);
     expect(windowAfter(run, [deadOfWindow])).toEqual({ since: T, upTo: idOf(run[1]) }); // without an outcome: released
+  });
+
+  test("those have it, too, that are in the storage alone, though nothing of the lane is left in memory", () => {
+    const rest = () => [1_000_001, 1_000_005] as const;
+    const [first, second] = jobs("lane", T, undefined) as [TestRow, TestRow];
+    const window = { since: T, upTo: 1_000_005 };
+    expect(windowAfter([first], [deadOfWindow], rest)).toEqual(window);
+    book.setWindow("lane", window);
+    expect(windowAfter([first, second], [dead, dead], rest)).toEqual(window);
+    book.setWindow("lane", { since: T, upTo: second.id });
+    expect(windowAfter([first, second], [dead, dead], rest)).toBeUndefined();
   });
 
   test("it is the oldest window of those that died together", () => {

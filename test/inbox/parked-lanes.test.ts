@@ -182,16 +182,34 @@ test("what is being read when some may be gone is read again: it may be of befor
   expect(backAt(parked, T)).toEqual([[1]]);
 });
 
-test("the window of a lane comes back with it once", () => {
+test("the window of a lane comes back with each part of it, and is gone with the last one", () => {
   const window = { since: 1, upTo: 3 };
-  const parked = parkedWith(lane("a", [1], { window }), lane("b", [2]));
-  expect([parked.setWindow("b", { since: 2, upTo: 2 }), parked.setWindow("c", window)]).toEqual([true, false]);
-  expect([parked.windowOf("a"), parked.windowOf("a"), parked.windowOf(undefined)]).toEqual([
-    window,
-    undefined,
-    undefined,
-  ]);
-  expect(parked.windowOf("b")).toEqual({ since: 2, upTo: 2 });
+  const parked = parkedWith(lane("a", [1, 3], { window }));
+  parked.setWindow("c", window);
+  const windows = [parked.windowOf("c"), parked.windowOf(undefined)];
+  for (let page = parked.due(T + 60_000, 1); page !== undefined; page = parked.due(T + 60_000, 1)) {
+    parked.back(page);
+    windows.push(parked.windowOf("a"));
+  }
+  expect(windows).toEqual([undefined, undefined, window, window]);
+  expect(parked.windowOf("a")).toBeUndefined();
+});
+
+test("the window of a lane that is back in part is what it became there, or is none", () => {
+  const parked = parkedWith(lane("a", [1, 2], { window: { since: 1, upTo: 3 } }));
+  parked.setWindow("a", { since: 2, upTo: 2 });
+  expect(parked.windowOf("a")).toEqual({ since: 2, upTo: 2 });
+  parked.setWindow("a", null);
+  expect(parked.windowOf("a")).toBeUndefined();
+});
+
+test("the rest of a lane is what is not back of it", () => {
+  const parked = parkedWith(lane("a", [1, 2, 3]), lane("b", [4]), lane(undefined, [5]));
+  const page = parked.due(T + 60_000, 1);
+  if (page === undefined) throw new Error("Nothing is due.");
+  parked.back(page);
+  parked.join(6, "a");
+  expect(["a", "b", "c", undefined].map(parked.restOf)).toEqual([[2, 6], [4, 4], undefined, undefined]);
 });
 
 test("a page of lanes that are not parked any more counts for nothing", () => {

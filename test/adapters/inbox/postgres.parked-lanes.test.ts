@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mail, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { openProcesses, type Process, type Processes } from "./postgres-processes.ts";
-import { ALL, HOUR, later, named, recordIn, run } from "./retries.ts";
+import { ALL, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
 
 const MAX = 20;
 const NAMES = named("failing", MAX).map(({ id }) => id);
@@ -122,6 +122,13 @@ test("a lane that leaves the memory keeps the window that its jobs inherited", a
   clock.jump(HOUR);
   const again = await inbox.claim(ALL);
   expect(again.claims).toMatchObject([{ jobs: [{ lane: "one", attempt: 2, firstAttemptAt: since }] }]);
+});
+
+test("what is not back of a lane inherits the window of its job that dies, too", async () => {
+  const processes = await openProcesses();
+  const { inbox, clock } = await processes.start({ maxJobs: 500 });
+  const ages = await inheritInParts(inbox, clock);
+  expect(ages).toEqual(Array.from({ length: INHERITING }, () => HOUR));
 });
 
 test("dropped ones free the memory at once", async () => {

@@ -55,7 +55,7 @@ test("a shard of which a parked job cannot be read is loaded again, which says w
 
 /** Of the lane `one`, or of none. */
 function rowOf(id: number, lane: string | undefined, waitMs = 0): Row {
-  const progress = { ...FRESH, attempts: 1, firstAttemptAt: 0, runAt: waitMs, delayMs: waitMs };
+  const progress = { ...FRESH, attempts: 1, firstAttemptAt: id, runAt: waitMs, delayMs: waitMs };
   const place = { shard: 3, day: 1, delivery: id, entry: 0, consumer: "c", replayOf: undefined, receivedAt: 0 };
   return { ...place, id, lane, mergeKey: undefined, progress, next: undefined, queuedIn: undefined };
 }
@@ -83,4 +83,21 @@ test("where one of a lane's parked jobs cannot be read, none of those behind it 
   while (await lanes.bringBack(memory.read, () => HOUR));
   const runs = lanes.take(ALL, HOUR).map(({ rows }) => rows.map(({ id }) => id));
   expect([runs, lanes.stats().waiting, memory.isLoaded(3)]).toEqual([[], 0, false]);
+});
+
+test("the window that a lane inherited stays with its parked jobs when those in memory have all died of it", async () => {
+  const lanes = lanesWithParked(PAGE + 1);
+  const read = async (ids: readonly number[]) => ids.map((id) => rowOf(id, "one"));
+  const error = { at: 0, name: "Error", message: "no" };
+  const begun = new Set<number>();
+  for (let page = 0; page < 2; page += 1) {
+    await lanes.bringBack(read, () => HOUR);
+    for (let [run] = lanes.take(ALL, HOUR); run !== undefined; [run] = lanes.take(ALL, HOUR)) {
+      const claim = lanes.begin(run, () => ({}) as Origin, HOUR);
+      begun.add(claim?.jobs[0].firstAttemptAt ?? Number.NaN);
+      const plan = lanes.plan(run.claim, [{ to: "dead", error, ofWindow: true }], HOUR);
+      if (plan !== undefined) lanes.holds(plan, HOUR);
+    }
+  }
+  expect([begun, lanes.stats().waiting]).toEqual([new Set([1]), 0]);
 });

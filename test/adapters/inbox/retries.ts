@@ -1,5 +1,5 @@
 import type { JobOutcome, WorkingInbox } from "hookline/adapter";
-import type { MailEntry } from "../../suites/inbox/deliveries.ts";
+import { mail, type MailEntry } from "../../suites/inbox/deliveries.ts";
 
 export const HOUR = 3_600_000;
 export const ALL = { max: 1_000, mergeMax: 1, ahead: () => 1_000 };
@@ -27,4 +27,30 @@ export function recordIn(body: Uint8Array, entry: number): string {
 
 export function named(name: string, count: number, fields: Partial<MailEntry> = {}): MailEntry[] {
   return Array.from({ length: count }, (_, index) => ({ id: `${name} ${index}`, ...fields }));
+}
+
+/** So many jobs has the lane `one`, of which no more than 1,000 are read at once, after its first one has died of its window. */
+export const INHERITING = 1_500;
+
+/**
+ * Jobs of a lane that left the memory, of room for 500 jobs: the first one dies of its window when a part is back.
+ * @returns for each of those behind it how long before now its window began, in the order of the lane
+ */
+export async function inheritInParts(inbox: WorkingInbox, clock: { now(): number; jump(ms: number): void }) {
+  const ofOne = { lane: "one", mergeKey: "all" };
+  await inbox.store([mail(named("of one", 1, ofOne))]);
+  await run(inbox, later(clock, HOUR));
+  await inbox.store([mail(named("filler", 499))]);
+  await inbox.store([mail(["one more"])]);
+  await run(inbox);
+  await inbox.store([mail(named("behind", INHERITING, ofOne))]);
+  clock.jump(HOUR);
+  const ages: number[] = [];
+  for (let isFirst = true; ; isFirst = false) {
+    const { claims } = await inbox.claim({ ...ALL, mergeMax: isFirst ? 1 : 300 });
+    if (claims.length === 0) return ages;
+    if (!isFirst) ages.push(...claims.flatMap(({ jobs }) => jobs.map((job) => clock.now() - job.firstAttemptAt)));
+    const dead: JobOutcome = { to: "dead", error: { at: clock.now(), name: "Error", message: "no" }, ofWindow: true };
+    await inbox.settle(claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => dead) })));
+  }
 }

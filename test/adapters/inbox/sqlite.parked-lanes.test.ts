@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { mail, raw, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { onDisk } from "./on-disk.ts";
-import { ALL, HOUR, later, named, recordIn, run } from "./retries.ts";
+import { ALL, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
 
 const MAX = 20;
 
@@ -102,6 +102,12 @@ test("a lane that leaves the memory keeps the window that its jobs inherited", a
   clock.jump(HOUR);
   const again = await inbox.claim(ALL);
   expect(again.claims).toMatchObject([{ jobs: [{ lane: "one", attempt: 2, firstAttemptAt: since }] }]);
+});
+
+test("what is not back of a lane inherits the window of its job that dies, too", async () => {
+  const { inbox, clock } = await onDisk({ maxJobs: 500 });
+  const ages = await inheritInParts(inbox, clock);
+  expect(ages).toEqual(Array.from({ length: INHERITING }, () => HOUR));
 });
 
 test("a restart brings no more into memory than there is room for, and loses nothing", async () => {

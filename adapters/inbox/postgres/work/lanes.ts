@@ -108,6 +108,11 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       if (gone.length > 0) book.remove(new Set(gone), now);
       return book.begin(run, (row) => toClaimed(row, origins.get(row) as Origin), now);
     },
+    holds(plan, now) {
+      const holds = book.holds(plan, now);
+      if (holds) parking.setWindow(plan.rows[0]?.lane, plan.window, plan.rows[0]?.shard);
+      return holds;
+    },
     remove(ids, now) {
       const gone = [...ids].flatMap((id) => rows.get(id) ?? []);
       if (gone.length < ids.size) parking.recheck();

@@ -87,7 +87,8 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     },
     beginLoad: () => parking.forget(),
     setWindow(lane, window) {
-      if (!parking.setWindow(lane, window)) book.setWindow(lane, window);
+      parking.setWindow(lane, window);
+      book.setWindow(lane, window);
     },
     speculate: (job) => isFree(job.lane) && !book.hasTried() && speculative.speculate(job), // else it may have to wait
     hold: rows.hold,
@@ -108,7 +109,9 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     },
     holds(plan, now) {
       for (const row of plan.rows) row.isMarked = false;
-      return book.holds(plan, now);
+      const holds = book.holds(plan, now);
+      if (holds) parking.setWindow(plan.rows[0]?.lane, plan.window);
+      return holds;
     },
     remove(ids, now) {
       const gone = new Set<Row>();
