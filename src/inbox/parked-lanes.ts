@@ -30,8 +30,8 @@ export interface ParkedLanes {
   due(now: number, most: number): ParkedPage | undefined;
   /** They are in memory again, or gone from the storage. @returns false where others are to come back by now */
   back(page: ParkedPage): boolean;
-  /** Some of the jobs may be gone from the storage: all come back once, as room allows. */
-  recheck(): void;
+  /** Jobs may be gone from the storage. What comes back with one of them that is parked does so at once, as room allows. */
+  recheck(gone: ReadonlySet<number>): void;
   /** The window of a lane of which some has come back; once where all has. */
   windowOf(key: string | undefined): LaneWindow | undefined;
   /** Jobs. */
@@ -131,6 +131,14 @@ export function createParkedLanes(): ParkedLanes {
     firstOf.delete(hash);
   }
 
+  function hasAny({ ids, lanes, back }: Group, gone: ReadonlySet<number>): boolean {
+    for (let place = back; place < ids.length; place += 1) {
+      const [id = 0, hash = NO_KEY] = [ids[place], lanes[place]];
+      if (gone.has(id) || behind.get(hash)?.some((other) => gone.has(other)) === true) return true;
+    }
+    return false;
+  }
+
   function pageOf(group: Group, most: number): Page {
     const ids: number[] = [];
     const counts = new Map<number, number>();
@@ -207,10 +215,13 @@ export function createParkedLanes(): ParkedLanes {
       if (group.back >= group.ids.length) groups.delete(group);
       return true;
     },
-    recheck() {
-      coming = undefined; // it may have been read before they went
-      open.clear();
-      for (const group of groups) group.dueAt = -Infinity;
+    recheck(gone) {
+      for (const group of groups) {
+        if (!hasAny(group, gone)) continue;
+        if (coming?.group === group) coming = undefined; // it may have been read before they went
+        close(group);
+        group.dueAt = -Infinity;
+      }
     },
     windowOf(key) {
       const window = key === undefined ? undefined : windows.get(key);

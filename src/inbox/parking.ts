@@ -29,8 +29,8 @@ export interface Parking<R extends ParkableRow> {
   bringBack(read: ReadParked<R>, now: () => number): Promise<boolean>;
   /** Nothing of a shard is parked any more. */
   forget(shard?: number): void;
-  /** Some of the jobs may be gone from the storage: all come back once, as room allows. */
-  recheck(): void;
+  /** Jobs may be gone from the storage. What comes back with one of them that is parked does so at once, as room allows. */
+  recheck(gone: ReadonlySet<number>): void;
   /** When the next lane is due that has room, of those in memory too. */
   nextDueAt(now: number): number | undefined;
   /** Of all jobs. @param oldest when the oldest was received that waits in memory */
@@ -128,8 +128,8 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
       return coming;
     },
     forget: (shard = 0) => void parked.delete(shard),
-    recheck() {
-      for (const lanes of parked.values()) lanes.recheck();
+    recheck(gone) {
+      for (const lanes of parked.values()) lanes.recheck(gone);
     },
     nextDueAt(now) {
       const there = least(parked.values(), (lanes) => lanes.nextDueAt());

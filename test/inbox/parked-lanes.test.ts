@@ -122,7 +122,7 @@ test("whatever leaves and comes back, in whatever parts: each job comes once, no
         if ("pass" in one) now += one.pass;
         else if ("read" in one) page = parked.due(now, one.read);
         else if ("back" in one) comeBack(page);
-        else if ("recheck" in one) parked.recheck();
+        else if ("recheck" in one) parked.recheck(new Set([...there.values()].flat()));
         else if ("run" in one) here.set(one.run, of(here, one.run).slice(1));
         else if ("join" in one) {
           if (!parked.join((last += 1), one.join)) continue;
@@ -166,18 +166,33 @@ test("a time further away than the longest delay was set before the clock went b
   expect(backAt(parked, T - 30_001)).toEqual([[1, 2]]);
 });
 
-test("all come back once where some may be gone, those parked afterwards do not", () => {
+test("all of a time come back once where some may be gone, those parked afterwards do not", () => {
   const parked = parkedWith(lane("a", [1]));
-  parked.recheck();
+  parked.recheck(new Set([1]));
   parked.park(lane("b", [2]));
   expect(backAt(parked, T)).toEqual([[1]]);
+});
+
+test.each([
+  ["is parked", 1, true],
+  ["stands behind one that is", 3, true],
+  ["is back, and one that was never parked", 2, false],
+])("they come back where one that is gone %s: %i", (_, id, comesBack) => {
+  const parked = parkedWith(
+    lane("a", [1, 3]),
+    lane("b", [2], { runAt: T }),
+    lane("c", [4], { runAt: T + 90_000, delayMs: 90_000 }),
+  );
+  expect(backAt(parked, T)).toEqual([[2]]);
+  parked.recheck(new Set([id, 99]));
+  expect(backAt(parked, T)).toEqual(comesBack ? [[1, 3]] : []);
 });
 
 test("what is being read when some may be gone is read again: it may be of before", () => {
   const parked = parkedWith(lane("a", [1]));
   const page = parked.due(T + 60_000, 9);
   if (page === undefined) throw new Error("Nothing is due.");
-  parked.recheck();
+  parked.recheck(new Set([1]));
   expect([parked.back(page), parked.size]).toEqual([false, 1]);
   expect(backAt(parked, T)).toEqual([[1]]);
 });

@@ -115,7 +115,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     },
     remove(ids, now) {
       const gone = [...ids].flatMap((id) => rows.get(id) ?? []);
-      if (gone.length < ids.size) parking.recheck();
+      if (gone.length < ids.size) parking.recheck(ids);
       return book.remove(new Set(gone), now);
     },
     leave(shards, now) {

@@ -119,7 +119,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
         const row = rows.get(id);
         if (row !== undefined) gone.add(row);
       }
-      if (gone.size < ids.size) parking.recheck();
+      if (gone.size < ids.size) parking.recheck(ids);
       for (const row of gone) row.isMarked = false;
       return book.remove(gone, now);
     },
