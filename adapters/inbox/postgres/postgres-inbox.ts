@@ -26,7 +26,7 @@ export interface PostgresOptions {
   readonly schema: string;
   readonly migrate: boolean;
   readonly leaseMs: number;
-  /** How long the heart of a process whose connection is gone must stand still. @default 500 */
+  /** How long the heart of a process whose connection is gone must stand still. @default 1250: two beats and a half */
   readonly goneMs?: number | undefined;
   readonly keepDoneMs: number;
   readonly keepUnhandledMs: number;
@@ -47,7 +47,7 @@ interface Pools {
 
 /** The port on a PostgreSQL server: tables are the truth, the lanes of a shard are in the memory of the process that owns it. */
 export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"network"> {
-  const { connection, directConnection = connection, schema, migrate, leaseMs, goneMs = 500, maxJobs } = options;
+  const { connection, directConnection = connection, schema, migrate, leaseMs, goneMs = 1_250, maxJobs } = options;
   let host: InboxHost | undefined;
   let user: InboxHost | undefined;
   let pools: Pools | undefined;

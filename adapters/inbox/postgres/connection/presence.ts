@@ -4,6 +4,8 @@ import { openSession, type Route, type Session } from "./pool.ts";
 export interface Presence {
   /** Takes the lock, unless it has it. @returns whether it has: an accelerator is nothing to fail for */
   hold(worker: number): Promise<boolean>;
+  /** Whether it has it, as far as is known here. */
+  isHeld(worker: number): boolean;
   /** Whether nobody holds a worker's lock; false where that is unknown. */
   isGone(worker: number): Promise<boolean>;
   drop(): Promise<void>;
@@ -81,6 +83,7 @@ export function createPresence(
       clearTimeout(timer);
       return isHeld(worker);
     },
+    isHeld,
     async isGone(worker) {
       if (session?.isOpen() !== true) return false;
       const asked = session.query<{ free: boolean }>(

@@ -33,6 +33,8 @@ export interface Life {
   isDirty: boolean;
   following: Promise<void> | undefined;
   hasUnexpanded: boolean;
+  /** The others were told that it holds the lock that says that it is there: they take over soon where that is free. */
+  isPresent: boolean;
   /** Of the monotonic clock: when the last step that holds was sent. */
   confirmedAt: number;
 }
@@ -117,6 +119,7 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     isDirty: true,
     following: undefined,
     hasUnexpanded: false,
+    isPresent: false,
     confirmedAt: performance.now(),
   };
   return life;

@@ -25,6 +25,8 @@ export interface OtherWorkers {
   isLeftTo(type: string): boolean;
   /** There are such types. */
   readonly hasOwn: boolean;
+  /** There are others. */
+  readonly areSome: boolean;
   /** No worker that came later was seen. */
   readonly lastSeen: number;
 }
@@ -77,6 +79,9 @@ export function createOtherWorkers(me: Omit<LiveWorker, "expands">): OtherWorker
     isLeftTo: (type) => own.has(type),
     get hasOwn() {
       return own.size > 0;
+    },
+    get areSome() {
+      return others.length > 0;
     },
     heirOfAll: () => heirOf([...new Set([...mine.keys(), ...lacked])]),
     get lastSeen() {

@@ -61,13 +61,14 @@ const TRY_AGAIN_MS = 1_000;
 const PAUSE_MS = 100;
 /** Of the lease: from then on what runs is to abort. */
 const OVER = 0.8;
+/** The same, of the time after which others take over from a process whose connection is gone. One beat may be late. */
+const OVER_GONE = 0.6;
 
 export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
-  const { ident, host, steps: stepPool, pool, leaseMs, presence } = deps;
+  const { ident, host, steps: stepPool, pool, leaseMs, goneMs, presence } = deps;
   const now = (): number => host().clock.now();
   const tell = createWorkerLog(() => host().log);
   const { failed } = tell;
-  const { goneMs } = deps;
   const membership = createMembership({ pool, ident, now, leaseMs, goneMs, isGone: presence.isGone, failed });
   const claims = createWorkerClaims({
     life: () => life,
@@ -219,6 +220,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       isPresent,
     });
     if (!isCurrent(mine)) return;
+    mine.isPresent = isPresent;
     // The server answers, and yet no step holds.
     if (performance.now() - mine.confirmedAt >= leaseMs) return over(mine, "stalled");
     // A heart that stands still is looked at as soon as it may be taken for dead.
@@ -253,7 +255,9 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
 
   /** The server does not answer: before another process takes over, handlers are to stop. */
   function stopIfStalled(mine: Life): void {
-    if (performance.now() - mine.confirmedAt < OVER * leaseMs) return;
+    const stillMs = performance.now() - mine.confirmedAt;
+    const isGone = mine.isPresent && mine.others.areSome && !presence.isHeld(mine.id);
+    if (stillMs < OVER * leaseMs && !(isGone && stillMs >= OVER_GONE * goneMs)) return;
     const ended = lanes.revoke();
     if (ended.length > 0) worker?.lost(ended);
   }
