@@ -1,4 +1,4 @@
-import type { Claim, JobOutcome } from "hookline/adapter";
+import type { Claim, JobOutcome, Settlement } from "hookline/adapter";
 import { existsSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
@@ -17,7 +17,7 @@ const QUERY = { states: ["dead"], limit: 100 } as const;
 async function busyInbox() {
   const asked: Task["verb"][][] = [];
   let db: DatabaseSync | undefined;
-  const { inbox, file } = await onDisk({
+  const { inbox, file, clock } = await onDisk({
     openThread: telling(
       (options, events) => openInline(options, events, { opened: (own) => (db = own) }),
       ({ tasks }) => asked.push(tasks.map(({ verb }) => verb)),
@@ -34,7 +34,7 @@ async function busyInbox() {
   asked.length = 0;
   /** So that pages are read again. */
   const forget = (): void => db?.exec("PRAGMA shrink_memory");
-  return { inbox, file, asked, forget };
+  return { inbox, file, clock, asked, forget };
 }
 
 test("dead jobs are found by one task that reads a few pages, and replayed and dropped likewise", async () => {
@@ -122,4 +122,45 @@ test("unhandled jobs whose bodies are longer than what a page reads come one a p
   const first = await inbox.jobs.unhandled(page);
   const second = await inbox.jobs.unhandled({ ...page, after: first[0]?.id });
   expect([first.length, second.length]).toEqual([1, 1]);
+});
+
+test("a page of blocked lanes looks at some thousand jobs at a time, and finds the heads behind many that stand behind others", async () => {
+  const { inbox, clock, asked } = await busyInbox();
+  const error = { name: "Error", message: "no", at: 0 };
+  const later: JobOutcome = { to: "retry", at: clock.now() + 3_600_000, delayMs: 3_600_000, counted: true, error };
+  const lanes = ["one", "two", "three"].flatMap((lane) =>
+    Array.from({ length: 1_500 }, () => ({ id: "merges", lane, mergeKey: lane })),
+  );
+  await inbox.store([mail(lanes)]);
+  const { claims } = await inbox.claim({ max: 10, mergeMax: 2_000 });
+  const outcomes = claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => later) }));
+  await inbox.settle(outcomes);
+  asked.length = 0;
+  const found = (await inbox.jobs.blocked?.({ now: clock.now(), limit: 10 })) ?? [];
+  expect(found.map(({ job }) => job.lane)).toEqual(["one", "two", "three"]);
+  expect(asked).toEqual([["blocked"], ["blocked"], ["blocked"]]);
+  const [first] = found;
+  const behind = await inbox.jobs.blocked?.({ now: clock.now(), after: first?.job, limit: 1 });
+  expect(behind?.map(({ job }) => job.lane)).toEqual(["two"]);
+});
+
+test("blocked lanes are not at an end where the first ones of a page run", async () => {
+  const { inbox, clock } = await onDisk({ openThread: openInline });
+  const error = { name: "Error", message: "no", at: 0 };
+  await inbox.store([
+    mail([
+      { id: "runs", lane: undefined },
+      { id: "waits", lane: undefined },
+    ]),
+  ]);
+  const { claims } = await inbox.claim({ max: 2, mergeMax: 1 });
+  const times = [1_000, 2_000].map((ms) => clock.now() + ms);
+  const outcomes = claims.map((claim, place): Settlement => {
+    return { claim, outcomes: [{ to: "retry", at: times[place] ?? 0, delayMs: 2_000, counted: true, error }] };
+  });
+  await inbox.settle(outcomes);
+  clock.jump(1_000);
+  expect((await inbox.claim({ max: 1, mergeMax: 1 })).claims).toHaveLength(1);
+  const found = await inbox.jobs.blocked?.({ now: clock.now() - 1_000, limit: 1 });
+  expect(found?.map(({ job }) => job.runAt)).toEqual(times.slice(1));
 });

@@ -7,6 +7,7 @@ import {
   type InboxJobs,
   type JobSelection,
   type Logger,
+  type StoredBlocked,
   type StoredJob,
 } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
@@ -47,8 +48,14 @@ export function createFileJobs({ commits, requests, log, isOpen }: FileJobsDeps)
       return toSummary(await commits.add("endedGroups", { ...query, most: MOST_COUNTED }));
     },
     async blocked(query) {
-      const found = await commits.add("blocked", query);
-      return found.map(({ job, behind }) => ({ job: toStoredJob(job), behind }));
+      const found: StoredBlocked[] = [];
+      // Others have their turn between two of them.
+      for (let { after } = query; ;) {
+        const { heads, end } = await commits.add("blocked", { ...query, after });
+        found.push(...heads.map(({ job, behind }) => ({ job: toStoredJob(job), behind })));
+        if (end === undefined || found.length >= query.limit) return found.slice(0, query.limit);
+        after = end;
+      }
     },
     async get(id) {
       const number = Number(id);

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { BlockedQuery, HandledType, JobQuery, JobState } from "../../../../src/adapter.ts";
 import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
-import { rowsOf, toNumber } from "../schema/columns.ts";
+import { isKey, rowsOf, toNumber } from "../schema/columns.ts";
 import { OF_GROUP } from "../schema/ended-counts.ts";
 import type { FileState } from "../thread/file-state.ts";
 import { toJobError } from "../work/row-encoding.ts";
@@ -48,8 +48,14 @@ export interface JobFinder {
   get(id: number): FoundJob | undefined;
   /** Unhandled jobs of these types, in the order of ids; fewer where bodies are long. A job that has a consumer is only for that one. */
   findUnhandled(page: UnhandledInput): FoundJob[];
-  /** Heads of lanes that wait for their next attempt. */
-  blocked(query: BlockedQuery): FoundBlocked[];
+  /** Heads of lanes that wait for their next attempt: those of a bounded part of the jobs that failed. */
+  blocked(query: BlockedQuery): BlockedPart;
+}
+
+interface BlockedPart {
+  readonly heads: readonly FoundBlocked[];
+  /** Where the part ends, unless it is the last one. */
+  readonly end: BlockedQuery["after"];
 }
 
 interface FoundBlocked {
@@ -65,6 +71,8 @@ interface UnhandledInput {
 
 /** Rows, or lines of lists, that a page looks at where no index leads to what it wants. */
 const LOOKS = 1_000;
+/** Jobs that failed that are looked at for heads of lanes: all but the first one of a run stand behind one. */
+const BLOCKED_LOOKS = 2_000;
 /** Waiting jobs that are looked at for those behind the heads of lanes: no index leads to a lane. */
 const BEHIND_LOOKS = 10_000;
 /** Of the bodies that a page of unhandled jobs brings with it. */
@@ -105,10 +113,14 @@ export function createJobFinder(
   const anyRow = db.prepare(
     "SELECT 1 FROM job WHERE id = ? UNION ALL SELECT 1 FROM dead WHERE id = ? UNION ALL SELECT 1 FROM unhandled WHERE id = ?",
   );
-  const blockedHeads = db.prepare(
-    `${select.job} WHERE run_at > 0 AND (run_at, id) > (?, ?) AND NOT EXISTS
+  // A run leaves as many of one time as it had jobs.
+  const failed = `SELECT id, run_at AS runAt FROM job WHERE run_at > 0 AND ${isKey("run_at")}`;
+  const failedSame = db.prepare(`${failed} AND run_at = ? AND id > ? ORDER BY id LIMIT ?`);
+  const failedLater = db.prepare(`${failed} AND run_at > ? ORDER BY run_at, id LIMIT ?`);
+  const headsOf = db.prepare(
+    `${select.job} WHERE id IN (SELECT value FROM json_each(?)) AND NOT EXISTS
        (SELECT 1 FROM job AS earlier WHERE earlier.run_at > 0 AND earlier.lane = job.lane AND earlier.id < job.id)
-     ORDER BY run_at, id LIMIT ?`,
+     ORDER BY run_at, id`,
   );
   const inLanes = db.prepare(
     `SELECT lane, count(*) AS count FROM (SELECT lane FROM job WHERE id >= ? ORDER BY id LIMIT ${BEHIND_LOOKS})
@@ -240,16 +252,21 @@ export function createJobFinder(
       return fewBytes(jobs.slice(0, limit)).map(whole);
     },
     blocked({ now, after, limit }) {
-      const place = after === undefined ? [now, Number.MAX_SAFE_INTEGER] : [after.runAt ?? 0, Number(after.id)];
-      const rows = blockedHeads.all(...place, limit) as unknown as readonly Row[];
-      const heads = rows.map(fromRow).filter((job) => job.state === "waiting");
+      const from = after?.runAt ?? now;
+      const same = after === undefined ? [] : failedSame.all(from, Number(after.id), BLOCKED_LOOKS);
+      const some = [...same, ...failedLater.all(from, BLOCKED_LOOKS - same.length)];
+      const rows = headsOf.all(JSON.stringify(some.map(({ id }) => id))) as unknown as readonly Row[];
+      const waiting = rows.map(fromRow).filter((job) => job.state === "waiting");
+      const heads = waiting.slice(0, limit);
       const first = heads.reduce((least, { id }) => Math.min(least, id), Infinity);
       const lanes = JSON.stringify(heads.flatMap(({ lane }) => lane ?? []));
       const counts = new Map(
         (first === Infinity ? [] : inLanes.all(first, lanes)).map(({ lane, count }) => [lane, Number(count)]),
       );
       // With itself, where it was among those that were looked at.
-      return heads.map((job) => ({ job, behind: Math.max((counts.get(job.lane) ?? 0) - 1, 0) }));
+      const found = heads.map((job) => ({ job, behind: Math.max((counts.get(job.lane) ?? 0) - 1, 0) }));
+      const last = some.length < BLOCKED_LOOKS ? undefined : some.at(-1);
+      return { heads: found, end: last && { id: String(last["id"]), runAt: Number(last["runAt"]) } };
     },
   };
 }
