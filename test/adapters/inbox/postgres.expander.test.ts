@@ -45,7 +45,7 @@ test("a late answer that does not know yet that this worker expands leaves nothi
     leaseMs: 3_600_000,
     goneMs: 3_600_000,
     maxJobs: Infinity,
-    presence: { hold: async () => true, isGone: async () => false, drop: async () => {} },
+    presence: { isHeld: () => true, hold: async () => true, isGone: async () => false, drop: async () => {} },
     ended() {},
   });
   onTestFinished(() => worker.leave());
