@@ -36,6 +36,7 @@ const unit: TestProjectInlineConfiguration = {
     exclude: [
       ...configDefaults.exclude,
       "test/package.test.ts",
+      "test/deploy/**",
       "test/faults/**",
       "test/mounts/**",
       KAFKA,
@@ -87,9 +88,21 @@ const packed: TestProjectInlineConfiguration = {
   },
 };
 
+/** The files of `deploy/`: built, run and checked by the programs that they are for. */
+const deploy: TestProjectInlineConfiguration = {
+  ...fromSource,
+  test: {
+    name: "deploy",
+    include: ["test/deploy/**/*.test.ts"],
+    testTimeout: 60_000,
+    // A base image is made of Debian's packages, and npm installs into it.
+    hookTimeout: 300_000,
+  },
+};
+
 export default defineConfig({
   test: {
-    projects: [unit, postgres, faults, mounts, packed],
+    projects: [unit, postgres, faults, mounts, packed, deploy],
     // More than there are cores: many tests wait for processes, servers and the disk.
     maxWorkers: "150%",
     // V8 frees the wrappers of WebAssembly's imports twice where threads that run TypeScript end while `fetch` is busy, and the process

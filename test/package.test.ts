@@ -57,21 +57,30 @@ describe("the exports map", () => {
   });
 });
 
-test("the tarball holds the built files, what monitors them, and the papers, nothing else", () => {
+test("the tarball holds the built files, what runs and monitors them, and the papers, nothing else", () => {
   const page = /^docs\/(?!reference\/api\/).+\.(?:md|png|svg)$/;
   const papers = packed.files.filter((path) => !path.startsWith("dist/") && !page.test(path));
-  expect(papers.toSorted()).toEqual([
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "LICENSE",
-    "README.md",
-    "SECURITY.md",
-    "THIRD_PARTY_LICENSES",
-    "deploy/grafana/hookline.json",
-    "deploy/prometheus/hookline.rules.test.yml",
-    "deploy/prometheus/hookline.rules.yml",
-    "package.json",
-  ]);
+  expect(papers.toSorted()).toEqual(
+    [
+      "CHANGELOG.md",
+      "CONTRIBUTING.md",
+      "LICENSE",
+      "README.md",
+      "SECURITY.md",
+      "THIRD_PARTY_LICENSES",
+      "deploy/Dockerfile",
+      "deploy/compose.yaml",
+      "deploy/grafana/hookline.json",
+      ...["kustomization", "service", "deployment", "disruption-budget"].map(
+        (name) => `deploy/kubernetes/postgres/${name}.yaml`,
+      ),
+      ...["kustomization", "service", "statefulset"].map((name) => `deploy/kubernetes/sqlite/${name}.yaml`),
+      "deploy/prometheus/hookline.rules.test.yml",
+      "deploy/prometheus/hookline.rules.yml",
+      "deploy/systemd/hookline.service",
+      "package.json",
+    ].toSorted(),
+  );
   const built =
     /^dist\/(?:(?:src|adapters)\/.+\.(?:js|d\.ts)|src\/(?:(?:emulator|dashboard)\/)?page\/(?:docs\/)?[\w-]+\.(?:html|css))$/;
   expect(packed.files.filter((path) => path.startsWith("dist/") && !built.test(path))).toEqual([]);
