@@ -68,6 +68,25 @@ export function wholeNumber({ where, name, value, least, most, orInfinity = fals
   );
 }
 
+/**
+ * One of some texts.
+ * @throws UsageError `option-invalid`
+ */
+export function oneText<const T extends string>(of: readonly T[], { where, name, value }: GivenText): T {
+  const found = of.find((text) => text === value);
+  if (found !== undefined) return found;
+  const got = typeof value === "string" ? `"${value}"` : kindOf(value);
+  const expected = of.map((text) => `"${text}"`).join(" or ");
+  throw new UsageError("option-invalid", `${where} got ${name} ${got}, expected ${expected}.`);
+}
+
+interface GivenText {
+  /** The function that got it. */
+  readonly where: string;
+  readonly name: string;
+  readonly value: unknown;
+}
+
 /** Describes the type of a value for error messages; never its content, which may be a secret or a megabyte long. */
 export function kindOf(value: unknown): string {
   try {

@@ -44,7 +44,9 @@ export function toJob(job: Job, content: boolean) {
 const MAX_BODY_BYTES = 12 * 1024;
 
 /** With what is stored of its delivery. */
-export function toFoundJob({ delivery, ...job }: Job & { readonly delivery: StoredDelivery }, content: boolean) {
+export function toFoundJob({ delivery, ...job }: Job & { readonly delivery?: StoredDelivery }, content: boolean) {
+  // `keepBodies` has deleted the rest.
+  if (delivery === undefined) return { ...toJob(job, content), delivery: { id: job.deliveryId, bytes: 0 } };
   const { id, receivedAt, sentAt, signedBy, source, bodyBase64, headers } = delivery;
   const body = Buffer.from(bodyBase64, "base64");
   return {

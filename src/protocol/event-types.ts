@@ -68,8 +68,8 @@ export type EventOf<N extends EventName> = N extends keyof EventMap
  */
 export interface UnknownEvent extends Partial<Envelope> {
   readonly type: "unknown";
-  /** `not-json`: the body is not JSON; `shape`: a field is missing or has another type; `resource`: the resource is not known; `value`: a known field has an unknown value. */
-  readonly reason: "not-json" | "shape" | "resource" | "value";
+  /** `not-json`: the body is not JSON; `shape`: a field is missing or has another type; `resource`: the resource is not known; `value`: a known field has an unknown value; `body-deleted`: of a job that is done, where `keepBodies` has deleted the body: no handler gets it. */
+  readonly reason: "not-json" | "shape" | "resource" | "value" | "body-deleted";
   /** That field; absent where the body is not JSON, or the entry is no object. */
   readonly field?: string;
   /**

@@ -31,8 +31,8 @@ export async function findIn(file: string): Promise<Findings> {
       const whole = await inbox.jobs.get(job.id);
       jobs.push({
         ...job,
-        body: Buffer.from(whole?.delivery.bodyBase64 ?? "", "base64").toString(),
-        source: whole?.delivery.source,
+        body: Buffer.from(whole?.delivery?.bodyBase64 ?? "", "base64").toString(),
+        source: whole?.delivery?.source,
       });
     }
     after = page.next;

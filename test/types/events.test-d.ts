@@ -105,7 +105,7 @@ interface Unread {
   readonly subscription?: number;
   readonly accountId?: number;
   readonly resource?: string;
-  readonly reason: "not-json" | "shape" | "resource" | "value";
+  readonly reason: "not-json" | "shape" | "resource" | "value" | "body-deleted";
   readonly field?: string;
   readonly json?: unknown;
 }

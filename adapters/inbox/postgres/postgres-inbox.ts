@@ -31,6 +31,7 @@ export interface PostgresOptions {
   readonly keepDoneMs: number;
   readonly keepUnhandledMs: number;
   readonly keepDeadMs: number;
+  readonly keepBodies: "retention" | "until-done";
   readonly maxJobs: number;
 }
 

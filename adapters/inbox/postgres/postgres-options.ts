@@ -1,4 +1,4 @@
-import { assertOptions, kindOf, wholeNumber } from "../../../src/adapter.ts";
+import { assertOptions, kindOf, oneText, wholeNumber } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
 import type { PostgresOptions } from "./postgres-inbox.ts";
 
@@ -21,6 +21,8 @@ export interface PostgresInboxOptions {
   keepUnhandledDays?: number | undefined;
   /** Dead letters, since they were settled. @default no limit */
   keepDeadDays?: number | undefined;
+  /** As of `sqliteInbox`. @default "retention" */
+  keepBodies?: "retention" | "until-done" | undefined;
   /** Waiting in memory, in each worker; more wait on the server alone, those that wait for a retry first. @default 500_000 */
   maxJobs?: number | undefined;
 }
@@ -45,6 +47,11 @@ export function resolvePostgresOptions(connection: PostgresConnection, options: 
     keepDoneMs: positive("keepDoneDays", keepDoneDays) * DAY_MS,
     keepUnhandledMs: positive("keepUnhandledDays", keepUnhandledDays) * DAY_MS,
     keepDeadMs: options.keepDeadDays === undefined ? keepDeadDays : positive("keepDeadDays", keepDeadDays) * DAY_MS,
+    keepBodies: oneText(["retention", "until-done"], {
+      where: "postgresInbox",
+      name: "keepBodies",
+      value: options.keepBodies ?? "retention",
+    }),
     maxJobs: whole("maxJobs", maxJobs, 1),
   };
 }
@@ -57,6 +64,7 @@ const ALLOWED: Readonly<Record<keyof PostgresInboxOptions, true>> = {
   keepDoneDays: true,
   keepUnhandledDays: true,
   keepDeadDays: true,
+  keepBodies: true,
   maxJobs: true,
 };
 

@@ -11,7 +11,7 @@ import { createTombstones } from "./upkeep/tombstones.ts";
 import { assertSinglePath, realPathOf } from "./connection/file-path.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./connection/free-disk.ts";
 import { createWalWatch } from "./connection/wal.ts";
-import { createRetention } from "./upkeep/retention.ts";
+import { createRetention, type KeepBodies } from "./upkeep/retention.ts";
 import { createClaims } from "./work/claim-jobs.ts";
 import { createIncoming } from "./work/incoming-deliveries.ts";
 import { createTakeOver, toNotBegun } from "./work/take-over.ts";
@@ -29,6 +29,8 @@ export interface SqliteOptions {
   readonly keepUnhandledMs?: number | undefined;
   /** Dead letters, milliseconds since they were settled. @default for ever */
   readonly keepDeadMs?: number | undefined;
+  /** @default "retention" */
+  readonly keepBodies?: KeepBodies | undefined;
   /** 0: whatever there is. @default 0 */
   readonly minFreeDiskBytes?: number | undefined;
   /** In memory, and four times as many that wait for their time; beyond it deliveries wait unexpanded in the file. @default all */
@@ -47,7 +49,7 @@ export interface SqliteOptions {
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
   const { file, isReadOnly = false, threadUrl, setTimer, freeBytesIn } = options;
   const { keepDoneMs = Infinity, keepUnhandledMs = Infinity, keepDeadMs = Infinity } = options;
-  const { minFreeDiskBytes = 0, maxJobs } = options;
+  const { minFreeDiskBytes = 0, maxJobs, keepBodies = "retention" } = options;
   let host: InboxHost | undefined;
   /** As long as it is open. */
   let user: InboxHost | undefined;
@@ -110,6 +112,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     keepDoneMs,
     keepUnhandledMs,
     keepDeadMs,
+    keepBodies,
   });
 
   const takeOver = createTakeOver({

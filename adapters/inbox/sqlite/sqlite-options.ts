@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { assertOptions, kindOf, wholeNumber } from "../../../src/adapter.ts";
+import { assertOptions, kindOf, oneText, wholeNumber } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
 import type { SqliteOptions } from "./sqlite-inbox.ts";
 
@@ -12,6 +12,8 @@ export interface SqliteInboxOptions {
   keepUnhandledDays?: number | undefined;
   /** Dead letters, since they were settled. @default no limit */
   keepDeadDays?: number | undefined;
+  /** "until-done": a body goes within 60 s after its last job is done or skipped. @default "retention": with its delivery */
+  keepBodies?: "retention" | "until-done" | undefined;
   /** With less room on the disk deliveries get 503, and what is stored is still handled. @default 256 MiB */
   minFreeDiskBytes?: number | undefined;
   /** Waiting in memory, some 350 B each; more wait in the file alone, those that wait for a retry first. @default 500_000 */
@@ -33,6 +35,11 @@ export function resolveSqliteOptions(file: string | URL, options: SqliteInboxOpt
     keepDoneMs: positive("keepDoneDays", keepDoneDays) * DAY_MS,
     keepUnhandledMs: positive("keepUnhandledDays", keepUnhandledDays) * DAY_MS,
     keepDeadMs: keepDeadDays === undefined ? undefined : positive("keepDeadDays", keepDeadDays) * DAY_MS,
+    keepBodies: oneText(["retention", "until-done"], {
+      where: "sqliteInbox",
+      name: "keepBodies",
+      value: options.keepBodies ?? "retention",
+    }),
     minFreeDiskBytes: whole("minFreeDiskBytes", minFreeDiskBytes, 0),
     maxJobs: whole("maxJobs", maxJobs, 1),
     threadUrl: threadUrl === undefined ? undefined : toThreadUrl(threadUrl),
@@ -43,6 +50,7 @@ const ALLOWED: Readonly<Record<keyof SqliteInboxOptions, true>> = {
   keepDoneDays: true,
   keepUnhandledDays: true,
   keepDeadDays: true,
+  keepBodies: true,
   minFreeDiskBytes: true,
   maxJobs: true,
   threadUrl: true,

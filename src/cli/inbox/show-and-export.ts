@@ -60,15 +60,18 @@ filters all jobs are printed, done ones too. All given filters must hold.`,
   },
 });
 
-type FoundJob = Job & { readonly delivery: StoredDelivery };
+type FoundJob = Job & { readonly delivery?: StoredDelivery };
 
 function toExportLine({ delivery, ...job }: FoundJob, showContent: boolean): string {
-  return toJsonLine({ ...toJobJson(job, showContent), delivery: toDeliveryJson(delivery, showContent) });
+  return toJsonLine({
+    ...toJobJson(job, showContent),
+    ...(delivery && { delivery: toDeliveryJson(delivery, showContent) }),
+  });
 }
 
 function toLines({ delivery, ...job }: FoundJob, showContent: boolean): readonly string[] {
   const { event, lastError, nextAttemptAt, settledAt } = job;
-  const { id, sentAt, signedBy, source, bodyBase64 } = delivery;
+  const { sentAt, signedBy = "", source, bodyBase64 } = delivery ?? {};
   const facts = factLines([
     ["job", job.id],
     ["state", job.state],
@@ -80,15 +83,18 @@ function toLines({ delivery, ...job }: FoundJob, showContent: boolean): readonly
     ["last error", lastError && `${errorText(job, showContent)} (${secondText(lastError.at)})`],
     ["next attempt", nextAttemptAt && secondText(nextAttemptAt)],
     ["received", secondText(job.receivedAt)],
-    ["sent", secondText(new Date(sentAt))],
+    ["sent", sentAt && secondText(new Date(sentAt))],
     ["settled", settledAt && secondText(settledAt)],
     ["replay of", job.replayOf],
-    ["delivery", `${id}, ${base64Bytes(bodyBase64)} bytes, signed by ${toPlain(signedBy)}`],
+    [
+      "delivery",
+      `${job.deliveryId}, ${bodyBase64 === undefined ? "its body is deleted" : `${base64Bytes(bodyBase64)} bytes, signed by ${toPlain(signedBy)}`}`,
+    ],
     ["source", source && toPlain(source)],
     ["lane", showContent && job.lane !== undefined ? toPlain(job.lane) : undefined],
     ["content", showContent ? undefined : "hidden: --show-content shows it"],
   ]);
-  if (!showContent) return facts;
+  if (!showContent || bodyBase64 === undefined) return facts;
   const body = Buffer.from(bodyBase64, "base64").toString();
   return [...facts, "", "event:", toJsonBlock(event), "", "body:", ...body.split(/\r?\n/).map(toPlain)];
 }

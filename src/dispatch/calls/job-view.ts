@@ -1,4 +1,5 @@
 import type { ClaimedJob } from "../../inbox/port/claims.ts";
+import type { StoredDelivery } from "../../inbox/port/delivery.ts";
 import type { Job, StoredJob } from "../../inbox/port/jobs.ts";
 import { eventsOf, parseDocument, type Document } from "../../protocol/envelope.ts";
 import { unknownEvent, type SingleEvent } from "../../protocol/event-types.ts";
@@ -41,6 +42,13 @@ export function eventAt({ event, delivery, entry }: Pick<ClaimedJob, "event" | "
 /** The event at an entry of a delivery; unknown where there is none. */
 export function eventIn(document: Document, entry: number): SingleEvent {
   return eventsOf(document, entry, 1)[0] ?? unknownEvent({ reason: "shape" });
+}
+
+/** The event of a job whose delivery was read; unknown where its body is deleted. */
+export function eventOf(delivery: StoredDelivery | undefined): (entry: number) => SingleEvent {
+  if (delivery === undefined) return () => unknownEvent({ reason: "body-deleted" });
+  const document = parseDocument(Buffer.from(delivery.bodyBase64, "base64"));
+  return (entry) => eventIn(document, entry);
 }
 
 /** A body that an inbox gives to several jobs at a time is parsed once: it may be of a thousand jobs. */

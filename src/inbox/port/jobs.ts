@@ -34,9 +34,9 @@ export interface InboxJobs {
   find(
     query: JobQuery & { readonly after?: string | undefined; readonly limit: number },
   ): Promise<{ readonly jobs: readonly StoredJob[]; readonly next?: string }>;
-  /** A job with the stored bytes of its delivery. */
-  get(id: string): Promise<{ readonly job: StoredJob; readonly delivery: StoredDelivery } | undefined>;
-  /** Adds a new job at the tail of the lane for each, ignoring unique keys. Takes settled and unhandled jobs that have a consumer. */
+  /** A job with the stored bytes of its delivery; without them where an option of the inbox has deleted the body. */
+  get(id: string): Promise<{ readonly job: StoredJob; readonly delivery: StoredDelivery | undefined } | undefined>;
+  /** Adds a new job at the tail of the lane for each, ignoring unique keys. Takes settled and unhandled jobs that have a consumer, and a body. */
   replay(selection: JobSelection): Promise<number>;
   /** Deletes waiting, dead and unhandled jobs; running ones stay. */
   drop(selection: JobSelection): Promise<number>;

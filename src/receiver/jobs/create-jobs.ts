@@ -1,8 +1,7 @@
-import { eventIn, toJob } from "../../dispatch/calls/job-view.ts";
+import { eventOf, toJob } from "../../dispatch/calls/job-view.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxJobs, Job, StoredJob } from "../../inbox/port/jobs.ts";
 import type { Logger } from "../../logger.ts";
-import { parseDocument } from "../../protocol/envelope.ts";
 import type { Id, SingleEvent } from "../../protocol/event-types.ts";
 import {
   assertAccount,
@@ -51,7 +50,7 @@ export function createJobs({ open: openInbox, pages, erased, log }: ReceiverJobs
       const found = await (await open()).get(id);
       if (found === undefined) return undefined;
       const { job, delivery } = found;
-      return { ...toJob(job, job.event ?? eventIn(documentOf(delivery), job.entry)), delivery };
+      return { ...toJob(job, job.event ?? eventOf(delivery)(job.entry)), ...(delivery && { delivery }) };
     },
     async replay(selection, options = {}) {
       const selected = toSelection("replay", selection);
@@ -59,8 +58,13 @@ export function createJobs({ open: openInbox, pages, erased, log }: ReceiverJobs
       const { perSecond = Infinity, dryRun = false } = options;
       const stored = await open();
       if (dryRun) return { count: await pages.count(stored, selected, "replay") };
-      const count = await pages.replay(stored, selected, perSecond);
+      const { count, lacksBodies } = await pages.replay(stored, selected, perSecond);
       log.info({ code: "jobs-replayed", count }, "receiver.jobs.replay() replayed jobs");
+      if (lacksBodies)
+        log.warn(
+          { code: "body-deleted", count },
+          "jobs were not replayed: `keepBodies` has deleted what they were made of",
+        );
       return { count };
     },
     async drop(selection, options = {}) {
@@ -111,16 +115,12 @@ export async function readEvents(
         const found = job && (await inbox.get(job.id));
         // Only this job is known to be removed since it was found.
         if (found === undefined) return missed.push(...others);
-        const document = documentOf(found.delivery);
-        for (const one of [job, ...others]) if (one !== undefined) events.set(one, eventIn(document, one.entry));
+        const eventAt = eventOf(found.delivery);
+        for (const one of [job, ...others]) if (one !== undefined) events.set(one, eventAt(one.entry));
         return undefined;
       }),
     );
   }
   if (missed.length > 0) for (const [job, event] of await readEvents(inbox, missed)) events.set(job, event);
   return events;
-}
-
-function documentOf({ bodyBase64 }: { readonly bodyBase64: string }): ReturnType<typeof parseDocument> {
-  return parseDocument(Buffer.from(bodyBase64, "base64"));
 }

@@ -4,8 +4,15 @@ import type { InboxJobs, JobQuery, JobSelection, StoredJob } from "../../inbox/p
 
 /** Replays and drops many jobs page by page: between pages the event loop turns, and the receiver may close. */
 export interface JobPages {
-  /** @throws ClosedError `closed` */
-  replay(jobs: InboxJobs, selection: JobSelection, perSecond: number): Promise<number>;
+  /**
+   * `lacksBodies`: some were not replayed because their body is deleted.
+   * @throws ClosedError `closed`
+   */
+  replay(
+    jobs: InboxJobs,
+    selection: JobSelection,
+    perSecond: number,
+  ): Promise<{ readonly count: number; readonly lacksBodies: boolean }>;
   /** @throws ClosedError `closed` */
   drop(jobs: InboxJobs, selection: JobSelection): Promise<number>;
   /**
@@ -35,13 +42,17 @@ export function createJobPages(clock: Clock): JobPages {
       const run: Run = { takes: TAKES.replay, done: "replayed", count: 0 };
       // Find all jobs before the first replay: a replayed one that dies again must not be found a second time.
       const ids: string[] = [];
+      let lacksBodies = false;
       for await (const page of idsOf(jobs, selection, run)) ids.push(...page);
       const size = Math.min(PAGE, Math.max(1, Math.ceil(perSecond / PAGES_A_SECOND)));
       for (let first = 0; first < ids.length; first += size) {
         await between(run, first === 0 ? 0 : (size / perSecond) * 1_000);
-        run.count += await jobs.replay({ ids: ids.slice(first, first + size) });
+        const some = ids.slice(first, first + size);
+        const replayed = await jobs.replay({ ids: some });
+        run.count += replayed;
+        lacksBodies ||= replayed < some.length && (await lackBodies(jobs, some));
       }
-      return run.count;
+      return { count: run.count, lacksBodies };
     },
     async drop(jobs, selection) {
       const run: Run = { takes: TAKES.drop, done: "dropped", count: 0 };
@@ -51,7 +62,7 @@ export function createJobPages(clock: Clock): JobPages {
     async count(jobs, selection, verb) {
       const run: Run = { takes: TAKES[verb], done: "counted", count: 0 };
       for await (const ids of idsOf(jobs, selection, run))
-        run.count += "ids" in selection ? await countTaken(jobs, ids, run) : ids.length;
+        run.count += "ids" in selection || verb === "replay" ? await countTaken(jobs, ids, run) : ids.length;
       return run.count;
     },
     async each(jobs, query, found) {
@@ -95,7 +106,7 @@ export function createJobPages(clock: Clock): JobPages {
     let taken = 0;
     for (const id of ids) {
       const found = await jobs.get(id);
-      if (found !== undefined && run.takes(found.job)) taken += 1;
+      if (found !== undefined && run.takes(found.job) && !(run.takes === TAKES.replay && isDeleted(found))) taken += 1;
       await between(run);
     }
     return taken;
@@ -126,6 +137,15 @@ export function createJobPages(clock: Clock): JobPages {
       }
     });
   }
+}
+
+async function lackBodies(jobs: InboxJobs, ids: readonly string[]): Promise<boolean> {
+  for (const id of ids) if (isDeleted(await jobs.get(id))) return true;
+  return false;
+}
+
+function isDeleted(found: Awaited<ReturnType<InboxJobs["get"]>>): boolean {
+  return found !== undefined && found.delivery === undefined;
 }
 
 /** One call of a verb. */

@@ -59,7 +59,7 @@ export interface Jobs {
    * One job with the stored bytes of its delivery, as `receiver.handle` and `verify` take them; `undefined` if there is none.
    * @throws UsageError `jobs-invalid`
    */
-  get(id: string): Promise<(Job & { readonly delivery: StoredDelivery }) | undefined>;
+  get(id: string): Promise<(Job & { readonly delivery?: StoredDelivery }) | undefined>;
   /**
    * Creates a new job at the tail of its lane for each selected one that is done, dead or unhandled and has a consumer; ignores
    * others. A replayed job that fails again meanwhile is not replayed a second time.

@@ -81,6 +81,7 @@ export function openDatabase(connectionString: string, options: Partial<Postgres
     keepDoneMs: Infinity,
     keepUnhandledMs: Infinity,
     keepDeadMs: Infinity,
+    keepBodies: "retention",
     maxJobs: Infinity,
     ...options,
   });

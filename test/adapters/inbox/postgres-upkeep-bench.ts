@@ -13,7 +13,12 @@ import { logRecorder } from "../../support/log-recorder.ts";
 import { newDatabase } from "../../support/postgres.ts";
 
 export const DAY_MS = 86_400_000;
-export const KEEP: KeepOptions = { keepDoneMs: 2 * DAY_MS, keepDeadMs: 3 * DAY_MS, keepUnhandledMs: 4 * DAY_MS };
+export const KEEP: KeepOptions = {
+  keepDoneMs: 2 * DAY_MS,
+  keepDeadMs: 3 * DAY_MS,
+  keepUnhandledMs: 4 * DAY_MS,
+  keepBodies: "retention",
+};
 
 /** Opens worlds of one database, each until its test ends. */
 export function upkeepWorlds(): () => Promise<World> {
@@ -166,14 +171,14 @@ async function openWorld(connectionString: string, ident: string) {
   };
 }
 
-/** Short waits are over at once; a wait of a minute and more is over when the test says so. */
+/** Short waits are over at once; the wait between two passes is over when the test says so. */
 function heldClock() {
   let offset = 0;
   let held: (() => void) | undefined;
   const clock: Clock & { ahead(ms: number): void; ended(): Promise<void>; next(): Promise<void> } = {
     now: () => Date.now() + offset,
     setTimer(run, ms) {
-      if (ms < 60_000) {
+      if (ms < 20_000) {
         const timer = setImmediate(run);
         return { clear: () => clearImmediate(timer) };
       }

@@ -132,7 +132,7 @@ async function toFinal(
 async function shaOf(receiver: Receiver, id: string): Promise<string> {
   const found = await receiver.jobs.get(id);
   return createHash("sha256")
-    .update(Buffer.from(found?.delivery.bodyBase64 ?? "", "base64"))
+    .update(Buffer.from(found?.delivery?.bodyBase64 ?? "", "base64"))
     .digest("hex");
 }
 

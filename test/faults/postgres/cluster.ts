@@ -356,7 +356,7 @@ export async function createCluster({ pooled = false, leaseMs = 5_000 }: Cluster
 }
 
 async function makeSchema(connectionString: string): Promise<void> {
-  const times = { keepDoneMs: DAY_MS, keepUnhandledMs: DAY_MS, keepDeadMs: Infinity };
+  const times = { keepDoneMs: DAY_MS, keepUnhandledMs: DAY_MS, keepDeadMs: Infinity, keepBodies: "retention" } as const;
   const connection = { connectionString };
   const inbox = createPostgresInbox({
     connection,

@@ -48,6 +48,7 @@ const inbox = journaled(
     keepDoneMs: 86_400_000,
     keepUnhandledMs: 86_400_000,
     keepDeadMs: Infinity,
+    keepBodies: "retention",
     maxJobs: 500_000,
   } as Parameters<typeof createPostgresInbox>[0]),
 );

@@ -141,7 +141,7 @@ export const listing: InboxPromises = {
       const [first, left] = await killAll(bench, "a", "b");
       await inbox.jobs.drop({ ids: [first ?? ""] });
       const found = await inbox.jobs.get(left ?? "");
-      assert.ok(found !== undefined && found.delivery.bodyBase64.length > 0);
+      assert.ok(found?.delivery !== undefined && found.delivery.bodyBase64.length > 0);
     },
   },
 };

@@ -85,7 +85,7 @@ export async function recordsIn(inbox: WorkingInbox, query: JobQuery = {}): Prom
   const records: string[] = [];
   for (const { id, entry, event } of jobs) {
     const found = event === undefined ? await inbox.jobs.get(id) : undefined;
-    const body = Buffer.from(found?.delivery.bodyBase64 ?? "", "base64");
+    const body = Buffer.from(found?.delivery?.bodyBase64 ?? "", "base64");
     records.push(recordOf({ entry, event, delivery: { body } }));
   }
   return records;

@@ -83,6 +83,7 @@ const ADMIN = {
   keepDoneMs: Infinity,
   keepUnhandledMs: Infinity,
   keepDeadMs: Infinity,
+  keepBodies: "retention",
   maxJobs: 1,
 } as const;
 

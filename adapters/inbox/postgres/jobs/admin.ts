@@ -4,6 +4,7 @@ import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
+import { REMOVED } from "../schema/body-functions.ts";
 import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
 import { countJobs, findBlocked } from "./count-jobs.ts";
@@ -133,11 +134,14 @@ export function createPostgresJobs({
         snapshot(async (queries) => {
           const [job] = await findByIds(queries, ident(), [number]);
           if (job === undefined) return undefined;
-          const [row] = await queries.query<DeliveryRow>(
-            `select id, received_at, sent_at, source, signed_by, signature, headers, ${body} as body from ${ident()}.delivery where id = $1 and day in ($2, ${KEPT_DAY}) limit 1`,
+          const [row] = await queries.query<DeliveryRow | (Omit<DeliveryRow, "headers"> & { readonly headers: null })>(
+            `select id, received_at, sent_at, source, signed_by, signature, nullif(headers, ${REMOVED}) as headers, ${body} as body from ${ident()}.delivery where id = $1 and day in ($2, ${KEPT_DAY}) limit 1`,
             [job.delivery, job.day],
           );
-          return row && { job: toStoredJob(job), delivery: toStored(String(row.id), toDelivery(row)) };
+          if (row === undefined) return undefined;
+          // Without headers its body is removed.
+          const delivery = row.headers === null ? undefined : toStored(String(row.id), toDelivery(row));
+          return { job: toStoredJob(job), delivery };
         });
       return read("body").catch((error: unknown) => {
         // A body that is broken on the server's disk hides no job.

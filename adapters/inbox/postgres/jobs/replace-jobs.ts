@@ -1,6 +1,7 @@
 import type { NewJob } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
 import type { Make } from "../store/writer.ts";
+import { REMOVED } from "../schema/body-functions.ts";
 import { findByIds, type FoundJob } from "./find-jobs.ts";
 import { listedJobs } from "./job-lists.ts";
 
@@ -60,7 +61,7 @@ export async function replaceJobs(
   return jobs.length;
 }
 
-/** Nothing else changes lists of these deliveries, or erases them, until the transaction ends. @returns their days */
+/** Nothing else changes lists of these deliveries, or erases them, until the transaction ends. @returns the days of those that have a body */
 async function lockDeliveries(
   queries: Queries,
   ident: string,
@@ -72,11 +73,11 @@ async function lockDeliveries(
   );
   const listed = await listedJobs(queries, ident, ids);
   const deliveries = [...new Set([...rows, ...listed].map(({ delivery }) => delivery))];
-  const locked = await queries.query<{ id: number; day: number }>(
-    `select id, day from ${ident}.delivery where id = any ($1) order by id for no key update`,
+  const locked = await queries.query<{ id: number; day: number; has_body: boolean }>(
+    `select id, day, headers <> ${REMOVED} as has_body from ${ident}.delivery where id = any ($1) order by id for no key update`,
     [deliveries],
   );
-  return new Map(locked.map(({ id, day }) => [id, day]));
+  return new Map(locked.flatMap(({ id, day, has_body: hasBody }) => (hasBody ? [[id, day] as const] : [])));
 }
 
 /** @returns those that were there */

@@ -1,3 +1,4 @@
+import { bodyFunctionsOf } from "./body-functions.ts";
 import { handlerFunctionsOf } from "./handler-functions.ts";
 import { removalFunctionsOf } from "./removal-functions.ts";
 import { storeFunctionsOf } from "./store-functions.ts";
@@ -17,6 +18,7 @@ export function functionsOf(ident: string): string {
     workFunctionsOf,
     takeoverFunctionsOf,
     upkeepFunctionsOf,
+    bodyFunctionsOf,
     removalFunctionsOf,
   ]
     .map((body) => body(ident))

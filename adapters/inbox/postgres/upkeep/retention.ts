@@ -1,6 +1,7 @@
 import { TOMBSTONE_LIFE_MS, type InboxHost, type Timer } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isBroken } from "../connection/to-storage-error.ts";
+import { createBodyRemoval } from "./body-removal.ts";
 import { createDayPartitions, ensureDays, lastDayBefore } from "./day-partitions.ts";
 import { DAY_MS, openRetentionTimes, type RetentionTimes } from "./retention-times.ts";
 import { createRetentionSteps } from "./retention-steps.ts";
@@ -31,10 +32,14 @@ export interface KeepOptions {
   readonly keepUnhandledMs: number;
   /** Dead jobs, from when they were settled, milliseconds. */
   readonly keepDeadMs: number;
+  /** How long bodies of deliveries are stored: as long as the rest of them, or until all their jobs are done or skipped. */
+  readonly keepBodies: "retention" | "until-done";
 }
 
 /** Between two passes. */
 const EVERY_MS = 60_000;
+/** Between two of those that remove bodies: they are promised to be gone a minute after their last job. */
+const BODIES_EVERY_MS = 20_000;
 /** Between two steps of one: what else waits for a connection is not held up. */
 const PAUSE_MS = 10;
 /** Of pages in which all stays: with many that stay, a look at each of them takes some passes. */
@@ -59,6 +64,8 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
     const pause = async (): Promise<boolean> => (await wait(PAUSE_MS, mine)) && isLeader();
     const steps = createRetentionSteps(pool, ident);
     const days = createDayPartitions({ queries: pool, ident, pause });
+    const bodies = createBodyRemoval(pool, ident, pause);
+    const everyMs = options.keepBodies === "until-done" ? BODIES_EVERY_MS : EVERY_MS;
     const letters = createExpiredLog(host());
     const blocked = createBlockedLog(host());
     const { clock } = host();
@@ -114,7 +121,7 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
       await tried(() => removeKeys(stamp - host().dedupeWindowMs));
       // The last hit may not have been written down.
       await tried(() => steps.removeTombstones(stamp - TOMBSTONE_LIFE_MS - HIT_EVERY_MS));
-      times.pass(EVERY_MS);
+      times.pass(everyMs);
       if (isLeader()) await times.save();
     }
 
@@ -130,7 +137,11 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
     }
 
     do {
-      if (!isLeader()) continue;
+      if (!isLeader()) {
+        bodies.forget();
+        continue;
+      }
+      if (options.keepBodies === "until-done") await tried(bodies.pass);
       await tried(() => ensureDays(pool, ident()));
       await tried(removeOld);
       await tried(removeKept);
@@ -141,7 +152,7 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
       await tried(steps.removeUnusedWriters);
       await tried(steps.removeWriters);
       letters.tell();
-    } while (await wait(EVERY_MS, mine));
+    } while (await wait(everyMs, mine));
   }
 
   async function liveOn(mine: object): Promise<void> {

@@ -13,6 +13,7 @@ import {
 import type { CommitQueue } from "../store/commit-queue.ts";
 import type { FoundJob, FoundPage } from "./find-jobs.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
+import { REMOVED } from "../upkeep/body-removal.ts";
 import { removeUnusable } from "../work/remove-unusable.ts";
 import { toDelivery, toJobError } from "../work/row-encoding.ts";
 import type { AdminRequestRunner } from "./run-requests.ts";
@@ -63,7 +64,8 @@ export function createFileJobs({ commits, requests, log, isOpen }: FileJobsDeps)
       const job = await commits.add("get", number);
       const [row] = job === undefined ? [] : await commits.add("deliveries", [job.delivery]);
       if (job === undefined || row === undefined) return undefined;
-      return { job: toStoredJob(job), delivery: toStored(String(job.delivery), toDelivery(row)) };
+      const stored = row.headers === REMOVED ? undefined : toStored(String(job.delivery), toDelivery(row));
+      return { job: toStoredJob(job), delivery: stored };
     },
     replay: (selection) => requests.submit({ verb: "replay", selection: onceEach(selection) }),
     drop: (selection) => requests.submit({ verb: "drop", selection: onceEach(selection) }),

@@ -7,13 +7,14 @@ import type { FoundJob, JobFinder } from "./find-jobs.ts";
 import { rowsOf, toNumber } from "../schema/columns.ts";
 import type { GapTable } from "../schema/gap-table.ts";
 import type { KeyValueTable } from "../schema/key-value-table.ts";
+import { REMOVED } from "../upkeep/body-removal.ts";
 import { linesOf, type JobLists, type Line } from "./job-lists.ts";
 import type { JobTable } from "../schema/job-table.ts";
 import type { SubscriptionTable } from "../schema/subscription-table.ts";
 
 /** Replays, drops and erases jobs for admin requests. Missing jobs are skipped. */
 export interface JobChanges {
-  /** A new job for each, at the tail of its lane. Takes done, skipped, dead and unhandled ones that have a consumer. */
+  /** A new job for each, at the tail of its lane. Takes done, skipped, dead and unhandled ones that have a consumer, and a body. */
   replay(ids: readonly number[]): LoadedJob[];
   /** Replaces unhandled jobs by jobs of their current consumers. */
   reopen(replacements: readonly Replacement[]): LoadedJob[];
@@ -69,6 +70,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
     ),
     ownList: db.prepare("SELECT jobs, length(body) AS bytes FROM delivery WHERE id = ?"),
     laterLists: db.prepare(`SELECT ${toNumber("first_job")} AS first, jobs FROM job_list WHERE delivery = ?`),
+    hasBody: db.prepare(`SELECT 1 FROM delivery WHERE id = ? AND headers <> '${REMOVED}'`),
     removeLists: db.prepare("DELETE FROM job_list WHERE delivery = ?"),
     removeUnexpanded: db.prepare("DELETE FROM unexpanded WHERE delivery = ?"),
     removeDelivery: db.prepare("DELETE FROM delivery WHERE id = ?"),
@@ -137,8 +139,8 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
 
   return {
     replay: (wanted) =>
-      replace(wanted, ({ id, consumer, lane, mergeKey, replayOf }) => {
-        if (consumer === null) return [];
+      replace(wanted, ({ id, delivery, consumer, lane, mergeKey, replayOf }) => {
+        if (consumer === null || sql.hasBody.get(delivery) === undefined) return [];
         const again = { consumer, lane: lane ?? undefined, mergeKey: toReplayKey(mergeKey ?? undefined) };
         return [{ ...again, replayOf: replayOf ?? id }];
       }),

@@ -22,10 +22,14 @@ export type Ended = "dead" | "unhandled";
 
 const IDENTITY = "id, delivery, entry, type, consumer, account, subscription, received_at, replay_of";
 
-export function createJobTable(
-  db: DatabaseSync,
-  { state, lists }: { readonly state: FileState; readonly lists: JobLists },
-): JobTable {
+interface JobTableDeps {
+  readonly state: FileState;
+  readonly lists: JobLists;
+  /** A job of a delivery is no longer in its table. */
+  readonly ended: (delivery: number) => void;
+}
+
+export function createJobTable(db: DatabaseSync, { state, lists, ended }: JobTableDeps): JobTable {
   const sql = {
     insert: db.prepare(
       `INSERT OR IGNORE INTO job (${IDENTITY}, lane, merge_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -38,9 +42,9 @@ export function createJobTable(
       `INSERT INTO unhandled (${IDENTITY}, attempts, settled_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, 0, ?)`,
     ),
     remove: {
-      open: db.prepare("DELETE FROM job WHERE id = ?"),
-      dead: db.prepare("DELETE FROM dead WHERE id = ?"),
-      unhandled: db.prepare("DELETE FROM unhandled WHERE id = ?"),
+      open: db.prepare("DELETE FROM job WHERE id = ? RETURNING CAST(delivery AS REAL) AS delivery"),
+      dead: db.prepare("DELETE FROM dead WHERE id = ? RETURNING CAST(delivery AS REAL) AS delivery"),
+      unhandled: db.prepare("DELETE FROM unhandled WHERE id = ? RETURNING CAST(delivery AS REAL) AS delivery"),
     },
   };
 
@@ -59,9 +63,11 @@ export function createJobTable(
   }
 
   function remove(id: number, from: "open" | Ended): boolean {
-    const isThere = sql.remove[from].run(id).changes === 1;
-    if (isThere) state.add(from, -1);
-    return isThere;
+    const delivery = sql.remove[from].get(id)?.["delivery"];
+    if (delivery === undefined) return false;
+    state.add(from, -1);
+    ended(Number(delivery));
+    return true;
   }
 
   return {

@@ -1,6 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { createJobChanges, type JobChanges } from "../jobs/change-jobs.ts";
 import { createAdminRequests, type AdminRequests, type SecureErase } from "../jobs/request-pages.ts";
+import { createBodyRemoval } from "../upkeep/body-removal.ts";
+import { createNeededDeliveries } from "../upkeep/needed-deliveries.ts";
 import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../upkeep/retention-steps.ts";
 import { createClaimOperations, type ClaimOperations } from "./claim-operations.ts";
 import { createFileState, type FileCounts } from "./file-state.ts";
@@ -77,7 +79,9 @@ export function createOperations(
 ): FileOperations {
   const state = createFileState(db);
   const lists = createJobLists(db);
-  const jobs = createJobTable(db, { state, lists });
+  const needed = createNeededDeliveries(db, { state, lists });
+  const bodies = createBodyRemoval(db, needed);
+  const jobs = createJobTable(db, { state, lists, ended: bodies.ended });
   const subscriptions = createSubscriptionTable(db);
   const gaps = createGapTable(db);
   const keyValues = createKeyValueTable(db);
@@ -110,14 +114,17 @@ export function createOperations(
       lists.begin();
     },
     end: state.end,
-    undo: state.undo,
+    undo() {
+      state.undo();
+      bodies.undo();
+    },
     ...deliveries,
     ...createClaimOperations(db, { state, jobs, windows, deliveries: deliveries.deliveries, unusable }),
     ...finder,
     endedGroups: ended.endedGroups,
     reopen: changes.reopen,
     ...createAdminRequests(db, { state, finder, changes, windows }),
-    ...createRetentionSteps(db, { state, lists, jobs }),
+    ...createRetentionSteps(db, { state, lists, jobs, needed, bodies }),
     ...createVacuum(db),
     ...createTombstoneTable(db, { state, subscriptions }),
     ...subscriptions,

@@ -3,6 +3,8 @@ import type { FileState } from "../thread/file-state.ts";
 import type { JobLists } from "../jobs/job-lists.ts";
 import { isKey, isNumber, rowsOf, toNumber } from "../schema/columns.ts";
 import type { Ended, JobTable } from "../schema/job-table.ts";
+import type { BodyRemoval, BodyTurn } from "./body-removal.ts";
+import { IDS, type NeededDeliveries } from "./needed-deliveries.ts";
 
 /** Until when what is stored has had its time, milliseconds since the epoch; what is stamped at it or before goes. */
 export interface RetainLimits {
@@ -30,6 +32,8 @@ export interface RetentionSteps {
 interface RetainInput extends RetainLimits {
   /** The delivery behind which to go on. */
   readonly after: number;
+  /** Bodies go too. */
+  readonly bodies?: BodyTurn | undefined;
 }
 
 /** What a step did with a page of deliveries. */
@@ -54,21 +58,23 @@ const DELIVERIES = 256;
 const ENDED = 64;
 const KEYS = 48;
 const BYTES = 512 * 1024;
-/** From the first to the last delivery of a step: what is in between may be rows of jobs. */
-const IDS = 10_000;
-
-/** How many jobs a list has. Of a damaged one it is not known: as many as a step looks at. */
-const LENGTH = `CASE WHEN jobs IS NULL THEN 0 WHEN json_valid(jobs) THEN json_array_length(jobs) ELSE ${IDS} END`;
-
 interface OldRow {
   readonly id: number;
   readonly receivedAt: number;
   readonly bytes: number;
 }
 
+interface RetentionStepsDeps {
+  readonly state: FileState;
+  readonly lists: JobLists;
+  readonly jobs: JobTable;
+  readonly needed: NeededDeliveries;
+  readonly bodies: BodyRemoval;
+}
+
 export function createRetentionSteps(
   db: DatabaseSync,
-  { state, lists, jobs }: { readonly state: FileState; readonly lists: JobLists; readonly jobs: JobTable },
+  { state, lists, jobs, needed, bodies }: RetentionStepsDeps,
 ): RetentionSteps {
   const sql = {
     newest: db.prepare(
@@ -78,19 +84,6 @@ export function createRetentionSteps(
     page: db.prepare(
       `SELECT id, ${toNumber("received_at")} AS receivedAt, length(body) AS bytes FROM delivery WHERE id > ? AND ${isKey("id")} ORDER BY id LIMIT ${DELIVERIES}`,
     ),
-    end: db.prepare(`SELECT id + 1 + ${LENGTH} AS end FROM delivery WHERE id = ?`),
-    // Jobs that were made with a delivery have ids between its own and the next one's. Those that were made later are in lists of their own.
-    needed: db.prepare(
-      `WITH range AS (
-         SELECT :first + 1 AS first, :end AS end
-         UNION ALL SELECT first_job, first_job + ${LENGTH} FROM job_list WHERE delivery BETWEEN :first AND :last
-       )
-       SELECT delivery FROM unexpanded WHERE delivery BETWEEN :first AND :last
-       UNION ALL SELECT delivery FROM range CROSS JOIN job WHERE job.id >= range.first AND job.id < range.end
-       UNION ALL SELECT delivery FROM range CROSS JOIN dead WHERE dead.id >= range.first AND dead.id < range.end
-       UNION ALL SELECT delivery FROM range CROSS JOIN unhandled WHERE unhandled.id >= range.first AND unhandled.id < range.end`,
-    ),
-    anyList: db.prepare("SELECT 1 FROM job_list WHERE delivery BETWEEN ? AND ? LIMIT 1"),
     removeDeliveries: db.prepare("DELETE FROM delivery WHERE id BETWEEN ? AND ?"),
     removeLists: db.prepare("DELETE FROM job_list WHERE delivery BETWEEN ? AND ?"),
     ended: {
@@ -102,20 +95,6 @@ export function createRetentionSteps(
     ),
     removeTombstones: db.prepare("DELETE FROM tombstone WHERE last_hit <= ?"),
   };
-
-  /** Fresh jobs that run have no row. */
-  function neededIn(first: number, last: number): Set<number> {
-    const end = Number(sql.end.get(last)?.["end"]);
-    const rows = sql.needed.all({ first, last, end });
-    const needed = new Set(rows.map(({ delivery }) => Number(delivery)));
-    // Most that run are of newer deliveries: their lists are not read.
-    const before = sql.anyList.get(first, last) === undefined ? end : Infinity;
-    for (const { id, isFresh } of state.mark.entries()) {
-      const delivery = isFresh && id > first && id < before ? lists.find(id)?.delivery : undefined;
-      if (delivery !== undefined) needed.add(delivery);
-    }
-    return needed;
-  }
 
   /** A page of deliveries, in the order of ids: the old ones of them that nothing refers to go. */
   function removeDeliveries({
@@ -135,8 +114,8 @@ export function createRetentionSteps(
         keptPages: isAhead ? pagesOf(page) : 0,
       };
     }
-    const needed = neededIn(first, last);
-    const isGone = new Set(old.map(({ id }) => id).filter((id) => !needed.has(id)));
+    const isNeeded = new Set([...needed.byRows(first, last), ...needed.byRunning(first, last)]);
+    const isGone = new Set(old.map(({ id }) => id).filter((id) => !isNeeded.has(id)));
     for (const [from, to] of runsOf(
       page.map(({ id }) => id),
       (id) => isGone.has(id),
@@ -159,7 +138,7 @@ export function createRetentionSteps(
 
   return {
     newestAt: () => Number(sql.newest.get()?.["at"]) || undefined,
-    retain({ unhandled, dead, keys, tombstones, ...scan }) {
+    retain({ unhandled, dead, keys, tombstones, bodies: removes, ...scan }) {
       const deliveries = removeDeliveries(scan);
       const expired = removeEnded("dead", dead);
       state.add("expired", expired);
@@ -167,6 +146,7 @@ export function createRetentionSteps(
         removeEnded("unhandled", unhandled) === ENDED,
         expired === ENDED,
         sql.removeKeys.run(keys).changes === KEYS,
+        removes !== undefined && bodies.step(removes),
       ].includes(true);
       sql.removeTombstones.run(tombstones);
       return { ...deliveries, expired, isMore };

@@ -1,5 +1,6 @@
 import { TOMBSTONE_LIFE_MS, type Clock, type InboxHost, type Timer } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
+import type { BodyTurn } from "./body-removal.ts";
 import { HIT_EVERY_MS } from "./tombstones.ts";
 import type { RetainLimits, ScannedPage } from "./retention-steps.ts";
 
@@ -23,10 +24,14 @@ export interface RetentionParts {
   readonly keepUnhandledMs: number;
   /** Dead jobs, milliseconds since they were settled. */
   readonly keepDeadMs: number;
+  readonly keepBodies: KeepBodies;
 }
 
-/** Between two passes. */
-const EVERY_MS = 60_000;
+/** How long bodies of deliveries are stored: as long as the rest of them, or until all their jobs are done or skipped. */
+export type KeepBodies = "retention" | "until-done";
+
+/** Between two passes. Bodies are promised to be gone a minute after their last job. */
+const EVERY_MS = { retention: 60_000, "until-done": 20_000 };
 /** Between two steps of one: what else waits for a commit is not held up. */
 const PAUSE_MS = 10;
 
@@ -61,18 +66,22 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
       // The last hit may not have been written down.
       tombstones: now - TOMBSTONE_LIFE_MS - HIT_EVERY_MS,
     });
+    const everyMs = EVERY_MS[keep.keepBodies];
+    let bodies: BodyTurn | undefined = keep.keepBodies === "until-done" ? "anew" : undefined;
     do {
       scan.begin(host().clock.now());
       for (let isMore = true; isMore && (await wait(PAUSE_MS, mine)) && works();) {
-        const step = await commits.add("retain", { ...limits(), after: scan.after });
+        const step = await commits.add("retain", { ...limits(), after: scan.after, bodies });
+        bodies &&= "on";
         isMore = scan.advance(step) || step.isMore;
         expired.add(step.expired);
       }
       while ((await wait(PAUSE_MS, mine)) && works() && (await commits.add("vacuum", undefined)));
       expired.tell();
       watch();
-      time.pass(EVERY_MS);
-    } while (await wait(EVERY_MS, mine));
+      bodies &&= "pass";
+      time.pass(everyMs);
+    } while (await wait(everyMs, mine));
   }
 
   async function liveOn(mine: object): Promise<void> {
@@ -84,7 +93,7 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
         const { log } = host();
         log.warn({ err: error, code: "retention-failed" }, "what has had its time could not be removed: tried again");
       }
-    while (await wait(EVERY_MS, mine));
+    while (await wait(EVERY_MS[keep.keepBodies], mine));
   }
 
   return {

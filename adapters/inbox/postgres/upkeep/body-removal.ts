@@ -1,0 +1,89 @@
+import { oneRow } from "../connection/one-row.ts";
+import type { Pool } from "../connection/pool.ts";
+import { REMOVED } from "../schema/body-functions.ts";
+import { BLOCK } from "../schema/tables.ts";
+
+/** Removing the bodies of deliveries whose jobs are all done or skipped, by the process that does the upkeep. */
+export interface BodyRemoval {
+  pass(): Promise<void>;
+  /** Another process may do the upkeep from now on. */
+  forget(): void;
+}
+
+/** Deliveries of one step. */
+const PAGE = 500;
+/** Ids that one step looks for deliveries in. */
+const SPAN = 1_000_000;
+/** Of pages in which all stays: with many that stay, a look at each of them takes some passes. */
+const KEPT_PAGES = 10;
+/** Between two looks at all: a store may have taken so long that it was passed over. */
+const PASSES = 180;
+
+/** @param pause whether to go on */
+export function createBodyRemoval(pool: Pool, ident: () => string, pause: () => Promise<boolean>): BodyRemoval {
+  /** All up to this id was looked at. It is behind the newest by a pass, since of two stores the later one may have the lower ids. */
+  let [after, next, passes] = [0, 0, 0];
+  /** Those that stay because of an open job, and because of one that ended otherwise than done. */
+  const open = new Set<number>();
+  const ended = new Set<number>();
+
+  /** @returns how many stay */
+  async function remove(ids: readonly number[]): Promise<number> {
+    const { left } = await oneRow<{ left: { open: readonly number[]; ended: readonly number[] } }>(
+      pool,
+      `select ${ident()}.remove_bodies($1) as left`,
+      [ids],
+    );
+    for (const id of ids) open.delete(id);
+    for (const id of ids) ended.delete(id);
+    for (const id of left.open) open.add(id);
+    for (const id of left.ended) if (!open.has(id)) ended.add(id);
+    return left.open.length + left.ended.length;
+  }
+
+  async function lookOn(newest: number): Promise<void> {
+    for (let from = after; from < newest && (await pause());) {
+      const rows = await pool.query<{ id: number }>(
+        `select id from ${ident()}.delivery where id > $1 and id <= $1 + ${SPAN} and headers <> ${REMOVED} order by id limit ${PAGE}`,
+        [from],
+      );
+      const ids = rows.map(({ id }) => id);
+      if (ids.length > 0) await remove(ids);
+      from = ids.length === PAGE ? (ids.at(-1) ?? newest) : from + SPAN;
+    }
+  }
+
+  /** The longest ago that were looked at, each once. */
+  async function lookAgain(stay: Set<number>): Promise<void> {
+    let full = 0;
+    for (let pages = Math.ceil(stay.size / PAGE); pages > 0 && full < KEPT_PAGES && (await pause()); pages -= 1) {
+      const ids: number[] = [];
+      for (const id of stay) if (ids.push(id) === PAGE) break;
+      if ((await remove(ids)) === ids.length) full += 1;
+    }
+  }
+
+  return {
+    async pass() {
+      const { last } = await oneRow<{ last: number }>(pool, `select last_value as last from ${ident()}.block`);
+      const newest = (last + 1) * BLOCK;
+      if (passes === 0) after = 0;
+      passes = (passes + 1) % PASSES;
+      // A replay of a dead job is to be done soon.
+      const replayed = await pool.query<{ id: number }>(
+        `select distinct delivery as id from ${ident()}.job_list where first_job > $1`,
+        [after],
+      );
+      for (const { id } of replayed) if (ended.delete(id)) open.add(id);
+      await lookAgain(open);
+      await lookAgain(ended);
+      await lookOn(newest);
+      [after, next] = [next, newest];
+    },
+    forget() {
+      [after, next, passes] = [0, 0, 0];
+      open.clear();
+      ended.clear();
+    },
+  };
+}

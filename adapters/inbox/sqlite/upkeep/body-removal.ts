@@ -1,0 +1,107 @@
+import type { DatabaseSync } from "node:sqlite";
+import { isKey, rowsOf } from "../schema/columns.ts";
+import { IDS, type NeededDeliveries } from "./needed-deliveries.ts";
+
+/** What stands for the headers of a delivery whose body was removed: all others have at least the signed ones. */
+export const REMOVED = "[]";
+
+/** Removing the bodies of deliveries whose jobs are all done or skipped. The rest of the row stays until it has had its time. */
+export interface BodyRemoval {
+  /** A job ended, or was removed. */
+  ended(delivery: number): void;
+  /** Some bodies. @returns whether there may be more */
+  step(turn: BodyTurn): boolean;
+  /** A transaction was rolled back. */
+  undo(): void;
+}
+
+/** `anew`: another process may have worked on the file since. `pass`: the first step of a pass. */
+export type BodyTurn = "anew" | "pass" | "on";
+
+/** In one step: rows, and bytes of bodies. A row that alone is larger goes all the same. */
+const DELIVERIES = 256;
+const BYTES = 512 * 1024;
+
+export function createBodyRemoval(db: DatabaseSync, needed: NeededDeliveries): BodyRemoval {
+  const sql = {
+    unexpanded: db.prepare("SELECT min(delivery) AS id FROM unexpanded"),
+    newest: db.prepare(`SELECT max(id) AS id FROM delivery WHERE ${isKey("id")}`),
+    page: db.prepare(
+      `SELECT id, length(body) AS bytes FROM delivery WHERE id > ? AND id <= ? AND headers <> '${REMOVED}' ORDER BY id LIMIT ${DELIVERIES}`,
+    ),
+    remove: db.prepare(
+      `UPDATE delivery SET headers = '${REMOVED}', body = x'' WHERE id = ? AND headers <> '${REMOVED}'`,
+    ),
+  };
+  let isOn = false;
+  /** All up to this one were looked at. What was needed then is looked at again when the job ends that needed it. */
+  let after = 0;
+  const again = new Set<number>();
+  /** A job of them runs that has no row. */
+  const later = new Set<number>();
+
+  function removeOf(ids: readonly number[]): void {
+    const [first, last] = [Math.min(...ids), Math.max(...ids)];
+    const byRows = needed.byRows(first, last);
+    const byRunning = needed.byRunning(first, last);
+    for (const id of ids)
+      if (byRunning.has(id)) later.add(id);
+      else if (!byRows.has(id)) sql.remove.run(id);
+  }
+
+  /** New ones, in the order of ids. Expansion follows that too, so that one which is not expanded holds up nothing that is. */
+  function lookOn(): boolean {
+    const end = Math.min(
+      after + IDS,
+      Number(sql.newest.get()?.["id"] ?? 0),
+      Number(sql.unexpanded.get()?.["id"] ?? Infinity) - 1,
+    );
+    if (end <= after) return false;
+    const page: number[] = [];
+    let bytes = 0;
+    let isCut = false;
+    for (const row of rowsOf<{ id: number; bytes: number }>(sql.page, after, end)) {
+      bytes += row.bytes;
+      isCut = page.length > 0 && bytes > BYTES;
+      if (isCut) break;
+      page.push(row.id);
+    }
+    if (page.length > 0) removeOf(page);
+    after = isCut || page.length === DELIVERIES ? (page.at(-1) ?? end) : end;
+    return true;
+  }
+
+  function lookAgain(): boolean {
+    const [least = 0] = again;
+    const few: number[] = [];
+    for (const id of again) {
+      if (Math.abs(id - least) > IDS / 2 || few.length === DELIVERIES) break;
+      few.push(id);
+    }
+    for (const id of few) again.delete(id);
+    if (few.length > 0) removeOf(few);
+    return again.size > 0;
+  }
+
+  return {
+    ended(delivery) {
+      if (isOn && delivery <= after) again.add(delivery);
+    },
+    step(turn) {
+      if (turn === "anew" || !isOn) {
+        after = 0;
+        again.clear();
+        later.clear();
+      }
+      isOn = true;
+      if (turn === "pass") {
+        for (const id of later) again.add(id);
+        later.clear();
+      }
+      return [lookAgain(), lookOn()].includes(true);
+    },
+    undo() {
+      isOn = false;
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { expect, onTestFinished, test } from "vitest";
+import { mail, SKIPPED } from "../../suites/inbox/deliveries.ts";
+import { idsOf, statesOf } from "./postgres-rows.ts";
+import { openTables } from "./postgres-tables.ts";
+import { KEEP, upkeepWorlds } from "./postgres-upkeep-bench.ts";
+
+const openWorld = upkeepWorlds();
+
+async function open() {
+  const world = await openWorld();
+  const upkeep = world.upkeep({ options: { ...KEEP, keepBodies: "until-done" } });
+  upkeep.begin();
+  await world.clock.ended();
+  onTestFinished(() => upkeep.end());
+  return {
+    world,
+    /** Of those that have one. */
+    async bodies(): Promise<readonly number[]> {
+      await world.clock.next();
+      const rows = await world.rows<{ id: number }>("select id from hl.delivery where length(body) > 0 order by id");
+      return rows.map(({ id }) => id);
+    },
+  };
+}
+
+test("a body goes in the next pass when all jobs of its delivery are done or skipped, and its lists stay", async () => {
+  const { world, bodies } = await open();
+  const ids = await world.store([mail(["a", { id: "b", ...SKIPPED }]), mail(["c"]), mail([{ id: "d", ...SKIPPED }])]);
+  const [first = 0, second = 0] = ids;
+  expect(await bodies()).toEqual([first, second]);
+  await world.settle(first + 1, "done");
+  expect(await bodies()).toEqual([second]);
+  await world.settle(second + 1, "done");
+  expect(await bodies()).toEqual([]);
+  expect(await world.count("delivery", "jobs is not null")).toBe(3);
+});
+
+test.each(["dead", "unhandled"] as const)("a body whose job is %s stays until that job goes", async (state) => {
+  const { world, bodies } = await open();
+  const [id = 0] = await world.store([mail(["a", "b"])]);
+  await world.settle(id + 1, state);
+  await world.settle(id + 2, "done");
+  expect(await bodies()).toEqual([id]);
+  expect(await bodies()).toEqual([id]);
+  await world.rows("select hl.drop_jobs($1, true, true, true)", [id + 1]);
+  expect(await bodies()).toEqual([]);
+});
+
+test("a body that waits to be expanded stays, until what is made of it is done", async () => {
+  const { world, bodies } = await open();
+  const delivery = mail(["a"]);
+  const [id = 0] = await world.store([delivery], true);
+  expect(await bodies()).toEqual([id]);
+  const job = await world.expand(id, delivery);
+  expect(await bodies()).toEqual([id]);
+  await world.settle(job, "done");
+  expect(await bodies()).toEqual([]);
+});
+
+test("a row that another transaction has is looked at again", async () => {
+  const { world, bodies } = await open();
+  const [id = 0] = await world.store([mail(["a"])]);
+  await world.settle(id + 1, "done");
+  await world.pool.transaction(async (queries) => {
+    await queries.query(`select 1 from ${world.ident}.delivery where id = $1 for no key update`, [id]);
+    expect(await bodies()).toEqual([id]);
+  });
+  expect(await bodies()).toEqual([]);
+});
+
+test("what was done before this process began, or under another one, goes as well", async () => {
+  const world = await openWorld();
+  const ids = await world.store([mail(["a"]), mail(["b"])]);
+  for (const id of ids) await world.settle(id + 1, "done");
+  await world.retain({ options: { ...KEEP, keepBodies: "retention" } });
+  expect(await world.count("delivery", "length(body) > 0")).toBe(2);
+  await world.retain({ options: { ...KEEP, keepBodies: "until-done" } });
+  expect(await world.count("delivery", "length(body) > 0")).toBe(0);
+});
+
+test("a job without a body is listed, brings no delivery, and is not replayed", async () => {
+  const tables = await openTables();
+  const { jobs, store } = tables.join();
+  const worker = await tables.work();
+  await store(mail(["a", "b"]));
+  const [a = "", b = ""] = await idsOf(jobs);
+  await worker.step([], { [a]: "done", [b]: "dead" });
+  const remove = () =>
+    tables.pool.query(`select ${tables.ident}.remove_bodies(array(select id from ${tables.ident}.delivery))`);
+  await remove();
+  expect((await jobs.get(a))?.delivery).toBeDefined();
+  expect(await jobs.drop({ states: ["dead"] })).toBe(1);
+  await remove();
+  expect(await statesOf(jobs, {})).toEqual(["done"]);
+  const found = await jobs.get(a);
+  expect(found).toMatchObject({ job: { id: a, state: "done" } });
+  expect(found?.delivery).toBeUndefined();
+  expect(await jobs.replay({ ids: [a] })).toBe(0);
+});
