@@ -42,7 +42,7 @@ export type {
   ReceiverLists,
   TombstoneInfo,
 } from "./receiver/lists/lists-types.ts";
-export type { JobFilter, Jobs, Selection } from "./receiver/jobs/jobs-types.ts";
+export type { Erasure, JobFilter, Jobs, Remaining, Selection } from "./receiver/jobs/jobs-types.ts";
 export type { JobMoment, Observer } from "./observe/observers.ts";
 
 // Mounts and queues of one's own.

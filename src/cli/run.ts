@@ -1,4 +1,3 @@
-import { createRequire } from "node:module";
 import { isHooklineError } from "../index.ts";
 import { HELP_FLAG, parseArguments, tokensOf } from "./arguments.ts";
 import { check } from "./check.ts";
@@ -13,6 +12,7 @@ import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { SUBSCRIPTIONS_COMMANDS, subscriptionsCommand } from "./subscriptions/subscriptions-commands.ts";
 import { exitCodeOf } from "./terminal/printer.ts";
+import { version } from "./version.ts";
 
 /** The commands of one word, in the order of the help. */
 const COMMANDS: readonly Command[] = [
@@ -120,9 +120,4 @@ function report(name: string, error: unknown, { stderr }: Pick<Io, "stderr">): E
   // An error of ours says enough; of any other the stack is needed.
   stderr.write(`${name}: ${isHooklineError(error) || !(error instanceof Error) ? String(error) : error.stack}\n`);
   return EXIT.failed;
-}
-
-/** By the package's own name: the sources and the build are at different depths. */
-function version(): string {
-  return (createRequire(import.meta.url)("hookline/package.json") as { readonly version: string }).version;
 }

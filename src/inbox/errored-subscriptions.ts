@@ -8,7 +8,8 @@ export interface ErroredSubscriptions {
   record(notice: LifecycleNotice, origin: NoticeOrigin): void;
   /** Forgets an unwanted subscription, which will never become `active`. Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
-  forgetAccount(accountId: number): void;
+  /** @returns how many there were */
+  forgetAccount(accountId: number): number;
   /** Those in error, in the order of their notices. */
   list(): readonly ErroredSubscription[];
   /** All, in the order of their notices. */
@@ -64,7 +65,9 @@ export function createErroredSubscriptions(most = MOST): ErroredSubscriptions {
         if (one.subscription === subscription && (source === undefined || one.source === source)) known.delete(key);
     },
     forgetAccount(accountId) {
+      const before = known.size;
       for (const [key, one] of known) if (one.accountId === accountId) known.delete(key);
+      return before - known.size;
     },
     list: () => [...known.values()].flatMap(({ sentAt: _sentAt, errored, ...one }) => (errored ? one : [])),
     known: () =>

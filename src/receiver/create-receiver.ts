@@ -252,7 +252,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       secrets: reporter.secrets(),
     }),
     observe: (observer) => observers.add(observer),
-    jobs: createJobs({ open, pages, erased: accounts.forget, log }),
+    jobs: createJobs({ open, storage: inbox.storage, pages, erased: accounts.forget, log }),
     lists: createLists({ open, pages, subscriptions, watch, clock }),
     receive: receiveHeard(ingestDeps, handshakes),
     async handle(delivery, { signal } = {}) {

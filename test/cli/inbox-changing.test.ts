@@ -1,7 +1,10 @@
 import { createReceiver } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { turns } from "../support/event-loop.ts";
 import { send } from "../support/http.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
@@ -90,6 +93,29 @@ describe("hookline inbox", () => {
     expect(jsonOf((await inbox(file, "list --json")).out)).toMatchObject([{ event: { accountId: 7 } }]);
     expect((await inbox(file, "erase --account 2002")).out).toBe("Erased account 2002: it had no jobs.\n");
     expect((await inbox(file, "erase --account 7 --json")).out).toContain('"count":1');
+  });
+
+  test("erase reports what is gone and where copies may remain, without content, in a new file for its owner", async () => {
+    const file = await fileWith([good, bad]);
+    const report = join(dirname(file), "report.json");
+    expect(await inbox(file, `erase --account 2002 --dry-run --report ${report}`)).toMatchObject({ code: 0 });
+    expect(existsSync(report)).toBe(false);
+    expect(await inbox(file, `erase --account 2002 --report ${report}`)).toMatchObject({ code: 0 });
+    expect(statSync(report).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(report, "utf8"))).toEqual({
+      hookline: manifest.version,
+      erasedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      account: 2002,
+      count: 0,
+      deliveries: 1,
+      tombstones: 0,
+      notices: 0,
+      resources: 1,
+      tokens: 0,
+      remaining: [{ where: "backups" }, { where: "queue" }, { where: "log" }],
+    });
+    const again = await inbox(file, `erase --account 7 --report ${report}`);
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining("Nothing was erased") });
   });
 
   test("tombstones are listed, and lifted", async () => {

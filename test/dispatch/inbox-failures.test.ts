@@ -176,7 +176,7 @@ describe("a claim that was lost", () => {
     await receiver.start();
     await send(emails("a"));
     await turns();
-    expect(await inbox.jobs.erase(2002)).toBe(1);
+    expect((await inbox.jobs.erase(2002)).count).toBe(1);
     expect(last().ctx.signal.reason).toMatchObject({ code: "claim-lost" });
     last().end();
     await receiver.idle();
@@ -194,7 +194,7 @@ describe("a claim that was lost", () => {
     await send(emails(...Array.from({ length: 10 }, (_, index) => `m-${index}`)));
     await turns();
     expect(inbox.stats().running).toBeGreaterThan(1);
-    expect(await inbox.jobs.erase(2002)).toBe(10);
+    expect((await inbox.jobs.erase(2002)).count).toBe(10);
     await send(emails("newer").replace("2002", "7"));
     calls[0]?.end();
     await turns();

@@ -196,7 +196,7 @@ describe("a full memory inbox", () => {
     await settleAll(inbox, await claimOne(inbox), done);
     await storeAll(inbox, mail(["b"]), raw(mail(["c"])));
     await claimOne(inbox);
-    expect(await inbox.jobs.erase(2002)).toBe(2);
+    expect((await inbox.jobs.erase(2002)).count).toBe(2);
     await storeAll(inbox, mail(["d"]));
     await storeAll(inbox, mail(["e"]));
     expect(await inbox.store([mail(["f"])])).toEqual([expect.objectContaining({ code: "inbox-full" })]);

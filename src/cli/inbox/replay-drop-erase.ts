@@ -1,11 +1,14 @@
+import { closeSync, fsyncSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Jobs, Selection } from "../../index.ts";
 import type { ValuesOf } from "../arguments.ts";
-import { defineCommand, EXIT, type ExitCode, type Io } from "../command.ts";
-import { ID_NUMBER, RATE } from "../flags.ts";
+import { CommandError, defineCommand, EXIT, type ExitCode, type Io } from "../command.ts";
+import { ID_NUMBER, nonEmpty, RATE } from "../flags.ts";
 import { stoppable } from "../signals.ts";
 import { toJsonLine } from "../terminal/escape-terminal.ts";
 import { grouped } from "../terminal/format.ts";
 import { DRY_RUN_FLAG, INBOX_FLAGS, SELECTION_FLAGS, toSelection, type JobChange } from "./inbox-flags.ts";
+import { version } from "../version.ts";
 import { countJobs, countLines } from "./read-jobs.ts";
 import { withInbox } from "./with-inbox.ts";
 
@@ -103,18 +106,29 @@ Running handlers of the account get an abort signal. The output counts jobs; del
   },
   flags: {
     account: { ...ID_NUMBER, value: "<n>", about: "The account.", required: true },
+    report: {
+      ...nonEmpty("the path of a new file"),
+      value: "<file>",
+      about: "Write what was deleted, and where copies may remain, to this new file: JSON, without content.",
+    },
     ...INBOX_FLAGS,
     ...DRY_RUN_FLAG,
   },
-  run({ account, inbox, schema, json, "dry-run": dryRun }, io) {
+  run({ account, report: path, inbox, schema, json, "dry-run": dryRun }, io) {
     return withInbox({ inbox, schema, io, access: dryRun ? "read" : "change" }, async ({ receiver, printer }) => {
       const found = await countJobs(receiver.jobs, { accountId: account });
+      const report = dryRun || path === undefined ? undefined : openReport(resolve(io.cwd ?? ".", path));
       if (!dryRun)
-        await stoppable(
-          io,
-          () => receiver.close({ drainMs: 0 }),
-          () => receiver.jobs.erase(account),
-        );
+        try {
+          const erasure = await stoppable(
+            io,
+            () => receiver.close({ drainMs: 0 }),
+            () => receiver.jobs.erase(account),
+          );
+          report?.write({ hookline: version(), erasedAt: new Date(), account, ...erasure });
+        } finally {
+          report?.close();
+        }
       const count = found.reduce((sum, kind) => sum + kind.count, 0);
       const what = count === 0 ? "it had no jobs" : "its jobs, with their deliveries";
       await printer.print(
@@ -126,6 +140,36 @@ Running handlers of the account get an abort signal. The output counts jobs; del
     });
   },
 });
+
+/**
+ * Made before anything is erased: of what is gone nothing can be reported later.
+ * @throws CommandError where it cannot be made
+ */
+function openReport(path: string) {
+  let file: number;
+  try {
+    file = openSync(path, "wx", 0o600);
+  } catch (cause) {
+    throw new CommandError(
+      EXIT.failed,
+      `--report ${path} cannot be made: ${(cause as Error).message}. Nothing was erased.`,
+      { cause },
+    );
+  }
+  let isWritten = false;
+  return {
+    write(report: object): void {
+      writeSync(file, `${JSON.stringify(report, undefined, 2)}\n`);
+      fsyncSync(file);
+      isWritten = true;
+    },
+    /** An empty one goes. */
+    close(): void {
+      closeSync(file);
+      if (!isWritten) unlinkSync(path);
+    },
+  };
+}
 
 interface ChangeKind extends JobChange {
   /** As in `Replayed 2 jobs`. */

@@ -2,7 +2,8 @@ import { RESOURCE_LIFE_MS, type Gap, type GapCount, type Gaps, type SubscribedRe
 
 /** Resources and their gaps in memory. */
 export interface MemoryGaps extends Gaps {
-  forgetAccount(accountId: number): void;
+  /** @returns how many resources there were */
+  forgetAccount(accountId: number): number;
 }
 
 /** Beyond it the resource of which nothing came for longest is forgotten: with its gap, if it has one, which is all that is lost. */
@@ -49,8 +50,10 @@ export function createMemoryGaps(): MemoryGaps {
     row.toldAt = at;
   }
 
-  function forgetWhere(isOfIt: (row: ResourceRow) => boolean): void {
+  function forgetWhere(isOfIt: (row: ResourceRow) => boolean): number {
+    const before = rows.size;
     for (const [key, row] of rows) if (isOfIt(row)) rows.delete(key);
+    return before - rows.size;
   }
 
   function* gaps(): Generator<Gap & { readonly id: number }> {
@@ -65,7 +68,7 @@ export function createMemoryGaps(): MemoryGaps {
         row.seenAt = Math.max(row.seenAt, at);
       }
     },
-    forget: async (subscription, source) => forgetWhere((row) => isOf(row, subscription, source)),
+    forget: async (subscription, source) => void forgetWhere((row) => isOf(row, subscription, source)),
     forgetAccount: (accountId) => forgetWhere((row) => row.accountId === accountId),
     resourcesOf: async (subscription, source) =>
       [...rows.values()]

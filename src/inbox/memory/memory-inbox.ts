@@ -42,6 +42,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   const subscriptions = createErroredSubscriptions();
   const gaps = createMemoryGaps();
   const now = (): number => host().clock.now();
+  const tombstones = memoryTombstones(now, subscriptions.forget);
   let opened: InboxHost | undefined;
   let keys: UniqueKeys | undefined;
   let worker: Worker | undefined;
@@ -114,7 +115,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       const time = now();
       return deliveries.map((delivery) => storeOne(delivery, time));
     },
-    tombstones: memoryTombstones(now, subscriptions.forget),
+    tombstones,
     subscriptions: {
       errored: subscriptions.list,
       forget: async (...unwanted) => subscriptions.forget(...unwanted),
@@ -186,10 +187,11 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       now,
       lost: (ended) => worker?.lost(ended),
       wake: () => worker?.wake(),
-      erased(accountId) {
-        subscriptions.forgetAccount(accountId);
-        gaps.forgetAccount(accountId);
-      },
+      erased: (accountId, theirs) => ({
+        tombstones: tombstones.forgetReasons(theirs),
+        notices: subscriptions.forgetAccount(accountId),
+        resources: gaps.forgetAccount(accountId),
+      }),
     }),
     gaps,
     stats() {

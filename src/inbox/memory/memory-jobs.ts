@@ -3,7 +3,7 @@ import type { ClaimBook } from "../claim-book.ts";
 import type { Fifo } from "../collections/fifo.ts";
 import type { Claim } from "../port/claims.ts";
 import { toStored } from "../port/delivery.ts";
-import type { InboxJobs, JobQuery, JobSelection } from "../port/jobs.ts";
+import { NOTHING_ERASED, type ErasedRows, type InboxJobs, type JobQuery, type JobSelection } from "../port/jobs.ts";
 import type { DeliveryRow, JobRow, MemoryStore } from "./memory-store.ts";
 
 export interface MemoryJobsDeps {
@@ -13,8 +13,11 @@ export interface MemoryJobsDeps {
   readonly now: () => number;
   readonly lost: (claims: readonly Claim[]) => void;
   readonly wake: () => void;
-  /** Everything of an account is erased. */
-  readonly erased: (accountId: number) => void;
+  /** Erases what is no job of an account. */
+  readonly erased: (
+    accountId: number,
+    subscriptions: ReadonlySet<number>,
+  ) => Pick<ErasedRows, "tombstones" | "notices" | "resources">;
 }
 
 /** Queries and admin commands of a memory inbox. */
@@ -71,7 +74,7 @@ export function memoryJobs({ store, book, backlog, now, lost, wake, erased }: Me
     erase: async (accountId) => {
       const rows = [...store.rows()].filter(({ event }) => event.accountId === accountId);
       const ended = remove(rows);
-      erased(accountId);
+      const others = erased(accountId, new Set(rows.flatMap(({ event }) => event.subscription ?? [])));
       const unexpanded = new Set(
         [...backlog].filter((deliveryRow) => accountOf(deliveryRow.delivery.body) === accountId),
       );
@@ -79,7 +82,8 @@ export function memoryJobs({ store, book, backlog, now, lost, wake, erased }: Me
       for (const deliveryRow of unexpanded) store.endExpansion(deliveryRow);
       lost(ended);
       wake();
-      return rows.length + unexpanded.size;
+      const deliveries = new Set([...rows.map(({ deliveryRow }) => deliveryRow), ...unexpanded]);
+      return { ...NOTHING_ERASED, ...others, count: rows.length + unexpanded.size, deliveries: deliveries.size };
     },
     unhandled: async ({ handled, after, limit }) => {
       const found: JobRow[] = [];

@@ -1,10 +1,13 @@
+import { ERASED_REASON } from "../port/jobs.ts";
 import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../port/tombstones.ts";
 
 /** Tombstones in memory. @param forget the lifecycle notices of an unwanted subscription */
 export function memoryTombstones(
   now: () => number,
   forget: (subscription: number, source: string | undefined) => void,
-): Tombstones {
+): Tombstones & {
+  /** @returns how many reasons there were */ forgetReasons(subscriptions: ReadonlySet<number>): number;
+} {
   const tombstones = new Map<string, Tombstone>();
 
   function alive(key: string): Tombstone | undefined {
@@ -37,6 +40,11 @@ export function memoryTombstones(
       if (source !== undefined) tombstones.delete(keyOf(subscription, source));
       else
         for (const [key, tombstone] of tombstones) if (tombstone.subscription === subscription) tombstones.delete(key);
+    },
+    forgetReasons(subscriptions) {
+      const theirs = [...tombstones].filter(([, { subscription }]) => subscriptions.has(subscription));
+      for (const [key, tombstone] of theirs) tombstones.set(key, { ...tombstone, reason: ERASED_REASON });
+      return theirs.length;
     },
     list: async () => [...tombstones.keys()].flatMap((key) => alive(key) ?? []),
   };

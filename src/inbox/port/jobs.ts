@@ -43,8 +43,9 @@ export interface InboxJobs {
   /**
    * Deletes every job and delivery of the account in any state, unexpanded deliveries too; running claims are lost. The lane of a lost claim
    * stays closed until the claim is settled, because a handler may ignore its signal. Lifecycle notices and gaps of the account are deleted too.
+   * Tombstones of its subscriptions stay, with {@link ERASED_REASON} instead of their own.
    */
-  erase(accountId: number): Promise<number>;
+  erase(accountId: number): Promise<ErasedRows>;
   /**
    * Unhandled jobs after `after` whose type is handled now, in the order of ids: by any consumer where the job has none, else by its own.
    * At most `limit`, fewer where their deliveries are long; an empty page is the end. Where many work, those alone that are this process's
@@ -68,6 +69,45 @@ export interface InboxJobs {
    */
   blocked?(page: BlockedQuery): Promise<readonly StoredBlocked[]>;
 }
+
+/** What an erasure has deleted. */
+export interface ErasedRows {
+  /** Jobs that were not done, and deliveries that were not expanded. */
+  readonly count: number;
+  readonly deliveries: number;
+  /** Their reasons: they stay, because they refuse what the account's subscriptions still deliver. */
+  readonly tombstones: number;
+  /** Of the service, about subscriptions. */
+  readonly notices: number;
+  /** That subscriptions delivered, with their gaps. */
+  readonly resources: number;
+  /** Of delta syncs, and other texts of the account. */
+  readonly tokens: number;
+}
+
+export const NOTHING_ERASED: ErasedRows = {
+  count: 0,
+  deliveries: 0,
+  tombstones: 0,
+  notices: 0,
+  resources: 0,
+  tokens: 0,
+};
+
+export function addErased(one: ErasedRows, other: ErasedRows): ErasedRows {
+  const sum = (name: keyof ErasedRows): number => one[name] + other[name];
+  return {
+    count: sum("count"),
+    deliveries: sum("deliveries"),
+    tombstones: sum("tombstones"),
+    notices: sum("notices"),
+    resources: sum("resources"),
+    tokens: sum("tokens"),
+  };
+}
+
+/** The reason of a tombstone whose account was erased: the one that was given may say who that was. */
+export const ERASED_REASON = "its account was erased";
 
 /** Selects a page of heads of lanes. */
 export interface BlockedQuery {

@@ -1,5 +1,5 @@
 import { eventOf, toJob } from "../../dispatch/calls/job-view.ts";
-import type { WorkingInbox } from "../../inbox/port/inbox.ts";
+import type { StorageKind, WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { InboxJobs, Job, StoredJob } from "../../inbox/port/jobs.ts";
 import type { Logger } from "../../logger.ts";
 import type { Id, SingleEvent } from "../../protocol/event-types.ts";
@@ -14,7 +14,7 @@ import {
   toSelection,
 } from "./job-arguments.ts";
 import type { JobPages } from "./job-pages.ts";
-import type { Jobs } from "./jobs-types.ts";
+import type { Jobs, Remaining } from "./jobs-types.ts";
 import { summarize } from "./summarize.ts";
 
 export interface ReceiverJobsDeps {
@@ -23,6 +23,7 @@ export interface ReceiverJobsDeps {
    * @throws UsageError `inbox-cannot-work`; ClosedError `closed`
    */
   readonly open: () => Promise<WorkingInbox>;
+  readonly storage: StorageKind;
   readonly pages: JobPages;
   /** Called after all of an account was erased. */
   readonly erased: (accountId: Id) => void;
@@ -30,7 +31,7 @@ export interface ReceiverJobsDeps {
 }
 
 /** `receiver.jobs`. */
-export function createJobs({ open: openInbox, pages, erased, log }: ReceiverJobsDeps): Jobs {
+export function createJobs({ open: openInbox, storage, pages, erased, log }: ReceiverJobsDeps): Jobs {
   const open = async (): Promise<InboxJobs> => (await openInbox()).jobs;
 
   return {
@@ -78,13 +79,21 @@ export function createJobs({ open: openInbox, pages, erased, log }: ReceiverJobs
     },
     async erase(accountId) {
       assertAccount("erase", accountId);
-      const count = await (await open()).erase(accountId);
+      const rows = await (await open()).erase(accountId);
       erased(accountId);
+      const { count } = rows;
       log.info({ code: "account-erased", accountId, count }, "all jobs and deliveries of an account were erased");
-      return { count };
+      return { ...rows, remaining: REMAINING[storage].map((where) => ({ where })) };
     },
   };
 }
+
+/** Where an erasure does not reach. PostgreSQL overwrites nothing by itself; SQLite does, before the call resolves. */
+const REMAINING: Readonly<Record<StorageKind, readonly Remaining["where"][]>> = {
+  memory: ["queue", "log"],
+  disk: ["backups", "queue", "log"],
+  network: ["wal", "backups", "queue", "log"],
+};
 
 /** Leaves out jobs that were removed since they were found. */
 async function toJobs(inbox: InboxJobs, stored: readonly StoredJob[]): Promise<Job[]> {

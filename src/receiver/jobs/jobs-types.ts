@@ -1,5 +1,5 @@
 import type { StoredDelivery } from "../../inbox/port/delivery.ts";
-import type { Job, JobState, JobSummary } from "../../inbox/port/jobs.ts";
+import type { ErasedRows, Job, JobState, JobSummary } from "../../inbox/port/jobs.ts";
 import type { EventName, Id } from "../../protocol/event-types.ts";
 
 /** Selects jobs that match every given field. */
@@ -82,8 +82,24 @@ export interface Jobs {
   drop(selection: Selection, options?: { dryRun?: boolean | undefined }): Promise<{ readonly count: number }>;
   /**
    * Removes every job and every stored delivery of one account, whatever their state. Running handlers get an aborted signal, and their
-   * results are ignored.
+   * results are ignored. Tombstones of its subscriptions stay, without their reasons.
    * @throws UsageError `jobs-invalid`
    */
-  erase(accountId: Id): Promise<{ readonly count: number }>;
+  erase(accountId: Id): Promise<Erasure>;
+}
+
+/** What an erasure has deleted, and where copies may remain. */
+export interface Erasure extends ErasedRows {
+  readonly remaining: readonly Remaining[];
+}
+
+/** A place that an erasure does not reach. */
+export interface Remaining {
+  /**
+   * `wal`: rows that PostgreSQL has not overwritten yet, and its write-ahead log; `backups` and snapshots; `queue`: one in front; `log`: this
+   * receiver's and the database's.
+   */
+  readonly where: "wal" | "backups" | "queue" | "log";
+  /** Absent where it is not known. */
+  readonly until?: Date;
 }

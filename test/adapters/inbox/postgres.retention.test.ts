@@ -250,7 +250,7 @@ test("dead letters that are kept for ever, and times with a fraction, hold up no
   const [id = 0] = await world.store([told({ key: "k", content: "c" })]);
   await world.settle(id + 1, "dead");
   await world.pass(200 * DAY_MS);
-  await world.retain({ options: { keepDoneMs: 0.3, keepDeadMs: Infinity, keepUnhandledMs: 0.3 } });
+  await world.retain({ options: { ...KEEP, keepDoneMs: 0.3, keepDeadMs: Infinity, keepUnhandledMs: 0.3 } });
   expect(world.log.of("retention-failed")).toEqual([]);
   expect([await world.count("dead"), await world.count("dedupe")]).toEqual([1, 0]);
 });

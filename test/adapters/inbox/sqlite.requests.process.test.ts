@@ -52,7 +52,7 @@ test("another process that works hears of what is dropped, erased and replayed",
     return ids;
   });
   expect(await inbox.jobs.drop({ ids: [dropped] })).toBe(1);
-  expect(await inbox.jobs.erase(7)).toBe(1);
+  expect((await inbox.jobs.erase(7)).count).toBe(1);
   await child.says("out", /^lost held\nclaimed quick\n/m);
   await eventually(async () => expect(await jobsIn(inbox, { states: ["done"] })).toHaveLength(1));
   expect(await inbox.jobs.replay({ ids: [quick] })).toBe(1);

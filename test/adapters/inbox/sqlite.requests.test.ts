@@ -1,4 +1,4 @@
-import type { WorkingInbox } from "hookline/adapter";
+import { NOTHING_ERASED, type WorkingInbox } from "hookline/adapter";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -110,7 +110,7 @@ test("what runs of an account that another erases is lost here", async () => {
   const other = await asking();
   await storeAll(inbox, mail(["a"], { accountId: 7 }), mail(["b"]));
   const [claim] = await claimAll(inbox);
-  expect(await other.jobs.erase(7)).toBe(1);
+  expect((await other.jobs.erase(7)).count).toBe(1);
   await eventually(() => expect(heard.lost).toEqual([claim]));
   expect(await inbox.settle([{ claim: claim as NonNullable<typeof claim>, outcomes: [done] }])).toEqual([false]);
 });
@@ -151,7 +151,7 @@ test("when nobody works an erased job is not marked as running any more", async 
   await claimAll(inbox);
   await crashSqliteInbox(inbox);
   const other = await asking();
-  expect(await other.jobs.erase(7)).toBe(1);
+  expect((await other.jobs.erase(7)).count).toBe(1);
   expect(other.stats()).toMatchObject({ waiting: 0, running: 1 });
 });
 
@@ -282,5 +282,5 @@ test("an answer is stored for a day, and does not say what was asked", async () 
   const db = new DatabaseSync(file);
   const rows = db.prepare("SELECT verb, selection, count FROM request").all();
   db.close();
-  expect(rows).toEqual([{ verb: "erase", selection: null, count: 0 }]);
+  expect(rows).toEqual([{ verb: "erase", selection: JSON.stringify(NOTHING_ERASED), count: 0 }]);
 });

@@ -45,7 +45,7 @@ async function watched() {
 
 test.each<[what: string, remove: (inbox: WorkingInbox) => Promise<number>]>([
   ["dropped", (inbox) => inbox.jobs.drop({ ids: ["2"] })],
-  ["erased", (inbox) => inbox.jobs.erase(7)],
+  ["erased", async (inbox) => (await inbox.jobs.erase(7)).count],
 ])("a job that is %s between its choice and its claim is not marked as running", async (_what, remove) => {
   const { inbox, restart, tell, stored } = await watched();
   await inbox.store([mail(["a"], { accountId: 7 })]);

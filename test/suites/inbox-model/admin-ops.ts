@@ -36,7 +36,7 @@ export async function erase({ inbox, plain, held }: Course, accountId: number): 
   const lost = held.filter(({ run, stands }) => stands && run.some(ofIt));
   for (const each of lost) each.stands = false;
   const least = plain.jobs.filter(ofIt).length + plain.unexpanded.filter(ofIt).length;
-  const count = await inbox.jobs.erase(accountId);
+  const { count } = await inbox.jobs.erase(accountId);
   assert.ok(count >= least, `erase says ${count}, expected ${least} or more`);
   // Until then their lanes are closed.
   for (const { claim } of lost) {

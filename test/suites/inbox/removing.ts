@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mail, nobodys, ofBody, one, raw } from "./deliveries.ts";
+import { ERASED_REASON, NOTHING_ERASED } from "../../../src/inbox/port/jobs.ts";
+import { mail, nobodys, notice, ofBody, one, raw } from "./deliveries.ts";
 import type { InboxPromises } from "./fixture.ts";
 import {
   claimAll,
@@ -74,7 +75,7 @@ export const removing: InboxPromises = {
         await storeAll(inbox, mail(["waiting", nobodys("nobody's")], { accountId: 7 }));
         await storeAll(inbox, mail(["other"]));
         await storeAll(inbox, raw(mail(["unexpanded"], { accountId: 7 })), raw(mail(["other, unexpanded"])));
-        assert.equal(await inbox.jobs.erase(7), 5);
+        assert.equal((await inbox.jobs.erase(7)).count, 5);
         assert.deepEqual(await findAll(inbox, { accountId: 7 }), []);
         assert.deepEqual(
           [(await inbox.unexpanded(10)).length, (await findAll(inbox)).length, inbox.stats().running],
@@ -82,10 +83,28 @@ export const removing: InboxPromises = {
         );
       },
 
+      "it says what is gone, and a second time nothing is": async (bench) => {
+        const { inbox } = bench;
+        const theirs = { accountId: 7, subscription: 1 };
+        await storeAll(inbox, mail(["a", "b"], theirs), notice("revoked", theirs));
+        for (const claim of await claimAll(inbox)) await settleAll(inbox, claim, dead(bench));
+        await storeAll(inbox, mail(["other"]), raw(mail(["c"], theirs)));
+        const resource = { ...theirs, source: undefined, resource: "/email/messages", family: "email" } as const;
+        await inbox.gaps?.add([{ ...resource, cause: "errored", from: 1, until: 2 }]);
+        await inbox.tombstones.put({ subscription: 1, source: "shop", reason: "Ann has left" });
+        await inbox.tombstones.put({ subscription: 2, source: undefined, reason: "Bob has left" });
+        const { tombstones, ...rows } = await inbox.jobs.erase(7);
+        assert.deepEqual(rows, { count: 4, deliveries: 3, notices: 1, resources: 1, tokens: 0 });
+        assert.equal(tombstones, 1);
+        const reasons = (await inbox.tombstones.list()).map(({ reason }) => reason);
+        assert.deepEqual(reasons.toSorted(), ["Bob has left", ERASED_REASON]);
+        assert.deepEqual(await inbox.jobs.erase(7), NOTHING_ERASED);
+      },
+
       "a running claim's settle is lost, and another's counts": async ({ inbox }) => {
         await storeAll(inbox, mail([one("a", "x"), one("b", "x")], { accountId: 7 }), mail(["other"]));
         const claims = await claimAll(inbox, { mergeMax: 10 });
-        assert.equal(await inbox.jobs.erase(7), 2);
+        assert.equal((await inbox.jobs.erase(7)).count, 2);
         const settlements = claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => done) }));
         assert.deepEqual(await inbox.settle(settlements), [false, true]);
         assert.deepEqual(await findAll(inbox, { states: ["waiting", "running", "dead", "unhandled"] }), []);
@@ -95,7 +114,7 @@ export const removing: InboxPromises = {
         const long = mail(["a", "b"], { accountId: 7 });
         const [stored] = await storeAll(inbox, raw(long));
         await inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(0, 1), cursor: 1 }]);
-        assert.equal(await inbox.jobs.erase(7), 2);
+        assert.equal((await inbox.jobs.erase(7)).count, 2);
         await inbox.expand([{ id: stored?.id ?? "", events: long.events.slice(1), cursor: undefined }]);
         assert.deepEqual([await inbox.unexpanded(10), await findAll(inbox)], [[], []]);
         const [next] = await storeAll(inbox, mail(["c"]));
@@ -110,19 +129,19 @@ export const removing: InboxPromises = {
         ];
         await storeAll(inbox, ...bodies.map(ofBody), ofBody('{"accountId":70}'));
         await storeAll(inbox, ...bodies.map(ofBody).map(raw), raw(ofBody('{"accountId":"0x7"}')));
-        assert.equal(await inbox.jobs.erase(7), 6);
+        assert.equal((await inbox.jobs.erase(7)).count, 6);
         assert.equal((await findAll(inbox)).length, 1);
         assert.equal((await inbox.unexpanded(10)).length, 1);
       },
 
       "an empty text is no account": async ({ inbox }) => {
         await storeAll(inbox, ofBody('{"accountId":""}'), raw(ofBody('{"accountId":" "}')));
-        assert.equal(await inbox.jobs.erase(0), 0);
+        assert.equal((await inbox.jobs.erase(0)).count, 0);
       },
 
       "an account that is not there takes nothing": async ({ inbox }) => {
         await storeAll(inbox, mail(["a"]));
-        assert.equal(await inbox.jobs.erase(999), 0);
+        assert.equal((await inbox.jobs.erase(999)).count, 0);
         assert.equal(inbox.stats().waiting, 1);
       },
     },

@@ -1,3 +1,4 @@
+import { NOTHING_ERASED } from "../../../src/inbox/port/jobs.ts";
 import { handsAs, type Bug } from "./broken-subject.ts";
 
 /** Inboxes that are wrong beside the way of a job. */
@@ -21,7 +22,8 @@ export const handsBugs: readonly Bug[] = [
         ...own.jobs,
         async erase(accountId) {
           const { jobs } = await own.jobs.find({ accountId, limit: 1_000, states: ["waiting", "dead", "unhandled"] });
-          return own.jobs.drop({ ids: jobs.map(({ id }) => id) });
+          const count = await own.jobs.drop({ ids: jobs.map(({ id }) => id) });
+          return { ...NOTHING_ERASED, count };
         },
       },
     }),

@@ -1,5 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { toStored, type InboxJobs, type JobSelection, type JobState, type StoredJob } from "../../../../src/adapter.ts";
+import {
+  addErased,
+  NOTHING_ERASED,
+  toStored,
+  type ErasedRows,
+  type InboxJobs,
+  type JobSelection,
+  type JobState,
+  type StoredJob,
+} from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";
@@ -98,20 +107,17 @@ export function createPostgresJobs({
   const replace = (ids: readonly number[], replacementsOf: Parameters<typeof replaceJobs>[2]): Promise<number> =>
     writer.transaction((queries, make) => replaceJobs({ queries, make, ident: ident() }, ids, replacementsOf));
 
-  async function eraseDeliveries(given: readonly number[]): Promise<number> {
-    let count = 0;
+  async function eraseDeliveries(given: readonly number[]): Promise<ErasedRows> {
+    let sum = NOTHING_ERASED;
     // What a transaction of the application has in hand is not waited for while workers stand still.
     for (let ids = given; ; await pause(AGAIN_MS)) {
       const { erased } = await again(() =>
-        oneRow<{ erased: { count: number; held: readonly number[] } }>(
-          pool,
-          `select ${ident()}.erase_deliveries($1) as erased`,
-          [ids],
-        ),
+        oneRow<{ erased: ErasedPage }>(pool, `select ${ident()}.erase_deliveries($1) as erased`, [ids]),
       );
-      count += erased.count;
-      ids = erased.held;
-      if (ids.length === 0) return count;
+      const { held, ...rows } = erased;
+      sum = addErased(sum, { ...NOTHING_ERASED, ...rows });
+      ids = held;
+      if (ids.length === 0) return sum;
     }
   }
 
@@ -165,9 +171,9 @@ export function createPostgresJobs({
     },
     async erase(accountId) {
       const until = await lastId();
-      const count = await eraseAccount(pool, ident(), { accountId, until, erasePage: eraseDeliveries });
+      const erased = await eraseAccount(pool, ident(), { accountId, until, erasePage: eraseDeliveries });
       await changed();
-      return count;
+      return erased;
     },
     unhandled: ({ handled, after, limit }) =>
       findUnhandled(pool, ident(), {
@@ -184,6 +190,8 @@ export function createPostgresJobs({
     },
   };
 }
+
+type ErasedPage = Pick<ErasedRows, "count" | "deliveries" | "tombstones"> & { readonly held: readonly number[] };
 
 type ReadJob = NonNullable<Awaited<ReturnType<InboxJobs["get"]>>>;
 

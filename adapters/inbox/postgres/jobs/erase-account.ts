@@ -1,16 +1,15 @@
-import { accountOf } from "../../../../src/adapter.ts";
+import { accountOf, addErased, ERASED_REASON, NOTHING_ERASED, type ErasedRows } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
 
 /** What a page erases. A delivery that alone is more goes all the same. */
 const PAGE = { deliveries: 200, jobs: 5_000, bytes: 4 * 1024 * 1024 };
 
 /** One page, tried again as long as others hold what it needs. */
-export type ErasePage = (deliveries: readonly number[]) => Promise<number>;
+export type ErasePage = (deliveries: readonly number[]) => Promise<ErasedRows>;
 
 /**
  * Erases all of an account with ids up to `until`. A delivery that waits to be expanded belongs to the account that its body names, and so does
  * one that an older version expanded without noting it; once it was expanded, its lists have the account: so those without one come first.
- * @returns how many unsettled jobs and unexpanded deliveries there were
  */
 export async function eraseAccount(
   queries: Queries,
@@ -20,20 +19,32 @@ export async function eraseAccount(
     until,
     erasePage,
   }: { readonly accountId: number; readonly until: number; readonly erasePage: ErasePage },
-): Promise<number> {
-  await queries.query(
-    `delete from ${ident}.subscription where key in (select key from ${ident}.subscription where account = $1 order by key for update)`,
+): Promise<ErasedRows> {
+  const reasons = await queries.query(
+    `update ${ident}.tombstone set reason = '${ERASED_REASON}' where reason <> '${ERASED_REASON}' and subscription in (
+       select subscription from ${ident}.subscription where account = $1
+       union select subscription from ${ident}.subscribed_resource where account = $1) returning 1`,
     [accountId],
   );
-  await queries.query(
+  const notices = await queries.query(
+    `delete from ${ident}.subscription where key in (
+       select key from ${ident}.subscription where account = $1 order by key for update) returning 1`,
+    [accountId],
+  );
+  const resources = await queries.query(
     `delete from ${ident}.subscribed_resource where (account, key) in (
-       select account, key from ${ident}.subscribed_resource where account = $1 order by account, key for update)`,
+       select account, key from ${ident}.subscribed_resource where account = $1 order by account, key for update) returning 1`,
     [accountId],
   );
-  let count = 0;
-  for await (const page of unnamedOf(queries, ident, { accountId, until })) count += await erasePage(page);
-  for await (const page of deliveriesOf(queries, ident, { accountId, until })) count += await erasePage(page);
-  return count;
+  let sum = { ...NOTHING_ERASED, tombstones: reasons.length, notices: notices.length, resources: resources.length };
+  for (const pages of [unnamedOf, deliveriesOf])
+    for await (const page of pages(queries, ident, { accountId, until })) sum = addErased(sum, await erasePage(page));
+  // What others have in memory has the old reasons.
+  if (sum.tombstones > 0)
+    await queries.query(
+      `insert into ${ident}.meta as m values ('tombstones', '1') on conflict (key) do update set value = (m.value::bigint + 1)::text`,
+    );
+  return sum;
 }
 
 interface Range {

@@ -1,3 +1,4 @@
+import { ERASED_REASON } from "../../../../src/adapter.ts";
 import { KEPT_DAY, SHARDS } from "./tables.ts";
 
 /**
@@ -142,6 +143,8 @@ declare
   held bigint[] := '{}';
   part jsonb;
   count_of int := 0;
+  reasons int;
+  deliveries int;
 begin
   -- From here on nothing is made of them any more.
   perform 1 from ${ident}.delivery where id = any (ids) order by id for update;
@@ -182,7 +185,11 @@ begin
   with removed as (delete from ${ident}.unexpanded where delivery = any (ids) and not delivery = any (held) returning 1)
   select count_of + count(*) into count_of from removed;
   delete from ${ident}.job_list where delivery = any (ids) and not delivery = any (held);
+  update ${ident}.tombstone set reason = '${ERASED_REASON}' where reason <> '${ERASED_REASON}'
+    and subscription in (select subscription from ${ident}.delivery where id = any (ids));
+  get diagnostics reasons = row_count;
   delete from ${ident}.delivery where id = any (ids) and not id = any (held);
-  return jsonb_build_object('count', count_of, 'held', to_jsonb(held));
+  get diagnostics deliveries = row_count;
+  return jsonb_build_object('count', count_of, 'held', to_jsonb(held), 'deliveries', deliveries, 'tombstones', reasons);
 end $$;`;
 }

@@ -1,6 +1,7 @@
 import {
   countedStates,
   MOST_COUNTED,
+  NOTHING_ERASED,
   StorageError,
   toStored,
   toSummary,
@@ -67,9 +68,13 @@ export function createFileJobs({ commits, requests, log, isOpen }: FileJobsDeps)
       const stored = row.headers === REMOVED ? undefined : toStored(String(job.delivery), toDelivery(row));
       return { job: toStoredJob(job), delivery: stored };
     },
-    replay: (selection) => requests.submit({ verb: "replay", selection: onceEach(selection) }),
-    drop: (selection) => requests.submit({ verb: "drop", selection: onceEach(selection) }),
-    erase: (accountId) => requests.submit({ verb: "erase", selection: accountId }),
+    replay: async (selection) => (await requests.submit({ verb: "replay", selection: onceEach(selection) })).count,
+    drop: async (selection) => (await requests.submit({ verb: "drop", selection: onceEach(selection) })).count,
+    async erase(accountId) {
+      const selection = { accountId, erased: NOTHING_ERASED };
+      const { count, erased = NOTHING_ERASED } = await requests.submit({ verb: "erase", selection });
+      return { ...erased, count };
+    },
     async unhandled({ handled, after, limit }) {
       const from = Number(after ?? 0);
       const jobs = await commits.add("findUnhandled", { handled, after: from, limit });

@@ -1,5 +1,5 @@
-import type { DatabaseSync } from "node:sqlite";
-import type { NewJob } from "../../../../src/adapter.ts";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { ERASED_REASON, type ErasedRows, type NewJob } from "../../../../src/adapter.ts";
 import { accountOf } from "../../../../src/protocol/id.ts";
 import type { LoadedJob } from "../thread/thread-protocol.ts";
 import type { FileState } from "../thread/file-state.ts";
@@ -32,7 +32,7 @@ interface Replacement {
 /** What was erased in one go. */
 interface Erased {
   readonly jobs: readonly number[];
-  readonly unexpanded: number;
+  readonly rows: ErasedRows;
   /** Where to go on; undefined at the end. */
   readonly next: number | undefined;
 }
@@ -45,6 +45,12 @@ export interface JobChangesDeps {
   readonly subscriptions: Pick<SubscriptionTable, "forgetAccount">;
   readonly gaps: Pick<GapTable, "forgetAccount">;
   readonly keyValues: Pick<KeyValueTable, "forgetAccount">;
+}
+
+interface DeliveryContent {
+  readonly ids: readonly number[];
+  readonly bytes: number;
+  readonly subscription: SQLOutputValue | undefined;
 }
 
 /** Deliveries that one go of an erasure looks at. */
@@ -68,10 +74,15 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
       `SELECT id, body FROM delivery AS one WHERE id > ? AND id <= ? AND account IS NULL
          AND NOT EXISTS (SELECT 1 FROM job_list AS list WHERE list.delivery = one.id AND list.account IS NOT NULL) ORDER BY id`,
     ),
-    ownList: db.prepare("SELECT jobs, length(body) AS bytes FROM delivery WHERE id = ?"),
+    ownList: db.prepare("SELECT jobs, length(body) AS bytes, subscription FROM delivery WHERE id = ?"),
     laterLists: db.prepare(`SELECT ${toNumber("first_job")} AS first, jobs FROM job_list WHERE delivery = ?`),
     hasBody: db.prepare(`SELECT 1 FROM delivery WHERE id = ? AND headers <> '${REMOVED}'`),
     removeLists: db.prepare("DELETE FROM job_list WHERE delivery = ?"),
+    forgetReasons: db.prepare(
+      `UPDATE tombstone SET reason = '${ERASED_REASON}' WHERE reason <> '${ERASED_REASON}' AND subscription IN (
+         SELECT value FROM json_each(:given) UNION SELECT subscription FROM subscription WHERE account = :account
+         UNION SELECT subscription FROM subscribed_resource WHERE account = :account)`,
+    ),
     removeUnexpanded: db.prepare("DELETE FROM unexpanded WHERE delivery = ?"),
     removeDelivery: db.prepare("DELETE FROM delivery WHERE id = ?"),
   };
@@ -120,15 +131,15 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
     return marked === "fresh" || jobs.remove(id, "open") || jobs.remove(id, "dead") || jobs.remove(id, "unhandled");
   }
 
-  function contentOf(delivery: number): { readonly ids: readonly number[]; readonly bytes: number } {
-    const { jobs: own, bytes } = sql.ownList.get(delivery) ?? {};
+  function contentOf(delivery: number): DeliveryContent {
+    const { jobs: own, bytes, subscription } = sql.ownList.get(delivery) ?? {};
     const all = [{ first: delivery + 1, jobs: own }, ...sql.laterLists.all(delivery)];
     const ids = all.flatMap(({ first, jobs: list }) => linesOf(list).map((_, place) => Number(first) + place));
-    return { ids, bytes: Number(bytes) };
+    return { ids, bytes: Number(bytes), subscription };
   }
 
   /** A delivery, and all that was made of it. @returns the jobs that were not done, and how many deliveries were not expanded */
-  function eraseOne(delivery: number, ids: readonly number[]): Pick<Erased, "jobs" | "unexpanded"> {
+  function eraseOne(delivery: number, ids: readonly number[]): { jobs: readonly number[]; unexpanded: number } {
     const gone = ids.filter(removeOne);
     const unexpanded = Number(sql.removeUnexpanded.run(delivery).changes);
     state.add("unexpanded", -unexpanded);
@@ -159,9 +170,6 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
       return dropped;
     },
     erase({ accountId, after, until }) {
-      subscriptions.forgetAccount(accountId);
-      gaps.forgetAccount(accountId);
-      keyValues.forgetAccount(accountId);
       let end = Math.min(Number(sql.bound.get(after, LOOKS - 1)?.["id"] ?? until), until);
       const named: number[] = [];
       let bytes = 0;
@@ -175,6 +183,8 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
       let last = known.length === ERASED.deliveries ? (known.at(-1) ?? end) : end;
       const chosen = [...new Set([...known, ...named])].filter((id) => id <= last).toSorted((a, b) => a - b);
       const gone: number[] = [];
+      const theirs = new Set<SQLOutputValue | undefined>();
+      let deliveries = 0;
       let room = { jobs: ERASED.jobs, bytes: BYTES };
       let unexpanded = 0;
       for (const [index, delivery] of chosen.entries()) {
@@ -187,9 +197,22 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
         const erased = eraseOne(delivery, content.ids);
         for (const job of erased.jobs) gone.push(job); // more than a call takes as arguments
         unexpanded += erased.unexpanded;
+        deliveries += 1;
+        theirs.add(content.subscription);
       }
+      const given = JSON.stringify([...theirs].filter((one) => typeof one === "number"));
+      const tombstones = Number(sql.forgetReasons.run({ given, account: accountId }).changes);
+      if (tombstones > 0) state.add("tombstones", 1);
+      const rows = {
+        count: gone.length + unexpanded,
+        deliveries,
+        tombstones,
+        notices: subscriptions.forgetAccount(accountId),
+        resources: gaps.forgetAccount(accountId),
+        tokens: keyValues.forgetAccount(accountId),
+      };
       lists.begin(); // what was looked up may be gone
-      return { jobs: gone, unexpanded, next: last < until ? last : undefined };
+      return { jobs: gone, rows, next: last < until ? last : undefined };
     },
   };
 }

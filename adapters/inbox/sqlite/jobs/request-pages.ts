@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { JobSelection } from "../../../../src/adapter.ts";
+import { addErased, NOTHING_ERASED, type ErasedRows, type JobSelection } from "../../../../src/adapter.ts";
 import type { LoadedJob } from "../thread/thread-protocol.ts";
 import { cutWal } from "../connection/wal.ts";
 import type { FileState } from "../thread/file-state.ts";
@@ -79,14 +79,17 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
     next: db.prepare(`SELECT id, verb, selection, cursor ${ofNext}`),
     nextId: db.prepare(`SELECT id ${ofNext}`),
     progress: db.prepare(`SELECT concat(id, ' ', cursor) AS progress ${ofNext}`),
-    advance: db.prepare("UPDATE request SET count = count + ?, cursor = ? WHERE id = ?"),
-    // What it named is not stored: it may say whose account was erased.
+    advance: db.prepare(
+      "UPDATE request SET count = count + ?, cursor = ?, selection = coalesce(?, selection) WHERE id = ?",
+    ),
+    // What it named is not stored: it may say whose account was erased. What was erased is.
     answer: db.prepare(
-      "UPDATE request SET selection = NULL, answered_at = ?, error = ? WHERE id = ? AND answered_at IS NULL",
+      `UPDATE request SET selection = CASE WHEN verb = 'erase' AND json_valid(selection) THEN selection ->> 'erased' END, answered_at = ?, error = ?
+       WHERE id = ? AND answered_at IS NULL`,
     ),
     forget: db.prepare("DELETE FROM request WHERE answered_at < ?"),
     answered: db.prepare(
-      `SELECT ${toNumber("count")} AS count, error FROM request WHERE id = ? AND answered_at IS NOT NULL`,
+      `SELECT ${toNumber("count")} AS count, error, selection FROM request WHERE id = ? AND answered_at IS NOT NULL`,
     ),
   };
   /** The request whose bytes are to be overwritten behind this commit, and the last one whose bytes were. */
@@ -96,7 +99,11 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
   function readNext(): OpenRequest | undefined {
     const row = sql.next.get();
     if (row === undefined) return undefined;
-    return { ...row, selection: JSON.parse(String(row["selection"])) } as unknown as OpenRequest;
+    const selection: unknown = JSON.parse(String(row["selection"]));
+    // As a version before asked for an erasure.
+    const isAccount = typeof selection === "number";
+    const read = isAccount ? { accountId: selection, erased: NOTHING_ERASED } : selection;
+    return { ...row, selection: read } as unknown as OpenRequest;
   }
 
   function answer(id: number, at: number, error: string | null): boolean {
@@ -119,13 +126,14 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
   function take(request: OpenRequest & Cursor, nobodyWorks: boolean): Taken {
     const { id, verb, selection, cursor } = request;
     if (verb === "erase") {
-      const { jobs, unexpanded, next } = changes.erase({ accountId: selection, after: cursor, until: id });
-      return { added: [], removed: jobs, count: jobs.length + unexpanded, next: next ?? null };
+      const { jobs, rows, next } = changes.erase({ accountId: selection.accountId, after: cursor, until: id });
+      const rest = JSON.stringify({ ...selection, erased: addErased(selection.erased, rows) });
+      return { added: [], removed: jobs, count: rows.count, next: next ?? null, rest };
     }
     const { ids, next } = pick(selection, request);
     const added = verb === "replay" ? changes.replay(ids) : [];
     const removed = verb === "drop" ? changes.drop(ids, { nobodyWorks }) : [];
-    return { added, removed, count: added.length + removed.length, next };
+    return { added, removed, count: added.length + removed.length, next, rest: null };
   }
 
   return {
@@ -135,8 +143,9 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
       return id;
     },
     requestState(id) {
-      const row = sql.answered.get(id) as { readonly count: number; readonly error: string | null } | undefined;
-      const given = row && { count: row.count, error: row.error ?? undefined };
+      const row = sql.answered.get(id) as AnsweredRow | undefined;
+      const erased = JSON.parse(row?.selection ?? "null") as ErasedRows | null;
+      const given = row && { count: row.count, error: row.error ?? undefined, erased: erased ?? undefined };
       return { answer: given, progress: String(sql.progress.get()?.["progress"]), epoch: state.epoch };
     },
     runRequest({ at, idleEpoch }) {
@@ -150,8 +159,8 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
         else answer(id, at, null);
         return { added: [], removed: [], isHeldUp };
       }
-      const { added, removed, count, next } = take({ ...request, cursor }, idleEpoch !== undefined);
-      sql.advance.run(count, next ?? null, id);
+      const { added, removed, count, next, rest } = take({ ...request, cursor }, idleEpoch !== undefined);
+      sql.advance.run(count, next ?? null, rest, id);
       // What is gone may have been all that had inherited.
       if (typeof next !== "number" && request.verb !== "replay") windows.sweepWindows();
       // Also where it was overwritten behind a commit of this page that did not hold.
@@ -192,12 +201,26 @@ interface Taken {
   readonly count: number;
   /** Undefined: it is answered. Null: what it took is to be overwritten first. */
   readonly next: number | null | undefined;
+  /** What the next page is to know instead of the selection. */
+  readonly rest: string | null;
+}
+
+interface AnsweredRow {
+  readonly count: number;
+  readonly error: string | null;
+  readonly selection: string | null;
 }
 
 /** What is to be done, and to what. */
 export type AdminRequest =
   | { readonly verb: "replay" | "drop"; readonly selection: JobSelection }
-  | { readonly verb: "erase"; readonly selection: number };
+  | { readonly verb: "erase"; readonly selection: Erasure };
+
+interface Erasure {
+  readonly accountId: number;
+  /** So far. */
+  readonly erased: ErasedRows;
+}
 
 /** One that is not answered. */
 type OpenRequest = AdminRequest & {
@@ -206,10 +229,16 @@ type OpenRequest = AdminRequest & {
   readonly cursor: number | null;
 };
 
+export interface RequestAnswer {
+  readonly count: number;
+  /** Of an erasure. */
+  readonly erased: ErasedRows | undefined;
+}
+
 /** How a request stands. */
 export interface RequestState {
   /** Undefined: it waits, or it was answered so long ago that it is forgotten. */
-  readonly answer: { readonly count: number; readonly error: string | undefined } | undefined;
+  readonly answer: (RequestAnswer & { readonly error: string | undefined }) | undefined;
   /** Changes whenever something was done for any of them. */
   readonly progress: string;
 }

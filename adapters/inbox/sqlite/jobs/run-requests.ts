@@ -3,16 +3,16 @@ import type { CommitQueue } from "../store/commit-queue.ts";
 import type { LoadedJob } from "../thread/thread-protocol.ts";
 import { createWorkerLock } from "../work/worker-lock.ts";
 import type { WorkerState } from "../work/worker-state.ts";
-import type { AdminRequest, RequestState } from "./request-pages.ts";
+import type { AdminRequest, RequestAnswer, RequestState } from "./request-pages.ts";
 
 /** Admin requests: submitted by this process, or run here for another process. */
 export interface AdminRequestRunner {
   /**
-   * Resolves with the number of jobs taken when the request is done: by the active worker, in this process or another; or, without an active
+   * Resolves with what was done when the request is done: by the active worker, in this process or another; or, without an active
    * worker, by this process under the worker lock, page by page. A request is done even if the caller ends.
    * @throws StorageError `request-queued` when nothing was done for 10 s; it will be
    */
-  submit(request: AdminRequest): Promise<number>;
+  submit(request: AdminRequest): Promise<RequestAnswer>;
   /** Puts new jobs into their lanes. */
   append(jobs: readonly LoadedJob[]): void;
   /** For the active worker: runs all open requests. Never rejects; failed ones are retried on a timer. */
@@ -163,11 +163,11 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
     }
   }
 
-  async function answered(id: number, wait: ReturnType<typeof createRequestWait>): Promise<number> {
+  async function answered(id: number, wait: ReturnType<typeof createRequestWait>): Promise<RequestAnswer> {
     let progress = "";
     for (let pages = 0; ;) {
       const { state, isMore } = await look(id);
-      if (state?.answer !== undefined) return toCount(state.answer, id);
+      if (state?.answer !== undefined) return toAnswer(state.answer, id);
       if (!isOpen()) throw queued(id);
       if (state !== undefined && state.progress !== progress) wait.restart();
       else if (wait.isOver) throw queued(id);
@@ -208,8 +208,9 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
 
 type RequestView = RequestState & { readonly epoch: number };
 
-function toCount({ count, error }: NonNullable<RequestState["answer"]>, id: number): number {
-  if (error === undefined) return count;
+function toAnswer({ error, ...answer }: NonNullable<RequestState["answer"]>, id: number): RequestAnswer {
+  const { count } = answer;
+  if (error === undefined) return answer;
   throw new StorageError("request-failed", `Request ${id} could not be carried out after ${count} jobs: ${error}`, {
     fix: "What was done stays done; the rest is as it was.",
   });

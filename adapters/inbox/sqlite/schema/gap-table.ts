@@ -8,7 +8,8 @@ export interface GapTable {
   /** Without a source: of every source. */
   forgetResources(which: SubscriptionKey): void;
   resourcesOf(which: SubscriptionKey): SubscribedResource[];
-  forgetAccount(accountId: number): void;
+  /** @returns how many resources there were */
+  forgetAccount(accountId: number): number;
   addGaps(gaps: readonly Gap[]): void;
   findGaps(query: GapQuery): Awaited<ReturnType<Gaps["find"]>>;
   countGaps(): GapCount[];
@@ -91,7 +92,7 @@ export function createGapTable(db: DatabaseSync): GapTable {
       else sql.forget.run(subscription, source);
     },
     resourcesOf: ({ subscription, source = null }) => sql.known.all({ subscription, source }).map(toResource),
-    forgetAccount: (accountId) => void sql.forgetAccount.run(accountId),
+    forgetAccount: (accountId) => Number(sql.forgetAccount.run(accountId).changes),
     addGaps(gaps) {
       for (const gap of gaps) {
         const { source = null, subscription, accountId: account, resource, cause, from, until = null } = gap;

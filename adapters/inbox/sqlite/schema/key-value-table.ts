@@ -5,7 +5,8 @@ export interface KeyValueTable {
   keyValue(key: string): string | undefined;
   /** Null removes it. */
   putKeyValue(pair: { readonly key: string; readonly value: string | null; readonly account: number | null }): void;
-  forgetAccount(accountId: number): void;
+  /** @returns how many texts there were */
+  forgetAccount(accountId: number): number;
 }
 
 export function createKeyValueTable(db: DatabaseSync): KeyValueTable {
@@ -24,6 +25,6 @@ export function createKeyValueTable(db: DatabaseSync): KeyValueTable {
       if (value === null) sql.remove.run(key);
       else sql.put.run(key, value, account);
     },
-    forgetAccount: (accountId) => void sql.forgetAccount.run(accountId),
+    forgetAccount: (accountId) => Number(sql.forgetAccount.run(accountId).changes),
   };
 }

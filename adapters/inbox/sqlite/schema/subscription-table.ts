@@ -11,7 +11,8 @@ export interface SubscriptionTable {
   noteSubscription(notice: LifecycleNotice & { readonly source: string | undefined; readonly sentAt: number }): void;
   /** Without a source: of every source. */
   forgetSubscription(which: { readonly subscription: number; readonly source: string | undefined }): void;
-  forgetAccount(accountId: number): void;
+  /** @returns how many notices there were */
+  forgetAccount(accountId: number): number;
   /** Those in trouble, in the order of their last notice. */
   erroredSubscriptions(): ErroredSubscription[];
   /** All, in the same order. */
@@ -61,7 +62,7 @@ export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
       if (source === undefined) sql.forgetAll.run(subscription);
       else sql.forget.run(subscription, source);
     },
-    forgetAccount: (accountId) => void sql.forgetAccount.run(accountId),
+    forgetAccount: (accountId) => Number(sql.forgetAccount.run(accountId).changes),
     erroredSubscriptions: () =>
       sql.errored.all().map((row) => Object.assign(toKnown(row), { error: String(row["error"]) })),
     knownSubscriptions: () =>

@@ -24,7 +24,7 @@ const RETRY_INDEXES = `CREATE INDEX job_retry ON job (run_at) WHERE run_at > 0;
   CREATE INDEX job_retry_lane ON job (lane) WHERE run_at > 0;`;
 
 /**
- * A delivery's row is written once, and never again while it is expanded: it carries the body. A job that is claimed in the commit that makes
+ * A delivery's row is written once, and never again while it is expanded: it carries the body. Where that is removed, headers are an empty list. A job that is claimed in the commit that makes
  * it has no row of its own: as long as it is open, the mark in `state` names it.
  */
 const TABLES = `
@@ -106,7 +106,7 @@ const TABLES = `
   CREATE INDEX key_value_account ON key_value (account);
 
   -- Admin requests, in the order of asking. Ids are of the same count as those of jobs: what is above one came after it.
-  -- selection: JSON; null once answered. cursor: how far it has come; null when only the bytes of what was erased are to be overwritten.
+  -- selection: JSON; once answered, what was erased, or null. cursor: how far it has come; null when only the bytes of what was erased are to be overwritten.
   -- error: why it could not be done.
   CREATE TABLE request (
     id INTEGER PRIMARY KEY, verb TEXT NOT NULL, selection TEXT, cursor INTEGER, count INTEGER NOT NULL DEFAULT 0,
