@@ -37,7 +37,17 @@ export default defineConfig({
         "gcp",
         "azure",
       ]),
-      group("Deploy", "deploy", ["server", "postgres", "replicas", "queues", "platforms", "functions", "bundlers"]),
+      group("Deploy", "deploy", [
+        "server",
+        "container",
+        "kubernetes",
+        "postgres",
+        "replicas",
+        "queues",
+        "platforms",
+        "functions",
+        "bundlers",
+      ]),
       group("Operate", "operate", [
         "runbook",
         "outage",

@@ -11,8 +11,8 @@ export interface Manifest {
   spec: any;
 }
 
-/** 5 s for requests, 5 s for handlers, and the end of the process, doubled for a busy machine. */
-const LEAST_GRACE_SECONDS = 30;
+/** 5 s for requests, 30 s for answers of the app, and the end of the process. */
+const LEAST_GRACE_SECONDS = 36;
 
 const MAY_WRITE_TO = new Set(["/data", "/tmp"]);
 
@@ -52,7 +52,7 @@ const RULES: readonly Rule[] = [
   rights,
   secrets,
   ({ spec, container, workload }) => [
-    !(spec.terminationGracePeriodSeconds >= LEAST_GRACE_SECONDS) && "grace-short",
+    !(spec.terminationGracePeriodSeconds >= LEAST_GRACE_SECONDS + preStopSeconds(container)) && "grace-short",
     container.resources?.limits?.memory === undefined && "memory-unlimited",
     container.resources?.limits?.cpu !== undefined && "cpu-throttled",
     !/:[^:/]*\d/.test(container.image) && "image-without-version",
@@ -156,6 +156,11 @@ function disruptions({ all, workload, flags: { inbox } }: Pod) {
       (budget.spec.maxUnavailable !== 1 || budget.spec.minAvailable !== undefined) &&
       "drain-blocked",
   ];
+}
+
+/** What goes off the grace before the process knows. */
+function preStopSeconds(container: Pod["container"]): number {
+  return Number(container.lifecycle?.preStop?.exec?.command?.at(-1) ?? 0);
 }
 
 /** What the program makes of its arguments. @throws CommandError at an unknown one */

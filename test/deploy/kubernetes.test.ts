@@ -144,7 +144,7 @@ describe(`the bases of deploy/kubernetes${kubectl.why}`, () => {
       "a root file system to write to",
       (all) => (containerOf(all).securityContext.readOnlyRootFilesystem = false),
     ],
-    ["grace-short", "postgres", "no grace", (all) => delete podOf(all).terminationGracePeriodSeconds],
+    ["grace-short", "postgres", "no grace", (all) => (podOf(all).terminationGracePeriodSeconds = 30)],
     [
       "stops-before-proxies-know",
       "postgres",

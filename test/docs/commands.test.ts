@@ -23,7 +23,12 @@ const AGAIN = { retry: 2 };
 const WELL_CHECKED = /All \d+ answers are as they should be/;
 
 test("every command of the pages is run by a test", () => {
-  const others = ["operator-commands.test.ts", "postgres-commands.test.ts", "emulator-commands.test.ts"]
+  const others = [
+    "operator-commands.test.ts",
+    "postgres-commands.test.ts",
+    "emulator-commands.test.ts",
+    "deploy-commands.test.ts",
+  ]
     .map((file) => readFileSync(join(import.meta.dirname, file), "utf8"))
     .join("\n");
   for (const { file } of pagesWithOwn) expect(others).toContain(`ownBlocksOf("${file}", `);

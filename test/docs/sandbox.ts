@@ -33,6 +33,7 @@ export interface Sandboxes {
 const STAND_INS: Readonly<Record<string, string>> = {
   systemctl: "",
   useradd: "",
+  docker: "",
   journalctl: 'cat "$JOURNAL"',
   // Only root may give a file away; the rest is done.
   install: 'while [ "$1" = -o ] || [ "$1" = -g ]; do shift 2; done; command -p install "$@"',
@@ -48,7 +49,13 @@ export function openSandboxes(): Sandboxes {
       const bin = join(all, "bin");
       const folder = mkdtempSync(join(all, "machine-"));
       const path = (real: string): string => join(folder, real);
-      for (const real of ["/var/lib/webhooks", "/var/backups", "/srv/webhooks", "/mnt/data/webhooks"])
+      for (const real of [
+        "/var/lib/webhooks",
+        "/var/backups",
+        "/srv/webhooks",
+        "/mnt/data/webhooks",
+        "/etc/systemd/system",
+      ])
         mkdirSync(path(real), { recursive: true });
       const files = { ASKED: path("/asked"), JOURNAL: path("/journal") };
       const shell = spawn("bash", ["--norc"], {
@@ -72,7 +79,10 @@ export function openSandboxes(): Sandboxes {
       const ended = once(codes, "close").then(() => Promise.reject(new Error("The shell ended.")));
       ended.catch(() => {});
       const tryRun = async (line: string) => {
-        const mapped = line.replaceAll(/(?<![\w.])\/(?:var\/(?:lib|backups)|srv|mnt\/data)\b/g, (real) => path(real));
+        const mapped = line.replaceAll(
+          /(?<![\w.])\/(?:var\/(?:lib|backups)|srv|mnt\/data|etc\/systemd\/system)\b/g,
+          (real) => path(real),
+        );
         shell.stdin.write(`{ ${mapped}\n} </dev/null >"${path("/out")}" 2>"${path("/err")}"; echo $?\n`);
         const [code] = (await Promise.race([once(codes, "line"), ended])) as [string];
         const printed = [path("/out"), path("/err")].map((file) => readFileSync(file, "utf8")).join("");
