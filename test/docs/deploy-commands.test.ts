@@ -57,7 +57,7 @@ test("container: the page names what the Dockerfile and compose ask for", () => 
 const kubectl = testWith("kubectl");
 kubectl.test(`kubernetes: the overlay changes the base as the page says${kubectl.why}`, async () => {
   const page = pageOf("docs/deploy/kubernetes.md");
-  const [block = []] = ownBlocksOf(page.file, 1);
+  const [block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 1);
   const [secret = "", copy = "", look = "", apply = "", exec = ""] = block;
   const sandbox = project();
   await sandbox.run([copy]);
