@@ -48,7 +48,7 @@ describe(`the bases of deploy/kubernetes${kubectl.why}`, () => {
         const { volumeClaimTemplates: _, serviceName: __, ...spec } = set.spec;
         set.spec = spec;
         spec.template.spec.volumes.push({ name: "inbox", persistentVolumeClaim: { claimName: "inbox" } });
-        spec.template.spec.containers[0].lifecycle = { preStop: { exec: { command: ["sleep", "5"] } } };
+        spec.template.spec.containers[0].lifecycle = { preStop: { exec: { command: ["sleep", "1"] } } };
         Object.assign(set, { kind: "Deployment" });
         spec.replicas = 1;
       },
