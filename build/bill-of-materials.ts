@@ -48,8 +48,13 @@ export function billOfMaterials(): BillOfMaterials {
 function listed(...omitted: readonly string[]): BillOfMaterials {
   const flags = ["--output-reproducible", "--output-format=JSON", "--flatten-components", "--ignore-npm-errors"];
   const args = ["exec", "--", "cyclonedx-npm", ...flags, ...omitted.flatMap((kind) => ["--omit", kind])];
-  const options = { cwd: root, encoding: "utf8", maxBuffer: 2 ** 28, stdio: ["ignore", "pipe", "ignore"] } as const;
-  return JSON.parse(execFileSync("npm", args, options)) as BillOfMaterials;
+  const printed = execFileSync("npm", args, {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  return JSON.parse(printed) as BillOfMaterials;
 }
 
 /** Of what the build says that it has put into the package. */
