@@ -265,6 +265,7 @@ ${tableOf(["code", "meaning", "fix"], rows)}
 async function cliPage(): Promise<string> {
   const names = [
     "serve",
+    "probe",
     "send",
     "emulator",
     "emulator load",

@@ -8,6 +8,7 @@ import { emulatorLoad } from "./emulator/load.ts";
 import { explainCommand } from "./explain.ts";
 import { commandHelp, mainHelp } from "./help.ts";
 import { INBOX_COMMANDS, inboxCommand } from "./inbox/inbox-commands.ts";
+import { probe } from "./probe.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { SUBSCRIPTIONS_COMMANDS, subscriptionsCommand } from "./subscriptions/subscriptions-commands.ts";
@@ -18,6 +19,7 @@ import { version } from "./version.ts";
 const COMMANDS: readonly Command[] = [
   dev,
   serve,
+  probe,
   send,
   emulator,
   check,

@@ -25,6 +25,8 @@ describe("help", () => {
         dev            Pass the service's deliveries to an app on this machine.
         serve          Receive deliveries and print each handled event as a line of
                        JSON.
+        probe          Ask a running serve whether it lives, or is ready: an exit code
+                       for a container's health check.
         send           Send a signed sample of any event, or the handshake, to a URL.
         emulator       Play the service on a local port: mailboxes and signed
                        deliveries.
@@ -274,7 +276,7 @@ test.each([["--version"], ["-v"]])("%s prints the package's version", async (wor
 });
 
 describe("wrong usage ends with 2 and says what is allowed", () => {
-  const words = "Allowed: dev, serve, send, emulator, check, explain, subscriptions, inbox, help, --help, --version.";
+  const words = "Allowed: dev, serve, probe, send, emulator, check, explain, subscriptions, inbox, help, --help, --version.";
   const flags = "Allowed: --port, --host, --path, --admin-port, --admin-host, --inbox, --help.";
   const host = "expected an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all.";
   const path = 'expected a path that begins with "/", without a query and no pattern, such as /webhooks.';
