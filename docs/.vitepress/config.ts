@@ -41,6 +41,7 @@ export default defineConfig({
         "server",
         "container",
         "kubernetes",
+        "gateway",
         "postgres",
         "replicas",
         "queues",

@@ -15,9 +15,9 @@ export const probe = defineCommand({
     usage: "hookline probe [--live | --ready] [--admin-url <url>]",
     about: `Ask a running serve whether it lives, or is ready: an exit code for a container's health check.
 
-  HEALTHCHECK CMD ["node", "/app/node_modules/hookline/dist/src/cli/main.js", "probe", "--live"]
+It needs no shell and no curl, and ends within 2 seconds. In a Dockerfile:
 
-It needs no shell and no curl, and ends within 2 seconds.`,
+  HEALTHCHECK CMD ["node", "node_modules/.bin/hookline", "probe", "--live"]`,
     notes: `Take --live where a failed probe restarts the process: a full disk is no reason for that. Take --ready where it only
 takes the process out of a load balancer.`,
     exits: {

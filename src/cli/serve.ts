@@ -6,18 +6,20 @@ import { createReceiver, memoryInbox, RetryLater, type Inbox, type Logger, type 
 import { CommandError, defineCommand, EXIT, secretOf, type ExitCode, type Io } from "./command.ts";
 import { HOST, INBOX_PLACE, isConnectionString, PORT, URL_PATH } from "./flags.ts";
 import { startAdminServer } from "./serve/admin-server.ts";
+import { forwardEvents } from "./serve/forward-events.ts";
+import { FORWARD_FLAGS, toForwarding, type Forwarding } from "./serve/forward-flags.ts";
 import { listen, type ListeningServer } from "./serve/listen.ts";
 import { createLog } from "./serve/log.ts";
 import { listenForStop } from "./signals.ts";
 import { exitCodeOf } from "./terminal/printer.ts";
 
-/** `hookline serve`: a receiver that prints the events that it handles. */
+/** `hookline serve`: a receiver that prints the events that it handles, or forwards them to apps of any language. */
 export const serve = defineCommand({
   name: "serve",
-  summary: "Receive deliveries and print each handled event as a line of JSON.",
+  summary: "Receive deliveries, and print each event as a line of JSON or hand it to an app.",
   help: {
     usage: "SIGNING_SECRET=<secret> hookline serve [flags]",
-    about: `Receive deliveries and print each handled event as a line of JSON.
+    about: `Receive deliveries, and print each event as a line of JSON or hand it to an app.
 
 Every delivery is verified, stored and answered 200. Then its events are printed on stdout:
 
@@ -29,12 +31,26 @@ Every delivery is verified, stored and answered 200. Then its events are printed
   merged   How many waiting changes of one record this line stands for.
   event    The event itself.
 
+With --forward-to, events are handed to an app of any language instead, by POST:
+
+  hookline serve --inbox inbox.db --forward-to http://127.0.0.1:8000/events
+
+The body is {"type":"email.created","attempt":1,"merged":1,"event":{...}}, signed as Standard Webhooks prescribes. The
+app's answer decides: 2xx done; 410 dead at once; 429 and 503 with Retry-After are followed, up to an hour; any other
+answer or none is tried again for 3 days, then dead. The service gets 200 in all cases.
+
 The log goes to stderr: lines of JSON, or of text on a terminal. Its first line has the URLs.`,
     notes: `SIGTERM and Ctrl-C end it in order: it accepts nothing more, and prints what it accepted, or with --inbox leaves
 it there for the next start. A second signal ends it at once: events in memory that are not printed by then are
 lost. With --inbox they are printed after the next start, and so is a line that was being printed, with its attempt
 counted.`,
     secretOf: "the application, from the service's dashboard",
+    environment: [
+      [
+        "FORWARD_SECRET",
+        "With --forward-to: what requests to the apps are signed with. Two, with a blank between, both sign.",
+      ],
+    ],
   },
   flags: {
     port: { ...PORT, value: "<port>", about: "Where to listen; 0 takes a free port.", default: 3000 },
@@ -69,22 +85,22 @@ counted.`,
       about:
         "Store deliveries in this SQLite file, on a local disk, or in the PostgreSQL database of a connection string: what was answered 200 survives a crash and a power cut. Default: in memory, which ends with the process.",
     },
+    ...FORWARD_FLAGS,
   },
-  async run({ port, host, path, "admin-port": adminPort, "admin-host": adminHost, inbox: place }, io) {
+  async run(values, io) {
+    const { port, host, path, "admin-port": adminPort, "admin-host": adminHost, inbox: place } = values;
     const secret = secretOf(io.env);
     assertAdminFlags(adminPort, adminHost, port);
+    const forwarding = toForwarding(values, io.env);
     const log = createLog(io.stderr);
     const lines = createJsonLines(io.stdout);
     const inbox = inboxAt(place);
     // A connection string may have a password.
     const file = place === undefined || isConnectionString(place) ? undefined : place;
     // Printing takes as long as the reader does: a line that waits must not be tried again.
-    const receiver = createReceiver({ secret, inbox, log, timeoutMs: 0 });
-    receiver.on(["*", "unknown"], async (event, { jobId, attempt, merged }) => {
-      const printed = await lines.write({ name: event.type, jobId, attempt, merged, event });
-      // The reader is gone: the inbox has the event for the next start.
-      if (!printed && inbox.storage !== "memory") throw new RetryLater({ afterSeconds: 1 });
-    });
+    const receiver = createReceiver({ secret, inbox, log, timeoutMs: 0, concurrency: forwarding?.concurrency });
+    const endForwarding = forwarding && forwardEvents(receiver, forwarding);
+    if (forwarding === undefined) printEvents(receiver, lines);
     let accepts = false;
     const adminAddress = adminPort === undefined ? undefined : { host: adminHost ?? "127.0.0.1", port: adminPort };
     const admin = adminAddress && (await startAdminServer(adminAddress, { receiver, accepts: () => accepts, log }));
@@ -102,11 +118,12 @@ counted.`,
       const end = await Promise.race([stopListener.asked, lines.failed]);
       accepts = false;
       if (typeof end === "string") log.info({ signal: end }, "stopping");
-      const allHandled = await stopGracefully(server, receiver);
+      const allHandled = await stopGracefully(server, receiver, drainMsOf(forwarding));
       if (typeof end !== "string") return exitCodeOf(end);
       return allHandled ? EXIT.done : endWithUnprinted(inbox, log, io);
     } finally {
       stopListener.remove();
+      endForwarding?.();
       await admin?.close();
     }
   },
@@ -123,6 +140,14 @@ function assertAdminFlags(adminPort: number | undefined, adminHost: string | und
   throw new CommandError(EXIT.usage, `--admin-port got ${adminPort}, expected another port than --port.`);
 }
 
+function printEvents(receiver: Receiver, lines: ReturnType<typeof createJsonLines>): void {
+  receiver.on(["*", "unknown"], async (event, { jobId, attempt, merged }) => {
+    const printed = await lines.write({ name: event.type, jobId, attempt, merged, event });
+    // The reader is gone: the inbox has the event for the next start.
+    if (!printed && receiver.storage !== "memory") throw new RetryLater({ afterSeconds: 1 });
+  });
+}
+
 function createJsonLines(stream: Writable) {
   return {
     /** Resolves with whether the stream took the line. */
@@ -136,17 +161,25 @@ function createJsonLines(stream: Writable) {
 /** Longest wait for open requests, and then for their events. */
 const STOP_LIMIT_MS = 5_000;
 
+/** Longest wait for the answers of apps: with the rest it is less than the 40 s that supervisors are told to give. */
+const MOST_ANSWER_MS = 25_000;
+
+/** Signals abort 5 s before the end. */
+function drainMsOf(forwarding: Forwarding | undefined): number {
+  return forwarding === undefined ? STOP_LIMIT_MS : Math.min(forwarding.timeoutMs, MOST_ANSWER_MS) + STOP_LIMIT_MS;
+}
+
 /**
  * Ends a receiver and its server in the order that loses nothing: no more requests, no more events, close.
  *
  * @returns false when accepted events were not handled in time; of those on a disk only the ones that run count
  */
-async function stopGracefully(server: ListeningServer, receiver: Receiver): Promise<boolean> {
+async function stopGracefully(server: ListeningServer, receiver: Receiver, drainMs: number): Promise<boolean> {
   await endsInTime(server.close());
   server.closeConnections();
   if (receiver.storage !== "memory") {
     // Waiting jobs are stored. The whole drain time is for the handlers that run.
-    const { stuck } = await receiver.close({ drainMs: STOP_LIMIT_MS });
+    const { stuck } = await receiver.close({ drainMs });
     return stuck === 0;
   }
   // Closing starts no further handlers, and events that wait in memory end with the process.

@@ -23,8 +23,8 @@ describe("help", () => {
 
       Commands:
         dev            Pass the service's deliveries to an app on this machine.
-        serve          Receive deliveries and print each handled event as a line of
-                       JSON.
+        serve          Receive deliveries, and print each event as a line of JSON or
+                       hand it to an app.
         probe          Ask a running serve whether it lives, or is ready: an exit code
                        for a container's health check.
         send           Send a signed sample of any event, or the handshake, to a URL.
@@ -55,7 +55,7 @@ describe("help", () => {
       const cli = runCli(args);
       expect(await cli.ended).toBe(0);
       expect(cli.out()).toMatchInlineSnapshot(`
-        "Receive deliveries and print each handled event as a line of JSON.
+        "Receive deliveries, and print each event as a line of JSON or hand it to an app.
 
         Usage: SIGNING_SECRET=<secret> hookline serve [flags]
 
@@ -69,6 +69,16 @@ describe("help", () => {
           attempt  From 1.
           merged   How many waiting changes of one record this line stands for.
           event    The event itself.
+
+        With --forward-to, events are handed to an app of any language instead, by POST:
+
+          hookline serve --inbox inbox.db --forward-to http://127.0.0.1:8000/events
+
+        The body is {"type":"email.created","attempt":1,"merged":1,"event":{...}},
+        signed as Standard Webhooks prescribes. The app's answer decides: 2xx done; 410
+        dead at once; 429 and 503 with Retry-After are followed, up to an hour; any
+        other answer or none is tried again for 3 days, then dead. The service gets 200
+        in all cases.
 
         The log goes to stderr: lines of JSON, or of text on a terminal. Its first line
         has the URLs.
@@ -97,11 +107,27 @@ describe("help", () => {
                                in the PostgreSQL database of a connection string: what
                                was answered 200 survives a crash and a power cut.
                                Default: in memory, which ends with the process.
+          --forward-to <url>   Hand each event to this app by POST instead of printing
+                               it. Give name=url to name the app, and the flag again for
+                               a further one: each has its own jobs and retries.
+          --forward-secret <secret>
+                               What requests to the apps are signed with. Better in
+                               FORWARD_SECRET: flags are in the list of processes.
+          --forward-timeout <seconds>
+                               How long an app may take for one event. Default: 30.
+          --concurrency <n>    Requests to the apps at once, and the most connections to
+                               each. Default: 10.
+          --only <names>       Hand over these events or families alone; others wait in
+                               the inbox without a handler. Default: all.
+          --allow-link-local   Forward to 169.254.0.0/16 too, where clouds give
+                               credentials away.
           -h, --help           Print this help.
 
         Environment:
           SIGNING_SECRET  The signing secret of the application, from the service's
                           dashboard. Required.
+          FORWARD_SECRET  With --forward-to: what requests to the apps are signed with.
+                          Two, with a blank between, both sign.
           NO_COLOR        Set it to have no colours on a terminal.
 
         SIGTERM and Ctrl-C end it in order: it accepts nothing more, and prints what it
@@ -257,7 +283,7 @@ describe("help", () => {
     const [list = ""] = main.out().split("Flags:");
     const listed = [...list.matchAll(/^ {2}(\w+) /gm)].map(([, word]) => word ?? "");
     const pages = listed.filter((word) => word !== "help");
-    expect(pages).toEqual(["dev", "serve", "send", "emulator", "check", "explain", "subscriptions", "inbox"]);
+    expect(pages).toEqual(["dev", "serve", "probe", "send", "emulator", "check", "explain", "subscriptions", "inbox"]);
     const below = [...INBOX_COMMANDS, ...SUBSCRIPTIONS_COMMANDS].map(({ name }) => name.split(" "));
     expect(below).toHaveLength(18);
     for (const words of [[], ...pages.map((page) => [page]), ...below]) {
@@ -276,8 +302,10 @@ test.each([["--version"], ["-v"]])("%s prints the package's version", async (wor
 });
 
 describe("wrong usage ends with 2 and says what is allowed", () => {
-  const words = "Allowed: dev, serve, probe, send, emulator, check, explain, subscriptions, inbox, help, --help, --version.";
-  const flags = "Allowed: --port, --host, --path, --admin-port, --admin-host, --inbox, --help.";
+  const words =
+    "Allowed: dev, serve, probe, send, emulator, check, explain, subscriptions, inbox, help, --help, --version.";
+  const flags =
+    "Allowed: --port, --host, --path, --admin-port, --admin-host, --inbox, --forward-to, --forward-secret, --forward-timeout, --concurrency, --only, --allow-link-local, --help.";
   const host = "expected an address of this machine without a port, such as 127.0.0.1, ::1, or 0.0.0.0 for all.";
   const path = 'expected a path that begins with "/", without a query and no pattern, such as /webhooks.';
 

@@ -28,6 +28,7 @@ test("every command of the pages is run by a test", () => {
     "postgres-commands.test.ts",
     "emulator-commands.test.ts",
     "deploy-commands.test.ts",
+    "gateway-page.test.ts",
   ]
     .map((file) => readFileSync(join(import.meta.dirname, file), "utf8"))
     .join("\n");

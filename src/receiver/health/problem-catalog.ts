@@ -180,6 +180,10 @@ export const PROBLEMS = {
     message: "Deliveries are stored, and no process handles them: this one only receives.",
     fix: "Call `receiver.start()` here, or start a process that works on this inbox.",
   },
+  "forward-failing": {
+    message: "An app that `hookline serve` forwards events to does not take them: they wait in the inbox.",
+    fix: "See that app's log. Nothing is lost: it is tried again for 3 days, and deliveries get 200.",
+  },
   lag: {
     message: "The oldest waiting job was received more than 5 minutes ago.",
     fix: "Raise `concurrency`, make handlers faster, or merge more into one call with `.changes`; for a blocked lane, fix its handler.",
