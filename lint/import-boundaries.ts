@@ -258,6 +258,11 @@ export const boundaries: readonly Boundary[] = [
     why: "An inbox imports only the two public entry points, like one outside this repository: export it from src/index.ts or src/adapter.ts. Node includes SQLite.",
   },
   {
+    module: "adapters/seen/",
+    may: ["src/index.ts", "node:crypto"],
+    why: "A store of handled events is what a user could write: describe its client by a structural XLike type.",
+  },
+  {
     module: "adapters/observe/",
     may: [
       "src/index.ts",

@@ -47,6 +47,7 @@ export type { JobMoment, Observer } from "./observe/observers.ts";
 
 // Mounts and queues of one's own.
 export type { StoredDelivery } from "./inbox/port/delivery.ts";
+export type { SeenOptions, SeenStore } from "./inbox/port/seen-store.ts";
 export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types.ts";
 export type { AfterHandlers, OutlivesFunction, WontOutlive } from "./ingest/after-handlers.ts";
 

@@ -70,6 +70,7 @@ test("the tarball holds the built files, what runs and monitors them, and the pa
       "THIRD_PARTY_LICENSES",
       "deploy/Dockerfile",
       "deploy/compose.yaml",
+      "deploy/gateway/event.schema.json",
       "deploy/grafana/hookline.json",
       ...["kustomization", "service", "deployment", "disruption-budget"].map(
         (name) => `deploy/kubernetes/postgres/${name}.yaml`,

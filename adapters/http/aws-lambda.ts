@@ -87,9 +87,9 @@ interface LambdaContextLike {
 /** Time to return the answer: an invocation that times out returns none. */
 const MARGIN_MS = 500;
 
-function inTime({ answer, timeoutMs }: AfterHandlers, context: LambdaContextLike): AfterHandlers {
+function inTime({ timeoutMs, ...given }: AfterHandlers, context: LambdaContextLike): AfterHandlers {
   return {
-    answer,
+    ...given,
     // Read when the handlers start: earlier steps have used some of the time.
     get timeoutMs() {
       const leftMs = context.getRemainingTimeInMillis?.() ?? Infinity;

@@ -7,6 +7,7 @@ import {
 } from "./postgres/postgres-options.ts";
 
 export type { PostgresConnection, PostgresInboxOptions };
+export { pgSeen, type QueryableLike } from "./postgres/pg-seen.ts";
 export { complete } from "./postgres/complete.ts";
 export {
   fromDrizzle,

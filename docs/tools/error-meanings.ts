@@ -32,6 +32,11 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "metrics-doubled": ["UsageError", "`prometheusMetrics` was called twice for one receiver"],
   "telemetry-after-start": ["UsageError", "`openTelemetry` after `start()` or the first `handle()`"],
   "telemetry-doubled": ["UsageError", "`openTelemetry` was called twice for one receiver"],
+  "seen-busy": [
+    "HooklineError",
+    "`handle` with `seen`: another process handles the event: let the queue deliver again",
+  ],
+  "seen-failed": ["HooklineError", "the `seen` store failed: the event was not handled, and the delivery comes again"],
   "give-up": ["GiveUp", "your own: do not try again"],
   "retry-later": ["RetryLater", "your own: try again then"],
   "handler-timeout": ["HooklineError", "`ctx.signal.reason`: the handler took longer than `timeoutMs`"],

@@ -1,33 +1,44 @@
-import { ClosedError, HooklineError } from "../errors.ts";
+import { ClosedError, HooklineError, isHooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
+import type { Seen } from "../inbox/port/seen-store.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
-import { createContext, type CallFacts } from "./calls/context.ts";
+import { createContext, idempotencyKey, type CallFacts } from "./calls/context.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
 import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./calls/merged-event.ts";
+import { createGate, type Gate } from "./gate.ts";
+import { runOnce } from "./run-once.ts";
 import { retryErrorOf } from "./retries/retry-errors.ts";
 import type { RunningCall } from "./calls/run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */
 export interface DirectHandling {
-  /** @throws HooklineError `handle-failed` when a handler failed: the whole delivery must come again */
-  handle(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<void>;
+  /**
+   * @throws HooklineError `handle-failed` when a handler failed: the whole delivery must come again; `seen-busy` where that is all that is
+   * in the way
+   */
+  handle(delivery: IdentifiedDelivery, options: DirectOptions): Promise<void>;
   /** Waits for running handlers, aborts them 5 s before the end, and then counts them as stuck. */
   stop(drainMs: number): Promise<{ readonly done: number; readonly stuck: number }>;
 }
 
+interface DirectOptions {
+  readonly signal: AbortSignal | undefined;
+  /** Undefined: each delivery runs all handlers. */
+  readonly seen: Seen | undefined;
+}
+
 /** One event for one handler. */
-interface DirectJob {
+interface DirectJob extends DirectOptions {
   readonly delivery: IdentifiedDelivery;
   readonly event: SingleEvent;
   readonly entry: number;
   readonly registration: Registration;
-  readonly signal: AbortSignal | undefined;
 }
 
 /** What a call holds until it ends. */
@@ -42,11 +53,15 @@ const TURN_MS = 10;
 /** Events made at once. */
 const PART = 1_000;
 
+/** Without a time limit of the handler, milliseconds: as long as the longest of functions. */
+const LEASE_MS = 15 * 60 * 1_000;
+const LEASE_MARGIN_MS = 10_000;
+
 /** @param apart deliveries share neither lanes nor `concurrency`: one must not wait for what another one began */
 export function createDirectHandling(
-  { handlers, handlerCalls, services, clock, counters, observers, concurrency, handlerEnded }: DispatchDeps,
+  { handlers, handlerCalls, services, clock, counters, observers, concurrency, handlerEnded, faultLog }: DispatchDeps,
   reporter: Pick<ExpansionReporter, "arrived" | "unhandled">,
-  { apart }: { readonly apart: boolean },
+  { name, apart }: { readonly name: string; readonly apart: boolean },
 ): DirectHandling {
   const slots = createGate(concurrency);
   const lanes = new Map<string, Gate>();
@@ -143,7 +158,8 @@ export function createDirectHandling(
   }
 
   /** @returns why it is to come again: what handlers threw, or why they were not called */
-  async function runAll(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<readonly unknown[]> {
+  async function runAll(delivery: IdentifiedDelivery, options: DirectOptions): Promise<readonly unknown[]> {
+    const { signal } = options;
     const errors: unknown[] = [];
     const isAborted = (): boolean => signal?.aborted === true;
     const atOnce = (): readonly unknown[] => (errors.length === 0 ? [signal?.reason] : errors);
@@ -159,10 +175,39 @@ export function createDirectHandling(
       if (routes.length === 0) reporter.unhandled(event);
       for (const registration of routes) {
         if (isAborted()) return atOnce();
-        await runOne({ delivery, event, entry, registration, signal }).catch((error: unknown) => errors.push(error));
+        await runOne({ delivery, event, entry, registration, ...options }).catch((error: unknown) =>
+          errors.push(error),
+        );
       }
     }
     return errors;
+  }
+
+  /** @returns whether it ran: not if it was done before */
+  async function callUnseen(job: DirectJob, places: Places): Promise<boolean> {
+    const { delivery, event, entry, registration, seen } = job;
+    const { consumer, limits } = registration;
+    if (seen === undefined) {
+      await call(job, places);
+      return true;
+    }
+    let hasBegun = false;
+    const own = limits.timeoutMs === 0 ? LEASE_MS : limits.timeoutMs + LEASE_MARGIN_MS;
+    const key = idempotencyKey({ consumer, event, delivery, entry, replayOf: undefined, jobId: "" });
+    const run = async (): Promise<void> => {
+      // The time may be over since it waits for the store.
+      job.signal?.throwIfAborted();
+      hasBegun = true;
+      await call(job, places);
+    };
+    try {
+      return await runOnce(`${name}:${key}`, run, { ...seen, leaseMs: seen.leaseMs ?? own, clock, log: faultLog });
+    } finally {
+      if (!hasBegun) {
+        places.free();
+        places.ended();
+      }
+    }
   }
 
   async function runOne(job: DirectJob): Promise<void> {
@@ -170,7 +215,10 @@ export function createDirectHandling(
     const { meter } = observers.instruments;
     const { event, registration } = job;
     try {
-      await call(job, places);
+      if (!(await callUnseen(job, places))) {
+        counters.duplicates += 1;
+        return;
+      }
     } catch (error) {
       counters.failed += 1;
       meter?.failed(registration.consumer, event.type);
@@ -181,9 +229,10 @@ export function createDirectHandling(
     succeeded += 1;
   }
 
-  async function handle(delivery: IdentifiedDelivery, signal: AbortSignal | undefined): Promise<void> {
-    const errors = await runAll(delivery, signal);
+  async function handle(delivery: IdentifiedDelivery, options: DirectOptions): Promise<void> {
+    const errors = await runAll(delivery, options);
     if (errors.length === 0) return;
+    if (errors.every((error) => isHooklineError(error, "seen-busy"))) throw errors[0];
     throw new HooklineError("handle-failed", `${errors.length} of the delivery's handlers failed.`, {
       cause: errors.length === 1 ? errors[0] : new AggregateError(errors),
       fix:
@@ -193,8 +242,8 @@ export function createDirectHandling(
   }
 
   return {
-    async handle(delivery, signal) {
-      const handled = handle(delivery, signal);
+    async handle(delivery, options) {
+      const handled = handle(delivery, options);
       handling.add(handled);
       try {
         await handled;
@@ -228,53 +277,4 @@ function toStuck(cause: unknown): HooklineError {
     cause,
     fix: "Pass `ctx.signal` on to whatever the handler waits for.",
   });
-}
-
-/** Lets some in at a time, in the order in which they came. */
-interface Gate {
-  /** Resolves with the function that leaves; rejects if the signal aborts before it is in. */
-  enter(signal: AbortSignal | undefined): Promise<() => void>;
-  /** Rejects whoever waits, and whoever comes until one leaves. */
-  refuse(error: Error): void;
-}
-
-/** @param emptied nobody is in it, and nobody waits */
-function createGate(places: number, emptied: () => void = () => {}): Gate {
-  /** In the order of `enter`: a call lets one in, or with an error refuses it. */
-  const waiting = new Set<(error?: unknown) => void>();
-  let inside = 0;
-  let refusal: Error | undefined;
-
-  function leave(): void {
-    inside -= 1;
-    refusal = undefined;
-    const [next] = waiting;
-    next?.();
-    if (inside === 0) emptied();
-  }
-
-  return {
-    enter: (signal) =>
-      new Promise((resolve, reject) => {
-        const aborted = (): void => end(signal?.reason);
-        const end = (error?: unknown): void => {
-          waiting.delete(end);
-          signal?.removeEventListener("abort", aborted);
-          if (error !== undefined) return reject(error);
-          inside += 1;
-          resolve(leave);
-        };
-        if (signal?.aborted === true) aborted();
-        else if (refusal !== undefined) end(refusal);
-        else if (inside < places) end();
-        else {
-          waiting.add(end);
-          signal?.addEventListener("abort", aborted);
-        }
-      }),
-    refuse(error) {
-      refusal = error;
-      for (const end of waiting) end(error);
-    },
-  };
 }

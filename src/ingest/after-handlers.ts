@@ -3,6 +3,7 @@ import { kindOf } from "../assert.ts";
 import { LONGEST_TIMER_MS, type Clock } from "../clock.ts";
 import { HooklineError, UsageError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
+import { toSeen, type Seen, type SeenOptions } from "../inbox/port/seen-store.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";
 import type { InFlightBytes } from "./read-body.ts";
 import { Refused } from "./responses.ts";
@@ -10,9 +11,9 @@ import type { Admitted } from "./types.ts";
 
 /**
  * 200 only when the handlers are done, else 503: the service is the queue. Each event runs once per delivery, one after another, without
- * retries of ours; nothing of the delivery is stored, so its redelivery runs all of it again.
+ * retries of ours; nothing of the delivery is stored, so its redelivery runs all of it again, but for what `seen` remembers.
  */
-export interface AfterHandlers {
+export interface AfterHandlers extends SeenOptions {
   /** Answer only when the handlers have ended. */
   answer: "after-handlers";
   /** For all handlers of a delivery together, milliseconds; then their signals abort, and the answer is 503. Stay below the platform's own limit. */
@@ -33,8 +34,11 @@ export type OutlivesFunction<K extends StorageKind> = [K] extends ["network"]
  * Reads `answer` and `timeoutMs` of a mount's options. Undefined: answer as soon as the delivery is stored.
  * @throws UsageError `option-invalid` for another `answer`, or a `timeoutMs` that is no time
  */
-export function toAfterHandlers(options: { answer?: unknown; timeoutMs?: unknown }): AfterHandlers | undefined {
-  const { answer, timeoutMs } = options;
+export function toAfterHandlers(
+  options: SeenOptions & { answer?: unknown; timeoutMs?: unknown },
+): AfterHandlers | undefined {
+  const { answer, timeoutMs, seen, leaseMs, keepMs } = options;
+  toSeen(options, "A mount");
   if (answer === undefined) return undefined;
   if (answer !== "after-handlers")
     throw new UsageError("option-invalid", `A mount's \`answer\` is "after-handlers", got ${JSON.stringify(answer)}.`, {
@@ -46,11 +50,14 @@ export function toAfterHandlers(options: { answer?: unknown; timeoutMs?: unknown
       `\`timeoutMs\` is how long handlers may take, in whole milliseconds, got ${kindOf(timeoutMs)}.`,
       { fix: "Take less than the platform gives a request: `{ answer: 'after-handlers', timeoutMs: 20_000 }`." },
     );
-  return { answer, timeoutMs: Number(timeoutMs) };
+  return { answer, timeoutMs: Number(timeoutMs), seen, leaseMs, keepMs };
 }
 
 /** Replaces the storing: resolves when the handlers are done, or with the refusal. Nothing is remembered either way. */
 export type HandleThenAnswer = (admitted: Admitted, options: AfterHandlers) => Promise<Refused | undefined>;
+
+/** A handler may use all of its time, and more until its signal has ended it, milliseconds. */
+const LEASE_MARGIN_MS = 10_000;
 
 export function createHandleThenAnswer({
   handle,
@@ -58,11 +65,13 @@ export function createHandleThenAnswer({
   clock,
 }: {
   /** Runs each event once; rejects when a handler failed. */
-  readonly handle: (delivery: IdentifiedDelivery, signal: AbortSignal) => Promise<void>;
+  readonly handle: (delivery: IdentifiedDelivery, signal: AbortSignal, seen: Seen | undefined) => Promise<void>;
   readonly inFlightBytes: InFlightBytes;
   readonly clock: Clock;
 }): HandleThenAnswer {
-  return async ({ delivery }, { timeoutMs }) => {
+  return async ({ delivery }, { timeoutMs, ...options }) => {
+    const { leaseMs = timeoutMs + LEASE_MARGIN_MS } = options;
+    const seen = toSeen({ ...options, leaseMs }, "receive");
     const { byteLength } = delivery.body;
     try {
       inFlightBytes.reserve(byteLength);
@@ -76,7 +85,7 @@ export function createHandleThenAnswer({
         resolve(new Refused("handlers-late", late));
         controller.abort(late);
       }, timeoutMs);
-      handle({ ...delivery, id: randomUUID() }, controller.signal)
+      handle({ ...delivery, id: randomUUID() }, controller.signal, seen)
         .then(
           () => resolve(undefined),
           (error: unknown) => resolve(new Refused("handlers-failed", error)),

@@ -4,6 +4,7 @@ import type { Handler } from "../dispatch/handlers.ts";
 import { createExpansionReporter, type ExpandedListener } from "../dispatch/job-reporter.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
 import { createInboxWatch } from "../inbox/inbox-watch.ts";
+import { toSeen } from "../inbox/port/seen-store.ts";
 import { asWorking, asWriting, type StorageKind, type WorkingInbox } from "../inbox/port/inbox.ts";
 import { NO_SOURCE } from "../inbox/port/tombstones.ts";
 import { createAccept, refuseAccept } from "../ingest/accept.ts";
@@ -130,7 +131,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     direct: subscriptions.record,
   });
   const work = createWork(working, dispatchDeps, expansionReporter);
-  const direct = createDirectHandling(dispatchDeps, expansionReporter, { apart: isolateRequests });
+  const direct = createDirectHandling(dispatchDeps, expansionReporter, { name, apart: isolateRequests });
   const store = createDeliveryStore({
     inbox,
     watch,
@@ -197,9 +198,9 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       return store.store(admitted);
     },
     handleThenAnswer: createHandleThenAnswer({
-      handle(delivery, signal) {
+      handle(delivery, signal, seen) {
         handlers.seal();
-        return direct.handle(delivery, signal);
+        return direct.handle(delivery, { signal, seen });
       },
       inFlightBytes,
       clock,
@@ -255,10 +256,12 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     jobs: createJobs({ open, storage: inbox.storage, pages, erased: accounts.forget, log }),
     lists: createLists({ open, pages, subscriptions, watch, clock }),
     receive: receiveHeard(ingestDeps, handshakes),
-    async handle(delivery, { signal } = {}) {
+    async handle(delivery, options = {}) {
       lifecycle.assertOpen();
       handlers.seal();
-      await direct.handle(fromStored(delivery, resolved.scheme.signature.lowerCaseHeader, "handle"), signal);
+      const { signal } = options;
+      const seen = toSeen(options, "handle");
+      await direct.handle(fromStored(delivery, resolved.scheme.signature.lowerCaseHeader, "handle"), { signal, seen });
     },
     accept,
     async [Symbol.asyncDispose]() {

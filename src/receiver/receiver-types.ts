@@ -2,6 +2,7 @@ import type { Handler, HandlerOptions, Middleware } from "../dispatch/handlers.t
 import type { StoredDelivery } from "../inbox/port/delivery.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";
 import type { Job } from "../inbox/port/jobs.ts";
+import type { SeenOptions } from "../inbox/port/seen-store.ts";
 import type { AfterHandlers } from "../ingest/after-handlers.ts";
 import type { RawRequest, Reply } from "../ingest/types.ts";
 import type { Gate } from "../ingest/unsubscribe-gate.ts";
@@ -151,11 +152,12 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
    */
   receive(request: RawRequest, afterHandlers?: AfterHandlers): Promise<Reply>;
   /**
-   * For your own queue: runs the handler of each event once, in order, without retries.
-   * @throws HooklineError `handle-failed` when a handler failed: let the queue deliver again
+   * For your own queue: runs the handler of each event once, in order, without retries. With `seen` events that were handled are left out
+   * when the delivery comes again.
+   * @throws HooklineError `seen-busy` while another process handles it, `handle-failed` when a handler failed: let the queue deliver again
    * @throws UsageError `delivery-invalid`
    */
-  handle(delivery: StoredDelivery, options?: { signal?: AbortSignal | undefined }): Promise<void>;
+  handle(delivery: StoredDelivery, options?: SeenOptions & { signal?: AbortSignal | undefined }): Promise<void>;
   /**
    * For a queue in front of this receiver: verifies each delivery again, all but its age, and stores it in this receiver's inbox, in order.
    * Acknowledge in the queue what is fulfilled: it is durable, or was stored before, or its subscription is unwanted. What is rejected

@@ -76,6 +76,8 @@ test("no page has code of a kind that no test looks at", () => {
     ["docs/start/quickstart.md", ["ts file=app.ts"]],
     // Its code is run by test/docs/postgres-commands.test.ts.
     ["docs/deploy/postgres.md", ["ts file=app.ts"]],
+    // Its code is run by test/docs/gateway-page.test.ts.
+    ["docs/deploy/gateway.md", ["python"]],
     // Its code is built by test/adapters/inbox/sqlite.bundle.test.ts.
     ["docs/deploy/bundlers.md", ["ts file=app.ts", "js file=build.js", "js"]],
   ]);

@@ -35,7 +35,7 @@ export function entries(): readonly Entry[] {
   );
 }
 
-/** The sources that are made to be entries: faces, which only list exports and are in no other, the mounts, the inboxes and what observes. */
+/** The sources that are made to be entries: faces, which only list exports and are in no other, the mounts, the inboxes, stores of handled events and what observes. */
 export function entrySources(): readonly string[] {
   const defines =
     /^export (?:default |declare |abstract |async )*(?:const|let|function|class|interface|enum|type \w+[ <=])/m;
@@ -50,6 +50,7 @@ export function entrySources(): readonly string[] {
     ...faces.filter((face) => !inOthers.has(face)),
     ...filesOf("adapters/http").filter((file) => mounts.test(read(file))),
     ...filesOf("adapters/inbox").filter((file) => inboxes.test(read(file))),
+    ...filesOf("adapters/seen"),
     ...filesOf("adapters/observe").filter((file) => observers.test(read(file))),
   ];
 }

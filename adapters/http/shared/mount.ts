@@ -5,7 +5,7 @@ import { UsageError } from "../../../src/index.ts";
 export type AnyMountOptions<Req> = MountOptions<Req> & { [K in keyof AfterHandlers]?: AfterHandlers[K] | undefined };
 
 /** The names of `AfterHandlers`' options. */
-export const AFTER_HANDLERS: readonly string[] = ["answer", "timeoutMs"];
+export const AFTER_HANDLERS: readonly string[] = ["answer", "timeoutMs", "seen", "leaseMs", "keepMs"];
 
 /** A receiver's reply, or one of the two below, which only a mount gives. */
 export interface Answer {

@@ -90,7 +90,14 @@ export function createContext(facts: CallFacts, services: ContextServices, logge
 }
 
 /** The consumer is part of it: two consumers do different work for one event. */
-function idempotencyKey({ consumer, event, delivery, entry, replayOf, jobId }: CallFacts): string {
+export function idempotencyKey({
+  consumer,
+  event,
+  delivery,
+  entry,
+  replayOf,
+  jobId,
+}: Pick<CallFacts, "consumer" | "event" | "delivery" | "entry" | "replayOf" | "jobId">): string {
   const natural = dedupeKeyOf(event);
   const ofSource = delivery.source === undefined ? natural : `${delivery.source}:${natural}`;
   const key = natural === undefined ? `${delivery.signature}:${entry}` : ofSource;

@@ -1,0 +1,168 @@
+import type { SeenOptions, SeenStore } from "hookline";
+import { describe, expect, test } from "vitest";
+import { toStored } from "../../src/inbox/port/delivery.ts";
+import { turns, watch } from "../support/event-loop.ts";
+import { makeDelivery, signedRequest } from "../support/make-delivery.ts";
+import { emails, heldHandler, idOf, recordingHandler, rig, type RigOptions } from "../support/rig.ts";
+
+const ANSWERING = { answer: "after-handlers", timeoutMs: 20_000 } as const;
+
+describe("handlers without an inbox, with a store of what was seen", () => {
+  test("run once, however often the delivery comes; the repetition is a duplicate", async () => {
+    const { ask, receiver } = answering();
+    const { seen, handler } = recordingHandler();
+    receiver.on("email", handler).on("email", handler, { consumer: "other" });
+    expect(await ask(emails("a", "b"))).toBe(200);
+    expect(await ask(emails("a", "b"))).toBe(200);
+    expect(seen).toEqual(["a", "a", "b", "b"]);
+    expect(receiver.stats()).toMatchObject({ succeeded: 4, duplicates: 4, failed: 0 });
+  });
+
+  test("after a failure only what failed runs again", async () => {
+    const { ask, receiver } = answering();
+    let fails = true;
+    const { seen, handler } = recordingHandler((event) => {
+      if (fails && idOf(event) === "a") throw new Error("no");
+    });
+    receiver.on("email", handler);
+    expect(await ask(emails("a", "b"))).toBe(503);
+    fails = false;
+    expect(await ask(emails("a", "b"))).toBe(200);
+    expect(seen).toEqual(["a", "b", "a"]);
+  });
+
+  test("while another process handles an event the delivery is refused, and handle() says why", async () => {
+    const store = memoryStore();
+    const [one, other] = [answering({}, store), answering({}, store)];
+    const { calls, handler } = heldHandler();
+    const { seen, handler: never } = recordingHandler();
+    one.receiver.on("email", handler);
+    other.receiver.on("email", never);
+    const asked = watch(one.ask(emails("a")));
+    const handled = watch(one.handle(emails("b")));
+    await turns();
+    expect(await other.ask(emails("a"))).toBe(503);
+    await expect(other.handle(emails("b"))).rejects.toMatchObject({ code: "seen-busy" });
+    for (const { end } of calls) end();
+    await turns();
+    expect([asked.value, handled.ended, handled.error]).toEqual([200, true, undefined]);
+    expect(await other.ask(emails("a"))).toBe(200);
+    expect(seen).toEqual([]);
+  });
+
+  test("a claim that fails, hangs or is no answer refuses the delivery: nothing runs unseen", async () => {
+    const down = new Error("down");
+    const throwing = (): never => {
+      throw down;
+    };
+    for (const claim of [throwing, () => Promise.reject(down), () => "perhaps" as never]) {
+      const { ask, handle, receiver } = answering({}, { ...memoryStore(), claim });
+      const { seen, handler } = recordingHandler();
+      receiver.on("email", handler);
+      expect(await ask(emails("a"))).toBe(503);
+      await expect(handle(emails("a"))).rejects.toMatchObject({
+        code: "handle-failed",
+        cause: { code: "seen-failed" },
+      });
+      expect(seen).toEqual([]);
+    }
+    const hanging = answering({ concurrency: 1 }, { ...memoryStore(), claim: () => new Promise(() => {}) });
+    hanging.receiver.on("email", () => {});
+    const answer = watch(hanging.ask(emails("a")));
+    const next = watch(hanging.ask(emails("a")));
+    await hanging.pass(5_000);
+    await hanging.pass(5_000);
+    expect([answer.value, next.value]).toEqual([503, 503]);
+  });
+
+  test("a settle that fails is logged, and the answer stays 200: the event may run again", async () => {
+    const { ask, receiver, log } = answering({}, { ...memoryStore(), settle: () => Promise.reject(new Error("down")) });
+    receiver.on("email", () => {});
+    expect(await ask(emails("a"))).toBe(200);
+    expect(log.of("seen-failed")).toMatchObject([{ level: "error", facts: { err: { message: "down" } } }]);
+  });
+
+  test("a handler that ignores its signal keeps its claim until the lease ends", async () => {
+    const store = memoryStore();
+    const { ask, receiver, pass } = answering({ graceMs: 1_000 }, store);
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    const answer = watch(ask(emails("a")));
+    await pass(21_000);
+    expect(answer.value).toBe(503);
+    expect(store.claims()).toEqual([["claim", 30_000]]);
+    expect(calls).toHaveLength(1);
+    calls[0]?.end();
+  });
+
+  test("the lease follows the time of the mount, or of the handler; the rest may be said", async () => {
+    const store = memoryStore();
+    const { ask, handle, receiver } = answering({}, store);
+    receiver.on("email", () => {}, { timeoutMs: 7_000 }).on("contact", () => {}, { timeoutMs: 0 });
+    await ask(emails("a"));
+    await handle(emails("b"));
+    await handle(emails("c"), { leaseMs: 1_234, keepMs: 60_000 });
+    expect(store.claims()).toEqual([
+      ["claim", 30_000],
+      ["done", 691_200_000],
+      ["claim", 17_000],
+      ["done", 691_200_000],
+      ["claim", 1_234],
+      ["done", 60_000],
+    ]);
+  });
+
+  test("GiveUp counts as done", async () => {
+    const { ask, receiver } = answering();
+    const { GiveUp } = await import("hookline");
+    const { seen, handler } = recordingHandler(() => {
+      throw new GiveUp("never");
+    });
+    receiver.on("email", handler);
+    expect([await ask(emails("a")), await ask(emails("a"))]).toEqual([200, 200]);
+    expect(seen).toEqual(["a"]);
+  });
+
+  test.each<[string, object]>([
+    ["no store", { seen: 7 }],
+    ["a store without settle", { seen: { claim() {} } }],
+    ["a lease of no time", { seen: memoryStore(), leaseMs: 0 }],
+    ["a time that is no number", { seen: memoryStore(), keepMs: "8 days" }],
+  ])("%s is refused", async (_name, options) => {
+    await expect(answering().handle(emails("a"), options)).rejects.toMatchObject({ code: "option-invalid" });
+  });
+});
+
+function answering(options: RigOptions = {}, seen: SeenStore = memoryStore()) {
+  const own = rig({ secret: "shh", gaps: false, ...options });
+  return {
+    ...own,
+    async ask(body: string): Promise<number> {
+      const request = signedRequest(body, { secret: "shh", at: new Date("2026-05-06T07:08:09Z") });
+      return (await own.receiver.receive(request, { ...ANSWERING, seen })).status;
+    },
+    handle: (body: string, given: SeenOptions = {}) =>
+      own.receiver.handle(toStored("d-1", makeDelivery(body)), { seen, ...given }),
+  };
+}
+
+/** Without a clock: what is claimed stays so. */
+function memoryStore() {
+  const states = new Map<string, "busy" | "done">();
+  const calls: [what: string, ms: number][] = [];
+  const store: SeenStore = {
+    async claim(key, leaseMs) {
+      calls.push(["claim", leaseMs]);
+      const state = states.get(key);
+      if (state !== undefined) return state;
+      states.set(key, "busy");
+      return "mine";
+    },
+    async settle(key, how, keepMs) {
+      calls.push([how, keepMs]);
+      if (how === "done") states.set(key, "done");
+      else states.delete(key);
+    },
+  };
+  return { ...store, claims: () => calls };
+}
