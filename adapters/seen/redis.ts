@@ -1,10 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { UsageError, type SeenStore } from "../../src/index.ts";
 
-/** A client of `ioredis`, or of `redis` (node-redis), that is connected or connects by itself. */
-export type RedisLike =
-  | { call(command: string, ...args: string[]): Promise<unknown> }
-  | { sendCommand(args: string[]): Promise<unknown> };
+/** A client of `ioredis`. */
+export interface IoRedisLike {
+  /** The words of a command. */
+  call(command: string, ...args: string[]): Promise<unknown>;
+}
+
+/** A client of `redis` (node-redis). */
+export interface NodeRedisLike {
+  /** The words of a command, as a list. */
+  sendCommand(args: string[]): Promise<unknown>;
+}
 
 /** What is no claim's token. */
 const DONE = "done";
@@ -16,10 +23,11 @@ const GIVE_BACK = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.ca
  * Remembers handled events in Redis, or a server that speaks its language: a key for each, which expires by the server's clock. After a loss
  * of the server's memory an event may be handled again.
  *
+ * @param client is connected, or connects by itself
  * @throws UsageError `option-invalid` for anything that is no client
  * @example lambdaReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000, seen: redisSeen(new Redis(url)) });
  */
-export function redisSeen(client: RedisLike): SeenStore {
+export function redisSeen(client: IoRedisLike | NodeRedisLike): SeenStore {
   const send = toSend(client);
   /** Of the claims of this process. */
   const tokens = new Map<string, string>();
@@ -45,7 +53,7 @@ function nameOf(key: string): string {
   return `hookline:seen:${key}`;
 }
 
-function toSend(client: RedisLike): (command: string, ...args: string[]) => Promise<unknown> {
+function toSend(client: IoRedisLike | NodeRedisLike): (command: string, ...args: string[]) => Promise<unknown> {
   const given = client as Partial<Record<"call" | "sendCommand", unknown>> | null | undefined;
   // Of ioredis too, where it takes something else.
   if (typeof given?.call === "function" && "call" in client) return (command, ...args) => client.call(command, ...args);

@@ -15,6 +15,7 @@ interface RunOnceOptions {
 
 /** A store that gives no answer must not hold up the answer of a delivery, milliseconds. */
 const LIMIT_MS = 5_000;
+const LATE = Symbol("late");
 
 /**
  * Runs what no process has done yet.
@@ -25,27 +26,25 @@ const LIMIT_MS = 5_000;
 export async function runOnce(key: string, run: () => Promise<void>, options: RunOnceOptions): Promise<boolean> {
   const { store, leaseMs, keepMs, clock, log } = options;
   // In a promise: a store of the user's may throw, or give no promise.
-  const inTime = <T>(call: () => T) =>
-    withTimeout(LIMIT_MS, Promise.resolve().then(call), { clock, late: "late" as const });
+  const inTime = async <T>(call: () => T) => {
+    const result = await withTimeout(LIMIT_MS, Promise.resolve().then(call), { clock, late: LATE });
+    if (result === LATE) throw new Error(`No answer within ${LIMIT_MS} ms.`);
+    return result;
+  };
 
   async function settle(how: "done" | "failed"): Promise<void> {
-    try {
-      if ((await inTime(() => store.settle(key, how, keepMs))) === "late") throw toLate("settle");
-    } catch (err) {
-      log.error(
-        { code: "seen-failed", err },
-        "the `seen` store did not note how an event ended: it may be handled again",
-      );
-    }
+    await inTime(() => store.settle(key, how, keepMs)).catch((err: unknown) => {
+      log.error({ code: "seen-failed", err }, "the `seen` store did not note how an event ended: it may run again");
+    });
   }
 
   const claimed = await inTime(() => store.claim(key, leaseMs)).catch((cause: unknown) => {
-    throw new HooklineError("seen-failed", "The `seen` store failed: the event was not handled.", { cause, fix: FIX });
+    throw toFailure("failed", cause);
   });
   if (claimed === "done") return false;
   if (claimed === "busy")
     throw new HooklineError("seen-busy", "Another process handles the event, or died while it did.");
-  if (claimed !== "mine") throw toLate("claim", claimed);
+  if (claimed !== "mine") throw toFailure(`gave ${String(claimed)}`);
   try {
     await run();
   } catch (error) {
@@ -57,11 +56,9 @@ export async function runOnce(key: string, run: () => Promise<void>, options: Ru
   return true;
 }
 
-const FIX = "See the cause, and check the store's server; the delivery comes again.";
-
-function toLate(verb: string, got: unknown = "late"): HooklineError {
-  const what = got === "late" ? `gave no answer within ${LIMIT_MS} ms` : `gave ${String(got)}`;
-  return new HooklineError("seen-failed", `The \`seen\` store's ${verb} ${what}: the event was not handled.`, {
-    fix: FIX,
+function toFailure(what: string, cause?: unknown): HooklineError {
+  return new HooklineError("seen-failed", `The \`seen\` store ${what}: the event was not handled.`, {
+    cause,
+    fix: "Check the store's server; the delivery comes again.",
   });
 }

@@ -256,11 +256,11 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     jobs: createJobs({ open, storage: inbox.storage, pages, erased: accounts.forget, log }),
     lists: createLists({ open, pages, subscriptions, watch, clock }),
     receive: receiveHeard(ingestDeps, handshakes),
-    async handle(delivery, options = {}) {
+    async handle(delivery, how = {}) {
       lifecycle.assertOpen();
       handlers.seal();
-      const { signal } = options;
-      const seen = toSeen(options, "handle");
+      const { signal } = how;
+      const seen = toSeen(how, "handle");
       await direct.handle(fromStored(delivery, resolved.scheme.signature.lowerCaseHeader, "handle"), { signal, seen });
     },
     accept,

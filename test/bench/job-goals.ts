@@ -73,6 +73,11 @@ export const JOB_GOALS: readonly JobGoal[] = [
     ["the SDK alone, 1 % sampled", 3],
     ["the SDK alone, all sampled", 25],
   ].map(([title, most], index) => costOf(`observers-${index + 1}`, String(title), Number(most))),
+  {
+    says: "events/s forwarded / by BullMQ and a worker that posts",
+    value: (of) => of("forward", "perSecond") / of("forward-bullmq", "perSecond"),
+    least: 1,
+  },
   { says: "first look at a million dead jobs, ms", value: (of) => of("file-dashboard", "firstMs"), most: 300 },
   { says: "each look after it, p99 ms", value: (of) => of("file-dashboard", "pollMs"), most: 20 },
   { says: "bytes of a look", value: (of) => of("file-dashboard", "bytes"), most: 30_000 },

@@ -39,6 +39,17 @@ const PARTS: readonly Part[] = [
       "CPU us: for a job, all threads; over p-queue: more than a bare task of the same round. Expand, run: wall time.",
   },
   {
+    title: "Forwarded to an app, on one core",
+    measures: ["forward", "forward-bullmq"],
+    columns: [
+      figureColumn("events", "jobs", { exact: true }),
+      figureColumn("events/s", "perSecond"),
+      figureColumn("CPU us", "cpuUs", { digits: 1 }),
+    ],
+    legend:
+      "Stored events, handed over by signed requests, 50 at once. The app, and Redis, have the other core. BullMQ keeps no order.",
+  },
+  {
     title: "Received to handler",
     measures: ["cold-alone", "cold-hot", "file-cold-alone", "file-cold-hot"],
     columns: [

@@ -69,6 +69,14 @@ export const MEASURES: readonly Measure[] = [
     "the SDK alone, 1 % sampled",
     "the SDK alone, all sampled",
   ].map(observers),
+  ...["SQLite, forwarded to an app", "BullMQ, posted to an app by a worker"].map((title, kind) => ({
+    name: kind === 0 ? "forward" : "forward-bullmq",
+    title,
+    file: "forward.ts",
+    sizes: [10_000, kind],
+    quickSizes: [3_000, kind],
+    inbox: "sqlite" as const,
+  })),
   {
     name: "file-dashboard",
     title: "SQLite, the dashboard over dead jobs",

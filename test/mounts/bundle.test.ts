@@ -21,43 +21,43 @@ interface Budget {
  * has all of pino, nearly 20 KiB more than pino's build for browsers.
  */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  ".": { target: "node", kib: 92 },
-  "./adapter": { target: "node", kib: 88 },
+  ".": { target: "node", kib: 93 },
+  "./adapter": { target: "node", kib: 88.5 },
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.
   "./client": { target: "workers", kib: 25 },
-  "./subscriptions": { target: "node", kib: 89 },
+  "./subscriptions": { target: "node", kib: 90 },
   "./testing": { target: "node", kib: 98.7 },
-  "./sync": { target: "node", kib: 89 },
+  "./sync": { target: "node", kib: 90 },
   // No app has it in a bundle; what computes series is a third of it.
-  "./emulator": { target: "node", kib: 227.5 },
-  "./node": { target: "node", kib: 92 },
-  "./express": { target: "node", kib: 92 },
-  "./koa": { target: "node", kib: 92 },
-  "./fastify": { target: "node", kib: 92.5 },
-  "./nest": { target: "node", kib: 93 },
-  "./gcp": { target: "node", kib: 92 },
-  "./azure": { target: "node", kib: 86.5 },
-  "./aws-lambda": { target: "node", kib: 86.5 },
-  "./fetch": { target: "workers", kib: 70.5 },
-  "./hono": { target: "workers", kib: 70.5 },
-  "./next": { target: "node", kib: 93 },
-  "./workers": { target: "workers", kib: 70.5 },
+  "./emulator": { target: "node", kib: 228 },
+  "./node": { target: "node", kib: 93 },
+  "./express": { target: "node", kib: 93 },
+  "./koa": { target: "node", kib: 93 },
+  "./fastify": { target: "node", kib: 93 },
+  "./nest": { target: "node", kib: 94 },
+  "./gcp": { target: "node", kib: 93 },
+  "./azure": { target: "node", kib: 87.5 },
+  "./aws-lambda": { target: "node", kib: 87.5 },
+  "./fetch": { target: "workers", kib: 71.5 },
+  "./hono": { target: "workers", kib: 71.5 },
+  "./next": { target: "node", kib: 94 },
+  "./workers": { target: "workers", kib: 71.5 },
   "./sqlite": { target: "node", kib: 108 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
-  "./postgres": { target: "node", kib: 138 },
-  "./bullmq": { target: "node", kib: 85.5 },
-  "./pg-boss": { target: "node", kib: 86 },
+  "./postgres": { target: "node", kib: 139 },
+  "./bullmq": { target: "node", kib: 86.5 },
+  "./pg-boss": { target: "node", kib: 87 },
   // Without the client of AWS.
-  "./sqs": { target: "node", kib: 86 },
-  "./nats": { target: "node", kib: 85.5 },
+  "./sqs": { target: "node", kib: 87 },
+  "./nats": { target: "node", kib: 86.5 },
   // Its page is read from files.
   "./dashboard": { target: "node", kib: 101 },
   "./redis": { target: "node", kib: 86 },
-  "./prometheus": { target: "node", kib: 87.5 },
+  "./prometheus": { target: "node", kib: 88.5 },
   // Without `@opentelemetry/api`.
-  "./opentelemetry": { target: "node", kib: 87.5 },
+  "./opentelemetry": { target: "node", kib: 88.5 },
 };
 
 describe("the size of an entry in a bundle", () => {

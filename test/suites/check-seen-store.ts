@@ -10,7 +10,7 @@ export function checkSeenStore(open: () => SeenStore | Promise<SeenStore>): void
   const key = (): string => `default:${randomUUID()}`;
 
   test("of many that claim at once one gets it, and the others find it busy", async () => {
-    const stores = await Promise.all(Array.from({ length: 10 }, open));
+    const stores = await Promise.all(Array.from({ length: 10 }, async () => open()));
     const keys = Array.from({ length: 20 }, key);
     const claims = await Promise.all(
       keys.map((one) => Promise.all(stores.map((store) => store.claim(one, MINUTE_MS)))),

@@ -3,6 +3,7 @@ import type { SeenStore } from "../../../src/index.ts";
 
 /** What a `pg.Pool` or `pg.Client` does. */
 export interface QueryableLike {
+  /** With the values of `$1` and so on. */
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>;
 }
 
