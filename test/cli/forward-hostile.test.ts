@@ -73,6 +73,19 @@ describe("an app that is no good HTTP server", () => {
     expect(app.connections()).toBe(2);
   });
 
+  test("a used connection that is closed under a request fails no attempt: a new one takes the request", async () => {
+    const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    const { receiver, send, app } = await forwarded((socket) => {
+      socket.write(ok);
+      socket.once("data", () => socket.resetAndDestroy());
+    });
+    await until(() => receiver.stats().succeeded === 1);
+    await send(emails("m-2"));
+    await until(() => receiver.stats().succeeded === 2);
+    expect(receiver.stats().failed).toBe(0);
+    expect(app.connections()).toBe(2);
+  });
+
   test("200 after the time is too late: the event comes again", async () => {
     const sockets: Socket[] = [];
     const { receiver, clock } = await forwarded((socket) => sockets.push(socket));

@@ -17,6 +17,8 @@ import { fill, toId } from "./stored.ts";
 // Stored events, handed to an app by signed requests: from the start to the last answer. What hands over has a core of its own; the app, and
 // Redis, have the other one.
 const AT_ONCE = 50;
+/** `findCores` looks whether it is there. */
+const PIN = "taskset";
 const secrets = [Buffer.alloc(32, "k")];
 
 /** Hands over so many events. */
@@ -79,7 +81,7 @@ const forwardByBullmq: Forward = async (url, jobs) => {
 
 /** All threads of a process, and what it starts. */
 function pin(to: "server" | "client", pid = process.pid): void {
-  if (cores !== undefined) execFileSync("taskset", ["-acp", String(cores[to]), String(pid)], { stdio: "ignore" });
+  if (cores !== undefined) execFileSync(PIN, ["-acp", String(cores[to]), String(pid)], { stdio: "ignore" });
 }
 
 async function timed(jobs: number, run: () => Promise<void>): Promise<MeasureResult> {
