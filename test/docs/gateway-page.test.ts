@@ -17,7 +17,7 @@ const python = testWith("python3", "openssl");
 python.test(`gateway: Python's standard library gets a genuine event, and nothing else${python.why}`, async () => {
   const [program = ""] = blocksOf(page, "python");
   expect(program.split("\n").filter((line) => line.trim() !== "").length).toBeLessThanOrEqual(15);
-  const [[secret = "", app = "", serve = ""] = []] = ownBlocksOf(page.file, 1);
+  const [[secret = "", app = "", serve = ""] = []] = ownBlocksOf("docs/deploy/gateway.md", 1);
   const [appPort, port] = [await freePort(), await freePort()];
   const sandbox = sandboxes.open();
   const folder = sandbox.path("/srv/webhooks");
