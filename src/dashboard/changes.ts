@@ -1,4 +1,4 @@
-import { UsageError, type GapInfo, type Selection } from "../index.ts";
+import { UsageError, type GapInfo, type ReceiverLists, type Selection, type TombstoneInfo } from "../index.ts";
 import { toJobFilter, type Filter } from "./filter.ts";
 import type { DashboardLog, DashboardSource } from "./source.ts";
 
@@ -34,11 +34,11 @@ interface BegunChange {
   failed?: string;
 }
 
+/** What a verb does to what it is asked for. */
 interface Change {
   count(): Promise<number>;
+  /** @returns what was changed */
   run(): Promise<number>;
-  /** Of a change that takes its time. */
-  readonly perSecond?: number;
 }
 
 /** Replays, drops, lifts and clears: each is counted first, and refused where the count grew. */
@@ -48,11 +48,12 @@ export function createChanges(source: DashboardSource, log: DashboardLog) {
 
   /** @throws UsageError `jobs-invalid`, `option-invalid` */
   async function change(verb: string, asked: AskedChange, who: string | undefined) {
-    const wanted = changeOf(verb, asked, source);
+    const changeOf = Object.hasOwn(VERBS, verb) ? VERBS[verb]! : refuse;
+    const { perSecond } = verb === "replay" ? { perSecond: PER_SECOND, ...asked } : {};
+    const wanted = changeOf({ filter: {}, ...asked, ...(perSecond && { perSecond }) }, source);
     const count = await wanted.count();
     if (asked.count === undefined) return { status: 200, body: { count } };
     if (count > asked.count * MOST_GROWTH) return { status: 409, body: { code: "dashboard-count-grown", count } };
-    const { perSecond } = wanted;
     const one: BegunChange = { id: (lastId += 1), verb, count, startedAt: new Date(), ...(perSecond && { perSecond }) };
     begun = [one, ...begun.filter(({ endedAt }, index) => endedAt === undefined || index < KEPT - 1)];
     const facts = { who, verb, count, ids: asked.ids, filter: asked.filter, perSecond };
@@ -74,61 +75,49 @@ export function createChanges(source: DashboardSource, log: DashboardLog) {
   return { change, begun: () => begun };
 }
 
-/** @throws UsageError */
-function changeOf(
-  verb: string,
-  { ids, filter = {}, perSecond = PER_SECOND }: AskedChange,
-  source: DashboardSource,
-): Change {
-  const { jobs, lists } = source;
-  const selection = (): Selection => ids ?? { ...toJobFilter(filter), state: "dead" };
-  switch (verb) {
-    case "replay":
-      return {
-        count: () => countOf(jobs.replay(selection(), { dryRun: true })),
-        run: () => countOf(jobs.replay(selection(), { perSecond })),
-        perSecond,
-      };
-    case "drop":
-      return {
-        count: () => countOf(jobs.drop(selection(), { dryRun: true })),
-        run: () => countOf(jobs.drop(selection())),
-      };
-    case "lift": {
-      const { subscription = "", source: of } = filter;
-      const standing = async () =>
-        (await lists.tombstones()).filter(
-          (one) => String(one.subscription) === subscription && (of === undefined || one.source === of),
-        ).length;
-      return {
-        count: standing,
-        async run() {
-          const count = await standing();
-          await source.resubscribe(subscription, of === undefined ? {} : { source: of });
-          return count;
-        },
-      };
+type Asked = AskedChange & { readonly filter: Filter };
+
+/** @throws UsageError `jobs-invalid`, `option-invalid` */
+const VERBS: Readonly<Record<string, (asked: Asked, source: DashboardSource) => Change>> = {
+  replay({ perSecond, ...asked }, { jobs }) {
+    const run = async (options: object) => (await jobs.replay(toSelection(asked), options)).count;
+    return { count: () => run({ dryRun: true }), run: () => run({ perSecond }) };
+  },
+  drop(asked, { jobs }) {
+    const run = async (options: object) => (await jobs.drop(toSelection(asked), options)).count;
+    return { count: () => run({ dryRun: true }), run: () => run({}) };
+  },
+  lift({ filter: { subscription = "", source } }, { lists, resubscribe }) {
+    const isMeant = (one: TombstoneInfo): boolean =>
+      String(one.subscription) === subscription && (source === undefined || one.source === source);
+    const count = async () => (await lists.tombstones()).filter(isMeant).length;
+    async function run() {
+      const found = await count();
+      await resubscribe(subscription, source === undefined ? {} : { source });
+      return found;
     }
-    case "clear-gaps":
-      return {
-        count: async () => (await gapsLike(source, filter)).length,
-        async run() {
-          const gaps = await gapsLike(source, filter);
-          await lists.clearGaps(gaps);
-          return gaps.length;
-        },
-      };
-    default:
-      throw new UsageError("option-invalid", `The dashboard has no change "${verb}".`);
-  }
+    return { count, run };
+  },
+  "clear-gaps"({ filter }, { lists }) {
+    async function run() {
+      const gaps = await gapsLike(lists, filter);
+      await lists.clearGaps(gaps);
+      return gaps.length;
+    }
+    return { count: async () => (await gapsLike(lists, filter)).length, run };
+  },
+};
+
+function refuse(): never {
+  throw new UsageError("option-invalid", "The dashboard has no such change.");
 }
 
-async function countOf(done: Promise<{ readonly count: number }>): Promise<number> {
-  return (await done).count;
+function toSelection({ ids, filter }: Asked): Selection {
+  return ids ?? { ...toJobFilter(filter), state: "dead" };
 }
 
 /** A gap is named by what the page shows of it: its resource may be content. */
-async function gapsLike({ lists }: DashboardSource, { family, ...fields }: Filter): Promise<readonly GapInfo[]> {
+async function gapsLike(lists: ReceiverLists, { family, ...fields }: Filter): Promise<readonly GapInfo[]> {
   const wanted = Object.entries(fields);
   for (const [name] of wanted)
     if (!["accountId", "subscription", "source", "cause"].includes(name))

@@ -13,13 +13,23 @@ export interface DashboardDeps {
   readonly refreshMs: number;
 }
 
-/** A request at a path below that of the dashboard, such as `/api/now`, and what it may do. */
+/** A request, of whatever kind, and what it may do. */
 export interface DashboardRequest {
-  readonly request: Request;
+  readonly method: string;
+  /** Below that of the dashboard, such as `/api/now`. */
   readonly path: string;
+  readonly search: string;
+  readonly header: (name: string) => string | null | undefined;
+  readonly body: () => Promise<string>;
   /** Where the page is, for a path without its slash. */
   readonly redirect?: string | undefined;
   readonly access: Access | undefined;
+}
+
+export interface DashboardAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
 }
 
 /** An answer for several pages that look at the same moment: viewers cost no more than one does. Milliseconds. */
@@ -31,8 +41,8 @@ export function createDashboard({ source, log, refreshMs }: DashboardDeps) {
   const changes = createChanges(source, log);
   const shared = new Map<string, { readonly at: number; readonly answer: Promise<object> }>();
 
-  async function answer({ request, path, redirect, access }: DashboardRequest): Promise<Response> {
-    const { method } = request;
+  async function answer(request: DashboardRequest): Promise<DashboardAnswer> {
+    const { method, path, redirect, access } = request;
     const facts = { who: access?.who, method, path, content: access?.content, change: access?.change };
     if (access === undefined) {
       log.warn({ ...facts, code: "dashboard-refused" }, "the dashboard refused a request: `access` gave nothing");
@@ -41,19 +51,17 @@ export function createDashboard({ source, log, refreshMs }: DashboardDeps) {
     const file = pageFile(path);
     if (file?.isPage === true) log.info({ ...facts, code: "dashboard-opened" }, "somebody opened the dashboard");
     else log.debug({ ...facts, code: "dashboard-asked" }, "the dashboard was asked");
-    if (redirect !== undefined)
-      return new Response(null, { status: 302, headers: { ...SAFE_HEADERS, Location: redirect } });
+    if (redirect !== undefined) return { status: 302, headers: { ...SAFE_HEADERS, Location: redirect }, text: "" };
     const name = /^\/api\/([a-z-]+)$/.exec(path)?.[1];
     if (method === "POST" && name !== undefined) return change(name, request, access);
     if (method !== "GET" && method !== "HEAD") return toJson(405, { code: "dashboard-method" }, { Allow: "GET, HEAD" });
-    if (file !== undefined) return new Response(file.text, { headers: { ...SAFE_HEADERS, ...file.headers } });
-    if (name !== undefined && Object.hasOwn(LOOKS, name)) return look(name, request, access);
+    if (file !== undefined) return { status: 200, headers: file.headers, text: file.text };
+    if (name !== undefined && Object.hasOwn(LOOKS, name)) return look(name, request.search, access);
     return toJson(404, { code: "dashboard-not-found", message: "There is no such page." });
   }
 
-  async function look(name: string, request: Request, { content = false, change: mayChange = false }: Access) {
-    const { search, searchParams } = new URL(request.url);
-    const query = Object.fromEntries(searchParams);
+  async function look(name: string, search: string, { content = false, change: mayChange = false }: Access) {
+    const query = Object.fromEntries(new URLSearchParams(search));
     const [found, counts] = await Promise.all([
       inTurn(`${name}${search} ${content}`, () => LOOKS[name]!({ source, query, content })),
       inTurn("counts", countsOf),
@@ -79,7 +87,7 @@ export function createDashboard({ source, log, refreshMs }: DashboardDeps) {
     return answered;
   }
 
-  async function change(verb: string, request: Request, access: Access): Promise<Response> {
+  async function change(verb: string, request: DashboardRequest, access: Access) {
     const refuse = (status: number, code: string, message: string) => {
       log.warn({ who: access.who, verb, code }, "the dashboard refused a change");
       return toJson(status, { code, message });
@@ -93,7 +101,7 @@ export function createDashboard({ source, log, refreshMs }: DashboardDeps) {
     return toJson(status, body);
   }
 
-  return async (asked: DashboardRequest): Promise<Response> => {
+  return async (asked: DashboardRequest): Promise<DashboardAnswer> => {
     try {
       return await answer(asked);
     } catch (error) {
@@ -108,9 +116,10 @@ export function createDashboard({ source, log, refreshMs }: DashboardDeps) {
   };
 }
 
-function toJson(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(JSON.stringify(body), {
+function toJson(status: number, body: object, headers: Readonly<Record<string, string>> = {}): DashboardAnswer {
+  return {
     status,
     headers: { ...SAFE_HEADERS, "Content-Type": "application/json", ...headers },
-  });
+    text: JSON.stringify(body),
+  };
 }

@@ -1,9 +1,9 @@
-import { toErrored, toFoundJob, toGap, toGroup, toJob, toLane, toProblem, toTombstone, toWorker } from "./answers.ts";
+import { shown, toErrorName, toFoundJob, toJob, toProblem } from "./answers.ts";
 import { toJobFilter, wrongFilter, type Filter } from "./filter.ts";
 import { runbookSection } from "./runbook.ts";
 import type { DashboardSource } from "./source.ts";
 
-/** Rows of a list in one answer: what is beyond them is found by a filter. */
+/** Rows of a list in one answer. */
 const ROWS = 50;
 
 interface Asked {
@@ -14,58 +14,61 @@ interface Asked {
 
 type Look = (asked: Asked) => Promise<object>;
 
-/** What the page reads, by the last part of its path. Each answer has a bounded size. */
+/** What the page reads, by the last part of its path. Each answer has a bounded size; `next` is the `after` of the next one. */
 export const LOOKS: Readonly<Record<string, Look>> = {
   async now({ source, content }) {
-    const [health, workers] = await Promise.all([
-      source.health(),
-      // An inbox that fails is what `health` tells of.
-      source.lists.workers().catch(() => []),
+    // An inbox that fails is what `health` tells of.
+    const [health, workers] = await Promise.all([source.health(), source.lists.workers().catch(() => [])]);
+    const problems = health.problems.map((one) => toProblem(one, content));
+    return { ...health, role: source.role(), problems, workers: workers.slice(0, ROWS).map(of("worker", content)) };
+  },
+  async lanes({ source, query: { after }, content }) {
+    const { lanes, next } = await source.lists.blockedLanes({ limit: ROWS, after });
+    return { lanes: lanes.map(({ job, behind }) => Object.assign(toJob(job, content), { behind })), next };
+  },
+  async dead({ source, query: { after, ...query }, content }) {
+    const filter = { ...toJobFilter(query), state: "dead" } as const;
+    const [{ groups, count, isCut }, { jobs, next }] = await Promise.all([
+      source.jobs.summary(filter),
+      Object.keys(query).length === 0
+        ? { jobs: [], next: undefined }
+        : source.jobs.list({ ...filter, limit: ROWS, after }),
     ]);
-    const { problems, ...counts } = health;
-    return {
-      role: source.role(),
-      ...counts,
-      problems: problems.map((one) => toProblem(one, content)),
-      workers: workers.slice(0, ROWS).map(toWorker),
-    };
-  },
-  async lanes({ source, content }) {
-    const { lanes, next } = await source.lists.blockedLanes({ limit: ROWS });
-    return { lanes: lanes.map((lane) => toLane(lane, content)), isCut: next !== undefined };
-  },
-  async dead({ source, query, content }) {
-    const { groups, count, isCut } = await source.jobs.summary({ ...toJobFilter(query), state: "dead" });
     const newest = groups.toSorted((one, other) => Number(other.newestAt ?? 0) - Number(one.newestAt ?? 0));
-    return { groups: newest.map((group) => toGroup(group, content)), count, isCut };
+    const named = newest.map((group) =>
+      Object.assign(shown("group", group, content), group.error && { error: toErrorName(group.error, content) }),
+    );
+    return { groups: named, count, isCut, jobs: jobs.map((job) => toJob(job, content)), next };
   },
-  async jobs({ source, query, content }) {
-    const { after, ...filter } = query;
-    const page = await source.jobs.list({ ...toJobFilter(filter), state: "dead", limit: ROWS, after });
-    return { jobs: page.jobs.map((job) => toJob(job, content)), next: page.next };
-  },
-  async job({ source, query, content }) {
-    const found = await source.jobs.get(query["id"] ?? "");
+  async job({ source, query: { id = "" }, content }) {
+    const found = await source.jobs.get(id);
     return found === undefined ? {} : { job: toFoundJob(found, content) };
   },
-  async subscriptions({ source, content }) {
+  async subscriptions({ source, query: { after = "0" }, content }) {
     const [tombstones, errored] = await Promise.all([source.lists.tombstones(), source.lists.erroredSubscriptions()]);
     const latest = tombstones.toSorted((one, other) => Number(other.since) - Number(one.since));
+    const [first, end] = [Number(after), Number(after) + ROWS];
     return {
-      tombstones: latest.slice(0, ROWS).map((one) => toTombstone(one, content)),
-      errored: errored.slice(0, ROWS).map((one) => toErrored(one, content)),
-      count: { tombstones: tombstones.length, errored: errored.length },
+      tombstones: latest.slice(first, end).map(of("tombstone", content)),
+      errored: errored.slice(first, end).map(of("errored", content)),
+      ...(end < Math.max(latest.length, errored.length) && { next: String(end) }),
     };
   },
-  async gaps({ source, query: { family, accountId, ...others }, content }) {
+  async gaps({ source, query: { family, accountId, after, ...others }, content }) {
     const [other] = Object.keys(others);
     if (other !== undefined) throw wrongFilter(other);
     const { gaps, next } = await source.lists.gaps({
       limit: ROWS,
+      after,
       ...(family !== undefined && { families: [family] }),
       ...(accountId !== undefined && { accountId: Number(accountId) }),
     });
-    return { gaps: gaps.map((gap) => toGap(gap, content)), isCut: next !== undefined };
+    return { gaps: gaps.map(of("gap", content)), next };
   },
   runbook: ({ query }) => Promise.resolve({ text: runbookSection(query["code"] ?? "") }),
 };
+
+/** @returns what is shown of each of some */
+function of(kind: Parameters<typeof shown>[0], content: boolean) {
+  return (item: object) => shown(kind, item, content);
+}

@@ -1,15 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { askAccess, type DashboardOptions } from "./access.ts";
-import { createDashboard, type DashboardDeps } from "./create-dashboard.ts";
-import { answerNode, toFetchRequest, type AddedFields } from "./node-messages.ts";
+import { createDashboard, type DashboardDeps, type DashboardRequest } from "./create-dashboard.ts";
 
-interface Incoming<Req> {
+interface Incoming<Req> extends Omit<DashboardRequest, "access" | "redirect"> {
   readonly original: Req;
-  /** Below the path of the dashboard; "" without its slash. */
-  readonly path: string;
-  /** As it is before a router shortened it. */
+  /** Its path as it was before a router shortened it. */
   readonly shown: string;
-  readonly toRequest: () => Request | Promise<Request>;
 }
 
 /** The dashboard at its path, for requests of any kind. */
@@ -17,16 +13,22 @@ export function createMount<Req>(deps: DashboardDeps, options: DashboardOptions<
   const dashboard = createDashboard(deps);
   const base = (options.path ?? "").replace(/\/$/, "");
   return {
-    /** Below the path of the dashboard; undefined for another path. */
+    /** Below the path of the dashboard, "" without its slash; undefined for another path. */
     pathOf: (path: string) => (path === base || path.startsWith(`${base}/`) ? path.slice(base.length) : undefined),
-    async serve({ original, path, shown, toRequest }: Incoming<Req>): Promise<Response> {
+    async serve({ original, shown, path, ...request }: Incoming<Req>) {
       const access = await askAccess(options, original, deps.log);
       // A router that strips its path gives "/" for it, with the slash and without.
       const isBare = (path === "" || path === "/") && !shown.endsWith("/");
       const redirect = isBare ? `${shown.slice(shown.lastIndexOf("/") + 1)}/` : undefined;
-      return dashboard({ request: await toRequest(), path: path === "" ? "/" : path, redirect, access });
+      return dashboard({ ...request, path: path === "" ? "/" : path, redirect, access });
     },
   };
+}
+
+/** Fields that frameworks (`originalUrl`) and parsers (`body`) add to Node's request. */
+export interface AddedFields {
+  readonly originalUrl?: string | undefined;
+  readonly body?: unknown;
 }
 
 interface NodeIncoming<Req> {
@@ -44,11 +46,20 @@ export function createNodeMount<Req extends IncomingMessage>(deps: DashboardDeps
     pathOf: ({ url }: Req) => mount.pathOf(toUrl(url).pathname),
     /** Never rejects. */
     async serve({ req, res, path, added = {} }: NodeIncoming<Req>): Promise<void> {
-      const { originalUrl = added.originalUrl, body = added.body } = req as AddedFields;
+      const { originalUrl = added.originalUrl, body: parsed = added.body } = req as AddedFields;
+      const { method = "GET" } = req;
+      const { search } = toUrl(req.url);
       const shown = toUrl(originalUrl ?? req.url).pathname;
-      const toRequest = () => toFetchRequest(req, toUrl(req.url), body);
+      const header = (name: string) => req.headers[name]?.toString();
+      const body = async () => (req.readableDidRead ? toText(parsed) : read(req));
       try {
-        await answerNode(req, res, await mount.serve({ original: req, path, shown, toRequest }));
+        const answer = await mount.serve({ original: req, method, path, shown, search, header, body });
+        if (res.headersSent || res.destroyed) return;
+        // Of headers that earlier middleware set, such as a policy, those of the answer replace their own.
+        for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
+        res.setHeader("Content-Length", Buffer.byteLength(answer.text));
+        res.statusCode = answer.status;
+        res.end(method === "HEAD" ? undefined : answer.text);
       } catch {
         // The client went away, or earlier middleware broke the response.
         res.destroy();
@@ -70,4 +81,25 @@ export function dashboardListener<Req extends IncomingMessage>(deps: DashboardDe
 /** A proxy may send the whole URL in the request line. Two slashes at the beginning would be a host. */
 function toUrl(url = "/"): URL {
   return new URL(url.replace(/^\/+/, "/"), "http://localhost");
+}
+
+/** More than any change has: the rest is not read. */
+const MAX_BYTES = 128 * 1024;
+
+async function read(req: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of req as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    // Too long to be read in full, and so to be JSON.
+    if (bytes > MAX_BYTES) break;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** What a parser made of a body. */
+function toText(parsed: unknown): string {
+  if (parsed instanceof Uint8Array) return Buffer.from(parsed).toString();
+  return typeof parsed === "string" ? parsed : JSON.stringify(parsed ?? "");
 }

@@ -4,8 +4,7 @@ import { internalsOf } from "../receiver/internals.ts";
 import { functionPlatform } from "../receiver/serverless.ts";
 import { assertDashboardOptions, type DashboardOptions } from "./access.ts";
 import type { DashboardDeps } from "./create-dashboard.ts";
-import { createMount, createNodeMount, dashboardListener } from "./mount.ts";
-import type { AddedFields } from "./node-messages.ts";
+import { createMount, createNodeMount, dashboardListener, type AddedFields } from "./mount.ts";
 import { isOwnPath } from "./page-files.ts";
 import { receiverSource } from "./source.ts";
 
@@ -23,10 +22,18 @@ export function fetchDashboard(
 ): (request: Request) => Promise<Response> {
   const { serve, pathOf } = createMount(receiverDeps("fetchDashboard", receiver, options), options);
   return async (request) => {
-    const { pathname } = new URL(request.url);
-    const path = pathOf(pathname);
+    const { pathname: shown, search, host } = new URL(request.url);
+    const { method, headers } = request;
+    const path = pathOf(shown);
     if (path === undefined) return new Response(null, { status: 404 });
-    return serve({ original: request, path, shown: pathname, toRequest: () => request });
+    const header = (name: string) => headers.get(name) ?? (name === "host" ? host : undefined);
+    const body = () => request.text();
+    const {
+      status,
+      headers: own,
+      text,
+    } = await serve({ original: request, method, path, shown, search, header, body });
+    return new Response(method === "HEAD" ? null : text, { status, headers: own });
   };
 }
 

@@ -1,4 +1,5 @@
 import type { AskedChange } from "./changes.ts";
+import type { DashboardRequest } from "./create-dashboard.ts";
 
 /** Far more than a thousand ids. */
 const MAX_BYTES = 64 * 1024;
@@ -7,21 +8,22 @@ const MAX_BYTES = 64 * 1024;
  * Whether a page of another site may have sent it. A form cannot set the header, and a script of another site may not. Where a browser says
  * neither that it is of the same origin, nor which it is of, it is none of ours.
  */
-export function crossSite({ headers, url }: Request): boolean {
-  if (headers.get("x-hookline") !== "1") return true;
-  const site = headers.get("sec-fetch-site");
-  if (site !== null) return site !== "same-origin";
-  const origin = headers.get("origin");
-  if (origin === null || !URL.canParse(origin)) return true;
+export function crossSite({ header }: Pick<DashboardRequest, "header">): boolean {
+  if (header("x-hookline") !== "1") return true;
+  const site = header("sec-fetch-site");
+  if (site) return site !== "same-origin";
+  const origin = header("origin") ?? "";
   // A proxy may end TLS: only the host is known here.
-  return new URL(origin).host !== (headers.get("host") ?? new URL(url).host);
+  return !URL.canParse(origin) || new URL(origin).host !== header("host");
 }
 
 /** A change as the page asks for it, or what is wrong with it. */
-export async function readChange(request: Request): Promise<AskedChange | string> {
-  if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? ""))
-    return "A change is sent as JSON.";
-  const text = await request.text();
+export async function readChange({
+  header,
+  body: read,
+}: Pick<DashboardRequest, "header" | "body">): Promise<AskedChange | string> {
+  if (!/^application\/json\s*(;|$)/i.test(header("content-type") ?? "")) return "A change is sent as JSON.";
+  const text = await read();
   if (text.length > MAX_BYTES) return "That is too long.";
   const body = parsed(text);
   if (body === undefined) return "The body is no object of JSON.";

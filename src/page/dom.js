@@ -40,12 +40,16 @@ export function setText(element, text) {
 }
 
 /**
- * @param {string} name
- * @param {string} text
+ * An element with these properties, and what is in it.
+ *
+ * @template {keyof HTMLElementTagNameMap} N
+ * @param {N} name
+ * @param {Record<string, unknown>} [properties]
+ * @param {...(Node | string)} children
  */
-export function textElement(name, text) {
-  const element = document.createElement(name);
-  element.textContent = text;
+export function make(name, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
   return element;
 }
 
@@ -57,9 +61,7 @@ export function textElement(name, text) {
  */
 export function fillPairs(list, pairs) {
   for (const [name, value] of Object.entries(pairs)) {
-    const pair = document.createElement("div");
-    pair.append(textElement("dt", name), textElement("dd", value));
-    list.append(pair);
+    list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
   }
 }
 
@@ -80,10 +82,12 @@ export function keyedList({ list, keyOf, create }) {
       root.remove();
       shown.delete(key);
     }
-    for (const item of items) {
+    for (const [place, item] of items.entries()) {
       const key = keyOf(item);
       const one = shown.get(key) ?? create(item);
-      if (!shown.has(key)) list.append(one.root);
+      // In the order of the items. What stands at its place stays there, with its focus.
+      const there = list.children[place];
+      if (there !== one.root) list.insertBefore(one.root, there ?? null);
       shown.set(key, one);
       one.show(item);
     }

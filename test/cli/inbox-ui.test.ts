@@ -17,7 +17,7 @@ describe("hookline inbox ui", () => {
       problems: [{ code: "dead-letters" }],
     });
     expect(await read(url, "dead")).toMatchObject({ count: 2, rights: { content: false, change: false } });
-    const { body } = await send(`${url}api/jobs?type=email.updated`, { method: "GET" });
+    const { body } = await send(`${url}api/dead?type=email.updated`, { method: "GET" });
     expect(body).not.toMatch(/bad-1|ann@example/);
     expect(await change(url, "drop", { filter: {}, count: 2 })).toMatchObject({ status: 403 });
     expect(await read(url, "dead")).toMatchObject({ count: 2 });

@@ -17,7 +17,7 @@ export async function checkDashboard(inbox: Inbox): Promise<void> {
       expect.objectContaining({ consumer: "crm", type: "booking", error: "GiveUp", count: 3 }),
     ]) as unknown,
   });
-  const { jobs } = await read("jobs?type=booking&error=GiveUp");
+  const { jobs } = await read("dead?type=booking&error=GiveUp");
   expect(jobs).toHaveLength(3);
   expect((await read(`job?id=${jobs[0].id}`)).job).toMatchObject({ state: "dead", error: { message: "no such page" } });
   expect(await read("subscriptions")).toMatchObject({

@@ -52,7 +52,7 @@ test("the name of an error is shown where it is that of a class, and no other te
   const names = ["TypeError", "ada@example.com", "Secret of Ada", "$"];
   receiver.jobs.list = async () => ({ jobs: names.map((name) => ({ ...job, lastError: named(name) })) });
   const shown = async (content: boolean) => {
-    const { jobs } = await asking(receiver, () => ({ content })).read("jobs");
+    const { jobs } = await asking(receiver, () => ({ content })).read("dead?type=email.created");
     return (jobs as { error: { name: string } }[]).map(({ error }) => error.name);
   };
   expect(await shown(false)).toEqual(["TypeError", "(hidden)", "(hidden)", "(hidden)"]);
@@ -94,7 +94,7 @@ test("a job has its attempts, its error and its delivery; a body that is long is
   const { job } = await read("job?id=2");
   expect(job).toMatchObject({ state: "dead", attempts: 1, error: { name: "TypeError" }, delivery: { isCut: false } });
   expect(JSON.parse(Buffer.from(job.delivery.bodyBase64, "base64").toString())).toMatchObject({ accountId: 2002 });
-  const { jobs } = await read("jobs?subscription=1001&type=email.created&accountId=2002");
+  const { jobs } = await read("dead?subscription=1001&type=email.created&accountId=2002");
   const { job: long } = await read(`job?id=${jobs.at(-1).id}`);
   expect(long.delivery).toMatchObject({ isCut: true });
   expect(JSON.stringify(long).length).toBeLessThan(30_000);

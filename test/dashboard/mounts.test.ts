@@ -36,7 +36,7 @@ describe("other paths go on to the app", () => {
     expect(await send(`${url}/shop`, { method: "GET" })).toMatchObject({ status: 200, body: "app" });
     expect(await send(`${url}/lanes`, { method: "GET" })).toMatchObject({
       status: 200,
-      body: expect.stringContaining("Blocked lanes") as string,
+      body: expect.stringContaining("<title>Hookline</title>") as string,
     });
   });
 });

@@ -58,7 +58,9 @@ export const PATHS = [
   "/api/lanes",
   "/api/dead",
   "/api/dead?type=email.created",
-  "/api/jobs?type=email.created",
+  "/api/dead?type=email.created&after=1",
+  "/api/lanes?after=1-1",
+  "/api/subscriptions?after=50",
   "/api/job?id=2",
   "/api/job?id=4",
   "/api/job?id=8",
@@ -68,5 +70,5 @@ export const PATHS = [
   "/api/runbook?code=lag",
   "/api/job?id=nothing",
   "/api/dead?error=Nothing",
-  "/api/jobs?after=nothing",
+  "/api/dead?type=booking&after=nothing",
 ];

@@ -5,32 +5,17 @@ import { toWords } from "./parts.js";
 
 /** @typedef {{ verb: "replay" | "drop" | "lift" | "clear-gaps", ids?: string[], filter?: Record<string, string> }} Wanted */
 
-/** @type {Record<Wanted["verb"], { does: string, noun: string, past: string, about: string }>} */
+/** @type {Record<Wanted["verb"], readonly [does: string, past: string, noun: string, about: string]>} */
 const VERBS = {
-  replay: {
-    does: "Replay",
-    noun: "job",
-    past: "Replayed",
-    about: "Each becomes a new job at the end of its lane, and its handler runs again.",
-  },
-  drop: {
-    does: "Drop",
-    noun: "job",
-    past: "Dropped",
-    about: "They are deleted, and never handled. This cannot be undone.",
-  },
-  lift: {
-    does: "Lift",
-    noun: "tombstone",
-    past: "Lifted",
-    about: "Deliveries of the subscription are stored and handled again, if the service still has it.",
-  },
-  "clear-gaps": {
-    does: "Clear",
-    noun: "gap",
-    past: "Cleared",
-    about: "You have compared your copy with the service, or nothing of it matters.",
-  },
+  replay: ["Replay", "Replayed", "job", "Each becomes a new job at the end of its lane, and its handler runs again."],
+  drop: ["Drop", "Dropped", "job", "They are deleted, and never handled. This cannot be undone."],
+  lift: [
+    "Lift",
+    "Lifted",
+    "tombstone",
+    "Deliveries of the subscription are stored and handled again, if the service still has it.",
+  ],
+  "clear-gaps": ["Clear", "Cleared", "gap", "You have compared your copy with the service, or nothing of it matters."],
 };
 
 /**
@@ -41,8 +26,9 @@ const VERBS = {
 export function createConfirm({ say, fail, refresh }) {
   const dialog = byId("confirm");
   const rate = byId("confirm-rate");
-  /** @type {Wanted & { count: number } | undefined} */
-  let wanted;
+  /** @type {Wanted} */
+  let wanted = { verb: "drop" };
+  let count = 0;
 
   byId("confirm-cancel").addEventListener("click", () => dialog.close());
   byId("confirm-form").addEventListener("submit", (/** @type {Event} */ event) => {
@@ -50,46 +36,40 @@ export function createConfirm({ say, fail, refresh }) {
     void run();
   });
 
-  /** @param {string} note */
-  function show(note) {
-    if (wanted === undefined) return;
-    const { verb, count, filter, ids } = wanted;
-    const { does, noun, about } = VERBS[verb];
-    setText(byId("confirm-title"), `${does} ${toCount(count, noun)}?`);
-    setText(
-      byId("confirm-filter"),
-      ids === undefined ? toWords(filter ?? {}) || "all dead jobs" : `selected: ${ids.join(", ")}`,
-    );
+  /**
+   * @param {number} counted
+   * @param {string} note
+   */
+  function show(counted, note) {
+    count = counted;
+    const { verb, filter = {}, ids } = wanted;
+    const [does, , noun, about] = VERBS[verb];
+    const what = `${does} ${toCount(count, noun)}`;
+    setText(byId("confirm-title"), `${what}?`);
+    setText(byId("confirm-filter"), ids ? `selected: ${ids.join(", ")}` : toWords(filter) || "all dead jobs");
     setText(byId("confirm-about"), about);
     setText(byId("confirm-note"), note);
     byId("confirm-rate-label").hidden = verb !== "replay";
     byId("confirm-do").disabled = count === 0;
-    setText(byId("confirm-do"), `${does} ${toCount(count, noun)}`);
+    setText(byId("confirm-do"), what);
     byId("confirm-do").className = verb === "drop" ? "danger" : "main";
     if (!dialog.open) dialog.showModal();
   }
 
   async function run() {
-    if (wanted === undefined) return;
-    const { verb, count, ids, filter } = wanted;
-    const { past, noun } = VERBS[verb];
+    const { verb, ...what } = wanted;
+    const [, past, noun] = VERBS[verb];
     try {
       const perSecond = verb === "replay" ? { perSecond: Number(rate.value) } : {};
-      const { change } = await postChange(verb, {
-        ...(ids === undefined ? { filter: filter ?? {} } : { ids }),
-        count,
-        ...perSecond,
-      });
+      const { change } = await postChange(verb, { ...what, count, ...perSecond });
       dialog.close();
       if (change.failed !== undefined) say("failure", `It failed: ${change.failed}. The log has the cause.`);
       else if (change.endedAt === undefined)
         say("notice", `Begun with ${toCount(count, noun)}: Now shows how far it is.`);
       else say("notice", `${past} ${toCount(change.changed, noun)}.`);
     } catch (error) {
-      if (error instanceof RefusedError && error.status === 409) {
-        wanted.count = error.body["count"];
-        return show(`There were ${count.toLocaleString("en")} when you looked. Confirm again.`);
-      }
+      if (error instanceof RefusedError && error.status === 409)
+        return show(error.body["count"], `There were ${count.toLocaleString("en")} when you looked. Confirm again.`);
       dialog.close();
       fail(error);
     }
@@ -100,10 +80,10 @@ export function createConfirm({ say, fail, refresh }) {
     /** @param {Wanted} asked */
     async ask(asked) {
       try {
-        const { verb, ids, filter } = asked;
-        const { count } = await postChange(verb, ids === undefined ? { filter: filter ?? {} } : { ids });
-        wanted = { ...asked, count };
-        show("");
+        const { verb, ...what } = asked;
+        const counted = await postChange(verb, what);
+        wanted = asked;
+        show(counted["count"], "");
       } catch (error) {
         fail(error);
       }

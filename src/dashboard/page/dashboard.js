@@ -1,22 +1,20 @@
-import { byId, setText } from "../../page/dom.js";
+import { byId, make, setText } from "../../page/dom.js";
 import { createMessage } from "../../page/message.js";
 import { get, RefusedError } from "./api.js";
 import { createConfirm } from "./confirm.js";
 import { createDeadView } from "./dead-view.js";
-import { createGapsView } from "./gaps-view.js";
 import { createJobView } from "./job-view.js";
-import { createLanesView } from "./lanes-view.js";
+import { createGapsView, createLanesView, createSubscriptionsView } from "./list-views.js";
 import { createNowView } from "./now-view.js";
-import { setNow } from "./parts.js";
+import { setNow, toHref } from "./parts.js";
 import { createRunbookView } from "./runbook-view.js";
-import { createSubscriptionsView } from "./subscriptions-view.js";
 
 /** @typedef {import("./api.js").Answer} Answer */
 /**
  * @typedef {object} View
  * @property {string} title
- * @property {(query: URLSearchParams) => string} path what it reads, below `api/`
- * @property {(answer: Answer, query: Record<string, string>) => void} show
+ * @property {readonly Element[]} parts
+ * @property {(answer: Answer, query: Record<string, string>) => string | void} show gives a heading that is not the title
  */
 
 const FIRST_REFRESH_MS = 2_000;
@@ -27,18 +25,17 @@ const REST = 10;
 const { say, fail, copy } = createMessage();
 const page = { copy, go, ...createConfirm({ say, fail, refresh: () => refresh() }) };
 const now = createNowView();
-/** By the last part of their address. @type {Map<string, View>} */
-const VIEWS = new Map(
-  Object.entries({
-    "": now,
-    lanes: createLanesView(),
-    dead: createDeadView(page),
-    job: createJobView(page),
-    subscriptions: createSubscriptionsView(page),
-    gaps: createGapsView(page),
-    runbook: createRunbookView(),
-  }),
-);
+/** By the last part of their address. @type {Record<string, View>} */
+const VIEWS = {
+  "": now,
+  lanes: createLanesView(),
+  dead: createDeadView(page),
+  job: createJobView(page),
+  subscriptions: createSubscriptionsView(page),
+  gaps: createGapsView(page),
+  runbook: createRunbookView(),
+};
+const sections = new Map(Object.entries(VIEWS).map(([name, view]) => [name, createSection(name, view)]));
 
 let refreshMs = FIRST_REFRESH_MS;
 /** @type {AbortController | undefined} of the look that goes on */
@@ -46,6 +43,7 @@ let looking;
 /** @type {number | undefined} */
 let timer;
 
+byId("main").append(...[...sections.values()].map(({ root }) => root));
 document.addEventListener("click", followLink);
 addEventListener("popstate", () => enter(false));
 document.addEventListener("visibilitychange", () => {
@@ -53,19 +51,51 @@ document.addEventListener("visibilitychange", () => {
 });
 enter(true);
 
+/**
+ * @param {string} name
+ * @param {View} view
+ */
+function createSection(name, { title, parts, show }) {
+  const heading = make("h2", { id: `${name || "now"}-title`, tabIndex: -1 }, title);
+  const first = make("a", { hidden: true }, "First page");
+  const next = make("a", { hidden: true }, "Next page");
+  const root = make("section", { hidden: true }, heading, ...parts, make("p", { className: "actions" }, first, next));
+  root.setAttribute("aria-labelledby", heading.id);
+  return {
+    root,
+    heading,
+    title,
+    /** @param {Answer} answer */
+    show(answer) {
+      const query = Object.fromEntries(new URLSearchParams(location.search));
+      const { after, ...others } = query;
+      setText(heading, show(answer, query) ?? title);
+      first.hidden = after === undefined;
+      first.href = toHref(name, others);
+      next.hidden = answer["next"] === undefined;
+      next.href = toHref(name, { ...others, after: answer["next"] });
+      root.dataset["loaded"] = "";
+    },
+  };
+}
+
+/** The view of the address. */
+function current() {
+  const name = location.pathname.slice(location.pathname.lastIndexOf("/") + 1);
+  return { name: sections.has(name) ? name : "", section: sections.get(name) ?? sections.get("") };
+}
+
 /** Shows the view of the address, at first with what it showed before, or with its skeleton. @param {boolean} isFirst */
 function enter(isFirst) {
-  const name = viewName();
-  for (const section of document.querySelectorAll("section[data-view]"))
-    /** @type {HTMLElement} */ (section).hidden = section.getAttribute("data-view") !== name;
+  const { name, section } = current();
+  for (const one of sections.values()) one.root.hidden = one !== section;
   for (const link of document.querySelectorAll("nav a"))
-    if (link.getAttribute("href") === `./${name}`) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  document.title = `${VIEWS.get(name)?.title} · Hookline`;
+    link.ariaCurrent = link.getAttribute("href") === `./${name}` ? "page" : null;
+  document.title = `${section?.title} · Hookline`;
   if (!isFirst) {
     scrollTo(0, 0);
     // What is read aloud begins with the view.
-    byId("main").querySelector("section:not([hidden]) h2").focus();
+    section?.heading.focus();
   }
   byId("main").setAttribute("aria-busy", "true");
   refresh();
@@ -86,11 +116,6 @@ function go(href) {
   enter(false);
 }
 
-function viewName() {
-  const name = location.pathname.slice(location.pathname.lastIndexOf("/") + 1);
-  return VIEWS.has(name) ? name : "";
-}
-
 /** Looks now, and from then on again and again: one look after the other, and none while the tab is not seen. */
 function refresh() {
   clearTimeout(timer);
@@ -101,21 +126,19 @@ function refresh() {
 async function look() {
   const own = new AbortController();
   looking = own;
-  const name = viewName();
-  const view = VIEWS.get(name) ?? now;
-  const query = new URLSearchParams(location.search);
+  const { name, section } = current();
   const begun = performance.now();
   try {
-    const answer = await get(view.path(query), AbortSignal.any([own.signal, AbortSignal.timeout(TIMEOUT_MS)]));
+    const signal = AbortSignal.any([own.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const answer = await get(`${name || "now"}${location.search}`, signal);
     if (looking !== own) return;
     setNow(answer.now);
     refreshMs = answer.refreshMs;
     showCounts(answer);
-    view.show(answer, Object.fromEntries(query));
+    section?.show(answer);
     setConnection("live", "Live");
     setText(byId("trouble"), "");
     byId("main").removeAttribute("aria-busy");
-    byId("main").querySelector(`section[data-view="${name}"]`).dataset.loaded = "";
   } catch (error) {
     if (looking !== own) return;
     showTrouble(error);

@@ -1,9 +1,7 @@
-import { byId, setText, textElement } from "../../page/dom.js";
+import { byId, make, setText } from "../../page/dom.js";
 import { toCount } from "../../page/format.js";
-import { get } from "./api.js";
-import { createTable, JOB_COLUMNS, toHref, toWords } from "./parts.js";
+import { actionsColumn, COLUMNS, createTable, toHref, toWords } from "./parts.js";
 
-/** @typedef {import("./confirm.js").Wanted} Wanted */
 /** @typedef {Record<string, string>} Filter */
 
 /** Fields of the filter: their names, and an example. @type {Record<string, readonly [string, string]>} */
@@ -16,21 +14,36 @@ const FIELDS = {
   receivedAfter: ["Received after (UTC)", "2026-11-20T14:30Z"],
   receivedBefore: ["Received before (UTC)", "2026-11-21"],
 };
+const NONE = "Jobs that failed for good.";
 const VERBS = /** @type {const} */ (["replay", "drop"]);
+const NAMES = { replay: "Replay", drop: "Drop" };
 
 /**
  * Dead jobs in groups; those of a filter one by one.
  *
- * @param {{ ask: (wanted: Wanted) => void, go: (href: string) => void }} page
+ * @param {{ ask: (wanted: import("./confirm.js").Wanted) => void, go: (href: string) => void }} page
  */
 export function createDeadView({ ask, go }) {
   /** @type {Set<string>} ids */
   const selected = new Set();
   /** @type {Filter} */
   let filter = {};
-  /** What the list of jobs was read for. */
-  let listed = "";
+  /** The address that the form and the selection are of. */
+  let shown = "";
 
+  const count = make("p", { id: "dead-count", className: "hint" }, NONE);
+  const words = make("strong", { id: "filter-words" });
+  const line = make("p", { hidden: true }, "Only ", words, " ", make("a", { href: "./dead" }, "Show all"));
+  const fields = Object.entries(FIELDS).map(([name, [label, placeholder]]) =>
+    make("label", {}, label, make("input", { name, placeholder, autocomplete: "off" })),
+  );
+  /** @type {any} */
+  const form = make(
+    "form",
+    { className: "fields", onsubmit: search },
+    ...fields,
+    make("button", { className: "main" }, "Show"),
+  );
   const ownFilter = (/** @type {any} */ { consumer, type, error }) => ({
     ...filter,
     ...(consumer !== undefined && { consumer }),
@@ -38,63 +51,65 @@ export function createDeadView({ ask, go }) {
     // A name that is hidden selects nothing: the group is opened without it.
     ...(error !== undefined && error !== "(hidden)" && { error }),
   });
-  const showGroups = createTable({
+  const groups = createTable({
     id: "groups",
+    empty:
+      "No job is dead, or none is like this filter. A job is listed here when its last attempt failed, or its handler threw GiveUp.",
     keyOf: ({ consumer, type, error }) => JSON.stringify([consumer, type, error]),
     columns: [
-      { ...JOB_COLUMNS.type, href: (group) => toHref("dead", ownFilter(group)) },
-      { head: "Error", kind: "error", text: ({ error = "–" }) => error },
-      { head: "Jobs", kind: "number", text: ({ count }) => count },
-      { head: "Newest", kind: "time", text: ({ newestAt }) => newestAt ?? "–" },
+      { ...COLUMNS.type, href: (group) => toHref("dead", ownFilter(group)) },
+      { head: "Error", kind: "failed", text: ({ error = "–" }) => error },
+      { head: "Jobs", kind: "number", text: (group) => group.count },
+      { head: "Newest", text: ({ newestAt = "–" }) => newestAt },
+      actionsColumn({
+        Replay: (group) => ask({ verb: "replay", filter: ownFilter(group) }),
+        Drop: (group) => ask({ verb: "drop", filter: ownFilter(group) }),
+      }),
     ],
-    actions: {
-      Replay: (group) => ask({ verb: "replay", filter: ownFilter(group) }),
-      Drop: (group) => ask({ verb: "drop", filter: ownFilter(group) }),
-    },
   });
-  const { id, type, account, error, attempts } = JOB_COLUMNS;
-  const showJobs = createTable({
+  const { id, type, account, error, attempts } = COLUMNS;
+  const jobs = createTable({
     id: "dead-jobs",
+    empty: "There are none on this page.",
     keyOf: (job) => job.id,
     columns: [
+      { head: "", kind: "changes", controls: (job) => [createBox(job)] },
       id,
       type,
       account,
       error,
       attempts,
-      { head: "Received", kind: "time", text: ({ receivedAt }) => receivedAt },
-      { head: "Failed", kind: "time", text: (job) => job.error?.at ?? "–" },
+      { head: "Received", text: ({ receivedAt }) => receivedAt },
+      { head: "Failed", text: (job) => job.error?.at ?? "–" },
     ],
-    first: createBox,
   });
-
-  for (const verb of VERBS) {
-    byId(`${verb}-selected`).addEventListener("click", () => ask({ verb, ids: [...selected] }));
-    byId(`${verb}-all`).addEventListener("click", () => ask({ verb, filter }));
-  }
-  byId("select-all").addEventListener("change", () => {
-    for (const box of byId("dead-jobs").querySelectorAll("input"))
-      if (box.checked !== byId("select-all").checked) box.click();
-  });
-  const form = byId("filter");
-  form.prepend(
-    ...Object.entries(FIELDS).map(([name, [label, placeholder]]) => {
-      const field = textElement("label", label);
-      field.append(Object.assign(document.createElement("input"), { name, placeholder, autocomplete: "off" }));
-      return field;
-    }),
+  const button = (/** @type {"replay" | "drop"} */ verb, /** @type {() => object} */ what) =>
+    make("button", { className: verb === "drop" ? "danger" : "", onclick: () => ask({ verb, ...what() }) });
+  const buttons = VERBS.map((verb) => ({
+    verb,
+    ofSelected: button(verb, () => ({ ids: [...selected] })),
+    ofAll: button(verb, () => ({ filter })),
+  }));
+  const selectAll = make("input", { type: "checkbox", onchange: toggleAll });
+  const ofFilter = make(
+    "div",
+    { className: "list", hidden: true },
+    make("h3", {}, "Jobs, the newest first"),
+    make("div", { className: "actions changes" }, ...buttons.flatMap(({ ofSelected, ofAll }) => [ofSelected, ofAll])),
+    make("label", { className: "inline changes" }, selectAll, " Select all that are listed"),
+    ...jobs.parts,
   );
-  form.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
+
+  /** @param {Event} event */
+  function search(event) {
     event.preventDefault();
-    const fields = Object.keys(FIELDS).map((name) => [name, form.elements[name].value.trim() || undefined]);
-    go(toHref("dead", Object.fromEntries(fields)));
-  });
+    const given = Object.keys(FIELDS).map((name) => [name, form.elements[name].value.trim() || undefined]);
+    go(toHref("dead", Object.fromEntries(given)));
+  }
 
   /** @param {{ id: string }} job */
   function createBox(job) {
-    const box = document.createElement("input");
-    box.type = "checkbox";
-    box.setAttribute("aria-label", `Select job ${job.id}`);
+    const box = make("input", { type: "checkbox", ariaLabel: `Select job ${job.id}` });
     box.addEventListener("change", () => {
       if (box.checked) selected.add(job.id);
       else selected.delete(job.id);
@@ -103,55 +118,53 @@ export function createDeadView({ ask, go }) {
     return box;
   }
 
-  function showSelected() {
-    setText(byId("selected"), selected.size === 0 ? "" : `${selected.size} selected`);
-    for (const verb of VERBS) byId(`${verb}-selected`).disabled = selected.size === 0;
+  function toggleAll() {
+    for (const box of byId("dead-jobs").querySelectorAll("input")) if (box.checked !== selectAll.checked) box.click();
   }
 
-  /** @param {string} query */
-  async function list(query) {
-    const { jobs, next } = await get(`jobs${query}`, AbortSignal.timeout(30_000));
-    if (query !== location.search) return;
-    const ids = new Set(jobs.map((/** @type {{ id: string }} */ job) => job.id));
-    for (const one of selected) if (!ids.has(one)) selected.delete(one);
-    showJobs(jobs);
-    byId("select-all").checked = jobs.length > 0 && selected.size === jobs.length;
-    byId("next-page").hidden = next === undefined;
-    byId("next-page").href = toHref("dead", { ...filter, after: next });
-    showSelected();
+  function showSelected() {
+    for (const { verb, ofSelected } of buttons) {
+      setText(ofSelected, `${NAMES[verb]} selected${selected.size === 0 ? "" : ` (${selected.size})`}`);
+      ofSelected.disabled = selected.size === 0;
+    }
   }
 
   return {
     title: "Dead letters",
-    path(/** @type {URLSearchParams} */ query) {
-      const own = new URLSearchParams(query);
-      own.delete("after");
-      return own.size === 0 ? "dead" : `dead?${own}`;
-    },
+    parts: [
+      count,
+      make("details", { className: "card" }, make("summary", {}, "Filter"), form),
+      line,
+      ...groups.parts,
+      ofFilter,
+    ],
     /**
      * @param {import("./api.js").Answer} answer
      * @param {Filter} query
      */
-    show({ groups, count, isCut }, query) {
-      const { after: _, ...asked } = query;
+    show(answer, query) {
+      const asked = { ...query };
+      delete asked["after"];
       filter = asked;
-      if (listed !== location.search) {
-        listed = location.search;
+      if (shown !== location.search) {
         selected.clear();
-        showJobs([]);
         for (const name of Object.keys(FIELDS)) form.elements[name].value = asked[name] ?? "";
       }
+      shown = location.search;
       const isFiltered = Object.keys(asked).length > 0;
-      showGroups(groups);
-      setText(byId("no-groups-why"), isFiltered ? "No dead job is like this filter." : "No job is dead.");
-      byId("filter-line").hidden = !isFiltered;
-      setText(byId("filter-words"), toWords(asked));
-      const inGroups = `in ${isCut ? "more than " : ""}${toCount(groups.length, "group")}`;
-      setText(byId("dead-count"), `${toCount(count, "dead job")} ${inGroups}`);
-      byId("jobs-of-filter").hidden = !isFiltered || count === 0;
-      for (const verb of VERBS)
-        setText(byId(`${verb}-all`), `${verb === "drop" ? "Drop" : "Replay"} all ${count.toLocaleString("en")}`);
-      if (isFiltered && count > 0) void list(location.search).catch(() => {});
+      const all = answer["count"];
+      groups.show(answer["groups"]);
+      line.hidden = !isFiltered;
+      setText(words, toWords(asked));
+      const inGroups = `${answer["isCut"] ? "more than " : ""}${toCount(answer["groups"].length, "group")}`;
+      setText(count, all === 0 ? NONE : `${toCount(all, "dead job")} in ${inGroups}, the newest error first.`);
+      ofFilter.hidden = !isFiltered || all === 0;
+      jobs.show(answer["jobs"]);
+      const ids = new Set(answer["jobs"].map((/** @type {{ id: string }} */ job) => job.id));
+      for (const one of selected) if (!ids.has(one)) selected.delete(one);
+      selectAll.checked = ids.size > 0 && selected.size === ids.size;
+      showSelected();
+      for (const { verb, ofAll } of buttons) setText(ofAll, `${NAMES[verb]} all ${all.toLocaleString("en")}`);
     },
   };
 }

@@ -1,12 +1,7 @@
-import { byId, copyOf, keyedList, setText } from "../../page/dom.js";
+import { keyedList, make, setText } from "../../page/dom.js";
 import { toCount, toSpan } from "../../page/format.js";
-import { createTable, fillProse, showFacts, toHref } from "./parts.js";
-
-/** @typedef {import("./api.js").BegunChange} BegunChange */
-
-/** What the spark line shows. */
-const SPAN_MS = 15 * 60_000;
-const [WIDTH, HEIGHT] = [200, 32];
+import { createLine } from "./line.js";
+import { createFacts, createTable, fillProse, toHref } from "./parts.js";
 
 /** @type {Record<string, string>} */
 const ROLES = {
@@ -19,35 +14,33 @@ const ROLES = {
 
 /** Problems with their fixes, and how much there is. */
 export function createNowView() {
-  /** @type {{ at: number, waiting: number }[]} kept by the page alone */
-  let seen = [];
-  const problems = keyedList({
-    list: byId("problems"),
-    keyOf: ({ code, message }) => `${code} ${message}`,
-    create({ code }) {
-      const { root, part } = copyOf("problem-template");
-      part("runbook").href = toHref("runbook", { code });
-      setText(part("code"), code);
-      return {
-        root,
-        show({ message, fix = "" }) {
-          fillProse(part("message"), message);
-          fillProse(part("fix"), fix);
-        },
-      };
-    },
-  });
-  const showChanges = createTable({
+  const title = make("p", { id: "state-title", className: "big" }, "\u00A0");
+  const about = make("p", { className: "hint" }, "\u00A0");
+  const state = make("div", { className: "card state" }, title, about);
+  const facts = createFacts("tiles", "facts tiles");
+  const line = createLine();
+  const none = make(
+    "p",
+    { className: "empty", hidden: true },
+    "No problem. What health() reports is listed here, the worst first, each with what to do about it.",
+  );
+  const list = make("ul", { id: "problems", className: "list" });
+  const problems = keyedList({ list, keyOf: ({ code, message }) => `${code} ${message}`, create: createProblem });
+  const changes = createTable({
     id: "changes",
+    title: "Changes made here",
+    empty: "None since the start of this process. A replay is listed here, and goes on when the page is closed.",
     keyOf: ({ id }) => id,
     columns: [
       { head: "Change", text: ({ verb, count }) => `${verb} ${count.toLocaleString("en")}` },
-      { head: "Begun", kind: "time", text: ({ startedAt }) => startedAt },
+      { head: "Begun", text: ({ startedAt }) => startedAt },
       { head: "State", text: stateOf },
     ],
   });
-  const showWorkers = createTable({
+  const workers = createTable({
     id: "workers",
+    title: "Workers",
+    empty: "No process works on the inbox.",
     keyOf: ({ id }) => id,
     columns: [
       { head: "Process", text: ({ id, isThis }) => (isThis ? `${id} (this one)` : id) },
@@ -55,62 +48,54 @@ export function createNowView() {
       { head: "Running", kind: "number", text: ({ running }) => running },
     ],
   });
-
-  function drawLine() {
-    const [first] = seen;
-    const last = seen.at(-1);
-    if (first === undefined || last === undefined) return;
-    const most = Math.max(1, ...seen.map(({ waiting }) => waiting));
-    const from = last.at - SPAN_MS;
-    const points = seen.map(({ at, waiting }) => {
-      const [x, y] = [((at - from) / SPAN_MS) * WIDTH, HEIGHT - 2 - (waiting / most) * (HEIGHT - 4)];
-      return `${x.toFixed(1)},${y.toFixed(1)}`;
-    });
-    byId("spark").setAttribute("points", points.join(" "));
-    byId("spark-about").textContent =
-      `Waiting jobs of the last ${toSpan(last.at - first.at)}: at most ${most.toLocaleString("en")}`;
-  }
+  const ofWorkers = make("div", { className: "list", hidden: true }, ...workers.parts);
 
   return {
     title: "Now",
-    path: () => "now",
-    /**
-     * @param {number} at
-     * @param {number} waiting
-     */
-    record(at, waiting) {
-      seen = [...seen.filter((one) => one.at > at - SPAN_MS && one.at < at), { at, waiting }];
-    },
+    parts: [state, facts.list, line.figure, make("h3", {}, "Problems"), none, list, ...changes.parts, ofWorkers],
+    record: line.record,
     /** @param {import("./api.js").Answer} answer */
     show(answer) {
-      const { problems: found, live, ready, role, oldestWaitingMs, freeDiskBytes } = answer;
+      const { problems: found, live, ready, role, oldestWaitingMs, freeDiskBytes, waiting } = answer;
       const isGood = ready && live && found.length === 0;
-      byId("state").dataset.kind = isGood ? "good" : ready && live ? "warning" : "bad";
-      setText(
-        byId("state-title"),
-        isGood ? "All is well" : ready ? toCount(found.length, "problem") : "Deliveries get 503",
-      );
-      setText(byId("state-about"), `${live ? "" : "A restart helps. "}${ROLES[role] ?? ""}`);
-      setText(byId("waiting"), answer["waiting"].toLocaleString("en"));
-      showFacts("tiles", {
-        "Oldest waits": answer["waiting"] === 0 ? "–" : toSpan(oldestWaitingMs),
+      state.dataset["kind"] = isGood ? "good" : ready && live ? "warning" : "bad";
+      setText(title, isGood ? "All is well" : ready ? toCount(found.length, "problem") : "Deliveries get 503");
+      setText(about, `${live ? "" : "A restart helps. "}${ROLES[role] ?? ""}`);
+      facts.show({
+        Waiting: waiting,
+        "Oldest waits": waiting === 0 ? "–" : toSpan(oldestWaitingMs),
         "Blocked lanes": answer["blockedLanes"],
         "Dead jobs": answer["dead"],
         Unhandled: answer["unhandled"],
         Stuck: answer["stuck"],
         ...(freeDiskBytes !== undefined && { "Free disk": `${(freeDiskBytes / 1e9).toFixed(1)} GB` }),
       });
+      line.draw();
       problems(found);
-      byId("no-problems").hidden = found.length > 0;
-      showChanges(answer.changes);
-      showWorkers(answer["workers"]);
-      byId("workers-heading").hidden = answer["workers"].length === 0;
-      drawLine();
+      none.hidden = found.length > 0;
+      changes.show(answer.changes);
+      workers.show(answer["workers"]);
+      ofWorkers.hidden = answer["workers"].length === 0;
     },
   };
 }
 
-/** @param {BegunChange} change */
+/** @param {{ code: string, message: string, fix?: string }} problem */
+function createProblem({ code }) {
+  const [message, fix] = [make("p"), make("p", { className: "fix" })];
+  const badge = make("code", { className: "badge" }, code);
+  badge.dataset["kind"] = "warning";
+  const runbook = make("a", { href: toHref("runbook", { code }) }, "Runbook");
+  return {
+    root: make("li", { className: "card" }, make("p", { className: "actions" }, badge, runbook), message, fix),
+    show(/** @type {{ message: string, fix?: string }} */ latest) {
+      fillProse(message, latest.message);
+      fillProse(fix, latest.fix ?? "");
+    },
+  };
+}
+
+/** @param {import("./api.js").BegunChange} change */
 function stateOf({ count, perSecond, endedAt, changed, failed }) {
   if (failed !== undefined) return `failed: ${failed}`;
   if (endedAt !== undefined) return `done: ${changed?.toLocaleString("en")}`;

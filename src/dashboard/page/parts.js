@@ -1,14 +1,24 @@
-import { byId, keyedList, setText, textElement } from "../../page/dom.js";
+import { keyedList, make, setText } from "../../page/dom.js";
 import { toFullTime, toSpan } from "../../page/format.js";
 
-/** @typedef {string | number | undefined} Value */
 /**
+ * @typedef {string | number | undefined} Value a text in ISO 8601 is a time
+ *
  * @typedef {object} Column
  * @property {string} head
- * @property {(item: any) => Value} text
- * @property {"number" | "time" | "error" | "name"} [kind]
+ * @property {(item: any) => Value} [text]
+ * @property {"" | "number" | "failed" | "name" | "changes"} [kind]
  * @property {(item: any) => string | undefined} [sub] a second line
  * @property {(item: any) => string} [href] in a view
+ * @property {(item: any) => readonly Element[]} [controls] in place of a text
+ *
+ * @typedef {object} Table
+ * @property {string} id
+ * @property {readonly Column[]} columns
+ * @property {(item: any) => unknown} keyOf
+ * @property {string} empty what would be here, and when
+ * @property {string} [title]
+ * @property {string} [about]
  */
 
 /** By the server's clock, which the times are of. */
@@ -20,117 +30,116 @@ export function setNow(iso) {
 }
 
 /**
- * A table whose rows stay the same while what is in them changes. Without a row the text with the id `no-…` is there instead.
+ * A table with what is said of it, whose rows stay the same while what is in them changes.
  *
- * @param {{ id: string, columns: readonly Column[], keyOf: (item: any) => unknown, first?: (item: any) => Element, actions?: Record<string, (item: any) => void> }} how
+ * @param {Table} how
  */
-export function createTable({ id, columns, keyOf, first, actions = {} }) {
-  const head = document.createElement("tr");
-  head.append(...columns.map(({ head: name, kind = "" }) => classed(textElement("th", name), kind)));
-  if (first !== undefined) head.prepend(classed(document.createElement("td"), "changes"));
-  if (Object.keys(actions).length > 0) head.append(classed(document.createElement("td"), "changes"));
-  const [thead, tbody] = [document.createElement("thead"), document.createElement("tbody")];
-  thead.append(head);
-  byId(id).append(thead, tbody);
-  const rows = keyedList({
+export function createTable({ id, columns, keyOf, empty, title, about }) {
+  const heads = columns.map(({ head, kind = "" }) => make(head === "" ? "td" : "th", { className: kind }, head));
+  const tbody = make("tbody");
+  const table = make("table", { id }, make("thead", {}, make("tr", {}, ...heads)), tbody);
+  const without = make("p", { id: `no-${id}`, className: "empty", hidden: true }, empty);
+  const showRows = keyedList({
     list: tbody,
     keyOf,
     create(item) {
-      const row = document.createElement("tr");
-      const cells = columns.map(createCell);
-      if (first !== undefined) row.append(inCell(first(item)));
-      row.append(...cells.map(({ root }) => root));
-      const buttons = Object.entries(actions).map(([name, run]) => {
-        const button = classed(textElement("button", name), name === "Drop" ? "small danger" : "small");
-        button.addEventListener("click", () => run(item));
-        return button;
-      });
-      if (buttons.length > 0) row.append(inCell(...buttons));
-      return { root: row, show: (latest) => cells.forEach(({ show }) => show(latest)) };
+      const cells = columns.map((column) => createCell(column, item));
+      return {
+        root: make("tr", {}, ...cells.map(({ root }) => root)),
+        show: (latest) => cells.forEach(({ show }) => show(latest)),
+      };
     },
   });
-  return (/** @type {readonly any[]} */ items) => {
-    rows(items);
-    byId(id).hidden = items.length === 0;
-    byId(`no-${id}`).hidden = items.length > 0;
+  return {
+    parts: [
+      ...(title === undefined ? [] : [make("h3", {}, title)]),
+      ...(about === undefined ? [] : [make("p", { className: "hint" }, about)]),
+      without,
+      table,
+    ],
+    /** @param {readonly any[]} items */
+    show(items) {
+      showRows(items);
+      table.hidden = items.length === 0;
+      without.hidden = items.length > 0;
+    },
   };
 }
 
-/** @param {Column} column */
-function createCell({ head, text, kind, sub, href }) {
-  const root = classed(document.createElement("td"), kind ?? "");
+/**
+ * @param {Column} column
+ * @param {any} item
+ */
+function createCell({ head, text = () => undefined, kind = "", sub, href, controls }, item) {
+  const value = make(href === undefined ? timeOrSpan(text(item)) : "a");
+  const second = make("span", { className: "sub" });
+  const inside = controls === undefined ? [value, ...(sub === undefined ? [] : [second])] : controls(item);
+  const root = make("td", { className: kind }, make("div", { className: controls ? "actions" : "" }, ...inside));
   root.dataset["label"] = head;
-  const value = document.createElement(kind === "time" ? "time" : href === undefined ? "span" : "a");
-  const second = classed(document.createElement("span"), "sub");
-  const cell = document.createElement("div");
-  cell.append(value, ...(sub === undefined ? [] : [second]));
-  root.append(cell);
   return {
     root,
-    show(/** @type {any} */ item) {
-      showValue(value, text(item));
-      if (href !== undefined) value.setAttribute("href", href(item));
-      setText(second, sub?.(item) ?? "");
+    show(/** @type {any} */ latest) {
+      showValue(value, text(latest));
+      if (href !== undefined) value.setAttribute("href", href(latest));
+      setText(second, sub?.(latest) ?? "");
       second.title = second.textContent ?? "";
     },
   };
 }
 
-/** @param {readonly Element[]} elements */
-function inCell(...elements) {
-  const [cell, row] = [
-    classed(document.createElement("td"), "changes"),
-    classed(document.createElement("div"), "actions"),
-  ];
-  row.append(...elements);
-  cell.append(row);
-  return cell;
+/**
+ * Buttons of a row for changes.
+ *
+ * @param {Record<string, (item: any) => void>} actions by their names
+ * @returns {Column}
+ */
+export function actionsColumn(actions) {
+  const controls = (/** @type {any} */ item) =>
+    Object.entries(actions).map(([name, run]) =>
+      make("button", { className: name === "Drop" ? "small danger" : "small", onclick: () => run(item) }, name),
+    );
+  return { head: "", kind: "changes", controls };
 }
 
 /**
- * Names and values in a `dl`. A value that is a text in ISO 8601 is a time.
+ * Names and values.
  *
  * @param {string} id
- * @param {Record<string, Value>} facts
+ * @param {string} [className]
  */
-export function showFacts(id, facts) {
-  const list = byId(id);
-  for (const [name, value] of Object.entries(facts)) {
-    /** @type {HTMLElement | null} */
-    let dd = list.querySelector(`[data-fact="${name}"]`);
-    if (dd === null) {
-      const pair = classed(document.createElement("div"), "card");
-      dd = document.createElement("dd");
-      dd.dataset["fact"] = name;
-      dd.append(document.createElement(/^\d{4}-\d\d-\d\dT/.test(String(value)) ? "time" : "span"));
-      pair.append(textElement("dt", name), dd);
-      list.append(pair);
-    }
-    showValue(/** @type {HTMLElement} */ (dd.firstElementChild), value ?? "–");
-  }
+export function createFacts(id, className = "facts") {
+  const list = make("dl", { id, className });
+  const show = keyedList({
+    list,
+    keyOf: (/** @type {[string, Value]} */ [name, value]) => `${name} ${timeOrSpan(value)}`,
+    create([name, value]) {
+      const shown = make(timeOrSpan(value));
+      return {
+        root: make("div", { className: "card" }, make("dt", {}, name), make("dd", {}, shown)),
+        show: ([, latest]) => showValue(shown, latest ?? "–"),
+      };
+    },
+  });
+  return { list, show: (/** @type {Record<string, Value>} */ facts) => show(Object.entries(facts)) };
+}
+
+/** @param {Value} value */
+function timeOrSpan(value) {
+  return /^\d{4}-\d\d-\d\dT/.test(String(value)) ? "time" : "span";
 }
 
 /**
- * Of a `time` the value is in ISO 8601: it is shown as the time since then, or until then.
+ * A time is shown as the time since then, or until then.
  *
  * @param {HTMLElement} element
  * @param {Value} value
  */
 export function showValue(element, value) {
-  const ms = element instanceof HTMLTimeElement ? Date.parse(String(value)) - now : Number.NaN;
-  if (Number.isNaN(ms)) return setText(element, typeof value === "number" ? value.toLocaleString("en") : (value ?? ""));
-  element.title = `${toFullTime(String(value))} UTC`;
+  if (!(element instanceof HTMLTimeElement))
+    return setText(element, typeof value === "number" ? value.toLocaleString("en") : (value ?? ""));
+  const ms = Date.parse(String(value)) - now;
+  Object.assign(element, { dateTime: value, title: `${toFullTime(String(value))} UTC` });
   return setText(element, Math.abs(ms) < 1_000 ? "now" : ms > 0 ? `in ${toSpan(ms)}` : `${toSpan(-ms)} ago`);
-}
-
-/**
- * @template {Element} E
- * @param {E} element
- * @param {string} name
- */
-function classed(element, name) {
-  element.className = name;
-  return element;
 }
 
 /**
@@ -168,19 +177,21 @@ export function fillProse(element, text) {
   const pieces = text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).filter((piece) => piece !== "");
   element.replaceChildren(
     ...pieces.map((piece) => {
-      if (piece.startsWith("`")) return textElement("code", piece.slice(1, -1));
-      return piece.startsWith("**") ? textElement("strong", piece.slice(2, -2)) : piece;
+      if (piece.startsWith("`")) return make("code", {}, piece.slice(1, -1));
+      return piece.startsWith("**") ? make("strong", {}, piece.slice(2, -2)) : piece;
     }),
   );
 }
 
-/** Columns of jobs that several tables have. @type {Record<"id" | "type" | "account" | "error" | "attempts", Column>} */
-export const JOB_COLUMNS = {
+/** Columns that several tables have. @satisfies {Record<string, Column>} */
+export const COLUMNS = {
   id: { head: "Job", text: ({ id }) => id, href: ({ id }) => toHref("job", { id }), sub: ({ lane }) => lane },
   type: { head: "Event", kind: "name", text: ({ type }) => type, sub: ({ consumer }) => consumer },
   account: { head: "Account", text: ({ accountId }) => idText(accountId) },
-  error: { head: "Last error", kind: "error", text: ({ error }) => error?.name, sub: ({ error }) => error?.message },
+  subscription: { head: "Subscription", text: ({ subscription }) => idText(subscription) },
+  error: { head: "Last error", kind: "failed", text: ({ error }) => error?.name, sub: ({ error }) => error?.message },
   attempts: { head: "Attempts", kind: "number", text: ({ attempts }) => attempts },
+  since: { head: "Since", text: ({ since }) => since },
 };
 
 /** A number that counts nothing. @param {number | undefined} id */

@@ -13,7 +13,7 @@ const LOOKS = 50;
 const ANSWERS = 2_000;
 /** Each looks once a second, the least that a page may be told to. */
 const VIEWERS = 5;
-const VIEWS = ["now", "dead", "jobs?type=email.updated&consumer=default", "lanes", "subscriptions"];
+const VIEWS = ["now", "dead", "dead?type=email.updated&consumer=default", "lanes", "subscriptions"];
 
 // Jobs that are all dead, and pages that look at them while deliveries come.
 const [jobs = 0] = readSizes();

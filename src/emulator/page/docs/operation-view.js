@@ -1,4 +1,4 @@
-import { copyOf, setText, textElement } from "../../../page/dom.js";
+import { copyOf, setText, make } from "../../../page/dom.js";
 import { rulesOf, typeOf } from "./schema.js";
 import { createSchemaView } from "./schema-view.js";
 import { createTryForm } from "./try-form.js";
@@ -42,7 +42,7 @@ function createContent(operation, page) {
   part("rows").append(...parameters.map(createRow));
   if (body !== undefined) part("body").append(createSchemaView(body, { summary: ["Body"] }));
   for (const { status, description, schema } of answers) {
-    const summary = [textElement("strong", status === "default" ? "others" : status), " ", ...withCode(description)];
+    const summary = [make("strong", {}, status === "default" ? "others" : status), " ", ...withCode(description)];
     const item = document.createElement("li");
     if (schema === undefined) item.append(...summary);
     else item.append(createSchemaView(schema, { summary, isOpen: status.startsWith("2") }));
@@ -77,5 +77,5 @@ function createRow({ name, in: place, required, description, schema }) {
  * @param {string} text
  */
 function withCode(text) {
-  return text.split("`").map((part, index) => (index % 2 === 0 ? part : textElement("code", part)));
+  return text.split("`").map((part, index) => (index % 2 === 0 ? part : make("code", {}, part)));
 }

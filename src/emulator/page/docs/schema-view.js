@@ -1,4 +1,4 @@
-import { copyOf, setText, textElement } from "../../../page/dom.js";
+import { copyOf, setText, make } from "../../../page/dom.js";
 import { toCount } from "../../../page/format.js";
 import { fieldsOf, objectsOf, rulesOf, typeOf } from "./schema.js";
 
@@ -25,9 +25,9 @@ export function createSchemaView(schema, { summary = [], isOpen = true, depth = 
   const fill = () => {
     if (!root.open || !isEmpty) return;
     isEmpty = false;
-    if (objects.length === 0) root.append(textElement("p", rulesOf(schema).join("; ") || typeOf(schema)));
+    if (objects.length === 0) root.append(make("p", {}, rulesOf(schema).join("; ") || typeOf(schema)));
     for (const [index, object] of objects.entries()) {
-      if (index > 0) root.append(textElement("p", "or"));
+      if (index > 0) root.append(make("p", {}, "or"));
       root.append(createFields(object, depth));
     }
   };
@@ -46,7 +46,7 @@ function createFields(object, depth) {
   list.className = "fields-list";
   const { fields, isOpen } = fieldsOf(object);
   list.append(...fields.map((field) => createField(field, depth)));
-  if (isOpen) list.append(textElement("li", fields.length === 0 ? "Any fields." : "Other fields are allowed."));
+  if (isOpen) list.append(make("li", {}, fields.length === 0 ? "Any fields." : "Other fields are allowed."));
   return list;
 }
 
