@@ -32,7 +32,7 @@ export const LOOKS: Readonly<Record<string, Look>> = {
       source.jobs.summary(filter),
       Object.keys(query).length === 0
         ? { jobs: [], next: undefined }
-        : source.jobs.list({ ...filter, limit: ROWS, after }),
+        : source.jobs.list({ ...filter, limit: ROWS, after, newestFirst: true }),
     ]);
     const newest = groups.toSorted((one, other) => Number(other.newestAt ?? 0) - Number(one.newestAt ?? 0));
     const named = newest.map((group) =>

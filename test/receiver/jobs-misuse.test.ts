@@ -131,3 +131,12 @@ async function expectRefusal(call: Promise<unknown>, ...parts: readonly string[]
   for (const part of parts) expect(error.message).toContain(part);
   return error;
 }
+
+test("list gives the newest first of dead jobs alone", async () => {
+  const { receiver } = await receiverWithJobsInEachState();
+  for (const filter of [{}, { state: "done" }, { state: ["dead", "unhandled"] }])
+    await expect((receiver.jobs as Loose).list({ ...filter, newestFirst: true })).rejects.toThrow(
+      expect.objectContaining({ code: "jobs-invalid", message: expect.stringContaining('`state: "dead"`') as string }),
+    );
+  expect((await receiver.jobs.list({ state: "dead", newestFirst: true })).jobs).toHaveLength(1);
+});

@@ -1,5 +1,5 @@
 import { createReceiver, forwardInbox, type ReceiverLists } from "hookline";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { receiverWithJobsInEachState } from "../support/job-fixtures.ts";
 import { bodyOf, change, lifecycleBody } from "../support/make-delivery.ts";
 import { failingHandler, heldHandler, idOf, rig } from "../support/rig.ts";
@@ -59,6 +59,28 @@ describe("blockedLanes", () => {
     expect(seen).toHaveLength(total);
     expect(total).toBeGreaterThan(50);
     expect((await receiver.lists.blockedLanes()).lanes).toHaveLength(50);
+  });
+
+  test("looks at no more than 10,000 jobs of an inbox that does not know them", async () => {
+    const { receiver, inbox } = rig();
+    let looked = 0;
+    vi.spyOn(inbox.jobs, "find").mockImplementation(async ({ limit }) => {
+      const jobs = Array.from({ length: limit }, () => {
+        const rest = { deliveryId: "1", entry: 0, event: undefined, consumer: "default", lane: "l", attempts: 1 };
+        const times = { receivedAt: 0, runAt: undefined, settledAt: undefined };
+        return {
+          ...rest,
+          ...times,
+          id: String((looked += 1)),
+          state: "waiting",
+          error: undefined,
+          replayOf: undefined,
+        } as const;
+      });
+      return { jobs, next: String(looked) };
+    });
+    expect(await receiver.lists.blockedLanes()).toEqual({ lanes: [] });
+    expect(looked).toBe(10_000);
   });
 });
 

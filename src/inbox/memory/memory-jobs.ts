@@ -35,9 +35,10 @@ export function memoryJobs({ store, book, backlog, now, lost, wake, erased }: Me
   }
 
   return {
-    find: async ({ after, limit, ...query }) => {
+    find: async ({ after, limit, newestFirst = false, ...query }) => {
       const found: JobRow[] = [];
-      for (const row of store.rows(after)) {
+      const end = Number(after ?? Infinity);
+      for (const row of newestFirst ? [...store.rows()].filter(({ id }) => id < end).toReversed() : store.rows(after)) {
         if (!matches(row, query)) continue;
         if (found.length === limit) return { jobs: found.map(store.toStored), next: String(found.at(-1)?.id) };
         found.push(row);

@@ -32,7 +32,12 @@ export interface Job {
 export interface InboxJobs {
   /** At most `limit` jobs after `after`, in the order of ids; `next` is the `after` of the next page. */
   find(
-    query: JobQuery & { readonly after?: string | undefined; readonly limit: number },
+    query: JobQuery & {
+      readonly after?: string | undefined;
+      readonly limit: number;
+      /** The highest id first, and `after` counts down. Asked for with the one state `dead` alone. */
+      readonly newestFirst?: boolean | undefined;
+    },
   ): Promise<{ readonly jobs: readonly StoredJob[]; readonly next?: string }>;
   /** A job with the stored bytes of its delivery; without them where an option of the inbox has deleted the body. */
   get(id: string): Promise<{ readonly job: StoredJob; readonly delivery: StoredDelivery | undefined } | undefined>;
@@ -65,7 +70,7 @@ export interface InboxJobs {
   summary?(query: JobQuery): Promise<JobSummary | undefined>;
   /**
    * The heads of lanes that wait for their next attempt, which is after `now`, by its time and then by their ids; jobs without a lane too.
-   * Undefined: the receiver reads all waiting jobs.
+   * Undefined: the receiver looks at the first 10,000 open jobs.
    */
   blocked?(page: BlockedQuery): Promise<readonly StoredBlocked[]>;
 }

@@ -1,5 +1,5 @@
 import { UsageError } from "../../errors.ts";
-import type { JobQuery, JobSelection, JobState } from "../../inbox/port/jobs.ts";
+import type { InboxJobs, JobQuery, JobSelection, JobState } from "../../inbox/port/jobs.ts";
 import { familyOf, HANDLER_NAMES } from "../../protocol/event-names.ts";
 import type { EventName } from "../../protocol/event-types.ts";
 import type { JobFilter, Jobs, Selection } from "./jobs-types.ts";
@@ -59,6 +59,7 @@ const PAGE_CHECKS: Checks = {
     // Ids of jobs are growing numbers in every inbox.
     holds: (value) => typeof value === "string" && /^\d+$/.test(value),
   },
+  newestFirst: { expected: "true or false", holds: (value) => typeof value === "boolean" },
 };
 
 /** Options of `drop`. */
@@ -76,12 +77,12 @@ export const REPLAY_OPTIONS: Checks = {
  * The arguments of `list` as an inbox takes them.
  * @throws UsageError `jobs-invalid`
  */
-export function toPage(
-  filter: NonNullable<Parameters<Jobs["list"]>[0]>,
-): JobQuery & { readonly after: string | undefined; readonly limit: number } {
+export function toPage(filter: NonNullable<Parameters<Jobs["list"]>[0]>): Parameters<InboxJobs["find"]>[0] {
   assertFields("list", filter, { ...FILTER_CHECKS, ...PAGE_CHECKS });
-  const { after, limit = 50 } = filter;
-  return { ...toQuery(filter), after, limit };
+  const { after, limit = 50, newestFirst = false } = filter;
+  if (newestFirst && filter.state !== "dead")
+    throw invalid("list", "newestFirst without the state", { expected: 'it with `state: "dead"` alone' });
+  return { ...toQuery(filter), after, limit, ...(newestFirst && { newestFirst }) };
 }
 
 /**

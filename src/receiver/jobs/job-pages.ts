@@ -21,10 +21,10 @@ export interface JobPages {
    */
   count(jobs: InboxJobs, selection: JobSelection, verb: "replay" | "drop"): Promise<number>;
   /**
-   * Calls back with each job that is found.
+   * Calls back with each job that is found, of the first pages that have at most so many together.
    * @throws ClosedError `closed`
    */
-  each(jobs: InboxJobs, query: JobQuery, found: (job: StoredJob) => void): Promise<void>;
+  each(jobs: InboxJobs, query: JobQuery & { readonly most?: number }, found: (job: StoredJob) => void): Promise<void>;
   /** Ends what is in progress after its current page. */
   stop(): void;
 }
@@ -65,11 +65,12 @@ export function createJobPages(clock: Clock): JobPages {
         run.count += "ids" in selection || verb === "replay" ? await countTaken(jobs, ids, run) : ids.length;
       return run.count;
     },
-    async each(jobs, query, found) {
+    async each(jobs, { most = Infinity, ...query }, found) {
       const run: Run = { takes: () => true, done: "counted", count: 0 };
       for await (const page of pagesOf(jobs, query, run)) {
         for (const job of page) found(job);
         run.count += page.length;
+        if (run.count >= most) return;
       }
     },
     stop: () => stopped.abort(),

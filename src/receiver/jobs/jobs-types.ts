@@ -44,6 +44,8 @@ export interface Jobs {
       limit?: number | undefined;
       /** The `next` of the page before. @default the first page */
       after?: string | undefined;
+      /** The latest created first, with `state: "dead"` alone. @default false */
+      newestFirst?: boolean | undefined;
     },
   ): Promise<{ readonly jobs: readonly Job[]; readonly next?: string }>;
   /**

@@ -77,7 +77,8 @@ export function createLists({ open, pages, subscriptions, watch, clock }: Receiv
   /** For an inbox that cannot say it. */
   async function readBlocked(jobs: InboxJobs, { now, after, limit }: BlockedQuery): Promise<readonly StoredBlocked[]> {
     const lanes = new Map<string, { readonly job: StoredJob; behind: number }>();
-    await pages.each(jobs, { states: ["waiting", "running"] }, (job) => {
+    const looked = { states: ["waiting", "running"], most: MOST_LOOKS } as const;
+    await pages.each(jobs, looked, (job) => {
       const key = job.lane === undefined ? `job ${job.id}` : `lane ${job.lane}`;
       const lane = lanes.get(key);
       if (lane === undefined) lanes.set(key, { job, behind: 0 });
@@ -90,6 +91,9 @@ export function createLists({ open, pages, subscriptions, watch, clock }: Receiv
       .slice(0, limit);
   }
 }
+
+/** Open jobs that are looked at for blocked lanes: a page that is open asks every few seconds. */
+const MOST_LOOKS = 10_000;
 
 type Place = Pick<StoredJob, "id" | "runAt">;
 

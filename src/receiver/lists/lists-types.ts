@@ -57,7 +57,10 @@ export interface ErroredSubscriptionInfo {
  * with ClosedError `closed` after `close()`.
  */
 export interface ReceiverLists {
-  /** Blocked lanes, that of the soonest attempt first, page by page: `next` is the `after` of the next page, absent on the last one. */
+  /**
+   * Blocked lanes, that of the soonest attempt first, page by page: `next` is the `after` of the next page, absent on the last one. Of an
+   * inbox that does not know them, such as `memoryInbox`, those of the first 10,000 open jobs.
+   */
   blockedLanes(page?: {
     /** Lanes a page. @default 50, at most 1_000 */
     limit?: number | undefined;

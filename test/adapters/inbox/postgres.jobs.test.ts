@@ -242,3 +242,17 @@ test("replays, drops, erasures, stores and steps at once neither wait for each o
   for (const { id } of found.filter((_, place) => place % 20 === 0))
     expect(await processes[1].jobs.get(id)).toBeDefined();
 });
+
+test("counts that were not folded for long are folded once they are read", async () => {
+  const tables = await openTables();
+  const { jobs } = tables.join();
+  const { pool, ident } = tables;
+  await pool.query(
+    `insert into ${ident}.ended_count select 'dead', 'email.created', 'crm', 'E' || g % 3, 1, g from generate_series(1, 9000) as g`,
+  );
+  const summary = await jobs.summary?.({ states: ["dead"] });
+  expect(summary).toMatchObject({ count: 9_000, groups: [{ count: 3_000 }, {}, {}] });
+  const rows = async () => (await pool.query<{ n: number }>(`select count(*) as n from ${ident}.ended_count`))[0]?.n;
+  await expect.poll(rows).toBe(3);
+  expect(await jobs.summary?.({ states: ["dead"] })).toEqual(summary);
+});

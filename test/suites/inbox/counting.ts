@@ -47,6 +47,32 @@ export const counting: InboxPromises = {
     },
   },
 
+  "newestFirst: The highest id first, and `after` counts down. Asked for with the one state `dead` alone.": {
+    "all pages together have each job once, alone and by every index": async (bench) => {
+      await named(bench, "A", "B", "A", "A", "B");
+      const { jobs } = bench.inbox;
+      const group = { states: ["dead"], types: ["email.updated"], consumer: "default", error: "A" } as const;
+      const types = ["email.created", "email.updated"];
+      for (const query of [
+        { states: ["dead"] },
+        group,
+        { states: ["dead"], types },
+        { ...group, accountId: 2002 },
+      ] as const) {
+        const oldest = (await jobs.find({ ...query, limit: 10 })).jobs.map(({ id }) => id);
+        const newest: string[] = [];
+        let after: string | undefined;
+        do {
+          const page = await jobs.find({ ...query, after, limit: 2, newestFirst: true });
+          newest.push(...page.jobs.map(({ id }) => id));
+          after = page.next;
+        } while (after !== undefined);
+        assert.deepEqual(newest, oldest.toReversed());
+        assert.ok(newest.length > 2);
+      }
+    },
+  },
+
   "summary: Counts jobs where that costs less than reading them, such as from counts that are kept.": {
     "they follow what dies, is dropped, replayed and erased": async (bench) => {
       const { inbox, clock } = bench;

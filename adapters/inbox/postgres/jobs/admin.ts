@@ -14,6 +14,7 @@ import type { Pool, Queries } from "../connection/pool.ts";
 import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { REMOVED } from "../schema/body-functions.ts";
+import { foldEndedCounts } from "../schema/ended-counts.ts";
 import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
 import { countJobs, findBlocked } from "./count-jobs.ts";
@@ -63,7 +64,7 @@ export function createPostgresJobs({
   async function find(query: Parameters<InboxJobs["find"]>[0]): Promise<FoundPage> {
     const { after, limit, ...rest } = query;
     const jobs: FoundJob[] = [];
-    let next: number | undefined = toId(after) ?? 0;
+    let next: number | undefined = toId(after) ?? (rest.newestFirst === true ? Number.MAX_SAFE_INTEGER : 0);
     while (next !== undefined && jobs.length < limit) {
       const input = { ...rest, after: next, limit: limit - jobs.length };
       const page: FoundPage = await snapshot((queries) => findPage(queries, ident(), input));
@@ -121,6 +122,11 @@ export function createPostgresJobs({
     }
   }
 
+  /** One who only looks at the inbox is refused: upkeep folds too. */
+  function fold(): void {
+    void writer.transaction((queries) => queries.query(foldEndedCounts(ident()))).catch(() => {});
+  }
+
   return {
     async find(query) {
       // One job more says whether there is another page.
@@ -128,7 +134,7 @@ export function createPostgresJobs({
       const found = jobs.slice(0, query.limit).map(toStoredJob);
       return jobs.length > query.limit ? { jobs: found, next: String(found.at(-1)?.id) } : { jobs: found };
     },
-    summary: (query) => countJobs(pool, ident(), query),
+    summary: (query) => countJobs({ queries: pool, ident: ident(), fold }, query),
     async blocked(query) {
       const found = await snapshot((queries) => findBlocked(queries, ident(), query));
       return found.map(({ job, behind }) => ({ job: toStoredJob(job), behind }));

@@ -8,19 +8,24 @@ import {
   type JobSummary,
 } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
+import { MOST_UNFOLDED } from "../schema/ended-counts.ts";
 import { COLUMNS, fromOpen, runningJobs, type FoundJob, type OpenRow } from "./find-jobs.ts";
 
-/** Undefined for a query that the counts cannot answer. */
-export async function countJobs(queries: Queries, ident: string, query: JobQuery): Promise<JobSummary | undefined> {
+/** Undefined for a query that the counts cannot answer. @param fold called where there are many rows of counts for each group */
+export async function countJobs(
+  { queries, ident, fold }: { readonly queries: Queries; readonly ident: string; readonly fold: () => void },
+  query: JobQuery,
+): Promise<JobSummary | undefined> {
   const states = countedStates(query);
   if (states === undefined) return undefined;
   const { types, consumer, error } = query;
-  const rows = await queries.query<CountedGroup>(
-    `select type, consumer, error, sum(n)::bigint as count, max(newest_at) as "newestAt" from ${ident}.ended_count
+  const rows = await queries.query<CountedGroup & { readonly rows: number }>(
+    `select type, consumer, error, sum(n)::bigint as count, max(newest_at) as "newestAt", sum(count(*)) over ()::bigint as rows from ${ident}.ended_count
      where state = any ($1) and ($2::text[] is null or type = any ($2)) and ($3::text is null or consumer = $3) and ($4::text is null or error = $4)
      group by 1, 2, 3 having sum(n) > 0 order by 4 desc, 1, 2, 3 limit ${MOST_COUNTED}`,
     [states, types ?? null, consumer ?? null, error ?? null],
   );
+  if (Number(rows[0]?.rows) > rows.length + MOST_UNFOLDED) fold();
   return toSummary(rows);
 }
 

@@ -29,6 +29,8 @@ export interface FoundJob {
 /** Which jobs, in the order of ids. */
 export interface FindInput extends JobQuery {
   readonly after: number;
+  /** Dead ones alone: from the highest id down. */
+  readonly newestFirst?: boolean | undefined;
   readonly limit: number;
 }
 
@@ -42,7 +44,7 @@ export interface FoundPage {
 /** What one table, or the lists, have of a page. */
 interface Part {
   readonly jobs: readonly FoundJob[];
-  /** All up to this id was looked at. */
+  /** All up to this id was looked at; where the newest is first, it is the id below zero. */
   readonly end: number;
 }
 
@@ -71,10 +73,12 @@ export async function findPage(queries: Queries, ident: string, input: FindInput
     if (wants(table)) parts.push(await endedPart(queries, ident, { ...input, table }));
   // They have no error.
   if (wants("done", "skipped") && input.error === undefined) parts.push(await listedPart(queries, ident, input));
+  const order = input.newestFirst === true ? -1 : 1;
   const end = Math.min(...parts.map((part) => part.end));
-  const jobs = parts.flatMap((part) => part.jobs).filter(({ id }) => id <= end);
-  const page = jobs.toSorted((a, b) => a.id - b.id).slice(0, input.limit);
-  const reached = page[input.limit - 1]?.id ?? end;
+  const jobs = parts.flatMap((part) => part.jobs).filter(({ id }) => order * id <= end);
+  const page = jobs.toSorted((a, b) => order * (a.id - b.id)).slice(0, input.limit);
+  const last = page[input.limit - 1];
+  const reached = last === undefined ? Math.abs(end) : last.id;
   return { jobs: await withLanes(queries, ident, page), next: reached === Infinity ? undefined : reached };
 }
 
@@ -143,15 +147,18 @@ async function endedPart(
   const byType = accountId === undefined && types !== undefined;
   const where = conditions(byType ? { ...query, types: undefined } : query, values);
   const most = values.push(limit);
+  const order = query.newestFirst === true ? "id desc" : "id";
   const rowsWhere = (more: string): string =>
-    `select ${COLUMNS.ended} from ${ident}.${table} as one where ${where}${more} order by id limit $${most}`;
+    `select ${COLUMNS.ended} from ${ident}.${table} as one where ${where}${more} order by ${order} limit $${most}`;
   const rows = await queries.query<EndedRow>(
     byType
-      ? `select t.* from unnest($${values.push([...new Set(types)])}::text[]) as of (type) cross join lateral (${rowsWhere(" and one.type = of.type")}) as t order by t.id limit $${most}`
+      ? `select t.* from unnest($${values.push([...new Set(types)])}::text[]) as of (type) cross join lateral (${rowsWhere(" and one.type = of.type")}) as t order by t.${order} limit $${most}`
       : rowsWhere(""),
     values,
   );
-  return { jobs: rows.map((row) => fromEnded(row, table)), end: endOf(rows, limit) };
+  const end = endOf(rows, limit);
+  const jobs = rows.map((row) => fromEnded(row, table));
+  return { jobs, end: query.newestFirst === true && end !== Infinity ? -end : end };
 }
 
 /** Done and skipped ones: nothing but their lists has them. */
@@ -244,7 +251,7 @@ function fromLine({ line, ...job }: ListedJob): FoundJob {
 /** SQL of all conditions but those on states. Adds to the values. */
 function conditions(query: Omit<FindInput, "limit">, values: unknown[]): string {
   const all: readonly (readonly [string, unknown])[] = [
-    ["id > ?", query.after],
+    [query.newestFirst === true ? "id < ?" : "id > ?", query.after],
     ["account = ?", query.accountId],
     ["type = any (?)", query.types],
     ["subscription = ?", query.subscription],

@@ -37,6 +37,8 @@ export function endedCountsOf(ident: string): string {
 
 /** Rows that one step folds: at most what dies within a minute. */
 const FOLDED = 100_000;
+/** So many are read within a few milliseconds: who finds more folds them. */
+export const MOST_UNFOLDED = 5_000;
 
 /** One row again for each group that has several. Skips what another process folds. */
 export function foldEndedCounts(ident: string): string {

@@ -34,7 +34,7 @@ export function createFileJobs({ commits, requests, log, isOpen }: FileJobsDeps)
   return {
     async find({ after, limit, ...query }) {
       const jobs: StoredJob[] = [];
-      let next: number | undefined = Number(after ?? 0);
+      let next: number | undefined = Number(after ?? (query.newestFirst === true ? Number.MAX_SAFE_INTEGER : 0));
       // A page of the file may be short, or empty: what it looks at is bounded. One job more says whether there is another page.
       while (next !== undefined && jobs.length <= limit) {
         if (!isOpen()) throw new StorageError("storage-failed", "The inbox was closed while jobs were looked for.");

@@ -30,6 +30,8 @@ export interface FoundJob {
 /** Which jobs, in the order of ids. */
 interface FindInput extends JobQuery {
   readonly after: number;
+  /** Dead ones alone: from the highest id down. */
+  readonly newestFirst?: boolean | undefined;
   /** Ids from it on are not looked at. @default none */
   readonly before?: number | undefined;
   readonly limit: number;
@@ -81,7 +83,7 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 /** What one table, or the lists, have of a page. */
 interface Part {
   readonly jobs: readonly FoundJob[];
-  /** All up to this id was looked at. */
+  /** All up to this id was looked at; where the newest is first, it is the id below zero. */
   readonly end: number;
 }
 
@@ -168,8 +170,9 @@ export function createJobFinder(
 
   /** The candidates of a table, each list of them in the order of ids. An index leads to an account, or to a type. */
   function tableParts(table: Table, query: FindInput): Part[] {
-    const { after, before = Number.MAX_SAFE_INTEGER, accountId, types, consumer, error } = query;
-    const range = "id > ? AND id < ? ORDER BY id";
+    const { newestFirst = false, accountId, types, consumer, error } = query;
+    const { after, before = newestFirst ? 0 : Number.MAX_SAFE_INTEGER } = query;
+    const range = newestFirst ? "id < ? AND id > ? ORDER BY id DESC" : "id > ? AND id < ? ORDER BY id";
     const isIndexed = table !== "job";
     const candidates =
       isIndexed && accountId !== undefined
@@ -223,13 +226,16 @@ export function createJobFinder(
       else if (wants("done", "skipped"))
         parts.push(pick(listed(query), query, ({ id }) => anyRow.get(id, id, id) === undefined));
       else if (wants("running")) parts.push(pick(fresh(query), query));
+      const place = placeIn(query);
       const end = Math.min(...parts.map((part) => part.end));
-      const jobs = parts.flatMap((part) => part.jobs).filter(({ id }) => id <= end);
-      const page = jobs.toSorted((a, b) => a.id - b.id).slice(0, query.limit);
-      const reached = page.length < jobs.length || page.length === query.limit ? (page.at(-1)?.id ?? end) : end;
+      const jobs = parts.flatMap((part) => part.jobs).filter((job) => place(job) <= end);
+      const page = jobs.toSorted((a, b) => place(a) - place(b)).slice(0, query.limit);
+      const last = page.at(-1);
+      const reached =
+        last !== undefined && (page.length < jobs.length || page.length === query.limit) ? place(last) : end;
       return {
         jobs: page.map(whole),
-        next: reached === Infinity || reached + 1 >= (query.before ?? Infinity) ? undefined : reached,
+        next: reached === Infinity || reached + 1 >= (query.before ?? Infinity) ? undefined : Math.abs(reached),
       };
     },
     get(id) {
@@ -278,9 +284,14 @@ function pick(candidates: Iterable<Candidate>, query: FindInput, isIt: (job: Fou
   for (const [id, job] of candidates) {
     if (job !== undefined && matches(job, query) && isIt(job)) jobs.push(job);
     looks += 1;
-    if (looks === LOOKS || jobs.length === query.limit) return { jobs, end: id };
+    if (looks === LOOKS || jobs.length === query.limit) return { jobs, end: placeIn(query)({ id }) };
   }
   return { jobs, end: Infinity };
+}
+
+/** In the order that is asked for. */
+function placeIn({ newestFirst = false }: FindInput): (job: { readonly id: number }) => number {
+  return ({ id }) => (newestFirst ? -id : id);
 }
 
 /** Whether all that the query asks for holds. */
