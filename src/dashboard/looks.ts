@@ -20,7 +20,7 @@ export const LOOKS: Readonly<Record<string, Look>> = {
     // An inbox that fails is what `health` tells of.
     const [health, workers] = await Promise.all([source.health(), source.lists.workers().catch(() => [])]);
     const problems = health.problems.map((one) => toProblem(one, content));
-    return { ...health, role: source.role(), problems, workers: workers.slice(0, ROWS).map(of("worker", content)) };
+    return { ...health, ...source.activity(), problems, workers: workers.slice(0, ROWS).map(of("worker", content)) };
   },
   async lanes({ source, query: { after }, content }) {
     const { lanes, next } = await source.lists.blockedLanes({ limit: ROWS, after });

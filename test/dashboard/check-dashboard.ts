@@ -6,7 +6,7 @@ import { asking, troubled } from "./support.ts";
 export async function checkDashboard(inbox: Inbox): Promise<void> {
   const receiver = await troubled({ inbox, dead: 30 });
   const { read, change } = asking(receiver, () => ({ change: true, content: true, who: "ada" }));
-  expect(await read("now")).toMatchObject({ role: "working", dead: 36, unhandled: 2 });
+  expect(await read("now")).toMatchObject({ role: "working", dead: 36, unhandled: 2, succeeded: 1 });
   expect((await read("now")).problems.map(({ code }: { readonly code: string }) => code)).toContain("dead-letters");
   expect((await read("lanes")).lanes).toHaveLength(3);
   expect(await read("dead")).toMatchObject({

@@ -7,6 +7,7 @@ import { createPostgresJobs } from "./jobs/admin.ts";
 import { prepareSchema } from "./schema/migrate.ts";
 import { SHARDS } from "./schema/tables.ts";
 import { createIncoming } from "./store/incoming.ts";
+import { foldEndedCounts, MOST_UNFOLDED } from "./schema/ended-counts.ts";
 import { createWriter } from "./store/writer.ts";
 import { createCounts } from "./upkeep/counts.ts";
 import { ensureDays } from "./upkeep/day-partitions.ts";
@@ -209,6 +210,8 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       pool: other,
       writer,
       looksAt: worker.looksAt,
+      // What fails here upkeep does.
+      fold: () => void other.query(foldEndedCounts(ident(), MOST_UNFOLDED)).catch(() => {}),
       async changed() {
         await Promise.all([worker.changed(), known.look(), subscriptions.refresh()]);
       },

@@ -94,6 +94,6 @@ function toSource(
       isWorkedOn = counts?.isWorkedOn ?? false;
       return counts === undefined ? unreadableHealth() : toCountedHealth(counts, Date.now());
     },
-    role: () => (isWorkedOn ? "worked-on" : "not-worked-on"),
+    activity: () => ({ role: isWorkedOn ? "worked-on" : "not-worked-on" }),
   };
 }

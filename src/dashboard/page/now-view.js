@@ -68,6 +68,10 @@ export function createNowView() {
         "Dead jobs": answer["dead"],
         Unhandled: answer["unhandled"],
         Stuck: answer["stuck"],
+        ...(answer["succeeded"] !== undefined && {
+          "Done since start": answer["succeeded"],
+          "Failed attempts": answer["failed"],
+        }),
         ...(freeDiskBytes !== undefined && { "Free disk": `${(freeDiskBytes / 1e9).toFixed(1)} GB` }),
       });
       line.draw();

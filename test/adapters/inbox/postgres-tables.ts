@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import { createPool, type Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { createPostgresJobs } from "../../../adapters/inbox/postgres/jobs/admin.ts";
+import { foldEndedCounts, MOST_UNFOLDED } from "../../../adapters/inbox/postgres/schema/ended-counts.ts";
 import { prepareSchema } from "../../../adapters/inbox/postgres/schema/migrate.ts";
 import { encodeDeliveries, encodeExpansions } from "../../../adapters/inbox/postgres/store/encode-batch.ts";
 import { createWriter, type Writer } from "../../../adapters/inbox/postgres/store/writer.ts";
@@ -82,6 +83,7 @@ export async function openTables(sql?: string): Promise<Tables & { readonly conn
           ident: () => ident,
           pool: other,
           writer: slow,
+          fold: () => void other.query(foldEndedCounts(ident, MOST_UNFOLDED)),
           changed: async () => void (followed += 1),
         }),
         followed: () => followed,

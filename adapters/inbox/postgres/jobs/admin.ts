@@ -14,7 +14,6 @@ import type { Pool, Queries } from "../connection/pool.ts";
 import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { REMOVED } from "../schema/body-functions.ts";
-import { foldEndedCounts } from "../schema/ended-counts.ts";
 import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
 import { countJobs, findBlocked } from "./count-jobs.ts";
@@ -29,6 +28,8 @@ export interface PostgresJobsDeps {
   readonly writer: Pick<Writer, "transaction">;
   /** Whether unhandled jobs of a type are this process's to look at. @default all */
   readonly looksAt?: (type: string) => boolean;
+  /** Many counts of dead jobs are to be folded: one who only looks writes nothing. */
+  readonly fold?: () => void;
   /** Something was made or removed: memory is to follow. */
   readonly changed: () => Promise<void>;
 }
@@ -48,6 +49,7 @@ export function createPostgresJobs({
   pool,
   writer,
   looksAt = () => true,
+  fold = () => {},
   changed,
 }: PostgresJobsDeps): InboxJobs {
   /** Reads of one snapshot: a job that ends meanwhile is found once. */
@@ -120,11 +122,6 @@ export function createPostgresJobs({
       ids = held;
       if (ids.length === 0) return sum;
     }
-  }
-
-  /** One who only looks at the inbox is refused: upkeep folds too. */
-  function fold(): void {
-    void writer.transaction((queries) => queries.query(foldEndedCounts(ident()))).catch(() => {});
   }
 
   return {

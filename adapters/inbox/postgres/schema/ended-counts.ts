@@ -37,13 +37,13 @@ export function endedCountsOf(ident: string): string {
 
 /** Rows that one step folds: at most what dies within a minute. */
 const FOLDED = 100_000;
-/** So many are read within a few milliseconds: who finds more folds them. */
+/** So many are read, and folded, within a few milliseconds: who finds more folds so many of them. */
 export const MOST_UNFOLDED = 5_000;
 
 /** One row again for each group that has several. Skips what another process folds. */
-export function foldEndedCounts(ident: string): string {
+export function foldEndedCounts(ident: string, most: number = FOLDED): string {
   return `with several as materialized (select state, type, consumer, error from ${ident}.ended_count group by 1, 2, 3, 4 having count(*) > 1 or sum(n) = 0),
     gone as (delete from ${ident}.ended_count where ctid = any (array(
-      select c.ctid from ${ident}.ended_count as c join several using (state, type, consumer, error) limit ${FOLDED} for update of c skip locked)) returning *)
+      select c.ctid from ${ident}.ended_count as c join several using (state, type, consumer, error) limit ${most} for update of c skip locked)) returning *)
     insert into ${ident}.ended_count (state, type, consumer, error, n, newest_at) select state, type, consumer, error, sum(n), max(newest_at) from gone group by 1, 2, 3, 4 having sum(n) <> 0`;
 }
