@@ -31,8 +31,8 @@ describe("hookline inbox ui", () => {
     await expect.poll(async () => (await receiver.health()).dead).toBe(2);
     const { url, cli } = await started(file, "--write", "--show-content");
     expect(await read(url, "now")).toMatchObject({ role: "worked-on" });
-    expect(await read(url, "jobs?type=email.updated")).toMatchObject({
-      jobs: [{ error: { message: "no bad-1 for ann@example.com" } }, {}],
+    expect(await read(url, "dead?type=email.updated")).toMatchObject({
+      jobs: [{ error: { message: "no bad-2 for ann@example.com" } }, {}],
     });
     expect(await change(url, "drop", { filter: {}, count: 2 })).toMatchObject({ status: 200 });
     await expect.poll(async () => (await receiver.health()).dead).toBe(0);

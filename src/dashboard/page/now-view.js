@@ -69,8 +69,8 @@ export function createNowView() {
         Unhandled: answer["unhandled"],
         Stuck: answer["stuck"],
         ...(answer["succeeded"] !== undefined && {
-          "Done since start": answer["succeeded"],
-          "Failed attempts": answer["failed"],
+          Done: answer["succeeded"],
+          Failures: answer["failed"],
         }),
         ...(freeDiskBytes !== undefined && { "Free disk": `${(freeDiskBytes / 1e9).toFixed(1)} GB` }),
       });
