@@ -45,6 +45,8 @@ export interface Variants {
   iCalUId?: "iCalUId" | "iCalUid" | undefined;
   /** The answer of an attendee who may come. @default "tentative" */
   tentative?: "tentative" | "tentitive" | undefined;
+  /** The `trackingId` of an answer to sending: a text, or a number as tracking events have it. @default "text" */
+  trackingId?: "text" | "number" | undefined;
 }
 
 /** What an account has when it is opened. Nobody is notified of it. */
@@ -64,6 +66,8 @@ export interface AccountSeed {
   contacts?: readonly object[] | undefined;
   /** Tasks of the default list. */
   tasks?: readonly object[] | undefined;
+  /** More task lists. */
+  taskLists?: readonly { title: string; tasks?: readonly object[] }[] | undefined;
 }
 
 /** The application of the sync-configuration API. @see protocol 5 */

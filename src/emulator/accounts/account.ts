@@ -52,7 +52,7 @@ export function threadOf({ mailbox }: Account, internetMessageId: unknown): stri
 /** Fills the mailbox of a new account, of which nobody is told. */
 export function seedMailbox(
   account: Account,
-  { calendars = [], mail = [], events, contacts, tasks }: AccountSeed,
+  { calendars = [], mail = [], events, contacts, tasks, taskLists = [] }: AccountSeed,
 ): void {
   const { mailbox } = account;
   const add = (resource: string, records: readonly object[] = []): void => {
@@ -64,6 +64,7 @@ export function seedMailbox(
   for (const message of mail) receiveMessage(account, { ...message });
   add("/contacts", contacts);
   add("/tasklists/default/tasks", tasks);
+  for (const { title, tasks: own } of taskLists) add(`/tasklists/${mailbox.addTaskList(title).id}/tasks`, own);
 }
 
 /** What the methods of an account need. */

@@ -44,6 +44,12 @@ export interface Calendar extends Collection {
   readonly isShared: boolean;
 }
 
+/** The tasks of one list, and what the list says of itself. */
+export interface TaskList extends Collection {
+  readonly id: string;
+  readonly fields: { title: string; lastModifiedTime: string };
+}
+
 /** What happened to a record. */
 export interface MailboxChange {
   readonly collection: Collection;
@@ -60,6 +66,13 @@ export interface Mailbox {
   /** By its id, or the alias `primary`. */
   calendar(id: string): Calendar | undefined;
   addCalendar(fields: object, options?: { readonly isShared?: boolean }): Calendar;
+  /** In the order in which they came; the first is the default one. */
+  taskLists(): readonly TaskList[];
+  /** By its id, or the alias `default`. */
+  taskList(id: string): TaskList | undefined;
+  addTaskList(title: string): TaskList;
+  /** With its tasks: each is deleted. */
+  removeTaskList(list: TaskList): void;
   create(collection: Collection, fields: object): MailboxRecord;
   /** Gives undefined where there is no such record. */
   update(collection: Collection, id: string, fields: object): MailboxRecord | undefined;
@@ -80,15 +93,16 @@ const PREFIXES = { email: "m", calendarEvent: "e", contact: "c", task: "t" } as 
 
 export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox {
   const calendars: Calendar[] = [];
+  const taskLists: TaskList[] = [];
+  const now = (): string => new Date(clock.now()).toISOString();
   addCalendar({ name: "Calendar" });
+  addTaskList("Tasks");
   const others: readonly Collection[] = [
     { family: "email", isDefault: true, ...empty() },
     { family: "contact", isDefault: true, ...empty() },
-    { family: "task", id: `list-${random.hex(8)}`, isDefault: true, ...empty() },
   ];
   let count = 0;
   let version = 0;
-  const now = (): string => new Date(clock.now()).toISOString();
 
   function addCalendar(fields: object, { isShared = false } = {}): Calendar {
     const id = `cal-${random.hex(8)}`;
@@ -98,6 +112,24 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
     return calendar;
   }
 
+  function addTaskList(title: string): TaskList {
+    const id = `list-${random.hex(8)}`;
+    const isDefault = taskLists.length === 0;
+    const list: TaskList = { family: "task", id, isDefault, fields: { title, lastModifiedTime: now() }, ...empty() };
+    taskLists.push(list);
+    return list;
+  }
+
+  function remove(collection: Collection, id: string): MailboxRecord | undefined {
+    const record = collection.records.get(id);
+    if (record === undefined || !collection.records.delete(id)) return undefined;
+    collection.nthOf.delete(id);
+    collection.versionOf.delete(id);
+    collection.removed.push({ record, version: (version += 1), timestamp: now() });
+    onChange({ collection, changeType: "deleted", record });
+    return record;
+  }
+
   return {
     get version() {
       return version;
@@ -105,10 +137,17 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
     calendars: () => calendars,
     calendar: (id) => calendars.find((calendar) => calendar.id === id || (id === "primary" && calendar.isDefault)),
     addCalendar,
+    taskLists: () => taskLists,
+    taskList: (id) => taskLists.find((list) => list.id === id || (id === "default" && list.isDefault)),
+    addTaskList,
+    removeTaskList(list) {
+      for (const id of list.records.keys()) remove(list, id);
+      taskLists.splice(taskLists.indexOf(list), 1);
+    },
     collection(resource) {
       const found = resourceOf(resource);
       const id = found?.ids.calendarId ?? found?.ids.taskListId;
-      const collections = [...others, ...calendars];
+      const collections = [...others, ...calendars, ...taskLists];
       const collection = collections.find(
         ({ family, id: own, isDefault }) =>
           family === found?.resource.family && (id === own || (isDefault && (id === "primary" || id === "default"))),
@@ -139,15 +178,7 @@ export function createMailbox({ clock, random, onChange }: MailboxDeps): Mailbox
       onChange({ collection, changeType: "updated", record });
       return record;
     },
-    remove(collection, id) {
-      const record = collection.records.get(id);
-      if (record === undefined || !collection.records.delete(id)) return undefined;
-      collection.nthOf.delete(id);
-      collection.versionOf.delete(id);
-      collection.removed.push({ record, version: (version += 1), timestamp: now() });
-      onChange({ collection, changeType: "deleted", record });
-      return record;
-    },
+    remove,
   };
 }
 

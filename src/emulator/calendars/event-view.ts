@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { etagOf } from "../accounts/etag.ts";
 import type { MailboxRecord } from "../accounts/mailbox.ts";
 import { hasOffset, readTime, toEventTime, toMs } from "./event-times.ts";
 import { fieldsAt, seriesOf, toOccurrenceInfo, type Series } from "./series.ts";
@@ -61,12 +61,6 @@ function toView(record: EventFields, recurrenceType: "single" | "master" | "occu
     hasAttachments: attachments.length > 0,
     omitted: [],
   } as unknown as MailboxRecord;
-}
-
-/** Another one as soon as anything that the event says is another. */
-function etagOf(record: EventFields): string {
-  const { lastModifiedTime: _, ...fields } = record;
-  return `"${createHash("sha1").update(JSON.stringify(fields)).digest("base64url")}"`;
 }
 
 /** The same at a series and its occurrences. */

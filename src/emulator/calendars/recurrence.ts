@@ -1,5 +1,6 @@
 import { RRuleTemporal } from "rrule-temporal";
 import * as z from "zod";
+import { EVENT_TIME } from "./event-time-schema.ts";
 import { dayOf, fromBasic, toBasic, toMs, zoned, type Span } from "./event-times.ts";
 
 export const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
@@ -32,6 +33,8 @@ const SIMPLE = z.object({
 const ICAL = z.object({
   /** One `RRULE`, and any number of `EXDATE` and `RDATE`. @see RFC 5545, 3.8.5 */
   rules: z.array(z.string()).min(1),
+  /** That of the event counts. */
+  recurrenceStart: EVENT_TIME.optional(),
 });
 
 /**

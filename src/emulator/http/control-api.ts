@@ -26,6 +26,7 @@ const SCHEMAS = {
       .optional(),
     contacts: RECORDS,
     tasks: RECORDS,
+    taskLists: z.array(z.strictObject({ title: z.string(), tasks: RECORDS.default([]) })).optional(),
   }),
   mail: z.looseObject({}),
   change: z.strictObject({

@@ -88,11 +88,11 @@ function queryParameters({ query }: Description): readonly object[] {
   }));
 }
 
-function headerParameters({ headers = {} }: Description): readonly object[] {
-  return Object.entries(headers).map(([name, description]) => ({
+function headerParameters({ headers = {}, optionalHeaders = {} }: Description): readonly object[] {
+  return Object.entries({ ...headers, ...optionalHeaders }).map(([name, description]) => ({
     name,
     in: "header",
-    required: true,
+    required: name in headers,
     description,
     schema: { type: "string" },
   }));

@@ -23,6 +23,8 @@ export interface Description {
   readonly query?: z.ZodObject | undefined;
   /** Headers that must be there, and what each has. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Those that may be left out. */
+  readonly optionalHeaders?: Readonly<Record<string, string>> | undefined;
   readonly body?: z.ZodType | undefined;
   readonly answer?: z.ZodType | undefined;
   /** @default 200 */

@@ -11,8 +11,10 @@ import { emailSyncRoutes } from "./email/email-sync-routes.ts";
 import { eventRoutes } from "./calendars/event-routes.ts";
 import { messageRoutes } from "./email/message-routes.ts";
 import { occurrenceRoutes } from "./calendars/occurrence-routes.ts";
-import { recordRoutes } from "./record-routes.ts";
+import { contactRoutes } from "./contacts/contact-routes.ts";
 import { subscriptionRoutes } from "./subscription-routes.ts";
+import { taskListRoutes } from "./tasks/task-list-routes.ts";
+import { taskRoutes } from "./tasks/task-routes.ts";
 import { trackingRoutes } from "./email/tracking-routes.ts";
 
 /** Variants with their defaults. */
@@ -40,11 +42,8 @@ export function unifiedRoutes(service: EmulatedService, options: UnifiedOptions)
     ...messageRoutes(service, options),
     ...conversationRoutes(service, options),
     ...trackingRoutes(service),
-    ...recordRoutes(service, { tag: "Contacts", path: "/v1/contacts", resourceOf: () => "/contacts" }),
-    ...recordRoutes(service, {
-      tag: "Tasks",
-      path: "/v1/tasklists/:collection/tasks",
-      resourceOf: (taskListId) => `/tasklists/${encodeURIComponent(taskListId)}/tasks`,
-    }),
+    ...contactRoutes(service, options),
+    ...taskListRoutes(service, options),
+    ...taskRoutes(service, options),
   ];
 }

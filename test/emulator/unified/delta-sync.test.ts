@@ -12,6 +12,8 @@ interface Row {
   readonly root: string;
   readonly query: string;
   readonly add: (account: EmulatedAccount) => Promise<{ readonly id: string }>;
+  /** Fields of a record inside the window, and of one outside: where a record can move. */
+  readonly moves?: { readonly inside: object; readonly outside: object };
 }
 
 const ROWS: readonly Row[] = [
@@ -26,6 +28,15 @@ const ROWS: readonly Row[] = [
     root: "/v1/calendars/primary/sync",
     query: WINDOW,
     add: (account) => account.addEvent(inJanuary),
+    moves: { inside: inJanuary, outside: inMarch },
+  },
+  { resource: "/contacts", root: "/v1/contacts/sync", query: "", add: (account) => account.addContact() },
+  {
+    resource: "/tasklists/default/tasks",
+    root: "/v1/tasklists/default/sync",
+    query: "skipCompletedBeforeDate=2026-01-01T00:00:00Z",
+    add: (account) => account.addTask(),
+    moves: { inside: { completed: undefined }, outside: { completed: "2025-12-31T10:00:00Z" } },
   },
 ];
 
@@ -246,7 +257,7 @@ async function play(emulator: Emulator, account: EmulatedAccount, { row, steps, 
   const inside = new Map<string, unknown>();
   const all: string[] = [];
   let subjects = 0;
-  const isEmail = row.resource === "/email/messages";
+  const { inside: back = {}, outside } = row.moves ?? {};
   for (const one of steps) {
     if (one.kind === "walk") {
       const edits = [...one.meanwhile];
@@ -271,10 +282,10 @@ async function play(emulator: Emulator, account: EmulatedAccount, { row, steps, 
       await account.remove(row.resource, id);
       all.splice(all.indexOf(id), 1);
       inside.delete(id);
-    } else if (one.kind === "move" && !isEmail) {
-      await account.update(row.resource, id, inMarch);
+    } else if (one.kind === "move" && outside !== undefined) {
+      await account.update(row.resource, id, outside);
       inside.delete(id);
-    } else await change(id, isEmail ? {} : inJanuary);
+    } else await change(id, back);
   }
 
   async function change(id: string, fields: object): Promise<void> {

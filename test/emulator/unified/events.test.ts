@@ -101,6 +101,11 @@ describe("POST /v1/calendars/{calendarId}/events", () => {
         ical: { rules: ["RRULE:FREQ=DAILY;INTERVAL=1"], recurrenceStart: NINE.start },
       },
     });
+    // An EventDateTime, when it is given and when it is shown; the start of the event counts.
+    const given = { rules: ["RRULE:FREQ=DAILY"], recurrenceStart: { dateTime: "2025-01-01T00:00:00Z" } };
+    expect(await create({ recurrence: { ical: given } })).toMatchObject({
+      recurrence: { ical: { rules: given.rules, recurrenceStart: NINE.start } },
+    });
     const ical = { rules: ["RRULE:FREQ=WEEKLY;COUNT=2"] };
     expect(await create({ recurrence: { ical } })).toMatchObject({ recurrence: { original: "ical", ical } });
     for (const original of ["simple", "ical"])

@@ -4,11 +4,12 @@ import { toEvent } from "../../calendars/event-view.ts";
 import { instancesBetween, type Instance, type Window } from "../../calendars/instances.ts";
 import type { EmulatedService } from "../../emulated-service.ts";
 import { operationsOf } from "../../http/operation.ts";
-import { ApiError, type Route } from "../../http/routes.ts";
+import type { Route } from "../../http/routes.ts";
 import { reachableAccountOf } from "../authenticate.ts";
 import { calendarOf } from "./calendar-routes.ts";
 import { descriptionOf, toFields } from "./event-fields.ts";
 import { EVENT, EVENT_CHANGES, EVENT_OR_ID, NEW_EVENT } from "./event-schemas.ts";
+import { assertMatches, IF_MATCH } from "../if-match.ts";
 import { eventOf, toAnswer, withICalUIds, writableCalendarOf } from "./events.ts";
 import { pageOf, type Position } from "../pages.ts";
 import { bodyType, flag, nativeProperties, pageSchema, pageToken } from "../schemas.ts";
@@ -103,7 +104,7 @@ export function eventRoutes(service: EmulatedService, { pageSize, variants }: Un
       method: "PATCH",
       path: `${PATH}/:eventId`,
       summary: "Updates an event, a series, or one occurrence.",
-      headers: { "If-Match": "The entity tag of the event." },
+      headers: IF_MATCH,
       query: z.object({ notifyAttendees, returnRecord }),
       body: EVENT_CHANGES,
       answer: EVENT_OR_ID,
@@ -111,7 +112,7 @@ export function eventRoutes(service: EmulatedService, { pageSize, variants }: Un
       run({ caller, query, body, param, context }) {
         const calendar = writableCalendarOf(caller, param("calendarId"));
         const event = eventOf(calendar, param("eventId"));
-        assertMatches(context.req.header("if-match"), event.view()["etag"] as string);
+        assertMatches(context, event.view()["etag"] as string, "event");
         event.update(caller.mailbox, calendar, toFields(body, event));
         return toEventOrId(eventOf(calendar, param("eventId")).view(), calendar, query.returnRecord);
       },
@@ -137,16 +138,4 @@ function placedInstances({ records, nthOf }: Calendar, window: Window): readonly
       .toSorted((a, b) => a.originalStartMs - b.originalStartMs)
       .map((instance) => [[nthOf.get(record.id) ?? 0, instance.originalStartMs], instance] as const),
   );
-}
-
-/** @throws ApiError 400, 412 */
-function assertMatches(given: string | undefined, etag: string): void {
-  if (given === undefined)
-    throw new ApiError(400, "badRequest", 'The header "If-Match" is missing, expected the etag of the event.');
-  if (given !== etag)
-    throw new ApiError(
-      412,
-      "preconditionFailed",
-      `If-Match is ${given}, but the event has become ${etag}: get it again.`,
-    );
 }

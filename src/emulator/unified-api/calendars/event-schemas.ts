@@ -1,18 +1,7 @@
 import * as z from "zod";
-import { isZone } from "../../calendars/event-times.ts";
+import { EVENT_TIME } from "../../calendars/event-time-schema.ts";
 import { RECURRENCE } from "../../calendars/recurrence.ts";
 import { RECORD } from "../schemas.ts";
-
-const TIME = z
-  .object({
-    dateTime: z.iso.datetime({ offset: true, local: true }).optional(),
-    dateOnly: z.iso.date().optional(),
-    timezone: z.string().refine(isZone, "expected the name of a zone, such as Europe/Berlin").optional(),
-  })
-  .refine(({ dateTime, dateOnly }) => (dateTime === undefined) !== (dateOnly === undefined), {
-    path: ["dateTime"],
-    error: "expected either dateTime or dateOnly",
-  });
 
 const ATTENDEE = z.looseObject({
   emailAddress: z.looseObject({ address: z.string().includes("@") }),
@@ -31,8 +20,8 @@ export const NEW_EVENT = z.looseObject({
   subject: z.string().optional(),
   description: z.string().optional(),
   location: z.string().optional(),
-  start: TIME,
-  end: TIME,
+  start: EVENT_TIME,
+  end: EVENT_TIME,
   meetingInfo: z.looseObject({ attendees: z.array(ATTENDEE).optional() }).optional(),
   recurrence: RECURRENCE.optional(),
   showAs: z.enum(["free", "busy", "tentative", "outOfOffice", "unknown"]).optional(),
@@ -62,12 +51,19 @@ const OCCURRENCE_INFO = z.looseObject({
   masterId: z.string(),
 });
 
+/** Of a series. */
+const SHOWN_RECURRENCE = z.looseObject({
+  original: z.enum(["simple", "ical"]),
+  ical: z.looseObject({ rules: z.array(z.string()), recurrenceStart: SHOWN_TIME }),
+});
+
 /** An event as it is shown. */
 export const EVENT = RECORD.extend({
   etag: z.string(),
   calendarId: z.string(),
   globalId: z.string(),
   recurrenceType: z.enum(["single", "master", "occurrence"]),
+  recurrence: SHOWN_RECURRENCE.optional(),
   occurrenceInfo: OCCURRENCE_INFO.optional(),
   hasAttachments: z.boolean(),
 });
@@ -83,7 +79,7 @@ export const EVENT_OR_ID = z.looseObject({
 export const SERIES_INFO = z.object({
   id: z.string(),
   globalId: z.string(),
-  recurrence: z.looseObject({}),
+  recurrence: SHOWN_RECURRENCE,
   modifiedOccurrences: z.array(OCCURRENCE_INFO),
   deletedOccurrences: z.array(OCCURRENCE_INFO),
 });
