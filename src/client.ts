@@ -40,13 +40,16 @@ export type {
   EventTime,
   MeetingInfo,
   OccurrenceInfo,
+  Recurrence,
   SavedEvent,
 } from "./client/records/calendar-event.ts";
 export type { Calendar } from "./client/records/calendar.ts";
+export type { Contact, ContactCompany, ContactEmail, ContactName, ContactPhone } from "./client/records/contact.ts";
 export type { FollowupStatus, Message, MessageAttachment, SentMessage } from "./client/records/message.ts";
 export type { Open } from "./client/records/reader.ts";
 export type { Subscription } from "./client/records/subscription.ts";
 export type { DeletedRecord, SyncStart } from "./client/records/sync.ts";
+export type { Task, TaskList } from "./client/records/task.ts";
 
 // Members of a client
 export type { Availability, FreeBusyRequest, MeetingTimesRequest } from "./client/unified/availability.ts";
@@ -72,8 +75,10 @@ export type {
   MessageStatus,
   SendOptions,
 } from "./client/unified/messages.ts";
-export type { PlainRecord, PlainRecords } from "./client/unified/records.ts";
+export type { Contacts, GetContactOptions } from "./client/unified/contacts.ts";
+export type { SavedRecord, UpdateOptions } from "./client/unified/records.ts";
 export type { NewSubscription, SubscriptionListOptions, Subscriptions } from "./client/unified/subscriptions.ts";
+export type { TaskListBody, TaskLists, Tasks, TaskSyncOptions } from "./client/unified/tasks.ts";
 
 // Members of a user of the sync configuration
 export type { FoundService, NewRemoteService, RemoteServices, SyncSettingsOf } from "./client/sync-config/services.ts";

@@ -12,8 +12,9 @@ import { createCalendar, type OneCalendar } from "./unified/calendar.ts";
 import { createCalendars, type Calendars } from "./unified/calendars.ts";
 import { createConversations, type Conversations } from "./unified/conversations.ts";
 import { createMessages, type Messages } from "./unified/messages.ts";
-import { createContacts, createTasks, type PlainRecords } from "./unified/records.ts";
+import { createContacts, type Contacts } from "./unified/contacts.ts";
 import { createSubscriptions, type Subscriptions } from "./unified/subscriptions.ts";
+import { createTaskLists, createTasks, type TaskLists, type Tasks } from "./unified/tasks.ts";
 
 /** Options of {@link createClient}. */
 export interface ClientOptions extends ConnectionOptions {
@@ -38,9 +39,10 @@ export interface Client extends Availability {
   readonly messages: Messages;
   readonly conversations: Conversations;
   readonly subscriptions: Subscriptions;
-  readonly contacts: PlainRecords;
+  readonly contacts: Contacts;
+  readonly taskLists: TaskLists;
   /** Tasks of a list. @param listId `default` is an alias */
-  tasks(listId: string): PlainRecords;
+  tasks(listId: string): Tasks;
   /**
    * Calls what has no member of its own, and gives the JSON of the answer as it came. GET, HEAD, PUT and DELETE are repeated by themselves.
    *
@@ -105,6 +107,7 @@ export function createClient(options: ClientOptions): Client {
     conversations: createConversations(send),
     subscriptions: createSubscriptions(send, defaults.timeoutMs),
     contacts: createContacts(send),
+    taskLists: createTaskLists(send),
     tasks: (listId) => createTasks(send, listId),
     request: async (method, path, given) => requestAny(send, { ...given, method, path }),
   };

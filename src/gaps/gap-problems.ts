@@ -4,7 +4,13 @@ import type { CatchUp } from "./catch-up.ts";
 import { toProblem, type Problem } from "../receiver/health/problem-catalog.ts";
 
 /** Families whose records the service lists by what changed. @see protocol 4.1, "Calendar sync" and "Email sync" */
-export const LISTED_FAMILIES: readonly string[] = ["email", "calendarEvent"];
+export const LISTED_FAMILIES: readonly string[] = ["email", "calendarEvent", "contact", "task"];
+
+/** Where else to look, by family. */
+const LOOKED_THROUGH: Readonly<Record<string, string>> = {
+  tracking: "`GET /v1/email/tracking/events` lists them, from one time to another",
+  booking: "what was booked is in the calendar of the profile: `calendar(id).events.range`",
+};
 
 /**
  * What no handler ends.
@@ -15,12 +21,17 @@ export function gapProblems(counts: readonly GapCount[], handled: readonly strin
     const detail = describe(count);
     const clear = `run \`hookline inbox gaps clear --family ${count.family}\``;
     if (!LISTED_FAMILIES.includes(count.family))
-      return toProblem("gap-unlisted", { detail, fix: `Compare your copy with the service by hand, then ${clear}.` });
+      return toProblem("gap-unlisted", { detail, fix: `${lookedThrough(count.family)}, then ${clear}.` });
     // While it goes on, the subscription's error is a problem of its own.
     if (count.open === count.count || handled === undefined || handled.includes(count.family)) return [];
     const fix = `Register \`receiver.on("${count.family}.changes", handler)\`, or \`deltaSync\`; or fetch what changed by hand, then ${clear}.`;
     return toProblem("gap-unhandled", { detail, fix });
   });
+}
+
+function lookedThrough(family: string): string {
+  const where = LOOKED_THROUGH[family];
+  return `Compare your copy with the service by hand${where === undefined ? "" : ` (${where})`}`;
 }
 
 /** What its handler could not be told of, again and again. */

@@ -33,8 +33,8 @@ export interface DeltaSyncOptions<T> {
    */
   known?(scope: KnownScope): AsyncIterable<string> | Iterable<string>;
   /**
-   * What is synced, days before and after the start of a sync. `daysAhead` is of calendars alone, and moves: a sync begins anew once a
-   * quarter of it has passed.
+   * What is synced of messages and events, days before and after the start of a sync. `daysAhead` is of calendars alone, and moves: a sync
+   * begins anew once a quarter of it has passed.
    *
    * @default calendars: 30 past and 365 ahead; messages: all
    */
@@ -49,7 +49,7 @@ export interface ResourceSync {
    * Brings the copy of one account in step now: its first walk, or what changed since the last one. It waits for a run of the same resource
    * that is under way, and while the service prepares the sync.
    *
-   * @param resource @default the messages, or the primary calendar
+   * @param resource @default the messages, the primary calendar, the contacts, or the default task list
    * @throws UsageError `sync-not-working` in a process that does not work; and what the client, `apply` and `remove` throw. On an inbox on
    * which many work, it may run in another process: HooklineError `sync-failed` with what those threw, `sync-late` after ten minutes
    */
@@ -61,6 +61,7 @@ const CALL_TIMEOUT_MS = 600_000;
 /** How long `run` waits where it is asked to come later, milliseconds. */
 const RUN_WAITS_MS = 600_000;
 const MAX_DAYS = 36_525;
+const NO_WINDOW: WindowDays = { daysPast: undefined, daysAhead: undefined };
 
 const ALLOWED: Readonly<Record<keyof DeltaSyncOptions<unknown>, true>> = {
   client: true,
@@ -73,7 +74,7 @@ const ALLOWED: Readonly<Record<keyof DeltaSyncOptions<unknown>, true>> = {
 };
 
 /**
- * Keeps your copy of messages or events in step: registers the `.changes` handler of the family, which walks what was updated, then what was
+ * Keeps your copy of messages, events, contacts or tasks in step: registers the `.changes` handler of the family, which walks what was updated, then what was
  * deleted. A token is saved only after `apply` or `remove` has resolved for all of its page.
  *
  * @throws UsageError `option-invalid`, `handler-doubled`, `receiver-invalid`
@@ -183,10 +184,7 @@ function toRules<F extends SyncFamily>(family: F): FamilyRules<SyncRecords[F]> {
   if (Object.hasOwn(FAMILIES, family)) return FAMILIES[family];
   throw new UsageError(
     "option-invalid",
-    `deltaSync got ${kindOf(family)} for the family, expected "email" or "calendarEvent".`,
-    {
-      fix: "Contacts and tasks have no delta sync: use `fetchChanged`.",
-    },
+    `deltaSync got ${kindOf(family)} for the family, expected one of ${Object.keys(FAMILIES).join(", ")}.`,
   );
 }
 
@@ -198,7 +196,9 @@ function assertAll<T>(options: DeltaSyncOptions<T>, rules: FamilyRules<unknown>)
   for (const name of ["client", "apply", "remove"] as const) assertFunction(`${where} for ${name}`, options[name]);
   if (options.known !== undefined) assertFunction(`${where} for known`, options.known);
   for (const name of ["get", "set"] as const) assertFunction(`${where} for tokens.${name}`, tokens?.[name]);
-  if (window === undefined) return rules.days;
+  if (window === undefined) return rules.days ?? NO_WINDOW;
+  if (rules.days === undefined)
+    throw new UsageError("option-invalid", "deltaSync got window, which only messages and calendars have.");
   assertOptions(`${where} for window`, window, { daysPast: true, daysAhead: true });
   const { daysPast, daysAhead = rules.days.daysAhead } = window;
   wholeNumber({ where, name: "window.daysPast", value: daysPast, least: 0, most: MAX_DAYS });

@@ -1,10 +1,12 @@
-import type { CalendarEvent, Client, DeletedRecord, DeltaSync, Message, SyncStart } from "../client.ts";
+import type { CalendarEvent, Client, Contact, DeletedRecord, DeltaSync, Message, SyncStart, Task } from "../client.ts";
 import { resourceOf } from "../protocol/resource-paths.ts";
 
 /** Families with delta endpoints, by their records. */
 export interface SyncRecords {
   email: Message;
   calendarEvent: CalendarEvent;
+  contact: Contact;
+  task: Task;
 }
 
 /** A family with delta endpoints. */
@@ -33,13 +35,13 @@ export interface SyncSource<T> {
 export interface FamilyRules<T> {
   /** Synced by `run` where it is given none. */
   readonly resource: string;
-  /** Where the options name none. */
-  readonly days: WindowDays;
+  /** Where the options name none. Undefined: all is synced, always. */
+  readonly days: WindowDays | undefined;
   /** Undefined for the path of another family. */
   sourceOf(resource: string): SyncSource<T> | undefined;
 }
 
-/** Email syncs have no end ahead. @see protocol 4.1, "Calendar sync" and "Email sync" */
+/** Email syncs have no end ahead; contacts and tasks have no window. @see protocol 4.1, "Calendar sync" and "Email sync" */
 export const FAMILIES: { readonly [F in SyncFamily]: FamilyRules<SyncRecords[F]> } = {
   email: {
     resource: "/email/messages",
@@ -63,6 +65,29 @@ export const FAMILIES: { readonly [F in SyncFamily]: FamilyRules<SyncRecords[F]>
         start: (client, { from, until }, signal) =>
           client.calendar(calendarId).sync.start({ timeMin: from as Date, timeMax: until as Date }, { signal }),
         chains: (client) => client.calendar(calendarId).sync,
+      };
+    },
+  },
+  contact: {
+    resource: "/contacts",
+    days: undefined,
+    sourceOf: (resource) =>
+      resourceOf(resource)?.resource.family === "contact"
+        ? {
+            start: ({ contacts }, _, signal) => contacts.sync.start(undefined, { signal }),
+            chains: ({ contacts }) => contacts.sync,
+          }
+        : undefined,
+  },
+  task: {
+    resource: "/tasklists/default/tasks",
+    days: undefined,
+    sourceOf(resource) {
+      const listId = resourceOf(resource)?.ids.taskListId;
+      if (listId === undefined) return undefined;
+      return {
+        start: (client, _, signal) => client.tasks(listId).sync.start(undefined, { signal }),
+        chains: (client) => client.tasks(listId).sync,
       };
     },
   },

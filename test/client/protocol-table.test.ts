@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createClient, ServiceError, type Client } from "../../src/client.ts";
+import { bothTokens, PEOPLE_USES } from "./people-rows.ts";
 import { FURTHER_ROWS, UNIFIED_ROWS, type Row } from "./protocol-table.ts";
 import { skippingClock, startService } from "./support.ts";
 
@@ -178,18 +179,8 @@ const USES: Readonly<Record<string, Use>> = {
     answer: page,
   },
   "GET /v1/subscriptions/{id}": { call: (client) => client.subscriptions.get(1001), answer: subscription },
-  "GET /v1/contacts/{id}": { call: (client) => client.contacts.get("k-1"), answer: { id: "k-1" } },
-  "GET /v1/tasklists/{listId}/tasks/{taskId}": {
-    call: (client) => client.tasks("default").get("k-1"),
-    answer: { id: "k-1" },
-  },
+  ...PEOPLE_USES,
 };
-
-/** A page token stands alone, so that a walk is needed to see both parameters. */
-async function bothTokens(list: { page(token?: string): Promise<unknown> }): Promise<void> {
-  await list.page();
-  await list.page("p");
-}
 
 const ROWS = [...UNIFIED_ROWS, ...FURTHER_ROWS].map((row) => ({ row, name: `${row.method} ${row.path}` }));
 

@@ -1,3 +1,5 @@
+import { PEOPLE_ROWS } from "./people-rows.ts";
+
 /** A row of protocol 4.1, or of what service-facts add to it. */
 export interface Row {
   readonly method: string;
@@ -116,6 +118,5 @@ export const UNIFIED_ROWS: readonly Row[] = [
 export const FURTHER_ROWS: readonly Row[] = [
   { method: "GET", path: "/v1/subscriptions", query: ["offset", "includeInactive"], success: 200 },
   { method: "GET", path: "/v1/subscriptions/{id}", success: 200 },
-  { method: "GET", path: "/v1/contacts/{id}", success: 200 },
-  { method: "GET", path: "/v1/tasklists/{listId}/tasks/{taskId}", success: 200 },
+  ...PEOPLE_ROWS,
 ];

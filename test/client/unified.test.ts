@@ -236,7 +236,7 @@ describe("delta sync", () => {
   }
 });
 
-describe("subscriptions, contacts and tasks", () => {
+describe("subscriptions", () => {
   test("POST, GET and DELETE /v1/subscriptions", async () => {
     const [{ client, emulator }, receiver] = await Promise.all([atEmulator({ pageSize: 2 }), startReceiver()]);
     const made = [];
@@ -263,17 +263,6 @@ describe("subscriptions, contacts and tasks", () => {
     expect(await allOf(client.subscriptions.list())).toEqual([]);
     const [one] = await allOf(client.subscriptions.list({ includeInactive: true }));
     expect(one).toMatchObject({ active: false, failSince: expect.any(String) as string });
-  });
-
-  test("GET /v1/contacts/{id} and GET /v1/tasklists/{id}/tasks/{taskId}", async () => {
-    const { account, client } = await atEmulator();
-    const [contact, task] = [
-      await account.addContact({ name: "Grace Hopper" }),
-      await account.addTask({ title: "Call" }),
-    ];
-    expect(await client.contacts.get(contact.id)).toMatchObject({ id: contact.id, name: "Grace Hopper" });
-    expect(await client.tasks("default").get(task.id)).toMatchObject({ id: task.id, title: "Call" });
-    await expect(client.tasks("default").get("none")).rejects.toThrow(NotFound);
   });
 });
 

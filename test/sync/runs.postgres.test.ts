@@ -1,7 +1,7 @@
 import { createReceiver, RetryLater, type Receiver } from "hookline";
 import { createClient } from "hookline/client";
 import { postgresInbox } from "hookline/postgres";
-import { deltaSync, memoryTokens, type DeltaSyncOptions, type ResourceSync } from "hookline/sync";
+import { deltaSync, memoryTokens, type DeltaSyncOptions, type ResourceSync, type SyncFamily } from "hookline/sync";
 import { expect, onTestFinished, test } from "vitest";
 import { startEmulator } from "../emulator/support.ts";
 import { newDatabase } from "../support/postgres.ts";
@@ -12,9 +12,14 @@ interface Replica {
 }
 
 /** Some processes that work on one database, and keep one copy. */
-async function startReplicas(count: number, given: Partial<DeltaSyncOptions<unknown>> = {}) {
+async function startReplicas(
+  count: number,
+  given: Partial<DeltaSyncOptions<unknown>> = {},
+  family: SyncFamily = "email",
+) {
   const emulator = await startEmulator({ pageSize: 2, deltaSync: { readyAfterMs: 0 } });
-  const account = await emulator.account({ mail: Array.from({ length: 9 }, (_, nth) => ({ subject: `m-${nth}` })) });
+  const records = Array.from({ length: 9 }, (_, nth) => ({ subject: `m-${nth}` }));
+  const account = await emulator.account({ mail: records, contacts: records, tasks: records });
   const client = createClient({ baseUrl: emulator.url, token: account.token, retry: false, rateLimit: false });
   const database = await newDatabase();
   const tokens = memoryTokens();
@@ -27,14 +32,14 @@ async function startReplicas(count: number, given: Partial<DeltaSyncOptions<unkn
       inbox: postgresInbox({ connectionString: database.connectionString }),
       log: false,
     });
-    const sync = deltaSync(receiver, "email", {
+    const sync = deltaSync<SyncFamily>(receiver, family, {
       client: () => client,
       tokens,
-      async apply(records) {
+      async apply(applied: readonly { readonly id: string; readonly subject?: unknown }[]) {
         most = Math.max(most, (now += 1));
         // Long enough for another process to come in between.
         await new Promise((resolve) => setTimeout(resolve, 20));
-        for (const { id, subject } of records) copy.set(id, subject);
+        for (const { id, subject } of applied) copy.set(id, subject as string | undefined);
         now -= 1;
       },
       remove: async (ids) => ids.forEach((id) => copy.delete(id)),
@@ -52,16 +57,20 @@ async function startReplicas(count: number, given: Partial<DeltaSyncOptions<unkn
   return { account, replicas, copy, most: () => most };
 }
 
-test("runs in several processes at once are one after the other: each copy of a page is whole before the next", async () => {
-  const { account, replicas, copy, most } = await startReplicas(3);
-  await Promise.all([...replicas, ...replicas].map(({ sync }) => sync.run(account.accountId)));
-  expect(copy.size).toBe(9);
-  expect(most()).toBe(1);
+test.each<SyncFamily>(["email", "contact", "task"])(
+  "runs of %s in several processes at once are one after the other: each copy of a page is whole before the next",
+  async (family) => {
+    const { account, replicas, copy, most } = await startReplicas(3, {}, family);
+    await Promise.all([...replicas, ...replicas].map(({ sync }) => sync.run(account.accountId)));
+    expect(copy.size).toBe(9);
+    expect(most()).toBe(1);
 
-  await account.receiveMail({ subject: "later" });
-  await replicas[1]?.sync.run(account.accountId);
-  expect(copy.size).toBe(10);
-});
+    if (family === "email") await account.receiveMail();
+    else await (family === "contact" ? account.addContact() : account.addTask());
+    await replicas[1]?.sync.run(account.accountId);
+    expect(copy.size).toBe(10);
+  },
+);
 
 test("a run rejects with what the process that ran it met, and the job is tried again", async () => {
   let isBroken = true;

@@ -237,6 +237,24 @@ describe("a walk", () => {
   });
 });
 
+test.each([
+  ["contact", undefined, "/v1/contacts/sync"],
+  ["task", undefined, "/v1/tasklists/default/sync"],
+  ["task", "/tasklists/list%20a/tasks", "/v1/tasklists/list%20a/sync"],
+] as const)("a %s sync of %s walks %s, whole", async (family, resource, path) => {
+  const { client, requests } = await startSyncService();
+  const { receiver } = rig({ gaps: false });
+  const sync = deltaSync(receiver, family, optionsOf(client));
+  await receiver.start();
+  await sync.run(2002, resource);
+  expect(requests.map((request) => [request.method, request.path, request.query])).toEqual([
+    ["POST", path, []],
+    ["GET", `${path}/updated`, [["deltaToken", "u0"]]],
+    ["GET", `${path}/deleted`, [["deltaToken", "d0"]]],
+  ]);
+  expect(await errorOf(sync.run(2002, "/email/messages"))).toMatchObject({ code: "option-invalid" });
+});
+
 describe("deltaSync refuses", () => {
   test.each([
     [{ apply: undefined }, /apply/],
@@ -253,10 +271,18 @@ describe("deltaSync refuses", () => {
     expect(() => deltaSync(rig().receiver, "email", optionsOf(client, given as never))).toThrow(message);
   });
 
-  test("another family, with what to do", async () => {
+  test("another family, and says which there are", async () => {
     const { client } = await startSyncService();
-    expect(() => deltaSync(rig().receiver, "contact" as never, optionsOf(client))).toThrow(/use `fetchChanged`/);
-    expect(() => deltaSync(rig().receiver, "toString" as never, optionsOf(client))).toThrow(/"email" or/);
+    for (const family of ["tracking", "toString"])
+      expect(() => deltaSync(rig().receiver, family as never, optionsOf(client))).toThrow(
+        /one of email, calendarEvent, contact, task/,
+      );
+  });
+
+  test.each(["contact", "task"] as const)("a window of a %s sync", async (family) => {
+    const { client } = await startSyncService();
+    const options = optionsOf(client, { window: { daysPast: 7 } });
+    expect(() => deltaSync(rig().receiver, family, options)).toThrow(/only messages and calendars/);
   });
 
   test("a store that gives something else than texts", async () => {

@@ -66,7 +66,12 @@ export interface WorldOptions {
   readonly consumer?: string;
 }
 
-const RESOURCES = { email: "/email/messages", calendarEvent: "/calendars/primary/events" } as const;
+const RESOURCES = {
+  email: "/email/messages",
+  calendarEvent: "/calendars/primary/events",
+  contact: "/contacts",
+  task: "/tasklists/default/tasks",
+} as const;
 
 /** A world in an account of its own. */
 export async function createWorld(emulator: Emulator, given: WorldOptions): Promise<World> {
@@ -83,13 +88,13 @@ export async function createWorld(emulator: Emulator, given: WorldOptions): Prom
 
   function apply({ id, revision }: Copied): void {
     if (revision < (copy.get(id) ?? 0)) wrong.push(`${id} went back to ${revision}`);
-    // A message that was removed never comes back; an event may come back into the window.
-    if (family === "email" && gone.has(id)) wrong.push(`${id} was applied after its removal`);
+    // A record that was removed never comes back; an event may come back into the window.
+    if (family !== "calendarEvent" && gone.has(id)) wrong.push(`${id} was applied after its removal`);
     copy.set(id, revision);
   }
 
   function remove(id: string): void {
-    if (family === "email" && mailbox.live.has(id)) wrong.push(`${id} was removed while it is there`);
+    if (family !== "calendarEvent" && mailbox.live.has(id)) wrong.push(`${id} was removed while it is there`);
     copy.delete(id);
     gone.add(id);
   }
@@ -225,6 +230,12 @@ function createMailbox(emulator: Emulator, account: EmulatedAccount, family: Syn
     await account.update(resource, id, { ...fields, revision });
   }
 
+  function addTo(record: object): Promise<{ readonly id: string }> {
+    if (family === "email") return account.receiveMail(record);
+    if (family === "contact") return account.addContact(record);
+    return family === "task" ? account.addTask(record) : account.addEvent(record);
+  }
+
   async function change({ change: kind, nth, days }: Change): Promise<void> {
     const pool = [...(kind === "in" ? outside : live.keys())];
     const id = pool[nth % Math.max(pool.length, 1)];
@@ -233,7 +244,7 @@ function createMailbox(emulator: Emulator, account: EmulatedAccount, family: Syn
         revision: (revision += 1),
         ...(family === "calendarEvent" && (days === undefined ? inside : at(days))),
       };
-      const added = await (family === "email" ? account.receiveMail(record) : account.addEvent(record));
+      const added = await addTo(record);
       live.set(added.id, revision);
     } else if (kind === "remove") {
       live.delete(id);

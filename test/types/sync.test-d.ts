@@ -1,5 +1,5 @@
 import type { Receiver } from "hookline";
-import type { CalendarEvent, Client, Message } from "hookline/client";
+import type { CalendarEvent, Client, Contact, Message, Task } from "hookline/client";
 import { deltaSync, fetchChanged, sqliteTokens, type TokenStore } from "hookline/sync";
 import { expectTypeOf } from "vitest";
 
@@ -31,8 +31,25 @@ const sync = deltaSync(receiver, "calendarEvent", {
 expectTypeOf(sync.run(2001)).toEqualTypeOf<Promise<void>>();
 
 const apply = async (): Promise<void> => {};
-// @ts-expect-error contacts have no delta sync
-deltaSync(receiver, "contact", { client, tokens, apply, remove: apply });
+deltaSync(receiver, "contact", {
+  client,
+  tokens,
+  apply: async (records) => expectTypeOf(records).toEqualTypeOf<readonly Contact[]>(),
+  remove: apply,
+});
+deltaSync(receiver, "task", {
+  client,
+  tokens,
+  apply: async (records) => expectTypeOf(records).toEqualTypeOf<readonly Task[]>(),
+  remove: apply,
+});
+fetchChanged(receiver, "task", {
+  client,
+  apply: async (record) => expectTypeOf(record).toEqualTypeOf<Task>(),
+  remove: apply,
+});
+// @ts-expect-error tracking events have no delta sync
+deltaSync(receiver, "tracking", { client, tokens, apply, remove: apply });
 // @ts-expect-error a sync without tokens begins anew each time
 deltaSync(receiver, "email", { client, apply, remove: apply });
 // @ts-expect-error `apply` is awaited: a token is saved after it

@@ -43,6 +43,13 @@ export interface OccurrenceInfo {
   readonly masterId?: string;
 }
 
+/** How a series repeats. The service writes a rule in both forms. */
+export interface Recurrence {
+  readonly original?: Open<"simple" | "ical">;
+  readonly ical?: { readonly rules?: readonly string[]; readonly recurrenceStart?: EventTime };
+  readonly simple?: object;
+}
+
 interface CalendarEventFields {
   readonly id: string;
   /** For `update`. */
@@ -56,6 +63,8 @@ interface CalendarEventFields {
   readonly end?: EventTime;
   readonly meetingInfo?: MeetingInfo;
   readonly recurrenceType?: Open<"single" | "master" | "occurrence">;
+  /** Of a series. */
+  readonly recurrence?: Recurrence;
   readonly occurrenceInfo?: OccurrenceInfo;
   readonly showAs?: Open<"free" | "busy" | "tentative" | "outOfOffice">;
   readonly sensitivity?: Open<"normal" | "private" | "personal" | "confidential">;
@@ -76,6 +85,11 @@ const time = nested<EventTime>({ dateTime: text, dateOnly: text, timezone: text 
 /** How an occurrence has its times is not shown. */
 const anyTime: z.ZodMiniType<string | EventTime | undefined> = optional(z.union([z.string(), z.looseObject({})]));
 const OCCURRENCE = { id: text, type: text, originalStart: anyTime, start: anyTime, masterId: text };
+const recurrence = nested<Recurrence>({
+  original: text,
+  ical: nested<NonNullable<Recurrence["ical"]>>({ rules: texts, recurrenceStart: time }),
+  simple: nested<object>({}),
+});
 const address = nested<EmailAddress>({ address: text, name: text });
 
 const read = recordReader<CalendarEventFields>({
@@ -94,6 +108,7 @@ const read = recordReader<CalendarEventFields>({
     response: text,
   }),
   recurrenceType: text,
+  recurrence,
   occurrenceInfo: nested<OccurrenceInfo>(OCCURRENCE),
   showAs: text,
   sensitivity: text,
@@ -138,7 +153,7 @@ export const readSavedEvent: Reader<SavedEvent> = (json) => {
 
 interface EventSeriesFields {
   readonly id?: string;
-  readonly recurrence?: object;
+  readonly recurrence?: Recurrence;
   readonly modifiedOccurrences?: readonly OccurrenceInfo[];
   readonly deletedOccurrences?: readonly OccurrenceInfo[];
 }
@@ -152,7 +167,7 @@ const occurrences = nestedList<OccurrenceInfo>(OCCURRENCE);
 
 export const readEventSeries: Reader<EventSeries> = recordReader<EventSeriesFields>({
   id: text,
-  recurrence: nested<object>({}),
+  recurrence,
   modifiedOccurrences: occurrences,
   deletedOccurrences: occurrences,
 });

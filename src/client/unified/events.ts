@@ -12,6 +12,7 @@ import {
 import { readAttachment, type Attachment } from "../records/attachment.ts";
 import { readNothing } from "../records/reader.ts";
 import type { RequestOptions } from "../request-options.ts";
+import { toIfMatch } from "./records.ts";
 import { toTimestamp, toWindow, type Instant, type Window } from "../times.ts";
 
 /** Events of a calendar. @see protocol 4.1, "Events" */
@@ -136,14 +137,12 @@ export function createEvents(send: Send, calendarId: string): Events {
       }),
     async update(id, event, given: UpdateEventOptions | undefined) {
       const { ifMatch, notifyAttendees, returnRecord, ...options } = given ?? ({} as UpdateEventOptions);
-      if (typeof ifMatch !== "string" || ifMatch === "")
-        throw new UsageError("option-invalid", "update() got no ifMatch, expected the `etag` of the event.");
       return send({
         method: "PATCH",
         path: EVENT,
         params: paramsOf(id),
         query: { notifyAttendees, returnRecord },
-        headers: { "If-Match": ifMatch },
+        headers: toIfMatch(ifMatch, "event"),
         body: event,
         read: readSavedEvent,
         options,

@@ -1,39 +1,80 @@
 import * as z from "zod/mini";
+import { UsageError } from "../../errors.ts";
 import type { Send } from "../http/transport.ts";
-import { recordReader, type Reader } from "../records/reader.ts";
+import type { PathParams, Query } from "../http/url.ts";
+import { readNothing, recordReader, text, type Reader } from "../records/reader.ts";
 import type { RequestOptions } from "../request-options.ts";
 
-/** A contact or a task: its fields are not documented. */
-export interface PlainRecord {
+/** What `create` and `update` give. */
+export interface SavedRecord<T> {
   readonly id: string;
-  readonly [field: string]: unknown;
+  /** For the next `update`. */
+  readonly etag?: string;
+  /** Where the service gives it. */
+  readonly record?: T;
 }
 
-/** Contacts, or the tasks of a list. */
-export interface PlainRecords {
-  /** @throws NotFound */
-  get(id: string, options?: RequestOptions): Promise<PlainRecord>;
+/** How a record is updated. */
+export interface UpdateOptions extends RequestOptions {
+  /** The `etag` of the record as it was read. */
+  ifMatch: string;
 }
 
-const readRecord: Reader<PlainRecord> = recordReader<{ readonly id: string }>({ id: z.string() });
+/** @throws UsageError `option-invalid` */
+export function toIfMatch(ifMatch: unknown, what: string): { readonly "If-Match": string } {
+  if (typeof ifMatch === "string" && ifMatch !== "") return { "If-Match": ifMatch };
+  throw new UsageError("option-invalid", `update() got no ifMatch, expected the \`etag\` of the ${what}.`);
+}
 
-/** `GET /v1/contacts/{id}`, which protocol 4.1 names as "not shown" */
-export function createContacts(send: Send): PlainRecords {
+interface RecordsParts<T, S> {
+  /** Of all of them. */
+  readonly path: string;
+  readonly params?: PathParams;
+  /** Of the parameter that names one. @default "id" */
+  readonly idName?: string;
+  readonly read: Reader<T>;
+  readonly readSaved: Reader<S>;
+}
+
+/** The four calls that records of a kind have in common. */
+export function createRecords<T, S>(send: Send, { path, params, idName = "id", read, readSaved }: RecordsParts<T, S>) {
+  const one = `${path}/{${idName}}`;
   return {
-    get: (id, options) => send({ method: "GET", path: "/v1/contacts/{id}", params: { id }, read: readRecord, options }),
+    get: (id: string, options?: RequestOptions, query?: Query) =>
+      send({ method: "GET", path: one, params: { ...params, [idName]: id }, query: query ?? {}, read, options }),
+    create: (body: object, options?: RequestOptions) =>
+      send({ method: "POST", path, params: params ?? {}, body, read: readSaved, options }),
+    update: (id: string, body: object, headers: Readonly<Record<string, string>>, options: RequestOptions) =>
+      send({
+        method: "PATCH",
+        path: one,
+        params: { ...params, [idName]: id },
+        headers,
+        body,
+        read: readSaved,
+        options,
+      }),
+    delete: (id: string, options?: RequestOptions): Promise<void> =>
+      send({
+        method: "DELETE",
+        path: one,
+        params: { ...params, [idName]: id },
+        read: readNothing,
+        answerOptional: true,
+        options,
+      }),
   };
 }
 
-/** `GET /v1/tasklists/{id}/tasks/{taskId}`, which protocol 4.1 names as "not shown". @param listId `default` is an alias */
-export function createTasks(send: Send, listId: string): PlainRecords {
-  return {
-    get: (taskId, options) =>
-      send({
-        method: "GET",
-        path: "/v1/tasklists/{listId}/tasks/{taskId}",
-        params: { listId, taskId },
-        read: readRecord,
-        options,
-      }),
+/** Reads what `create` and `update` give. */
+export function savedReader<T>(read: Reader<T>): Reader<SavedRecord<T>> {
+  const readFields = recordReader<{ id: string; etag?: string }>({ id: z.string(), etag: text });
+  return (json) => {
+    const { id, etag, record } = readFields(json);
+    return {
+      id,
+      ...(etag !== undefined && { etag }),
+      ...(typeof record === "object" && record !== null && { record: read(record) }),
+    };
   };
 }

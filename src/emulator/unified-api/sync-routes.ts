@@ -94,11 +94,11 @@ export function syncRoutes<K extends Collection, Q extends z.ZodObject, W>(
       errors: [...errors, 410],
       run({ caller, query: given, param }) {
         const page = sync.deleted(sourceOf(caller, param), { ...given, pageSize });
-        const records = page.records.map(({ record: { id, ...fields }, timestamp }) => {
+        const listed = page.records.map(({ record: { id, ...fields }, timestamp }) => {
           const kept = Object.fromEntries(deletedFields.map((name) => [name, fields[name]]));
           return { id, ...kept, timestamp };
         });
-        return { ...page, records };
+        return { ...page, records: listed };
       },
     }),
   ];

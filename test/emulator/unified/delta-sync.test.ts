@@ -228,7 +228,7 @@ function createFollower(ask: Ask, { root, query }: Row) {
 describe.each(ROWS)("a client that follows both chains of $root", (row) => {
   test("ends with exactly what is in the window, whatever happens in between", async () => {
     const property = fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.integer({ min: 1, max: 4 }), check);
-    await fc.assert(property, { numRuns: 40 });
+    await fc.assert(property, { numRuns: 25 });
   });
 
   async function check(steps: readonly Step[], pageSize: number): Promise<void> {

@@ -32,17 +32,17 @@ describe("deliveries that were refused for more than ten minutes", () => {
     expect(new Set(gaps.map(({ accountId }) => accountId))).toEqual(new Set([2002, 3003, 4004]));
   });
 
-  test("end so although none is stored any more: the service may have given up. Contacts wait for one", async () => {
+  test("end so although none is stored any more: the service may have given up. Tracking waits for one", async () => {
     const { mend, ...own } = await workingOnBroken({ takesOwn: true });
     await own.offer();
-    await own.offer(bodyOf({ resource: "/contacts", subscription: 5 }));
+    await own.offer(bodyOf({ resource: "/email/tracking", subscription: 5 }));
     await own.pass(9 * MINUTE_MS);
     expect(own.calls).toEqual([]);
     await own.pass(3 * MINUTE_MS);
     expect(own.calls).toMatchObject([{ cause: "gap" }]);
     expect(await codesOf(own.receiver)).not.toContain("gap-unlisted");
     mend();
-    await own.send(bodyOf({ resource: "/contacts", subscription: 5 }));
+    await own.send(bodyOf({ resource: "/email/tracking", subscription: 5 }));
     await own.pass();
     expect(await codesOf(own.receiver)).toContain("gap-unlisted");
   });

@@ -7,14 +7,14 @@ import { emails, rig, type Rig } from "../../support/rig.ts";
 import { stubInbox } from "../../support/stub-inboxes.ts";
 import { gapsIn, mail, MINUTE_MS, working } from "./support.ts";
 
-const contacts = (fields: object = {}): string => bodyOf({ resource: "/contacts", ...fields });
+const tracked = (fields: object = {}): string => bodyOf({ resource: "/email/tracking", ...fields });
 
 describe("health()", () => {
   async function outage(prepare: (own: Rig) => void): Promise<Rig> {
     const before = await working();
     await before.send();
-    await before.send(contacts({ subscription: 5 }));
-    await before.send(contacts({ subscription: 6, accountId: 3003 }));
+    await before.send(tracked({ subscription: 5 }));
+    await before.send(tracked({ subscription: 6, accountId: 3003 }));
     await before.pass();
     await before.receiver.close();
     await before.clock.advance(30 * MINUTE_MS);
@@ -25,16 +25,14 @@ describe("health()", () => {
     return after;
   }
 
-  test("tells of contacts until they are cleared: the service does not list what changed", async () => {
-    const { receiver, inbox, pass } = await outage((own) =>
-      own.receiver.on(["email.changes", "contact.changes"], () => {}),
-    );
+  test("tells of tracking until it is cleared, and where it can be looked through", async () => {
+    const { receiver, inbox, pass } = await outage((own) => own.receiver.on("email.changes", () => {}));
     expect(await problemsOf(receiver, "gap-unlisted")).toEqual([
       expect.objectContaining({
         message: expect.stringMatching(
-          /It is 2 resources of contact, since 2026-05-06T07:08:09.000Z until 2026-\S+Z\.$/,
+          /It is 2 resources of tracking, since 2026-05-06T07:08:09.000Z until 2026-\S+Z\.$/,
         ),
-        fix: expect.stringContaining("hookline inbox gaps clear"),
+        fix: expect.stringMatching(/GET \/v1\/email\/tracking\/events.*hookline inbox gaps clear --family tracking/),
       }),
     ]);
     expect(await codesOf(receiver)).not.toContain("gap-unhandled");
@@ -154,6 +152,38 @@ test("a subscription that is wanted again is told again, and only in the source 
   await own.send(bodyOf(), { source: "crm" });
   await own.pass();
   expect(await own.inbox.gaps?.resourcesOf(1001, "crm")).toHaveLength(1);
+});
+
+test.each([
+  ["contact", "/contacts"],
+  ["task", "/tasklists/default/tasks"],
+] as const)("a gap of a %s resource ends in one call of its `.changes` handler", async (family, resource) => {
+  const calls: AnyEvent[] = [];
+  const before = rig();
+  await before.receiver.start();
+  await before.send(bodyOf({ resource, subscription: 5 }));
+  await before.pass();
+  await before.receiver.close();
+  await before.clock.advance(30 * MINUTE_MS);
+  const after = rig({ inbox: before.inbox, clock: before.clock });
+  after.receiver.on(`${family}.changes`, (event) => void calls.push(event));
+  await after.receiver.start();
+  await after.pass(2 * MINUTE_MS);
+  expect(calls.filter(({ type }) => type === `${family}.changes`)).toContainEqual(
+    expect.objectContaining({ resource, signalled: true, cause: "gap" }),
+  );
+  expect(calls.filter((event) => (event as { readonly cause?: string }).cause === "gap")).toHaveLength(1);
+  expect(await codesOf(after.receiver)).not.toContain("gap-unlisted");
+  expect(await gapsIn(before.inbox)).toEqual([]);
+});
+
+test("a gap of bookings names the calendar to look through", async () => {
+  const own = await working();
+  await own.send(lifecycleBody("active", { resource: "/booking/31" }));
+  await own.pass();
+  expect(await problemsOf(own.receiver, "gap-unlisted")).toEqual([
+    expect.objectContaining({ fix: expect.stringMatching(/calendar of the profile.*--family booking/) }),
+  ]);
 });
 
 test("a resource that is not known is a gap that nobody can fetch", async () => {

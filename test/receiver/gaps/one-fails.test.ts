@@ -252,25 +252,25 @@ test("a window in which the clock went back is a gap: how long it was is not kno
 });
 
 describe("the window of what cannot be fetched", () => {
-  const contacts: SubscribedResource = { ...mail, resource: "/contacts", family: "contact" };
+  const tracked: SubscribedResource = { ...mail, resource: "/email/tracking", family: "tracking" };
 
   test("is forgotten a day after its last refusal: until then each delivery is parsed for it", () => {
     const windows = createRefusalWindows(10 * MINUTE_MS);
     const day = 24 * 60 * MINUTE_MS;
-    windows.refused(contacts, undefined, 0);
-    windows.refused(contacts, undefined, day);
+    windows.refused(tracked, undefined, 0);
+    windows.refused(tracked, undefined, day);
     expect(windows.overdue(2 * day)).toEqual([]);
     expect(windows.isEmpty).toBe(false);
     expect(windows.overdue(2 * day + 1)).toEqual([]);
     expect(windows.isEmpty).toBe(true);
-    expect(windows.stored(contacts, undefined, 2 * day + 2)).toBeUndefined();
+    expect(windows.stored(tracked, undefined, 2 * day + 2)).toBeUndefined();
   });
 
   test("is a gap from its first refusal where it is stored before", () => {
     const windows = createRefusalWindows(10 * MINUTE_MS);
-    windows.refused(contacts, undefined, 5);
-    windows.refused(contacts, undefined, 7);
+    windows.refused(tracked, undefined, 5);
+    windows.refused(tracked, undefined, 7);
     windows.overdue(60 * MINUTE_MS);
-    expect(windows.stored(contacts, undefined, 61 * MINUTE_MS)).toMatchObject({ from: 5, until: 61 * MINUTE_MS });
+    expect(windows.stored(tracked, undefined, 61 * MINUTE_MS)).toMatchObject({ from: 5, until: 61 * MINUTE_MS });
   });
 });
