@@ -1,4 +1,4 @@
-// Mirrors the messages and the primary calendar of accounts into mirror.db. It may be killed at any moment.
+// Mirrors messages, the primary calendar, contacts and tasks of accounts into mirror.db. It may be killed at any moment.
 import { DatabaseSync } from "node:sqlite";
 import express from "express";
 import { createReceiver } from "hookline";
@@ -33,8 +33,9 @@ const mirror = {
   },
   known: ({ accountId, resource }: KnownScope) => ids.all(accountId, resource).map(({ id }) => String(id)),
 };
-const messages = deltaSync(receiver, "email", mirror);
-const events = deltaSync(receiver, "calendarEvent", mirror);
+const syncs = (["email", "calendarEvent", "contact", "task"] as const).map((family) =>
+  deltaSync(receiver, family, mirror),
+);
 
 await receiver.start();
 express()
@@ -43,7 +44,7 @@ express()
 
 const catchUp = () => {
   for (const accountId of accounts.keys())
-    for (const sync of [messages, events])
+    for (const sync of syncs)
       sync.run(accountId).catch((error: unknown) => console.error(`account ${accountId} is tried again later:`, error));
 };
 catchUp();

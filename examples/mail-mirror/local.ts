@@ -22,7 +22,13 @@ const OUTAGE_MS = 500;
 const TOKEN_LIFE_MS = 1_800_000;
 const DEADLINE_MS = 60_000;
 const MAX_PRINTED = 10_000;
-const RESOURCES = { mail: "/email/messages", events: "/calendars/primary/events" } as const;
+const RESOURCES = {
+  mail: "/email/messages",
+  events: "/calendars/primary/events",
+  contacts: "/contacts",
+  tasks: "/tasklists/default/tasks",
+} as const;
+const KINDS = Object.keys(RESOURCES) as Kind[];
 type Kind = keyof typeof RESOURCES;
 
 const folder = mkdtempSync(join(tmpdir(), "mail-mirror-"));
@@ -46,9 +52,9 @@ const clock: Clock = {
 const emulator = await createEmulator({ clock, pageSize: 5, deltaSync: { tokenLifeMs: TOKEN_LIFE_MS } });
 const account = await emulator.account();
 const client = createClient({ baseUrl: emulator.url, token: account.token, rateLimit: false });
-const ids: Record<Kind, string[]> = { mail: [], events: [] };
+const ids: Record<Kind, string[]> = { mail: [], events: [], contacts: [], tasks: [] };
 let changes = 0;
-for (let count = 0; count < FIRST_RECORDS; count += 1) await add(count % 3 === 0 ? "events" : "mail");
+for (let count = 0; count < FIRST_RECORDS; count += 1) await add(KINDS[count % KINDS.length] ?? "mail");
 
 const port = await freePort();
 await start();
@@ -130,7 +136,7 @@ async function changeFor(ms: number): Promise<void> {
 
 /** One record more, one fewer, or another one: their number stays about the same. */
 async function change(): Promise<void> {
-  const kind = Math.random() < 0.5 ? "mail" : "events";
+  const kind = KINDS[Math.floor(Math.random() * KINDS.length)] ?? "mail";
   const known = ids[kind];
   const id = known[Math.floor(Math.random() * known.length)];
   const choice = Math.random();
@@ -144,9 +150,12 @@ async function change(): Promise<void> {
 async function add(kind: Kind): Promise<void> {
   changes += 1;
   const subject = `change ${changes}`;
-  const { id } = await (kind === "mail"
-    ? account.receiveMail({ subject })
-    : account.addEvent({ subject, start: inHours(24), end: inHours(25) }));
+  const { id } = await {
+    mail: () => account.receiveMail({ subject }),
+    events: () => account.addEvent({ subject, start: inHours(24), end: inHours(25) }),
+    contacts: () => account.addContact({ subject }),
+    tasks: () => account.addTask({ subject }),
+  }[kind]();
   ids[kind].push(id);
 }
 
@@ -164,6 +173,9 @@ async function differences(): Promise<readonly string[]> {
   for await (const { id, subject = "" } of client.messages.list({ includeTrashAndJunk: true })) there.set(id, subject);
   const year = { timeMin: new Date(Date.now() - 86_400_000), timeMax: new Date(Date.now() + 365 * 86_400_000) };
   for await (const { id, subject = "" } of client.calendar("primary").events.range(year)) there.set(id, subject);
+  const { syncUpdatedToken: deltaToken } = await client.contacts.sync.start();
+  for (const list of [client.tasks("default").list(), client.contacts.sync.updated({ deltaToken })])
+    for await (const { id, subject } of list) there.set(id, String(subject));
   return [...new Set([...there.keys(), ...mirrored.keys()])]
     .filter((id) => there.get(id) !== mirrored.get(id))
     .map((id) => `${id}: "${mirrored.get(id)}" instead of "${there.get(id)}"`);

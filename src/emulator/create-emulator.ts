@@ -100,9 +100,8 @@ function resolveVariants({
   calendarCreatedStatus = 201,
   iCalUId = "iCalUId",
   tentative = "tentative",
-  trackingId = "text",
 }: Variants = {}): ResolvedVariants {
-  return { calendarCreatedStatus, iCalUId, tentative, trackingId };
+  return { calendarCreatedStatus, iCalUId, tentative };
 }
 
 /** What the library of the server gives is of a class of its own, which the global Request cannot copy: Hono's `bodyLimit` does so. */
@@ -115,7 +114,7 @@ function toRequest({ url, method, headers, body, signal }: Request): Request {
 function assertOptions(options: EmulatorOptions): void {
   const { port, seed, secret, clock, startAt, redelivery, deliveryTimeoutMs, pageSize, callsPerSecond } = options;
   const { readyAfterMs, tokenLifeMs } = options.deltaSync ?? {};
-  const { calendarCreatedStatus, iCalUId, tentative, trackingId } = options.variants ?? {};
+  const { calendarCreatedStatus, iCalUId, tentative } = options.variants ?? {};
   const { timestamp, giveUpAfter } = redelivery ?? {};
   const { signedText } = options.syncConfig ?? {};
   const isClock = typeof clock === "object" && typeof clock.now === "function" && typeof clock.setTimer === "function";
@@ -141,7 +140,6 @@ function assertOptions(options: EmulatorOptions): void {
       isGood: [undefined, "tentative", "tentitive"].includes(tentative),
       expected: '"tentative" or "tentitive"',
     },
-    { trackingId, isGood: [undefined, "text", "number"].includes(trackingId), expected: '"text" or "number"' },
     { signedText, isGood: [undefined, "ids", "literal"].includes(signedText), expected: '"ids" or "literal"' },
     { timestamp, isGood: [undefined, "kept", "renewed"].includes(timestamp), expected: '"kept" or "renewed"' },
     { giveUpAfter, isGood: isWhole(giveUpAfter, 1, 1e9), expected: "a whole number of attempts from 1" },

@@ -45,8 +45,6 @@ export interface Variants {
   iCalUId?: "iCalUId" | "iCalUid" | undefined;
   /** The answer of an attendee who may come. @default "tentative" */
   tentative?: "tentative" | "tentitive" | undefined;
-  /** The `trackingId` of an answer to sending: a text, or a number as tracking events have it. @default "text" */
-  trackingId?: "text" | "number" | undefined;
 }
 
 /** What an account has when it is opened. Nobody is notified of it. */

@@ -142,14 +142,11 @@ test("the answer to create may lack the record", async () => {
   expect(await client.tasks("default").create({})).toEqual({ id: "k", etag: "1" });
 });
 
-test.each(["text", "number"] as const)(
-  "trackingId of a sent mail is a number, also where it comes as a %s",
-  async (trackingId) => {
-    const { client } = await atEmulator({}, { variants: { trackingId } });
-    const to = [{ address: "ada@example.com" }];
-    expect(await client.messages.send({ to, tracking: { opens: true } })).toMatchObject({ trackingId: 3001 });
-  },
-);
+test.each(["3001", 3001])("trackingId of a sent mail is a number, also where it comes as %o", async (trackingId) => {
+  const { url } = await startService(() => ({ status: 201, json: { status: "Ok", trackingId } }));
+  const client = createClient({ token: "t", baseUrl: url });
+  expect(await client.messages.send({ to: [] })).toMatchObject({ trackingId: 3001 });
+});
 
 test("the start of a rule in a series' recurrence is a time as events have it", async () => {
   const { client } = await atEmulator();

@@ -28,8 +28,8 @@ export interface SyncParts<K extends Collection, Q extends z.ZodObject, W> {
   ) => { readonly collection: K; readonly name: string };
   readonly record: z.ZodType;
   readonly toRecord: (record: MailboxRecord, context: SyncContext<K, W>) => object;
-  /** Of a record that is gone, beside its id and the time. */
-  readonly deletedFields?: readonly string[];
+  /** What a record that is gone has beside its id and the time. */
+  readonly deletedFields?: (record: MailboxRecord, account: Account) => object;
   readonly errors?: readonly number[];
 }
 
@@ -47,11 +47,10 @@ export function syncRoutes<K extends Collection, Q extends z.ZodObject, W>(
   parts: SyncParts<K, Q, W>,
 ): readonly Route[] {
   const { tag, path, records, query, window, toWindow, isInside, find, record, toRecord } = parts;
-  const { deletedFields = [], errors = [] } = parts;
+  const { deletedFields = () => ({}), errors = [] } = parts;
   const sync = createDeltaSync(window, deltaSync);
   const operation = operationsOf({ tag, auth: "bearer", caller: (context) => reachableAccountOf(service, context) });
-  const gone = Object.fromEntries(deletedFields.map((name) => [name, z.string().optional()]));
-  const deleted = z.looseObject({ id: z.string(), ...gone, timestamp: z.string() });
+  const deleted = z.looseObject({ id: z.string(), timestamp: z.string() });
 
   function sourceOf(account: Account, param: (name: string) => string): DeltaSource<W> & { readonly collection: K } {
     const { collection, name } = find(account, param);
@@ -94,10 +93,9 @@ export function syncRoutes<K extends Collection, Q extends z.ZodObject, W>(
       errors: [...errors, 410],
       run({ caller, query: given, param }) {
         const page = sync.deleted(sourceOf(caller, param), { ...given, pageSize });
-        const listed = page.records.map(({ record: { id, ...fields }, timestamp }) => {
-          const kept = Object.fromEntries(deletedFields.map((name) => [name, fields[name]]));
-          return { id, ...kept, timestamp };
-        });
+        const listed = page.records.map(({ record: gone, timestamp }) =>
+          Object.assign({ id: gone.id }, deletedFields(gone, caller), { timestamp }),
+        );
         return { ...page, records: listed };
       },
     }),

@@ -26,6 +26,6 @@ export function emailSyncRoutes(service: EmulatedService, options: UnifiedOption
     record: MESSAGE,
     toRecord: (record, { account, window }) =>
       toView(record, { bodyType: window.bodyType, isPreview: !account.hasBodiesInLists, now: now() }),
-    deletedFields: ["internetMessageId", "folderId"],
+    deletedFields: ({ internetMessageId, folderId }) => ({ internetMessageId, folderId }),
   });
 }

@@ -31,7 +31,7 @@ const GET_ONE = z.object({
 const STATUS = z.looseObject({ unread: z.boolean() });
 
 /** Messages of an account. @see protocol 4.1 */
-export function messageRoutes(service: EmulatedService, { pageSize, variants }: UnifiedOptions): readonly Route[] {
+export function messageRoutes(service: EmulatedService, { pageSize }: UnifiedOptions): readonly Route[] {
   const operation = operationsOf({
     tag: "Messages",
     auth: "bearer",
@@ -64,7 +64,7 @@ export function messageRoutes(service: EmulatedService, { pageSize, variants }: 
       body: OUTGOING,
       answer: SENT,
       status: 201,
-      run: ({ caller, query, body }) => sendMessage(service, { account: caller, mail: body, ...query, variants }),
+      run: ({ caller, query, body }) => sendMessage(service, { account: caller, mail: body, ...query }),
     }),
     operation({
       method: "GET",

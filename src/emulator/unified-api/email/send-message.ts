@@ -3,7 +3,6 @@ import { receiveMessage, threadOf, type Account } from "../../accounts/account.t
 import type { EmulatedService } from "../../emulated-service.ts";
 import { toHtml } from "../html.ts";
 import { messagesOf } from "./messages.ts";
-import type { ResolvedVariants } from "../unified-routes.ts";
 
 const address = z.looseObject({ address: z.string().min(1), name: z.string().optional() });
 const addresses = z.array(address).default([]);
@@ -40,8 +39,7 @@ export const SENT = z.looseObject({
   submittedMessageId: z.string(),
   id: z.string().optional(),
   threadId: z.string().optional(),
-  /** Text, or a number: `variants`. */
-  trackingId: z.union([z.string(), z.int()]).optional(),
+  trackingId: z.int().optional(),
   processingStatus: z.enum(["Ok", "Incomplete"]),
   processingError: z.looseObject({ failedSteps: z.array(z.string()), errorMessage: z.string() }).optional(),
 });
@@ -52,7 +50,6 @@ export interface Sending {
   readonly mail: z.output<typeof OUTGOING>;
   readonly bodyType: "html" | "text";
   readonly returnIds: boolean;
-  readonly variants: Pick<ResolvedVariants, "trackingId">;
 }
 
 /**
@@ -61,7 +58,7 @@ export interface Sending {
  */
 export function sendMessage(
   service: EmulatedService,
-  { account, mail: given, bodyType, returnIds, variants }: Sending,
+  { account, mail: given, bodyType, returnIds }: Sending,
 ): z.output<typeof SENT> {
   const { tracking, followUp, body, ...mail } = given;
   const messages = messagesOf(account);
@@ -87,7 +84,7 @@ export function sendMessage(
     status: "Ok",
     submittedMessageId: internetMessageId,
     ...(returnIds && { id: message.id, threadId }),
-    ...(tracked && { trackingId: variants.trackingId === "text" ? String(tracked.trackingId) : tracked.trackingId }),
+    ...(tracked && { trackingId: tracked.trackingId }),
     processingStatus: followUp === undefined ? "Ok" : "Incomplete",
     ...(followUp !== undefined && {
       processingError: { failedSteps: ["followUp"], errorMessage: "The emulator has no rules of follow-ups." },
