@@ -103,7 +103,7 @@ describe("commands on an inbox", () => {
   test.concurrent("outage: what waits is seen before the start, and all dead letters run again", async () => {
     const sandbox = machine();
     const file = sandbox.path("/var/lib/webhooks/inbox.db");
-    await receiveAt(Date.now() - 2 * DAY_MS, file, [bodyOf({ resource: "/contacts", subscription: 1004 })]);
+    await receiveAt(Date.now() - 2 * DAY_MS, file, [bodyOf({ resource: "/email/tracking", subscription: 1004 })]);
     const receiver = await start(file, { attempts: 10 });
     expect(await statusOf(receiver, bodyOf({ subscription: 1003, payloads: [change("bad-4")] }))).toBe(200);
     await receiver.close();
@@ -115,7 +115,7 @@ describe("commands on an inbox", () => {
     expect(dead.match(/\bdead\b/g)).toHaveLength(6);
     expect(replayed).toContain("Replayed 6 jobs: state dead.");
     const [gaps, wouldClear, cleared] = await sandbox.run(left);
-    expect(gaps).toMatch(/^contact +2002 +1004 +down .* \/contacts$/m);
+    expect(gaps).toMatch(/^tracking +2002 +1004 +down .* \/email\/tracking$/m);
     expect(wouldClear).toMatch(/^Would clear 1 gap\./);
     expect(cleared).toMatch(/^Cleared 1 gap\./);
     const [block = []] = ownBlocksOf("docs/sync.md", 1);
