@@ -49,7 +49,7 @@ export function fetchChanged<F extends "contact" | "task">(
     const scope = { accountId, resource, signal };
     let record: SyncRecords[F];
     try {
-      record = (await records.get(id, { signal })) as SyncRecords[F];
+      record = await records.get(id, { signal });
     } catch (error) {
       const isGone = isHooklineError(error, "service-not-found");
       if (!isGone || (event.changeType !== "deleted" && attempt <= UNSEEN_ATTEMPTS)) throw error;

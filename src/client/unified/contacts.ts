@@ -42,7 +42,7 @@ export function createContacts(send: Send): Contacts {
     create: records.create,
     async update(id, contact, given: UpdateOptions | undefined) {
       const { ifMatch, ...options } = given ?? ({} as UpdateOptions);
-      return records.update(id, contact, toIfMatch(ifMatch, "contact"), options);
+      return records.update(id, contact, { ...options, headers: toIfMatch(ifMatch, "contact") });
     },
     delete: records.delete,
     sync: createDeltaSync(send, { path: `${PATH}/sync`, toQuery: () => ({}), read: readContact }),

@@ -26,6 +26,10 @@ export function toIfMatch(ifMatch: unknown, what: string): { readonly "If-Match"
   throw new UsageError("option-invalid", `update() got no ifMatch, expected the \`etag\` of the ${what}.`);
 }
 
+interface IfMatch {
+  readonly headers?: ReturnType<typeof toIfMatch> | undefined;
+}
+
 interface RecordsParts<T, S> {
   /** Of all of them. */
   readonly path: string;
@@ -44,7 +48,7 @@ export function createRecords<T, S>(send: Send, { path, params, idName = "id", r
       send({ method: "GET", path: one, params: { ...params, [idName]: id }, query: query ?? {}, read, options }),
     create: (body: object, options?: RequestOptions) =>
       send({ method: "POST", path, params: params ?? {}, body, read: readSaved, options }),
-    update: (id: string, body: object, headers: Readonly<Record<string, string>>, options: RequestOptions) =>
+    update: (id: string, body: object, { headers, ...options }: RequestOptions & IfMatch) =>
       send({
         method: "PATCH",
         path: one,

@@ -65,7 +65,7 @@ export function createTasks(send: Send, listId: string): Tasks {
       createPaged((pageToken) => send({ method: "GET", path, params, query: { pageToken }, read: readPage, options })),
     get: (id, options) => records.get(id, options),
     update: async (id, task, { ifMatch, ...options } = {}) =>
-      records.update(id, task, ifMatch === undefined ? {} : toIfMatch(ifMatch, "task"), options),
+      records.update(id, task, { ...options, headers: ifMatch === undefined ? undefined : toIfMatch(ifMatch, "task") }),
     sync: createDeltaSync(send, {
       path: `${LIST}/sync`,
       params,
@@ -94,7 +94,7 @@ export function createTaskLists(send: Send): TaskLists {
     get: (id, options) => records.get(id, options),
     async update(id, body, given: UpdateOptions | undefined) {
       const { ifMatch, ...options } = given ?? ({} as UpdateOptions);
-      return records.update(id, body, toIfMatch(ifMatch, "task list"), options);
+      return records.update(id, body, { ...options, headers: toIfMatch(ifMatch, "task list") });
     },
   };
 }
