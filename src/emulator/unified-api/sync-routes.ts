@@ -34,7 +34,7 @@ export interface SyncParts<K extends Collection, Q extends z.ZodObject, W> {
 }
 
 /** Where a record is listed. */
-export interface SyncContext<K extends Collection, W> {
+interface SyncContext<K extends Collection, W> {
   readonly account: Account;
   readonly collection: K;
   readonly window: W;
