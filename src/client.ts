@@ -1,10 +1,20 @@
 // The service's APIs. Works alone, on any runtime that has fetch and Web Crypto.
 export { clients, createClient, type AnyRequest, type Client, type ClientOptions } from "./client/create-client.ts";
 export {
+  createApplication,
+  type AccountListOptions,
+  type Accounts,
+  type Application,
+  type ApplicationOptions,
+  type CreateAccountOptions,
+  type NewAccount,
+  type ServiceAccounts,
+} from "./client/application/create-application.ts";
+export {
   createOAuth,
-  type AccountToken,
   type Authorization,
   type AuthorizeRequest,
+  type AuthorizeUserRequest,
   type OAuth,
   type OAuthOptions,
 } from "./client/oauth/create-oauth.ts";
@@ -30,6 +40,7 @@ export type { ConnectionOptions, RequestOptions, RetryOptions } from "./client/r
 export type { Instant, TextLike, Window } from "./client/times.ts";
 
 // Records
+export type { Account, AccountToken } from "./client/records/account.ts";
 export type { Attachment } from "./client/records/attachment.ts";
 export type { BusyTime, FreeBusySchedule, MeetingTimes, TimeSlot } from "./client/records/availability.ts";
 export type {
@@ -45,11 +56,43 @@ export type {
 } from "./client/records/calendar-event.ts";
 export type { Calendar } from "./client/records/calendar.ts";
 export type { Contact, ContactCompany, ContactEmail, ContactName, ContactPhone } from "./client/records/contact.ts";
+export type {
+  Draft,
+  PreparedTracking,
+  SavedDraft,
+  ScheduledDraft,
+  SentDraft,
+  TrackingRequest,
+} from "./client/records/draft.ts";
+export type { Folder, WellKnownFolders } from "./client/records/folder.ts";
 export type { FollowupStatus, Message, MessageAttachment, SentMessage } from "./client/records/message.ts";
 export type { Open } from "./client/records/reader.ts";
 export type { Subscription } from "./client/records/subscription.ts";
 export type { DeletedRecord, SyncStart } from "./client/records/sync.ts";
 export type { Task, TaskList } from "./client/records/task.ts";
+export type { TrackedMessage, TrackingActivity } from "./client/records/tracking.ts";
+
+// Parts of a client's account, each a module of its own
+export { accountOf, type OwnAccount, type OwnAccountOptions } from "./client/unified/account.ts";
+export {
+  draftsOf,
+  draftTrackingOf,
+  type Drafts,
+  type DraftTracking,
+  type DraftTrackingBody,
+  type DraftTrackingOptions,
+  type SendDraftOptions,
+  type SentDraftIds,
+} from "./client/unified/drafts.ts";
+export { foldersOf, type FolderMessagesOptions, type Folders, type NewFolder } from "./client/unified/folders.ts";
+export {
+  trackingOf,
+  type PurgeOptions,
+  type TrackedMessageKey,
+  type Tracking,
+  type TrackingEventsOptions,
+  type TrackingListOptions,
+} from "./client/unified/tracking.ts";
 
 // Members of a client
 export type { Availability, FreeBusyRequest, MeetingTimesRequest } from "./client/unified/availability.ts";

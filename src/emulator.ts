@@ -8,6 +8,7 @@ export type {
   EmulatedAccount,
   Emulator,
   EmulatorOptions,
+  GivenAnswer,
   RedeliveryOptions,
   SubscriptionState,
   SyncConfigSigning,

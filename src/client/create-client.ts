@@ -11,6 +11,7 @@ import { createAvailability, type Availability } from "./unified/availability.ts
 import { createCalendar, type OneCalendar } from "./unified/calendar.ts";
 import { createCalendars, type Calendars } from "./unified/calendars.ts";
 import { createConversations, type Conversations } from "./unified/conversations.ts";
+import { withParts } from "./unified/part.ts";
 import { createMessages, type Messages } from "./unified/messages.ts";
 import { createContacts, type Contacts } from "./unified/contacts.ts";
 import { createSubscriptions, type Subscriptions } from "./unified/subscriptions.ts";
@@ -99,7 +100,7 @@ export function createClient(options: ClientOptions): Client {
     clock,
     random: Math.random,
   });
-  return {
+  const client: Client = {
     ...createAvailability(send),
     calendars: createCalendars(send),
     calendar: (id) => createCalendar(send, id),
@@ -111,6 +112,7 @@ export function createClient(options: ClientOptions): Client {
     tasks: (listId) => createTasks(send, listId),
     request: async (method, path, given) => requestAny(send, { ...given, method, path }),
   };
+  return withParts(client, send);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { HooklineError } from "../errors.ts";
 import type { Loose } from "../protocol/read-fields.ts";
-import { AnswerProblem, listReader, type Reader } from "./records/reader.ts";
+import { AnswerProblem, flag, listReader, number, recordReader, type Reader } from "./records/reader.ts";
 
 /** A page of a list. @see protocol 2.1, pages and tokens */
 export interface Page<T> {
@@ -58,6 +58,18 @@ export function pageReader<T>(read: Reader<T>, ...fields: readonly string[]): Re
     };
   };
 }
+
+/** Reads pages that are counted: the token of the next one is the number of records before it. @see service-facts 2.3 */
+export function countedPageReader<T>(read: Reader<T>): Reader<Page<T>> {
+  const readRecords = listReader(read, "records");
+  return (json) => {
+    const records = readRecords(json);
+    const { offset = 0, done = true } = readCounts(json);
+    return done || records.length === 0 ? { records } : { records, nextPageToken: String(offset + records.length) };
+  };
+}
+
+const readCounts = recordReader<{ offset?: number; done?: boolean }>({ offset: number, done: flag });
 
 function isToken(value: unknown): value is string {
   return typeof value === "string" && value !== "";

@@ -51,7 +51,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   ];
   const document: Route = { method: "GET", path: "/openapi.json", run: () => toOpenApi(api, url) };
   const routes = [...api, document, ...controlRoutes(service, listeners), ...pageRoutes(readPage)];
-  const app = serveRoutes(routes, service.requestId);
+  const app = serveRoutes(routes, service);
   // Otherwise it replaces the global Request and Response of the app under test.
   const answer = getRequestListener((request) => app.fetch(toRequest(request)), { overrideGlobalObjects: false });
   const server = createServer((request, response) => void answer(request, response));
@@ -79,6 +79,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
     emit: service.emit,
     fault: service.fault,
     open: service.open,
+    respond: service.respond,
     get subscriptions() {
       return [...service.subscriptions.values()].map(stateOf);
     },
@@ -100,8 +101,9 @@ function resolveVariants({
   calendarCreatedStatus = 201,
   iCalUId = "iCalUId",
   tentative = "tentative",
+  trackingId = "text",
 }: Variants = {}): ResolvedVariants {
-  return { calendarCreatedStatus, iCalUId, tentative };
+  return { calendarCreatedStatus, iCalUId, tentative, trackingId };
 }
 
 /** What the library of the server gives is of a class of its own, which the global Request cannot copy: Hono's `bodyLimit` does so. */
@@ -114,7 +116,7 @@ function toRequest({ url, method, headers, body, signal }: Request): Request {
 function assertOptions(options: EmulatorOptions): void {
   const { port, seed, secret, clock, startAt, redelivery, deliveryTimeoutMs, pageSize, callsPerSecond } = options;
   const { readyAfterMs, tokenLifeMs } = options.deltaSync ?? {};
-  const { calendarCreatedStatus, iCalUId, tentative } = options.variants ?? {};
+  const { calendarCreatedStatus, iCalUId, tentative, trackingId } = options.variants ?? {};
   const { timestamp, giveUpAfter } = redelivery ?? {};
   const { signedText } = options.syncConfig ?? {};
   const isClock = typeof clock === "object" && typeof clock.now === "function" && typeof clock.setTimer === "function";
@@ -140,6 +142,7 @@ function assertOptions(options: EmulatorOptions): void {
       isGood: [undefined, "tentative", "tentitive"].includes(tentative),
       expected: '"tentative" or "tentitive"',
     },
+    { trackingId, isGood: [undefined, "text", "number"].includes(trackingId), expected: '"text" or "number"' },
     { signedText, isGood: [undefined, "ids", "literal"].includes(signedText), expected: '"ids" or "literal"' },
     { timestamp, isGood: [undefined, "kept", "renewed"].includes(timestamp), expected: '"kept" or "renewed"' },
     { giveUpAfter, isGood: isWhole(giveUpAfter, 1, 1e9), expected: "a whole number of attempts from 1" },

@@ -1,7 +1,10 @@
 import { systemClock, type Clock } from "../clock.ts";
 import { UsageError } from "../errors.ts";
 import { seedMailbox, toEmulatedAccount, type Account } from "./accounts/account.ts";
+import { clearSchedule } from "./accounts/drafts.ts";
+import { createFolders } from "./accounts/folders.ts";
 import { createMailbox, type MailboxChange } from "./accounts/mailbox.ts";
+import { PERSONAL, type AccountProfile } from "./accounts/profile.ts";
 import { createRateLimit } from "./accounts/rate-limit.ts";
 import { createTracking } from "./accounts/tracking.ts";
 import { createAnnouncer } from "./deliveries/announce.ts";
@@ -9,7 +12,8 @@ import { createDeliveryQueue } from "./deliveries/delivery-queue.ts";
 import { emittedBody } from "./deliveries/emitted-body.ts";
 import { createJournal, type Attempt } from "./deliveries/journal.ts";
 import type { Transport } from "./deliveries/transport.ts";
-import type { EmulatedAccount, Emulator, EmulatorOptions } from "./emulator-types.ts";
+import type { AccountSeed, EmulatedAccount, Emulator, EmulatorOptions } from "./emulator-types.ts";
+import { createGivenAnswers, type GivenAnswers } from "./http/given-answers.ts";
 import { createRandom } from "./random.ts";
 import { setFault, type Subscription } from "./subscriptions/subscription.ts";
 import { createSubscriptions, type WantedSubscription } from "./subscriptions/subscriptions.ts";
@@ -27,6 +31,14 @@ export interface EmulatedService extends Omit<
   subscribe(accountId: number, wanted: WantedSubscription): Promise<Subscription>;
   unsubscribe(subscription: Subscription): void;
   methodsOf(account: Account): EmulatedAccount;
+  openAccount(seed: AccountSeed, profile?: AccountProfile): Account;
+  /** Gives the service its access to the mailbox, or takes it. @see protocol 3 */
+  setAccess(account: Account, hasAccess: boolean): void;
+  /** Its token holds no more, and the service loses its access. */
+  revokeToken(account: Account): void;
+  /** Ends its subscriptions, and forgets it. */
+  removeAccount(account: Account): void;
+  readonly answers: GivenAnswers;
   readonly syncConfig: SyncConfig;
   /** Where the service listens. */
   baseUrl(): string;
@@ -59,6 +71,8 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
   const clock: Clock = virtual ?? (typeof given === "string" ? systemClock : given);
   const secret = options.secret ?? `whsec_${createRandom(seed).hex(32)}`;
   const accounts = new Map<number, Account>();
+  const answers = createGivenAnswers();
+  let nextAccount = FIRST_ACCOUNT;
   const journal = createJournal((attempt) => deps.onAttempt?.(attempt));
   let random = createRandom(seed + 1);
   const { timestamp = "kept", headOfLine = false, giveUpAfter = Infinity } = options.redelivery ?? {};
@@ -130,6 +144,33 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     }
   }
 
+  function openAccount(accountSeed: AccountSeed, profile: AccountProfile = PERSONAL): Account {
+    const id = nextAccount;
+    nextAccount += 1;
+    const { name = "Grace Hopper", email = `user${id}@example.com`, hasBodiesInLists = true } = accountSeed;
+    const account: Account = {
+      id,
+      token: newToken(),
+      name,
+      email,
+      profile,
+      mailbox: createMailbox({ clock, random, onChange: (change) => announce(account, change) }),
+      folders: createFolders(random),
+      scheduled: new Map(),
+      tracking: createTracking({ clock, random, announce: (event) => announceTracking(account, event) }),
+      random,
+      calls: createRateLimit(clock, options.callsPerSecond ?? Infinity),
+      hasBodiesInLists,
+      hasAccess: true,
+      isPaid: true,
+    };
+    accounts.set(id, account);
+    seedMailbox(account, accountSeed);
+    return account;
+  }
+
+  const newToken = (): string => `token_${random.hex(24)}`;
+
   const methodsOf = (account: Account): EmulatedAccount => toEmulatedAccount(account, { now: clock.now, setAccess });
 
   /** Waits for the answers to all that was sent, and for what follows from them in this process. */
@@ -149,7 +190,10 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     subscriptions.clear();
     announcer.clear();
     queue.clear();
+    for (const account of accounts.values()) clearSchedule(account);
     accounts.clear();
+    nextAccount = FIRST_ACCOUNT;
+    answers.clear();
     syncConfig.clear();
   }
 
@@ -166,26 +210,20 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     appSecret,
     baseUrl,
     requestId: () => random.uuid(),
-    async account(accountSeed = {}) {
-      const id = FIRST_ACCOUNT + accounts.size;
-      const { name = "Grace Hopper", email = `user${id}@example.com`, hasBodiesInLists = true } = accountSeed;
-      const account: Account = {
-        id,
-        token: `token_${random.hex(24)}`,
-        name,
-        email,
-        mailbox: createMailbox({ clock, random, onChange: (change) => announce(account, change) }),
-        tracking: createTracking({ clock, random, announce: (event) => announceTracking(account, event) }),
-        random,
-        calls: createRateLimit(clock, options.callsPerSecond ?? Infinity),
-        hasBodiesInLists,
-        hasAccess: true,
-        isPaid: true,
-      };
-      accounts.set(id, account);
-      seedMailbox(account, accountSeed);
-      return methodsOf(account);
+    openAccount,
+    account: async (accountSeed = {}) => methodsOf(openAccount(accountSeed)),
+    setAccess,
+    revokeToken(account) {
+      account.token = newToken();
+      setAccess(account, false);
     },
+    removeAccount(account) {
+      clearSchedule(account);
+      for (const subscription of subscriptions.of(account)) unsubscribe(subscription);
+      accounts.delete(account.id);
+    },
+    answers,
+    respond: answers.set,
     async open({ id }, by) {
       for (const { tracking } of accounts.values()) {
         const tracked = tracking.find(id);

@@ -45,6 +45,17 @@ export interface Variants {
   iCalUId?: "iCalUId" | "iCalUid" | undefined;
   /** The answer of an attendee who may come. @default "tentative" */
   tentative?: "tentative" | "tentitive" | undefined;
+  /** The form of `trackingId` in the answer to a sending. Events have a number. @default "text" */
+  trackingId?: "text" | "number" | undefined;
+}
+
+/** An answer of the program's own. */
+export interface GivenAnswer {
+  /** @default 200 */
+  status?: number | undefined;
+  /** Its body. @default none */
+  json?: unknown;
+  headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** What an account has when it is opened. Nobody is notified of it. */
@@ -181,6 +192,14 @@ export interface Emulator {
    * @throws UsageError `record-not-found`
    */
   open(mail: { readonly id: string }, by?: Opener): Promise<void>;
+  /**
+   * Answers all requests of this method and path so from now on, until called with undefined: for what the emulator does not play, and for
+   * what goes wrong. `reset` ends it as well.
+   *
+   * @param path without a query; a part in braces is any text, such as `/v1/user/accounts/{id}`
+   * @throws UsageError `option-invalid`
+   */
+  respond(method: string, path: string, answer: GivenAnswer | undefined): void;
   /** All subscriptions. Those that were deleted, or answered 422, are gone. */
   readonly subscriptions: readonly SubscriptionState[];
   /**

@@ -80,6 +80,39 @@ describe("the size of an entry in a bundle", () => {
   });
 });
 
+describe("a client in a bundle", () => {
+  const weighs = async (names: string) => {
+    const contents = `export { ${names} } from "hookline/client";`;
+    const { code, metafile } = await bundle({ ...FOR_WORKERS, minify: true, stdin: { contents, resolveDir: root } });
+    const [{ inputs } = { inputs: {} }] = Object.values(metafile.outputs);
+    const files = Object.entries(inputs).filter(
+      ([path, { bytesInOutput }]) => path.startsWith("src/") && bytesInOutput > 0,
+    );
+    return { kib: gzipSync(code, { level: 9 }).byteLength / 1024, files: files.map(([path]) => path) };
+  };
+
+  test("createClient has messages, calendars, conversations and subscriptions, and pays for no other part", async () => {
+    const { kib, files } = await weighs("createClient");
+    expect(kib).toBeLessThan(24);
+    expect(files.filter((path) => PARTS.test(path))).toEqual([]);
+  });
+
+  test.each([
+    ["foldersOf", 0.6],
+    ["draftsOf, draftTrackingOf", 1],
+    ["trackingOf", 1],
+    ["accountOf", 0.6],
+  ])("%s adds %d KiB at most", async (names, most) => {
+    const alone = await weighs("createClient");
+    const { kib, files } = await weighs(`createClient, ${names}`);
+    expect(kib - alone.kib).toBeLessThan(most);
+    expect(files.filter((path) => PARTS.test(path))).toHaveLength(1);
+  });
+});
+
+/** Modules that `createClient` does not need. */
+const PARTS = /\/(?:application\/|oauth\/|sync-config\/|unified\/(?:account|drafts|folders|tracking)\.ts)/;
+
 /** A mount needs a receiver; the signature functions, the client and a thread do not. */
 function programOf(entry: string): string {
   const all = `export * from "${join("hookline", entry)}";`;

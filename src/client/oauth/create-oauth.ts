@@ -1,15 +1,13 @@
-import * as z from "zod/mini";
 import { assertOptions } from "../../assert.ts";
 import { systemClock } from "../../clock.ts";
 import { HooklineError, UsageError } from "../../errors.ts";
 import type { Id } from "../../protocol/event-types.ts";
-import { idField } from "../../protocol/read-fields.ts";
 import { callFetch } from "../http/call-fetch.ts";
 import { createTransport } from "../http/transport.ts";
 import { SERVICE_URL, toBaseUrl, toSearch, type Query } from "../http/url.ts";
-import { recordReader, text } from "../records/reader.ts";
+import { readToken, type AccountToken } from "../records/account.ts";
 import type { ConnectionOptions, RequestOptions } from "../request-options.ts";
-import { toBasic } from "../web-crypto.ts";
+import { hmacSha256, toBase64Url, toBasic } from "../web-crypto.ts";
 import { signState, verifyState } from "./state.ts";
 
 /** Options of {@link createOAuth}. */
@@ -26,6 +24,10 @@ export interface OAuthOptions extends ConnectionOptions {
 export interface OAuth {
   /** `GET /v1/auth/authorize`: where the user's browser is to go. */
   authorizeUrl(request: AuthorizeRequest): Promise<string>;
+  /** `GET /v1/auth/authorizeDaemon`: where an administrator's browser is to go, for a service account of the whole organisation. */
+  authorizeDaemonUrl(request: AuthorizeRequest): Promise<string>;
+  /** `GET /v1/auth/authorizeUser`: where the browser of one of your users is to go, who signs in with the mailbox. */
+  authorizeUserUrl(request: AuthorizeUserRequest): Promise<string>;
   /**
    * Verifies the `state` of the request that came back to `returnUrl`, then exchanges its code for the token.
    *
@@ -59,16 +61,11 @@ export interface AuthorizeRequest {
   parameters?: Record<string, unknown> | undefined;
 }
 
-interface TokenFields {
-  readonly accountId: Id;
-  /** For `createClient`. It does not end by itself: store it as a secret. */
-  readonly accessToken: string;
-  readonly userId?: string;
-}
-
-/** The token of an account. */
-export interface AccountToken extends TokenFields {
-  readonly [field: string]: unknown;
+/** Which user is asked. */
+export interface AuthorizeUserRequest extends AuthorizeRequest {
+  accountRole: "primary" | "secondary";
+  /** Of your user. It is signed. @default as the mailbox says */
+  userId?: string | undefined;
 }
 
 /** What came of an authorisation. */
@@ -76,8 +73,6 @@ export interface Authorization extends AccountToken {
   /** As `authorizeUrl` got it, or empty. */
   readonly data: string;
 }
-
-const readToken = recordReader<TokenFields>({ accountId: idField, accessToken: z.string(), userId: text });
 
 const ALLOWED: Readonly<Record<keyof OAuthOptions, true>> = {
   clientId: true,
@@ -133,21 +128,35 @@ export function createOAuth(options: OAuthOptions): OAuth {
     });
   }
 
+  async function urlOf(way: string, request: AuthorizeRequest): Promise<string> {
+    const { serviceType, returnUrl, session, scopes, accountId, loginHint, data = "", parameters } = request;
+    assertText("session", session);
+    const query: Query = {
+      ...parameters,
+      clientId,
+      serviceType,
+      returnUrl: String(returnUrl),
+      scopes: scopes?.join(" "),
+      accountId,
+      loginHint,
+      responseType: "code",
+      state: await signState(data, { secret: clientSecret, session, clock }),
+    };
+    return `${base}/v1/auth/${way}${toSearch(query)}`;
+  }
+
+  /** @see service-facts 2.1: the text is the id and the time, seconds */
+  async function signUser(userId: string): Promise<Query> {
+    const timestamp = Math.floor(clock.now() / 1_000);
+    return { userId, timestamp, userSignature: toBase64Url(await hmacSha256(clientSecret, `${userId}${timestamp}`)) };
+  }
+
   return {
-    async authorizeUrl({ serviceType, returnUrl, session, scopes, accountId, loginHint, data = "", parameters }) {
-      assertText("session", session);
-      const query: Query = {
-        ...parameters,
-        clientId,
-        serviceType,
-        returnUrl: String(returnUrl),
-        scopes: scopes?.join(" "),
-        accountId,
-        loginHint,
-        responseType: "code",
-        state: await signState(data, { secret: clientSecret, session, clock }),
-      };
-      return `${base}/v1/auth/authorize${toSearch(query)}`;
+    authorizeUrl: (request) => urlOf("authorize", request),
+    authorizeDaemonUrl: (request) => urlOf("authorizeDaemon", request),
+    async authorizeUserUrl({ accountRole, userId, ...request }) {
+      const signed = userId === undefined ? {} : await signUser(userId);
+      return urlOf("authorizeUser", { ...request, parameters: { ...request.parameters, accountRole, ...signed } });
     },
     async callback(url, session, request) {
       assertText("session", session);

@@ -1,5 +1,6 @@
 import type { Send } from "../http/transport.ts";
 import { createPaged, pageReader, type Paged } from "../paging.ts";
+import { readAttachment, type Attachment } from "../records/attachment.ts";
 import { readMessage, readSentMessage, type Message, type SentMessage } from "../records/message.ts";
 import { readNothing } from "../records/reader.ts";
 import type { DeletedRecord } from "../records/sync.ts";
@@ -17,6 +18,13 @@ export interface Messages {
    * look for it before you send it again. A success with a `warning` is a success: the mail went out.
    */
   send(mail: object, options?: SendOptions): Promise<SentMessage>;
+  /**
+   * `POST /v1/email/messages/{messageId}/reply`: in its conversation, to its sender unless `reply` has other addressees. As `send`, it is
+   * never repeated by itself. @throws NotFound
+   */
+  reply(id: string, reply: object, options?: SendOptions): Promise<SentMessage>;
+  /** `GET /v1/email/messages/{messageId}/attachments/{attachmentId}`. @throws NotFound */
+  attachment(id: string, attachmentId: string, options?: RequestOptions): Promise<Attachment>;
   /** `DELETE /v1/email/messages/{messageId}`: moves it to the trash. @throws NotFound */
   trash(id: string, options?: RequestOptions): Promise<void>;
   /** `GET /v1/email/messages/{messageId}/raw`: as its sender's program wrote it. */
@@ -111,6 +119,25 @@ export function createMessages(send: Send): Messages {
         body: mail,
         read: readSentMessage,
         answerOptional: true,
+        options,
+      }),
+    reply: (id, reply, { bodyType, returnIds, ...options } = {}) =>
+      send({
+        method: "POST",
+        path: `${MESSAGE}/reply`,
+        params: { messageId: id },
+        query: { bodyType, returnIds },
+        body: reply,
+        read: readSentMessage,
+        answerOptional: true,
+        options,
+      }),
+    attachment: (id, attachmentId, options) =>
+      send({
+        method: "GET",
+        path: `${MESSAGE}/attachments/{attachmentId}`,
+        params: { messageId: id, attachmentId },
+        read: readAttachment,
         options,
       }),
     trash: (id, options) =>

@@ -1,7 +1,7 @@
 import type { Id } from "../../protocol/event-types.ts";
 import type { Send } from "../http/transport.ts";
-import { createPaged, type Page, type Paged } from "../paging.ts";
-import { flag, listReader, number, readNothing, recordReader, type Reader } from "../records/reader.ts";
+import { countedPageReader, createPaged, type Paged } from "../paging.ts";
+import { readNothing } from "../records/reader.ts";
 import { readSubscription, type Subscription } from "../records/subscription.ts";
 import type { RequestOptions } from "../request-options.ts";
 
@@ -41,15 +41,7 @@ export interface NewSubscription {
 /** The service waits 30 s for the receiver's answer, before it answers itself. */
 const CREATE_TIMEOUT_MS = 45_000;
 
-const readRecords = listReader(readSubscription, "records");
-const readCounts = recordReader<{ offset?: number; done?: boolean }>({ offset: number, done: flag });
-
-/** @see protocol 2.1; the service's public description has `offset`, `totalSize` and `done` */
-const readPage: Reader<Page<Subscription>> = (json) => {
-  const records = readRecords(json);
-  const { offset = 0, done = true } = readCounts(json);
-  return done || records.length === 0 ? { records } : { records, nextPageToken: String(offset + records.length) };
-};
+const readPage = countedPageReader(readSubscription);
 
 export function createSubscriptions(send: Send, timeoutMs: number | undefined): Subscriptions {
   return {

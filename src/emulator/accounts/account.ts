@@ -1,17 +1,26 @@
 import { UsageError } from "../../errors.ts";
 import type { AccountSeed, EmulatedAccount } from "../emulator-types.ts";
 import type { Random } from "../random.ts";
+import type { ScheduledDraft } from "./drafts.ts";
+import type { Folders } from "./folders.ts";
 import type { Mailbox, MailboxRecord } from "./mailbox.ts";
+import type { AccountProfile } from "./profile.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import type { Tracking } from "./tracking.ts";
 
 /** An account in the emulator's memory. */
 export interface Account {
   readonly id: number;
-  readonly token: string;
+  /** Another one after it was revoked. */
+  token: string;
   readonly name: string;
   readonly email: string;
+  /** What the service's API tells of the account beside these. */
+  profile: AccountProfile;
   readonly mailbox: Mailbox;
+  readonly folders: Folders;
+  /** By the id of the draft's message. */
+  readonly scheduled: Map<string, ScheduledDraft>;
   readonly tracking: Tracking;
   readonly random: Random;
   /** Calls of the API that it may make. */
@@ -85,7 +94,9 @@ export function toEmulatedAccount(account: Account, { now, setAccess }: AccountD
 
   return {
     accountId: account.id,
-    token: account.token,
+    get token() {
+      return account.token;
+    },
     expireCredentials: async () => setAccess(account, false),
     restoreCredentials: async () => setAccess(account, true),
     async setPaid(isPaid) {

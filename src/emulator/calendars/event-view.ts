@@ -1,14 +1,8 @@
 import { etagOf } from "../accounts/etag.ts";
+import { attachmentsOf, sizeOf } from "../accounts/attachments.ts";
 import type { MailboxRecord } from "../accounts/mailbox.ts";
 import { hasOffset, readTime, toEventTime, toMs } from "./event-times.ts";
 import { fieldsAt, seriesOf, toOccurrenceInfo, type Series } from "./series.ts";
-
-/** An attachment of an event, as its record has it. */
-export interface Attachment {
-  readonly id: string;
-  /** Base64. */
-  readonly content?: string | undefined;
-}
 
 /** Of a record, without its exceptions. */
 type EventFields = Readonly<Record<string, unknown>> & { readonly id: string };
@@ -35,19 +29,12 @@ export function toOccurrence(series: Series, originalStartMs: number): MailboxRe
   return { ...toView(fields, "occurrence"), iCalUId: iCalUIdOf(series.master), occurrenceInfo };
 }
 
-/** Attachments of an event, each with an id. */
-export function attachmentsOf({ attachments }: Readonly<Record<string, unknown>>): readonly Attachment[] {
-  if (!Array.isArray(attachments)) return [];
-  return (attachments as readonly object[]).map((attachment, index) =>
-    Object.assign({ id: `a-${index + 1}` }, attachment),
-  );
-}
-
 /** Fields that every form of an event has. */
 function toView(record: EventFields, recurrenceType: "single" | "master" | "occurrence"): MailboxRecord {
-  const attachments = attachmentsOf(record).map(({ content = "", ...attachment }) =>
-    Object.assign(attachment, { size: Buffer.byteLength(content, "base64") }),
-  );
+  const attachments = attachmentsOf(record).map((attachment) => {
+    const { content: _, ...shown } = attachment;
+    return Object.assign(shown, { size: sizeOf(attachment) });
+  });
   const { start, end } = record;
   return {
     ...record,

@@ -52,6 +52,17 @@ const SCHEMAS = {
     userAgent: z.string().optional(),
     remoteAddr: z.string().optional(),
   }),
+  answer: z.strictObject({
+    method: z.string(),
+    path: z.string(),
+    answer: z
+      .strictObject({
+        status: z.number().optional(),
+        json: z.json().optional(),
+        headers: z.record(z.string(), z.string()).optional(),
+      })
+      .nullable(),
+  }),
   advance: z.strictObject({ ms: z.number().min(0) }),
   nothing: z.strictObject({}),
   journal: z.strictObject({
@@ -122,6 +133,10 @@ export function controlRoutes(service: EmulatedService, listeners: AttemptListen
     post("/emulator/open", async (context) => {
       const { id, ...by } = await bodyOf(context, SCHEMAS.open);
       await service.open({ id }, by);
+    }),
+    post("/emulator/answers", async (context) => {
+      const { method, path, answer } = await bodyOf(context, SCHEMAS.answer);
+      service.respond(method, path, answer ?? undefined);
     }),
     post("/emulator/sync/expire-tokens", async (context) => {
       await bodyOf(context, SCHEMAS.nothing);

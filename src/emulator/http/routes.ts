@@ -3,6 +3,7 @@ import { bodyLimit } from "hono/body-limit";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import * as z from "zod";
 import { isHooklineError } from "../../errors.ts";
+import type { GivenAnswers } from "./given-answers.ts";
 import { guard } from "./guard.ts";
 
 /** One method of one path. */
@@ -29,6 +30,10 @@ export interface Description {
   readonly answer?: z.ZodType | undefined;
   /** @default 200 */
   readonly status?: 200 | 201 | 303 | undefined;
+  /** True: the service's description says all that a program can see of it. docs/emulator.md has what is assumed of the others. */
+  readonly isExact?: true | undefined;
+  /** Events that it causes, where somebody has subscribed to them. */
+  readonly causes?: string | undefined;
   /** Of the answers that are errors, beside 400 and 401. */
   readonly errors?: readonly number[] | undefined;
 }
@@ -49,10 +54,17 @@ export class ApiError extends Error {
 /** More than a batch of 30,000 entries. */
 const MAX_BODY_BYTES = 16 * 1024 ** 2;
 
-/** Serves the routes, and answers 404 and 405 for everything else. */
-export function serveRoutes(routes: readonly Route[], requestId: () => string): Hono {
+/** What serving needs beside routes. */
+export interface Serving {
+  readonly answers: Pick<GivenAnswers, "serve">;
+  readonly requestId: () => string;
+}
+
+/** Serves the routes, behind the answers that a program has given, and answers 404 and 405 for everything else. */
+export function serveRoutes(routes: readonly Route[], { answers, requestId }: Serving): Hono {
   const app = new Hono();
   app.use(guard);
+  app.use(answers.serve);
   app.use(
     bodyLimit({
       maxSize: MAX_BODY_BYTES,

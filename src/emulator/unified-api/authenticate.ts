@@ -34,3 +34,10 @@ export function reachableAccountOf(service: EmulatedService, context: Context): 
 export function assertReachable({ hasAccess }: Account): void {
   if (!hasAccess) throw new ApiError(401, "token.refresh.failed", "The service has lost its access to the mailbox.");
 }
+
+/** The application itself calls. @throws ApiError 401 */
+export function assertApplication({ appId, appSecret }: EmulatedService, { req }: Context): void {
+  const expected = Buffer.from(`${appId}:${appSecret}`).toString("base64");
+  if (req.header("authorization") !== `Basic ${expected}`)
+    throw new ApiError(401, "unauthorized", "Expected Basic authentication with the application's id and secret.");
+}

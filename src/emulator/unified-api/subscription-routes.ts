@@ -5,6 +5,7 @@ import { operationsOf } from "../http/operation.ts";
 import { ApiError, type Route } from "../http/routes.ts";
 import type { Subscription } from "../subscriptions/subscription.ts";
 import { accountOf } from "./authenticate.ts";
+import { OFFSET_QUERY, offsetPageOf, offsetPageSchema } from "./offset-pages.ts";
 import { flag } from "./schemas.ts";
 import type { UnifiedOptions } from "./unified-routes.ts";
 
@@ -14,11 +15,7 @@ const WANTED = z.strictObject({
   filters: z.array(z.string()).optional(),
   detailLevel: z.enum(["status", "signal"]).optional(),
 });
-const LIST = z.object({
-  limit: z.coerce.number().int().min(1).max(1_000).optional(),
-  offset: z.coerce.number().int().min(0).default(0),
-  includeInactive: flag(false),
-});
+const LIST = OFFSET_QUERY.extend({ includeInactive: flag(false) });
 const SUBSCRIPTION = z.looseObject({
   id: z.string(),
   resource: z.string(),
@@ -28,13 +25,6 @@ const SUBSCRIPTION = z.looseObject({
   failDescription: z.string().optional(),
   disabledByBilling: z.boolean(),
 });
-const PAGE = z.looseObject({
-  offset: z.int(),
-  totalSize: z.int(),
-  done: z.boolean(),
-  records: z.array(SUBSCRIPTION),
-});
-
 /** Subscriptions of an account. @see protocol 4.1 */
 export function subscriptionRoutes(service: EmulatedService, { pageSize }: UnifiedOptions): readonly Route[] {
   const operation = operationsOf({
@@ -59,13 +49,12 @@ export function subscriptionRoutes(service: EmulatedService, { pageSize }: Unifi
       path: "/v1/subscriptions",
       summary: "Lists subscriptions.",
       query: LIST,
-      answer: PAGE,
+      answer: offsetPageSchema(SUBSCRIPTION),
       run({ caller: { id }, query: { limit = pageSize, offset, includeInactive } }) {
         const all = [...service.subscriptions.values()].filter(
           ({ accountId, active }) => accountId === id && (active || includeInactive),
         );
-        const records = all.slice(offset, offset + limit).map(view);
-        return { offset, totalSize: all.length, done: offset + limit >= all.length, records };
+        return offsetPageOf(all.map(view), { limit, offset });
       },
     }),
     operation({

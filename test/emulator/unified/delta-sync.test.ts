@@ -142,7 +142,7 @@ test("messages are those of the last days, with bodies as asked for at the start
   await account.remove("/email/messages", id);
   const deleted = await ask(`GET /v1/email/sync/deleted?deltaToken=${String(json["syncDeletedToken"])}`);
   expect(deleted.json["records"]).toEqual([
-    { id, internetMessageId: "<1@example.com>", timestamp: "2026-01-04T03:04:05.000Z" },
+    { id, internetMessageId: "<1@example.com>", folderId: "f-inbox", timestamp: "2026-01-04T03:04:05.000Z" },
   ]);
   expect((await ask("POST /v1/email/sync?daysWithin=week")).json["message"]).toContain('"daysWithin"');
 });

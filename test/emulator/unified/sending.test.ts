@@ -83,7 +83,11 @@ describe("a message that was sent with tracking", () => {
     const { id, trackingId, threadId } = await send({ tracking: { opens: true, context: "deal-9" } });
     await emulator.open({ id: String(id) }, { userAgent: "curl" });
     await emulator.open({ id: String(id) });
-    const common = { trackingId, context: "deal-9", trackingCode: expect.stringMatching(/^[0-9a-f-]{36}$/) as string };
+    const common = {
+      trackingId: Number(trackingId),
+      context: "deal-9",
+      trackingCode: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+    };
     expect(await tracked()).toMatchObject([
       { ...common, id: 1, eventType: "initial", messageId: id, threadId },
       { ...common, id: 2, eventType: "open", userAgent: "curl", openNumber: 1 },

@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { Account } from "../../accounts/account.ts";
 import { readTime, toMs } from "../../calendars/event-times.ts";
-import { attachmentsOf, type Attachment } from "../../calendars/event-view.ts";
+import { attachmentsOf, type Attachment } from "../../accounts/attachments.ts";
 import { toSeries } from "../../calendars/series.ts";
 import { wrongField } from "../../http/routes.ts";
 import type { EVENT_CHANGES, MEETING_RESPONSE } from "./event-schemas.ts";

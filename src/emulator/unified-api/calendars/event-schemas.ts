@@ -83,5 +83,3 @@ export const SERIES_INFO = z.object({
   modifiedOccurrences: z.array(OCCURRENCE_INFO),
   deletedOccurrences: z.array(OCCURRENCE_INFO),
 });
-
-export const ATTACHMENT_CONTENT = z.object({ content: z.string() });

@@ -1,14 +1,15 @@
 import * as z from "zod";
-import { attachmentsOf, toEvent } from "../../calendars/event-view.ts";
+import { toEvent } from "../../calendars/event-view.ts";
 import { findOccurrence } from "../../calendars/find-event.ts";
 import { exceptionStarts, startAt, toOccurrenceInfo } from "../../calendars/series.ts";
 import type { EmulatedService } from "../../emulated-service.ts";
 import { operationsOf } from "../../http/operation.ts";
 import { ApiError, checked, type Route } from "../../http/routes.ts";
+import { ATTACHMENT_CONTENT, contentOf } from "../attachments.ts";
 import { reachableAccountOf } from "../authenticate.ts";
 import { calendarOf } from "./calendar-routes.ts";
 import { withResponse } from "./event-fields.ts";
-import { ATTACHMENT_CONTENT, EVENT, MEETING_RESPONSE, SERIES_INFO } from "./event-schemas.ts";
+import { EVENT, MEETING_RESPONSE, SERIES_INFO } from "./event-schemas.ts";
 import { eventOf, seriesIn, toAnswer, writableCalendarOf } from "./events.ts";
 import { flag, OK, OK_ANSWER } from "../schemas.ts";
 import type { UnifiedOptions } from "../unified-routes.ts";
@@ -67,6 +68,7 @@ export function occurrenceRoutes(service: EmulatedService, { variants }: Unified
       method: "PUT",
       path: `${PATH}/:eventId/response`,
       summary: "Answers a meeting.",
+      causes: "calendarEvent.updated",
       query: z.object({ notifyAttendees: flag(true) }),
       body: MEETING_RESPONSE,
       answer: OK_ANSWER,
@@ -87,9 +89,7 @@ export function occurrenceRoutes(service: EmulatedService, { variants }: Unified
       errors: [404],
       run({ caller, param }) {
         const { fields } = eventOf(calendarOf(caller.mailbox, param("calendarId")), param("eventId"));
-        const attachment = attachmentsOf(fields).find(({ id }) => id === param("attachmentId"));
-        if (attachment !== undefined) return { content: attachment.content ?? "" };
-        throw new ApiError(404, "not_found", `There is no attachment ${JSON.stringify(param("attachmentId"))}.`);
+        return contentOf(fields, param("attachmentId"));
       },
     }),
   ];

@@ -56,7 +56,10 @@ export function conversationRoutes(service: EmulatedService, { pageSize }: Unifi
         const messages = conversationOf(caller, param("threadId"));
         const sent = messages.find(([, message]) => labelsOf(message).includes("sent"))?.[1];
         if (sent === undefined) return nothing;
-        return { ...nothing, lastSentEmail: toView(sent, { bodyType: query.bodyType, now: service.clock.now() }) };
+        return {
+          ...nothing,
+          lastSentEmail: toView(sent, { account: caller, bodyType: query.bodyType, now: service.clock.now() }),
+        };
       },
     }),
   ];

@@ -25,7 +25,10 @@ export function emailSyncRoutes(service: EmulatedService, options: UnifiedOption
     find: (account) => ({ collection: messagesOf(account), name: `messages of account ${account.id}` }),
     record: MESSAGE,
     toRecord: (record, { account, window }) =>
-      toView(record, { bodyType: window.bodyType, isPreview: !account.hasBodiesInLists, now: now() }),
-    deletedFields: ({ internetMessageId, folderId }) => ({ internetMessageId, folderId }),
+      toView(record, { account, bodyType: window.bodyType, isPreview: !account.hasBodiesInLists, now: now() }),
+    deletedFields: (record, account) => ({
+      internetMessageId: record["internetMessageId"],
+      folderId: account.folders.idFor(record),
+    }),
   });
 }

@@ -5,12 +5,14 @@ import type { MailboxRecord } from "../../accounts/mailbox.ts";
 import type { EmulatedService } from "../../emulated-service.ts";
 import { operationsOf } from "../../http/operation.ts";
 import { ApiError, type Route } from "../../http/routes.ts";
+import { ATTACHMENT_CONTENT, contentOf } from "../attachments.ts";
 import { reachableAccountOf } from "../authenticate.ts";
 import { MESSAGE, threadKnownInMs, toRaw, toView } from "./message-view.ts";
-import { isAway, messagesOf, newestFirst, pageOfViews } from "./messages.ts";
+import { isAway, messageOf, messagesOf, newestFirst, pageOfViews } from "./messages.ts";
 import { bodyType, flag, nativeProperties, OK, OK_ANSWER, pageSchema, pageToken } from "../schemas.ts";
 import { toMatches } from "./search.ts";
-import { OUTGOING, sendMessage, SENT } from "./send-message.ts";
+import { toDraftId } from "./drafts.ts";
+import { OUTGOING, REPLY, sendMessage, sendReply, SENT } from "./send-message.ts";
 import type { UnifiedOptions } from "../unified-routes.ts";
 
 const LIST = z.object({
@@ -31,7 +33,7 @@ const GET_ONE = z.object({
 const STATUS = z.looseObject({ unread: z.boolean() });
 
 /** Messages of an account. @see protocol 4.1 */
-export function messageRoutes(service: EmulatedService, { pageSize }: UnifiedOptions): readonly Route[] {
+export function messageRoutes(service: EmulatedService, { pageSize, variants }: UnifiedOptions): readonly Route[] {
   const operation = operationsOf({
     tag: "Messages",
     auth: "bearer",
@@ -63,8 +65,9 @@ export function messageRoutes(service: EmulatedService, { pageSize }: UnifiedOpt
       query: z.object({ bodyType, returnIds: flag(false) }),
       body: OUTGOING,
       answer: SENT,
+      causes: "email.created, tracking.initial",
       status: 201,
-      run: ({ caller, query, body }) => sendMessage(service, { account: caller, mail: body, ...query }),
+      run: ({ caller, query, body }) => sendMessage(service, { account: caller, mail: body, variants, ...query }),
     }),
     operation({
       method: "GET",
@@ -80,15 +83,16 @@ export function messageRoutes(service: EmulatedService, { pageSize }: UnifiedOpt
           context.header("Retry-After", String(Math.ceil(waitMs / 1_000)));
           throw new ApiError(408, "threadId.notReady", "The thread of the message is not known yet.");
         }
-        const view = toView(message, { ...query, now: now() });
+        const view = toView(message, { ...query, account: caller, now: now() });
         const isDraft = labelsOf(message).includes("draft");
-        return query.resolveDraftId && isDraft ? { ...view, draftId: `draft-${message.id}` } : view;
+        return query.resolveDraftId && isDraft ? { ...view, draftId: toDraftId(message.id) } : view;
       },
     }),
     operation({
       method: "DELETE",
       path: "/v1/email/messages/:id",
       summary: "Moves a message to the trash.",
+      causes: "email.updated",
       answer: OK_ANSWER,
       errors: [404],
       run({ caller, param }) {
@@ -96,6 +100,27 @@ export function messageRoutes(service: EmulatedService, { pageSize }: UnifiedOpt
         setLabels(caller, message, [...without(message, "inbox", "trash"), "trash"]);
         return OK;
       },
+    }),
+    operation({
+      method: "GET",
+      path: "/v1/email/messages/:id/attachments/:attachmentId",
+      summary: "Gets the content of an attachment.",
+      answer: ATTACHMENT_CONTENT,
+      isExact: true,
+      errors: [404],
+      run: ({ caller, param }) => contentOf(messageOf(caller, param("id")), param("attachmentId")),
+    }),
+    operation({
+      method: "POST",
+      path: "/v1/email/messages/:id/reply",
+      summary: "Answers a message in its conversation: its sender, unless there are other addressees.",
+      query: z.object({ bodyType, returnIds: flag(false) }),
+      body: REPLY,
+      answer: SENT,
+      causes: "email.created, tracking.initial",
+      errors: [404],
+      run: ({ caller, query, body, param }) =>
+        sendReply(service, messageOf(caller, param("id")), { account: caller, mail: body, variants, ...query }),
     }),
     operation({
       method: "GET",
@@ -108,6 +133,7 @@ export function messageRoutes(service: EmulatedService, { pageSize }: UnifiedOpt
       method: "POST",
       path: "/v1/email/messages/:id/status",
       summary: "Marks a message as read or unread.",
+      causes: "email.updated",
       body: STATUS,
       answer: OK_ANSWER,
       errors: [404],
@@ -118,13 +144,6 @@ export function messageRoutes(service: EmulatedService, { pageSize }: UnifiedOpt
       },
     }),
   ];
-}
-
-/** @throws ApiError 404 */
-function messageOf(account: Account, id: string): MailboxRecord {
-  const message = messagesOf(account).records.get(id);
-  if (message !== undefined) return message;
-  throw new ApiError(404, "not_found", `There is no message ${JSON.stringify(id)}.`);
 }
 
 function setLabels(account: Account, { id }: MailboxRecord, sysLabels: readonly string[]): void {

@@ -1,9 +1,13 @@
 import * as z from "zod";
+import type { Account } from "../../accounts/account.ts";
+import { attachmentsOf, sizeOf, type Attachment } from "../../accounts/attachments.ts";
 import type { MailboxRecord } from "../../accounts/mailbox.ts";
 import { RECORD } from "../schemas.ts";
 
 /** How a message is asked for. */
 export interface View {
+  /** Whose message it is. */
+  readonly account: Account;
   readonly bodyType: "html" | "text";
   readonly stripQuoted?: boolean;
   /** With what is in inline attachments. */
@@ -32,15 +36,16 @@ export const MESSAGE = RECORD.extend({
  */
 export function toView(
   message: MailboxRecord,
-  { bodyType, stripQuoted = false, loadInlines = false, isPreview = false, now }: View,
+  { account, bodyType, stripQuoted = false, loadInlines = false, isPreview = false, now }: View,
 ): Record<string, unknown> {
-  const { threadIdAfterMs: _, body, threadId, attachments, ...fields } = message;
+  const { threadIdAfterMs: _, tracking: __, followUp: ___, body, threadId, attachments: ____, ...fields } = message;
   const html = typeof body === "string" ? body : "";
   const shown = stripQuoted ? withoutQuotes(html) : html;
   const hasThread = threadKnownInMs(message, now) <= 0;
-  const files = (Array.isArray(attachments) ? attachments : []).map((file) => withoutContent(file, loadInlines));
+  const files = attachmentsOf(message).map((file) => toShown(file, loadInlines));
   return {
     ...fields,
+    folderId: account.folders.idFor(message),
     ...(hasThread && { threadId }),
     ...(!isPreview && { body: bodyType === "text" ? toText(shown) : shown }),
     bodySnippet: toText(html).slice(0, SNIPPET_CHARACTERS),
@@ -51,10 +56,10 @@ export function toView(
 }
 
 /** What is in an attachment is shown only of an inline one, and only when asked for. */
-function withoutContent(attachment: unknown, loadInlines: boolean): unknown {
-  if (typeof attachment !== "object" || attachment === null) return attachment;
-  const { content: _, ...others } = attachment as { readonly content?: unknown; readonly inline?: unknown };
-  return loadInlines && others.inline === true ? attachment : others;
+function toShown(attachment: Attachment & { readonly inline?: unknown }, loadInlines: boolean): object {
+  const { content, ...others } = attachment;
+  const isShown = loadInlines && others.inline === true;
+  return { ...others, size: sizeOf(attachment), ...(isShown && { content }) };
 }
 
 const SNIPPET_CHARACTERS = 100;

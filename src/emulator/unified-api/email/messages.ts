@@ -1,6 +1,7 @@
 import type { Account } from "../../accounts/account.ts";
 import type { Collection, MailboxRecord } from "../../accounts/mailbox.ts";
 import { labelsOf } from "../../accounts/labels.ts";
+import { ApiError } from "../../http/routes.ts";
 import { toView } from "./message-view.ts";
 import { pageOf, type Page, type PageRequest } from "../pages.ts";
 
@@ -27,8 +28,15 @@ export function pageOfViews(
   { account, bodyType, now }: { readonly account: Account; readonly bodyType: "html" | "text"; readonly now: number },
 ): Page<object> {
   const page = pageOf(found, request);
-  const view = { bodyType, stripQuoted: false, loadInlines: false, isPreview: !account.hasBodiesInLists, now };
+  const view = { account, bodyType, stripQuoted: false, loadInlines: false, isPreview: !account.hasBodiesInLists, now };
   return { ...page, records: page.records.map((message) => toView(message, view)) };
+}
+
+/** @throws ApiError 404 */
+export function messageOf(account: Account, id: string): MailboxRecord {
+  const message = messagesOf(account).records.get(id);
+  if (message !== undefined) return message;
+  throw new ApiError(404, "not_found", `There is no message ${JSON.stringify(id)}.`);
 }
 
 /** True where a list leaves the message out, unless it is asked for. */

@@ -1,37 +1,49 @@
 import * as z from "zod";
+import type { MailboxRecord } from "../../accounts/mailbox.ts";
 import { receiveMessage, threadOf, type Account } from "../../accounts/account.ts";
+import type { TrackedMessage } from "../../accounts/tracking.ts";
 import type { EmulatedService } from "../../emulated-service.ts";
+import { labelsOf } from "../../accounts/labels.ts";
+import { checked } from "../../http/routes.ts";
 import { toHtml } from "../html.ts";
+import type { ResolvedVariants } from "../unified-routes.ts";
 import { messagesOf } from "./messages.ts";
 
+const TRACKING = z.looseObject({
+  opens: z.boolean().optional(),
+  threadReplies: z.boolean().optional(),
+  trackOpensAfterSendDelay: z.number().min(0).optional(),
+  context: z.string().optional(),
+});
 const address = z.looseObject({ address: z.string().min(1), name: z.string().optional() });
 const addresses = z.array(address).default([]);
 
-/** @see protocol 2.1, outgoing email; 6.2 names the fields of `tracking`; other fields are kept as they are */
-export const OUTGOING = z
-  .looseObject({
-    subject: z.string().default(""),
-    body: z.string().default(""),
-    from: address.optional(),
-    to: addresses,
-    cc: addresses,
-    bcc: addresses,
-    inReplyTo: z.string().optional(),
-    attachments: z.array(z.looseObject({ name: z.string().optional(), content: z.string().optional() })).optional(),
-    tracking: z
-      .looseObject({
-        opens: z.boolean().optional(),
-        threadReplies: z.boolean().optional(),
-        trackOpensAfterSendDelay: z.number().min(0).optional(),
-        context: z.string().optional(),
-      })
-      .optional(),
-    followUp: z.looseObject({}).optional(),
-  })
-  .refine(({ to, cc, bcc }) => to.length + cc.length + bcc.length > 0, {
-    path: ["to"],
-    message: "there is no addressee in to, cc or bcc",
-  });
+/** How an outgoing message is tracked. @see protocol 6.2 */
+export const OUT_TRACKING = TRACKING.optional();
+
+/** What is written of a message, as in a draft. @see protocol 2.1, outgoing email; other fields are kept as they are */
+export const WRITTEN = z.looseObject({
+  subject: z.string().default(""),
+  body: z.string().default(""),
+  from: address.optional(),
+  to: addresses,
+  cc: addresses,
+  bcc: addresses,
+  replyTo: z.array(address).optional(),
+  inReplyTo: z.string().optional(),
+  attachments: z.array(z.looseObject({ name: z.string().optional(), content: z.string().optional() })).optional(),
+  tracking: OUT_TRACKING,
+  followUp: z.looseObject({}).optional(),
+});
+
+/** Its subject and its addressees follow from the message that it answers, unless they are given. */
+export const REPLY = WRITTEN.omit({ inReplyTo: true }).extend({ subject: z.string().optional() });
+
+/** What is sent. */
+export const OUTGOING = WRITTEN.refine(({ to, cc, bcc }) => to.length + cc.length + bcc.length > 0, {
+  path: ["to"],
+  message: "there is no addressee in to, cc or bcc",
+});
 
 /** @see protocol 2.1, where the schema of a send response is not shown */
 export const SENT = z.looseObject({
@@ -39,15 +51,16 @@ export const SENT = z.looseObject({
   submittedMessageId: z.string(),
   id: z.string().optional(),
   threadId: z.string().optional(),
-  trackingId: z.int().optional(),
+  trackingId: z.union([z.string(), z.int()]).optional(),
   processingStatus: z.enum(["Ok", "Incomplete"]),
   processingError: z.looseObject({ failedSteps: z.array(z.string()), errorMessage: z.string() }).optional(),
 });
 
 /** A message, and how it is sent. */
-export interface Sending {
+export interface Sending<M = z.output<typeof OUTGOING>> {
   readonly account: Account;
-  readonly mail: z.output<typeof OUTGOING>;
+  readonly mail: M;
+  readonly variants: ResolvedVariants;
   readonly bodyType: "html" | "text";
   readonly returnIds: boolean;
 }
@@ -58,7 +71,7 @@ export interface Sending {
  */
 export function sendMessage(
   service: EmulatedService,
-  { account, mail: given, bodyType, returnIds }: Sending,
+  { account, mail: given, variants, bodyType, returnIds }: Sending,
 ): z.output<typeof SENT> {
   const { tracking, followUp, body, ...mail } = given;
   const messages = messagesOf(account);
@@ -74,8 +87,7 @@ export function sendMessage(
     sysLabels: ["sent"],
   });
   const tracked = tracking && account.tracking.start(message, tracking);
-  const picture =
-    tracked?.options.opens === true ? `<img src="${service.baseUrl()}/open/${tracked.trackingCode}">` : "";
+  const picture = tracked === undefined ? "" : pictureOf(service, tracked);
   const { bcc, ...visible } = sent;
   const wanted = new Set([...mail.to, ...mail.cc, ...bcc].map((one) => one.address.toLowerCase()));
   for (const addressee of service.accounts.values())
@@ -84,10 +96,37 @@ export function sendMessage(
     status: "Ok",
     submittedMessageId: internetMessageId,
     ...(returnIds && { id: message.id, threadId }),
-    ...(tracked && { trackingId: tracked.trackingId }),
+    ...(tracked && {
+      trackingId: variants.trackingId === "number" ? tracked.trackingId : String(tracked.trackingId),
+    }),
     processingStatus: followUp === undefined ? "Ok" : "Incomplete",
     ...(followUp !== undefined && {
       processingError: { failedSteps: ["followUp"], errorMessage: "The emulator has no rules of follow-ups." },
     }),
   };
+}
+
+/** The picture in a tracked message, which tells that it was opened. Empty where openings are not tracked. */
+export function pictureOf({ baseUrl }: EmulatedService, { options, trackingCode }: TrackedMessage): string {
+  return options.opens === true ? `<img src="${baseUrl()}/open/${trackingCode}">` : "";
+}
+
+/** Sends an answer in the conversation of a message. @throws ApiError 400 where nobody would get it */
+export function sendReply(
+  service: EmulatedService,
+  message: MailboxRecord,
+  { mail: given, ...sending }: Sending<z.output<typeof REPLY>>,
+): z.output<typeof SENT> {
+  const { subject, from, replyTo, to, references, internetMessageId } = message as MailboxRecord &
+    Record<string, string>;
+  const isOwn = labelsOf(message).includes("sent");
+  const asked = given.to.length + given.cc.length + given.bcc.length > 0;
+  const mail = checked(OUTGOING, {
+    subject: /^re:/i.test(subject ?? "") ? subject : `Re: ${subject ?? ""}`,
+    ...given,
+    ...(!asked && { to: isOwn ? to : (replyTo ?? (from === undefined ? [] : [from])) }),
+    inReplyTo: internetMessageId,
+    references: [references, internetMessageId].filter((id) => id !== undefined).join(" "),
+  });
+  return sendMessage(service, { ...sending, mail });
 }

@@ -1,0 +1,20 @@
+import { UsageError } from "../../errors.ts";
+import type { Client } from "../create-client.ts";
+import type { Send } from "../http/transport.ts";
+
+const sends = new WeakMap<object, Send>();
+
+/** Lets parts of the API that are modules of their own use the connection of a client. */
+export function withParts<C extends object>(client: C, send: Send): C {
+  sends.set(client, send);
+  return client;
+}
+
+/** The connection of a client. @throws UsageError `client-unknown` */
+export function sendOf(client: Client): Send {
+  const send = sends.get(client);
+  if (send !== undefined) return send;
+  throw new UsageError("client-unknown", "The client is none that createClient or clients() gave.", {
+    fix: "Give the object itself: a copy of it has no connection.",
+  });
+}
