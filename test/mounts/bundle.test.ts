@@ -84,7 +84,7 @@ describe("a client in a bundle", () => {
   const weighs = async (names: string) => {
     const contents = `export { ${names} } from "hookline/client";`;
     const { code, metafile } = await bundle({ ...FOR_WORKERS, minify: true, stdin: { contents, resolveDir: root } });
-    const [{ inputs } = { inputs: {} }] = Object.values(metafile.outputs);
+    const inputs = Object.values(metafile.outputs)[0]?.inputs ?? {};
     const files = Object.entries(inputs).filter(
       ([path, { bytesInOutput }]) => path.startsWith("src/") && bytesInOutput > 0,
     );

@@ -35,26 +35,43 @@ export function instancesBetween(records: Iterable<MailboxRecord>, window: Windo
   return found.toSorted((a, b) => a.startMs - b.startMs);
 }
 
+/** What a month shows is asked for again and again. A record is replaced as soon as it changes, and its series with it. */
+const singles = new WeakMap<MailboxRecord, readonly Instance[]>();
+const occurrences = new WeakMap<Series, Map<number, readonly Instance[]>>();
+
+/** Occurrences of one series that are kept. */
+const MAX_KEPT = 2_000;
+
 function singleOf(record: MailboxRecord): readonly Instance[] {
+  const known = singles.get(record);
+  if (known !== undefined) return known;
   const span = spanOf(record);
-  return span === undefined ? [] : [toInstance(span, 0, () => toEvent(record))];
+  const made = span === undefined ? [] : [toInstance(span, 0, () => toEvent(record))];
+  singles.set(record, made);
+  return made;
+}
+
+/** None where it was deleted, or its times cannot be read. */
+function occurrenceAt(series: Series, startMs: number): readonly Instance[] {
+  const kept = occurrences.get(series) ?? new Map<number, readonly Instance[]>();
+  occurrences.set(series, kept);
+  const known = kept.get(startMs);
+  if (known !== undefined) return known;
+  const { first, exceptions } = series;
+  const exception = exceptions[toKey(startMs, first)];
+  const span = exception === undefined ? moveSpan(first, startMs) : exception && spanOf(fieldsAt(series, startMs));
+  const made = span ? [toInstance(span, startMs, () => toOccurrence(series, startMs))] : [];
+  if (kept.size >= MAX_KEPT) kept.clear();
+  kept.set(startMs, made);
+  return made;
 }
 
 /** The regular ones of a window, and every one that was changed: it may have been moved into the window from anywhere. */
 function occurrencesOf(series: Series, { timeMin, timeMax }: Window): readonly Instance[] {
-  const { rule, first, exceptions } = series;
+  const { rule, first } = series;
   const lastsMs = first.endMs - first.startMs + LONGER_MS;
-  const exceptional = new Set(exceptionStarts(series));
-  const regular = rule
-    .startsBetween(timeMin - lastsMs, timeMax)
-    .filter((startMs) => !exceptional.has(startMs))
-    .map((startMs) => toInstance(moveSpan(first, startMs), startMs, () => toOccurrence(series, startMs)));
-  const changed = [...exceptional].flatMap((startMs) => {
-    if (exceptions[toKey(startMs, first)] === null) return [];
-    const span = spanOf(fieldsAt(series, startMs));
-    return span === undefined ? [] : [toInstance(span, startMs, () => toOccurrence(series, startMs))];
-  });
-  return [...regular, ...changed];
+  const starts = new Set([...rule.startsBetween(timeMin - lastsMs, timeMax), ...exceptionStarts(series)]);
+  return [...starts].flatMap((startMs) => occurrenceAt(series, startMs));
 }
 
 /** By how much an occurrence of whole days may last longer than the first: where a clock is put back, a day has more hours. */

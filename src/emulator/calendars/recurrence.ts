@@ -64,6 +64,9 @@ const MAX_STEPS = 366 * (MAX_YEARS + 1);
 
 const DAY_MS = 86_400_000;
 
+/** Of one series, for which its starts are kept. */
+const MAX_WINDOWS = 64;
+
 /** What a rule may consist of. A repetition within a day is no series of a calendar. */
 const RULE_PARTS = "FREQ INTERVAL COUNT UNTIL WKST BYDAY BYMONTH BYMONTHDAY BYYEARDAY BYWEEKNO BYSETPOS".split(" ");
 
@@ -91,19 +94,30 @@ export function toRule(lines: readonly string[], first: Span): Rule {
     : [`DTSTART:${toBasic(firstClockMs)}`, ...lines.map((line) => toClockLine(line, zone))];
   const rule = new RRuleTemporal({ rruleString: rruleString.join("\n"), maxIterations: MAX_STEPS, strict: true });
   const endMs = zoned(firstClockMs, "UTC").add({ years: MAX_YEARS }).epochMilliseconds;
+  const known = new Map<string, readonly number[]>();
   return {
     startsBetween(fromMs, untilMs) {
-      // No clock is a day ahead or behind.
-      const leastMs = Math.max(fromMs, firstMs) - DAY_MS;
-      const mostMs = Math.min(untilMs + DAY_MS, endMs);
-      if (leastMs > mostMs) return [];
-      const starts = rule
-        .between(new Date(leastMs), new Date(mostMs), true)
-        // Of two moments with one time the first is taken, except by the event itself, which says which one it means.
-        .map(({ epochMilliseconds: clockMs }) => (clockMs === firstClockMs ? firstMs : fromClockMs(clockMs, zone)));
-      return [...new Set(starts)].filter((ms) => ms >= fromMs && ms <= untilMs);
+      const window = `${fromMs} ${untilMs}`;
+      const kept = known.get(window);
+      if (kept !== undefined) return kept;
+      const starts = startsIn(fromMs, untilMs);
+      if (known.size >= MAX_WINDOWS) known.clear();
+      known.set(window, starts);
+      return starts;
     },
   };
+
+  function startsIn(fromMs: number, untilMs: number): readonly number[] {
+    // No clock is a day ahead or behind.
+    const leastMs = Math.max(fromMs, firstMs) - DAY_MS;
+    const mostMs = Math.min(untilMs + DAY_MS, endMs);
+    if (leastMs > mostMs) return [];
+    const starts = rule
+      .between(new Date(leastMs), new Date(mostMs), true)
+      // Of two moments with one time the first is taken, except by the event itself, which says which one it means.
+      .map(({ epochMilliseconds: clockMs }) => (clockMs === firstClockMs ? firstMs : fromClockMs(clockMs, zone)));
+    return [...new Set(starts)].filter((ms) => ms >= fromMs && ms <= untilMs);
+  }
 }
 
 /** The lines of iCalendar that say the same. @see RFC 5545, 3.8.5.3 */

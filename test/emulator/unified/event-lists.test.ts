@@ -169,3 +169,16 @@ describe("GET /v1/calendars/{calendarId}/events/find", () => {
     expect(await call(emulator, `GET ${EVENTS}/find?iCalUId=x`)).toMatchObject({ status: 401 });
   });
 });
+
+test("a range that was asked for before shows what has changed since, of events and of occurrences", async () => {
+  const { create, update, list } = await startCalendar();
+  const [single, series] = [await create({ subject: "Once" }), await create({ subject: "Daily", ...DAILY })];
+  const shown = async () => (await list(`range?${MARCH}`)).map(({ subject }) => subject);
+  expect(await shown()).toEqual(["Once", "Daily", "Daily", "Daily"]);
+  const [, first] = await list(`range?${MARCH}`);
+  await update(single.id, { subject: "Twice" });
+  await update(first?.id ?? "", { subject: "Moved" });
+  expect(await shown()).toEqual(["Twice", "Moved", "Daily", "Daily"]);
+  await update(series.id, { subject: "Weekly", recurrence: { simple: { pattern: { frequency: "weekly" } } } });
+  expect(await shown()).toEqual(["Twice", "Moved"]);
+});
