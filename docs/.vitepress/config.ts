@@ -64,6 +64,7 @@ export default defineConfig({
         "../client",
         "../sync",
         "fetch-a-mail",
+        "store-attachments",
         "../subscriptions",
         "sync",
         "keep-events-in-step",

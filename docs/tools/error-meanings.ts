@@ -87,6 +87,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "window-invalid": ["UsageError", "`hookline/client`: `timeMin` is not before `timeMax`"],
   "id-invalid": ["UsageError", "`hookline/client`: an id is empty, or would name another path"],
   "token-invalid": ["UsageError", "`hookline/client`: the token is empty, or has characters that no header takes"],
+  "client-unknown": ["UsageError", "a part such as `foldersOf(client)` got a client that `createClient` did not make"],
   "state-invalid": ["HooklineError", "`createOAuth`: the state is another session's, was changed, or is too old"],
   "authorization-refused": ["HooklineError", "`createOAuth`: the user came back without a code"],
   "sync-run-failed": ["HooklineError", "`hookline/client`: a run of the sync ended with an error, or never began"],

@@ -1,10 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { memoryInbox } from "hookline";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { referencePages } from "../../docs/tools/reference-pages.ts";
 import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
 import { resolveOptions } from "../../src/receiver/options.ts";
+import { EVENT_NAMES } from "../../src/protocol/event-names.ts";
+import { UNIFIED_ROWS } from "../client/protocol-table.ts";
+import { DESCRIBED_OPERATIONS } from "./described-operations.ts";
 import { root } from "./pages.ts";
 
 const generated = await referencePages();
@@ -45,4 +48,38 @@ test("the defaults that the options' comments say are those of the code", () => 
   expect(rest.dedupeWindowMs).toBe(8 * 86_400_000);
   expect(rest.maxStuck).toBe(rest.concurrency);
   expect(limits.attempts).toBe(Infinity);
+});
+
+describe("docs/reference/service.md", () => {
+  const rows = [
+    ...(generated.get("docs/reference/service.md") ?? "").matchAll(/^\| `([^`]+)` \| (.*) \| (.*) \| (.*) \|$/gm),
+  ];
+  const toKey = (operation: string) => operation.replaceAll(/\{\w+\}/g, "{}");
+  const described = [...UNIFIED_ROWS.map(({ method, path }) => `${method} ${path}`), ...DESCRIBED_OPERATIONS];
+  const stateOf = new Map(rows.map(([, operation = "", , state]) => [toKey(operation), state]));
+
+  test("has each operation of the service's public description once, and no other", () => {
+    expect(rows.map(([, operation = ""]) => toKey(operation)).toSorted()).toEqual(described.map(toKey).toSorted());
+  });
+
+  test("has a state of each, and follow-ups and sessions of users are not played", () => {
+    expect(
+      [...new Set(stateOf.values())].every((state) => ["exact", "assumed", "not played"].includes(state ?? "")),
+    ).toBe(true);
+    const isOut = (operation: string) => /\/v1\/(?:followup|user)\b/.test(operation);
+    for (const operation of described.filter(isOut)) expect(stateOf.get(toKey(operation))).toBe("not played");
+  });
+
+  test("names a call of the client for all that is played, but the older form of the exchange of a code", () => {
+    const without = rows.filter(([, , call = "", state]) => state !== "not played" && call.includes("client.request"));
+    expect(
+      without.map(([, operation]) => operation).filter((one) => !/\/v1\/(?:contacts|tasklists)/.test(one ?? "")),
+    ).toEqual(["GET /v1/auth/token/{code}"]);
+  });
+
+  test("names only events that there are", () => {
+    const events = rows.flatMap(([, , , , causes = ""]) => [...causes.matchAll(/`([^`]+)`/g)].map(([, name]) => name));
+    expect(events.length).toBeGreaterThan(10);
+    expect(EVENT_NAMES).toEqual(expect.arrayContaining(events));
+  });
 });

@@ -85,6 +85,7 @@ export function subscriptionRoutes(service: EmulatedService, { pageSize }: Unifi
       method: "DELETE",
       path: "/v1/subscriptions/:id",
       summary: "Ends a subscription.",
+      isExact: true,
       errors: [404],
       run: ({ caller, param }) => service.unsubscribe(subscriptionOf(caller.id, param("id"))),
     }),

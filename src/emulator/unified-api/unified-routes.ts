@@ -36,7 +36,7 @@ export interface UnifiedOptions {
 
 /** All rows of the unified API. @see protocol 4.1 */
 export function unifiedRoutes(service: EmulatedService, options: UnifiedOptions): readonly Route[] {
-  return [
+  const played = [
     ...authorizeRoutes(service),
     ...subscriptionRoutes(service, options),
     ...calendarRoutes(service, options),
@@ -56,6 +56,6 @@ export function unifiedRoutes(service: EmulatedService, options: UnifiedOptions)
     ...trackingRoutes(service, options),
     ...pictureRoutes(service),
     ...accountRoutes(service, options),
-    ...notPlayedRoutes(),
   ];
+  return [...played, ...notPlayedRoutes(played)];
 }

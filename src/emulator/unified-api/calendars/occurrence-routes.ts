@@ -86,6 +86,7 @@ export function occurrenceRoutes(service: EmulatedService, { variants }: Unified
       path: `${PATH}/:eventId/attachments/:attachmentId`,
       summary: "Gets the content of an attachment.",
       answer: ATTACHMENT_CONTENT,
+      isExact: true,
       errors: [404],
       run({ caller, param }) {
         const { fields } = eventOf(calendarOf(caller.mailbox, param("calendarId")), param("eventId"));
