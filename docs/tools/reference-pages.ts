@@ -8,7 +8,7 @@ import { EVENT_NAMES, familyOf } from "../../src/protocol/event-names.ts";
 import type { EventMap } from "../../src/protocol/event-types.ts";
 import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
 import { ERROR_MEANINGS } from "./error-meanings.ts";
-import { serviceOperations } from "./service-operations.ts";
+import { servicePage } from "./service-page.ts";
 import { errorCodes, readCode, type Code, type Row } from "./read-code.ts";
 
 const GENERATED = "This page is made from the code by `npm run docs:reference`.";
@@ -23,7 +23,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     errors: errorsPage(),
     answers: answersPage(),
     problems: problemsPage(),
-    service: servicePage(),
+    service: servicePage(GENERATED, tableOf),
     cli: await cliPage(),
   };
   return new Map(Object.entries(pages).map(([name, text]) => [`docs/reference/${name}.md`, `${text.trim()}\n`]));
@@ -261,20 +261,6 @@ ${GENERATED} What \`receiver.health().problems\` can contain, the most severe fi
 [runbook](../operate/runbook.md).
 
 ${tableOf(["code", "meaning", "fix"], rows)}
-`;
-}
-
-function servicePage(): string {
-  return `# Operations of the service
-
-${GENERATED} Every operation of the unified API: [the client](../client.md)'s call of it, how [the emulator](../emulator.md) plays it, and
-the event that it causes where somebody has subscribed.
-
-- **exact**: the service's description says all that a program can see of it.
-- **assumed**: its path, parameters and body are as described, and the emulator's page says what else is assumed.
-- **not played**: the emulator answers 501, unless a program gives it an answer by \`emulator.respond(method, path, answer)\`.
-
-${tableOf(["operation", "the client", "the emulator", "event"], serviceOperations())}
 `;
 }
 

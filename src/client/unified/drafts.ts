@@ -21,7 +21,10 @@ export interface Drafts {
   /** `POST /v1/email/drafts`. It needs no addressees yet. */
   create(mail: object, options?: BodyTypeOptions): Promise<SavedDraft>;
   /** `GET /v1/email/drafts/{draftId}`. @throws NotFound, also once it was sent */
-  get(id: string, options?: Pick<GetMessageOptions, DraftView> & RequestOptions): Promise<Draft>;
+  get(
+    id: string,
+    options?: Omit<GetMessageOptions, "stripQuoted" | "requireThreadId" | "resolveDraftId">,
+  ): Promise<Draft>;
   /** `PUT /v1/email/drafts/{draftId}`: what is not given is gone. @throws NotFound */
   replace(id: string, mail: object, options?: BodyTypeOptions): Promise<SavedDraft>;
   /** `DELETE /v1/email/drafts/{draftId}`. @throws NotFound */
@@ -32,8 +35,6 @@ export interface Drafts {
    */
   send(id: string, options?: SendDraftOptions): Promise<SentDraft>;
 }
-
-type DraftView = "bodyType" | "nativeProperties" | "loadInlines";
 
 /** How a draft is sent. */
 export interface SendDraftOptions extends RequestOptions {

@@ -12,7 +12,7 @@ export interface TrackingOptions {
 }
 
 /** What tracking knows of a message that was sent. */
-export interface SentIds {
+interface SentIds {
   readonly id?: string | undefined;
   readonly threadId?: unknown;
   readonly internetMessageId?: unknown;

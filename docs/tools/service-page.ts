@@ -8,8 +8,23 @@ import type { Row } from "./read-code.ts";
 
 const root = join(import.meta.dirname, "../..");
 
+/** The page of all operations. @param generated says how it is made */
+export function servicePage(generated: string, tableOf: (head: Row, rows: readonly Row[]) => string): string {
+  return `# Operations of the service
+
+${generated} Every operation of the unified API: [the client](../client.md)'s call of it, how [the emulator](../emulator.md) plays it, and
+the event that it causes where somebody has subscribed.
+
+- **exact**: the service's description says all that a program can see of it.
+- **assumed**: its path, parameters and body are as described, and the emulator's page says what else is assumed.
+- **not played**: the emulator answers 501, unless a program gives it an answer by \`emulator.respond(method, path, answer)\`.
+
+${tableOf(["operation", "the client", "the emulator", "event"], serviceOperations())}
+`;
+}
+
 /** Operation, the client's call, the emulator's state and the event, of all operations of the unified API. */
-export function serviceOperations(): readonly Row[] {
+function serviceOperations(): readonly Row[] {
   const calls = clientCalls();
   const played = playedRoutes().map(({ method, path, description }): Row => {
     const operation = `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`;
