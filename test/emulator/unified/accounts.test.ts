@@ -18,7 +18,7 @@ test("DELETE /v1/account ends the account's subscriptions and what was to be sen
   const { emulator, account, client, own, drafts, receiver, notified } = await startMail();
   const other = await emulator.account();
   await emulator.subscribe(other, "/email/messages", receiver.url);
-  const { id } = await drafts.create({ to: [{ address: "a@example.com" }] });
+  const { id } = await drafts.create({ to: [{ address: "user2002@example.com" }] });
   await drafts.send(id, { sendTime: new Date(emulator.clock.now() + 1_000) });
   receiver.answers.push(500);
   await account.receiveMail();
