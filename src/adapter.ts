@@ -61,7 +61,7 @@ export type { Logger } from "./logger.ts";
 export type { Envelope, SingleEvent } from "./protocol/event-types.ts";
 export { parseDocument, type Document } from "./protocol/envelope.ts";
 export { accountOf } from "./protocol/id.ts";
-export { assertOptions, kindOf, oneText, wholeNumber, type GivenNumber } from "./assert.ts";
+export { assertOptions, kindOf, oneText, wholeNumber, type GivenNumber, type GivenText } from "./assert.ts";
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";
 
 // Counts of jobs that an inbox keeps.

@@ -80,7 +80,8 @@ export function oneText<const T extends string>(of: readonly T[], { where, name,
   throw new UsageError("option-invalid", `${where} got ${name} ${got}, expected ${expected}.`);
 }
 
-interface GivenText {
+/** A text that somebody gave, and where. */
+export interface GivenText {
   /** The function that got it. */
   readonly where: string;
   readonly name: string;

@@ -16,7 +16,11 @@ export interface Tasks {
   /** `POST /v1/tasklists/{taskListId}/tasks`. Never repeated by itself: it could make two. */
   create(task: object, options?: RequestOptions): Promise<SavedRecord<Task>>;
   /** `PATCH /v1/tasklists/{taskListId}/tasks/{id}`. @throws NotFound; PreconditionFailed when `ifMatch` was given, and the task has another `etag` by now */
-  update(id: string, task: object, options?: Partial<UpdateOptions>): Promise<SavedRecord<Task>>;
+  update(
+    id: string,
+    task: object,
+    options?: RequestOptions & { ifMatch?: string | undefined },
+  ): Promise<SavedRecord<Task>>;
   /** `DELETE /v1/tasklists/{taskListId}/tasks/{id}`. @throws NotFound */
   delete(id: string, options?: RequestOptions): Promise<void>;
   /** `POST /v1/tasklists/{taskListId}/sync` and its walks: changes since a token. */

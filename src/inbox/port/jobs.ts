@@ -90,6 +90,7 @@ export interface ErasedRows {
   readonly tokens: number;
 }
 
+/** Nothing was there to erase. */
 export const NOTHING_ERASED: ErasedRows = {
   count: 0,
   deliveries: 0,
@@ -99,6 +100,7 @@ export const NOTHING_ERASED: ErasedRows = {
   tokens: 0,
 };
 
+/** The sum of two reports, such as of the pages of one erasure. */
 export function addErased(one: ErasedRows, other: ErasedRows): ErasedRows {
   const sum = (name: keyof ErasedRows): number => one[name] + other[name];
   return {
