@@ -121,6 +121,10 @@ counted.`,
       const allHandled = await stopGracefully(server, receiver, drainMsOf(forwarding));
       if (typeof end !== "string") return exitCodeOf(end);
       return allHandled ? EXIT.done : endWithUnprinted(inbox, log, io);
+    } catch (error) {
+      // It would go on working unseen, such as where the port is in use.
+      await receiver.close({ drainMs: 0 });
+      throw error;
     } finally {
       stopListener.remove();
       endForwarding?.();

@@ -80,7 +80,8 @@ export function dashboardListener<Req extends IncomingMessage>(deps: DashboardDe
 
 /** A proxy may send the whole URL in the request line. Two slashes at the beginning would be a host. */
 function toUrl(url = "/"): URL {
-  return new URL(url.replace(/^\/+/, "/"), "http://localhost");
+  // A request line may be anything: what is no URL is of no path here.
+  return URL.parse(url.replace(/^\/+/, "/"), "http://localhost") ?? new URL("http://localhost");
 }
 
 /** More than any change has: the rest is not read. */

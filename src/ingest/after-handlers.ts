@@ -70,7 +70,7 @@ export function createHandleThenAnswer({
   readonly clock: Clock;
 }): HandleThenAnswer {
   return async ({ delivery }, { timeoutMs, ...options }) => {
-    const { leaseMs = timeoutMs + LEASE_MARGIN_MS } = options;
+    const { leaseMs = Math.min(Math.ceil(timeoutMs) + LEASE_MARGIN_MS, LONGEST_TIMER_MS) } = options;
     const seen = toSeen({ ...options, leaseMs }, "receive");
     const { byteLength } = delivery.body;
     try {

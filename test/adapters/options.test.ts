@@ -29,14 +29,14 @@ const mounts: readonly (readonly [name: string, mount: Mount, more: string])[] =
   ["koa", koaReceiver, ""],
   ["fastify", fastifyReceiver, ""],
   ["nest", nest, ""],
-  ["fetch", fetchReceiver, ", answer, timeoutMs, runtime, waitUntil"],
-  ["next", nextReceiver, ", answer, timeoutMs, runtime, waitUntil"],
-  ["next, pages", nextPagesReceiver, ", answer, timeoutMs, runtime"],
-  ["hono", honoReceiver, ", answer, timeoutMs, runtime"],
-  ["workers", workersReceiver, ", answer, timeoutMs"],
-  ["azure", azureReceiver, ", answer, timeoutMs"],
-  ["gcp", gcpReceiver, ", answer, timeoutMs"],
-  ["aws-lambda", lambdaReceiver, ", answer, timeoutMs"],
+  ["fetch", fetchReceiver, ", answer, timeoutMs, seen, leaseMs, keepMs, runtime, waitUntil"],
+  ["next", nextReceiver, ", answer, timeoutMs, seen, leaseMs, keepMs, runtime, waitUntil"],
+  ["next, pages", nextPagesReceiver, ", answer, timeoutMs, seen, leaseMs, keepMs, runtime"],
+  ["hono", honoReceiver, ", answer, timeoutMs, seen, leaseMs, keepMs, runtime"],
+  ["workers", workersReceiver, ", answer, timeoutMs, seen, leaseMs, keepMs"],
+  ["azure", azureReceiver, ", answer, timeoutMs, seen, leaseMs, keepMs"],
+  ["gcp", gcpReceiver, ", answer, timeoutMs, seen, leaseMs, keepMs"],
+  ["aws-lambda", lambdaReceiver, ", answer, timeoutMs, seen, leaseMs, keepMs"],
 ];
 
 const PATTERNS = [

@@ -15,6 +15,7 @@ test("defaults: schema hookline, made by itself, leases of 5 s, a week of done j
     keepDoneMs: 7 * DAY_MS,
     keepUnhandledMs: 7 * DAY_MS,
     keepDeadMs: Infinity,
+    keepBodies: "retention",
     maxJobs: 500_000,
   });
 });

@@ -36,7 +36,9 @@ test("one shard that cannot be read costs its own lanes alone", async () => {
   await processes.rows(
     `create view hookline.lane_window as select shard, lane, since / (case when shard = ${broken?.shard} then 0 else 1 end) as since, up_to, key from hookline.other`,
   );
-  await processes.rows(`insert into hookline.other (shard, lane, since, up_to) values (${broken?.shard}, 'x', 1, 1)`);
+  await processes.rows(
+    `insert into hookline.other (shard, lane, since, up_to, key) values (${broken?.shard}, 'x', 1, 1, md5('x'))`,
+  );
   const { inbox } = await processes.start();
   await first.inbox.close();
   await processes.passing(async () => {

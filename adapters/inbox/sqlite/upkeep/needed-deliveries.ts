@@ -35,7 +35,8 @@ export function createNeededDeliveries(
     ),
     anyList: db.prepare("SELECT 1 FROM job_list WHERE delivery BETWEEN ? AND ? LIMIT 1"),
   };
-  const endOf = (last: number): number => Number(sql.end.get(last)?.["end"]);
+  // Where the last one is gone, the jobs of those before it have ids below its own.
+  const endOf = (last: number): number => Number(sql.end.get(last)?.["end"] ?? last + 1);
 
   return {
     byRows(first, last) {
