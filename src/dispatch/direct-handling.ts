@@ -6,7 +6,7 @@ import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createContext, idempotencyKey, type CallFacts } from "./calls/context.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import { nextTurn } from "./expand.ts";
+import { nextTurn, uniqueOf } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
 import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
@@ -201,7 +201,14 @@ export function createDirectHandling(
       await call(job, places);
     };
     try {
-      return await runOnce(`${name}:${key}`, run, { ...seen, leaseMs: seen.leaseMs ?? own, clock, log: faultLog });
+      // The same key with other content is another event, as for an inbox.
+      const { content = "" } = uniqueOf(event, undefined) ?? {};
+      return await runOnce(`${name}:${key}:${content}`, run, {
+        ...seen,
+        leaseMs: seen.leaseMs ?? own,
+        clock,
+        log: faultLog,
+      });
     } finally {
       if (!hasBegun) {
         places.free();

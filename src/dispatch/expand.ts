@@ -62,7 +62,7 @@ const SKIPPED: readonly NewJob[] = [{ state: "skipped", ...NO_CONSUMER }];
 const UNHANDLED: readonly NewJob[] = [{ state: "unhandled", ...NO_CONSUMER }];
 
 /** Of tracking and booking. Their content leaves out the subscription: two subscriptions bring the same event. */
-function uniqueOf(event: SingleEvent, source: string | undefined): NewEvent["unique"] {
+export function uniqueOf(event: SingleEvent, source: string | undefined): NewEvent["unique"] {
   const key = dedupeKeyOf(event);
   if (key === undefined) return undefined;
   const content = createHash("sha256")
