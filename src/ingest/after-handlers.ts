@@ -70,8 +70,8 @@ export function createHandleThenAnswer({
   readonly clock: Clock;
 }): HandleThenAnswer {
   return async ({ delivery }, { timeoutMs, ...options }) => {
-    const { leaseMs = Math.min(Math.ceil(timeoutMs) + LEASE_MARGIN_MS, LONGEST_TIMER_MS) } = options;
-    const seen = toSeen({ ...options, leaseMs }, "receive");
+    const longest = Math.min(Math.ceil(timeoutMs) + LEASE_MARGIN_MS, LONGEST_TIMER_MS);
+    const seen = options.seen && toSeen({ ...options, leaseMs: options.leaseMs ?? longest }, "receive");
     const { byteLength } = delivery.body;
     try {
       inFlightBytes.reserve(byteLength);

@@ -259,9 +259,8 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     async handle(delivery, how = {}) {
       lifecycle.assertOpen();
       handlers.seal();
-      const { signal } = how;
-      const seen = toSeen(how, "handle");
-      await direct.handle(fromStored(delivery, resolved.scheme.signature.lowerCaseHeader, "handle"), { signal, seen });
+      const stored = fromStored(delivery, resolved.scheme.signature.lowerCaseHeader, "handle");
+      await direct.handle(stored, { signal: how.signal, seen: toSeen(how, "handle") });
     },
     accept,
     async [Symbol.asyncDispose]() {

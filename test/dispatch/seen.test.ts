@@ -2,7 +2,7 @@ import type { SeenOptions, SeenStore } from "hookline";
 import { describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { turns, watch } from "../support/event-loop.ts";
-import { makeDelivery, signedRequest } from "../support/make-delivery.ts";
+import { bodyOf, makeDelivery, signedRequest } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, recordingHandler, rig, type RigOptions } from "../support/rig.ts";
 
 const ANSWERING = { answer: "after-handlers", timeoutMs: 20_000 } as const;
@@ -131,6 +131,25 @@ describe("handlers without an inbox, with a store of what was seen", () => {
   ])("%s is refused", async (_name, options) => {
     await expect(answering().handle(emails("a"), options)).rejects.toMatchObject({ code: "option-invalid" });
   });
+});
+
+test("the same booking with other content is handled too", async () => {
+  const { ask, receiver } = answering();
+  const { seen, handler } = recordingHandler();
+  receiver.on("booking", handler);
+  const booking = { bookingId: 935, eventId: "e" };
+  for (const calendarId of ["one", "two", "one"])
+    expect(await ask(bodyOf({ resource: "/booking/935", payloads: [{ ...booking, calendarId }] }))).toBe(200);
+  expect(seen).toHaveLength(2);
+});
+
+test.each([14_999.7, 2 ** 31 - 1])("a time limit of %d ms needs no lease", async (timeoutMs) => {
+  const { receiver } = rig({ secret: "shh", gaps: false });
+  const { seen, handler } = recordingHandler();
+  receiver.on("email", handler);
+  const request = signedRequest(emails("a"), { secret: "shh", at: new Date("2026-05-06T07:08:09Z") });
+  expect(await receiver.receive(request, { answer: "after-handlers", timeoutMs })).toMatchObject({ status: 200 });
+  expect(seen).toHaveLength(1);
 });
 
 function answering(options: RigOptions = {}, seen: SeenStore = memoryStore()) {
