@@ -105,7 +105,6 @@ test.each(RELEASED)(
     const tables = await filled(version);
     const { pool, ident, connectionString, worker, running } = tables;
     const before = await rowsOf(tables);
-    let killed = 0;
     // In the middle of it, where it waits for a row of its last part, or for a table of its first one.
     for (const held of [
       `select from ${ident}.lane_window for update`,
@@ -124,9 +123,8 @@ test.each(RELEASED)(
         });
         await killUpgrader(pool);
         expect(await upgrading).toBe("killed");
-        killed += 1;
       });
-    // And wherever it is. The old worker beats on beside it.
+    // And wherever it is, or when it has just ended. The old worker beats on beside it.
     for (let looks = 0; looks < 12 && (await versionIn(tables)) === version; looks += 1) {
       const killable = upgrader(connectionString);
       await killable.query("select 1");
@@ -136,10 +134,9 @@ test.each(RELEASED)(
       );
       for (let look = 0; look < looks; look += 1) await pool.query("select 1");
       await killUpgrader(pool);
-      if ((await upgrading) === "killed") killed += 1;
+      await upgrading;
       expect(await worker.step([running])).toEqual([running]);
     }
-    expect(killed).toBeGreaterThan(3);
     await prepareSchema(upgrader(connectionString), NAMED);
     expect([await versionIn(tables), await rowsOf(tables)]).toEqual([SCHEMA_VERSION, before]);
     const counted = await pool.query(`select state, sum(n)::int as n from ${ident}.ended_count group by 1 order by 1`);
