@@ -38,7 +38,12 @@ export function redisSeen(client: IoRedisLike | NodeRedisLike): SeenStore {
         tokens.set(key, token);
         return "mine";
       }
-      return String(await send("GET", nameOf(key))) === DONE ? "done" : "busy";
+      const holder = String(await send("GET", nameOf(key)));
+      if (holder === DONE) return "done";
+      if (holder !== token) return "busy";
+      // The client repeated the command, because it got no answer to the first one.
+      tokens.set(key, token);
+      return "mine";
     },
     async settle(key, how, keepMs) {
       const token = tokens.get(key);

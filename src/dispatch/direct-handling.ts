@@ -1,6 +1,8 @@
+import { LONGEST_TIMER_MS } from "../clock.ts";
 import { ClosedError, HooklineError, isHooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import type { Seen } from "../inbox/port/seen-store.ts";
+import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
@@ -12,7 +14,7 @@ import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./calls/merged-event.ts";
 import { createGate, type Gate } from "./gate.ts";
-import { runOnce } from "./run-once.ts";
+import { createOnce, type Once } from "./run-once.ts";
 import { retryErrorOf } from "./retries/retry-errors.ts";
 import type { RunningCall } from "./calls/run-handler.ts";
 
@@ -29,16 +31,21 @@ export interface DirectHandling {
 
 interface DirectOptions {
   readonly signal: AbortSignal | undefined;
+  /** Until the signal aborts, milliseconds. @default no end */
+  readonly mostMs?: number;
   /** Undefined: each delivery runs all handlers. */
   readonly seen: Seen | undefined;
+  /** Of a queue, whose repetition has the same id. A request gets another one each time, and is known by its signature. */
+  readonly isMessage: boolean;
 }
 
 /** One event for one handler. */
-interface DirectJob extends DirectOptions {
+interface DirectJob extends Omit<DirectOptions, "seen"> {
   readonly delivery: IdentifiedDelivery;
   readonly event: SingleEvent;
   readonly entry: number;
   readonly registration: Registration;
+  readonly once: Once | undefined;
 }
 
 /** What a call holds until it ends. */
@@ -55,6 +62,7 @@ const PART = 1_000;
 
 /** Without a time limit of the handler, milliseconds: as long as the longest of functions. */
 const LEASE_MS = 15 * 60 * 1_000;
+/** For the store, behind the handler's time and its grace. */
 const LEASE_MARGIN_MS = 10_000;
 
 /** @param apart deliveries share neither lanes nor `concurrency`: one must not wait for what another one began */
@@ -158,7 +166,10 @@ export function createDirectHandling(
   }
 
   /** @returns why it is to come again: what handlers threw, or why they were not called */
-  async function runAll(delivery: IdentifiedDelivery, options: DirectOptions): Promise<readonly unknown[]> {
+  async function runAll(
+    delivery: IdentifiedDelivery,
+    options: Omit<DirectJob, "delivery" | "event" | "entry" | "registration">,
+  ): Promise<readonly unknown[]> {
     const { signal } = options;
     const errors: unknown[] = [];
     const isAborted = (): boolean => signal?.aborted === true;
@@ -185,14 +196,16 @@ export function createDirectHandling(
 
   /** @returns whether it ran: not if it was done before */
   async function callUnseen(job: DirectJob, places: Places): Promise<boolean> {
-    const { delivery, event, entry, registration, seen } = job;
+    const { delivery, event, entry, registration, isMessage, mostMs = LONGEST_TIMER_MS, once } = job;
     const { consumer, limits } = registration;
-    if (seen === undefined) {
+    if (once === undefined) {
       await call(job, places);
       return true;
     }
     let hasBegun = false;
-    const own = limits.timeoutMs === 0 ? LEASE_MS : limits.timeoutMs + LEASE_MARGIN_MS;
+    const leaseMs = Math.min(limits.timeoutMs || LEASE_MS, mostMs) + handlerCalls.graceMs + LEASE_MARGIN_MS;
+    const isDuplicateKey = dedupeKeyOf(event) !== undefined;
+    const id = isMessage && !isDuplicateKey ? `${delivery.id}:` : "";
     const key = idempotencyKey({ consumer, event, delivery, entry, replayOf: undefined, jobId: "" });
     const run = async (): Promise<void> => {
       // The time may be over since it waits for the store.
@@ -203,11 +216,9 @@ export function createDirectHandling(
     try {
       // The same key with other content is another event, as for an inbox.
       const { content = "" } = uniqueOf(event, undefined) ?? {};
-      return await runOnce(`${name}:${key}:${content}`, run, {
-        ...seen,
-        leaseMs: seen.leaseMs ?? own,
-        clock,
-        log: faultLog,
+      return await once.run(`${name}:${id}${key}:${content}`, run, {
+        leaseMs: Math.min(Math.ceil(leaseMs), LONGEST_TIMER_MS),
+        isKept: isMessage || isDuplicateKey,
       });
     } finally {
       if (!hasBegun) {
@@ -236,8 +247,10 @@ export function createDirectHandling(
     succeeded += 1;
   }
 
-  async function handle(delivery: IdentifiedDelivery, options: DirectOptions): Promise<void> {
-    const errors = await runAll(delivery, options);
+  async function handle(delivery: IdentifiedDelivery, { seen, ...options }: DirectOptions): Promise<void> {
+    const once = seen && createOnce(seen, { clock, log: faultLog });
+    const errors = await runAll(delivery, { ...options, once });
+    await once?.end(errors.length === 0);
     if (errors.length === 0) return;
     if (errors.every((error) => isHooklineError(error, "seen-busy"))) throw errors[0];
     throw new HooklineError("handle-failed", `${errors.length} of the delivery's handlers failed.`, {

@@ -1,59 +1,94 @@
 import type { Clock } from "../clock.ts";
 import { HooklineError, isHooklineError } from "../errors.ts";
-import type { SeenStore } from "../inbox/port/seen-store.ts";
+import type { Seen } from "../inbox/port/seen-store.ts";
 import type { Logger } from "../logger.ts";
 import { withTimeout } from "../timeout.ts";
 
-interface RunOnceOptions {
-  readonly store: SeenStore;
+/** The events of one delivery, each of which runs only if no process has done it yet. */
+export interface Once {
+  /**
+   * @returns whether it ran; false: it was done before
+   * @throws HooklineError `seen-busy` while another process does it, `seen-failed` where the store does not say: it must not run unseen
+   */
+  run(key: string, run: () => Promise<void>, how: RunOnce): Promise<boolean>;
+  /** After the last event. Where the delivery comes again, all that was done stays done. */
+  end(isComplete: boolean): Promise<void>;
+}
+
+interface RunOnce {
+  /** Where the user gave none. */
   readonly leaseMs: number;
-  readonly keepMs: number;
-  readonly clock: Clock;
-  /** Throttled. */
-  readonly log: Pick<Logger, "error">;
+  /** Whatever has the key is a duplicate. Otherwise a second edit within the same second may have it. */
+  readonly isKept: boolean;
 }
 
 /** A store that gives no answer must not hold up the answer of a delivery, milliseconds. */
 const LIMIT_MS = 5_000;
 const LATE = Symbol("late");
+/** The shortest time that something can be remembered for, milliseconds. */
+const FORGET_MS = 1;
 
-/**
- * Runs what no process has done yet.
- *
- * @returns whether it ran; false: it was done before
- * @throws HooklineError `seen-busy` while another process does it, `seen-failed` where the store does not say: it must not run unseen
- */
-export async function runOnce(key: string, run: () => Promise<void>, options: RunOnceOptions): Promise<boolean> {
-  const { store, leaseMs, keepMs, clock, log } = options;
+export function createOnce(
+  { store, leaseMs, keepMs }: Seen,
+  { clock, log }: { readonly clock: Clock; /** Throttled. */ readonly log: Pick<Logger, "error"> },
+): Once {
+  /** Done, also before this delivery came, and to be forgotten when it is complete. */
+  const done: string[] = [];
+  /** Done as well, and still claimed: until the others are forgotten, an equal delivery must find something that is not done. */
+  let last: string | undefined;
+
   // In a promise: a store of the user's may throw, or give no promise.
-  const inTime = async <T>(call: () => T) => {
+  async function inTime<T>(call: () => T) {
     const result = await withTimeout(LIMIT_MS, Promise.resolve().then(call), { clock, late: LATE });
     if (result === LATE) throw new Error(`No answer within ${LIMIT_MS} ms.`);
     return result;
-  };
+  }
 
-  async function settle(how: "done" | "failed"): Promise<void> {
-    await inTime(() => store.settle(key, how, keepMs)).catch((err: unknown) => {
+  async function settle(key: string, how: "done" | "failed", ms = keepMs): Promise<void> {
+    await inTime(() => store.settle(key, how, ms)).catch((err: unknown) => {
       log.error({ code: "seen-failed", err }, "the `seen` store did not note how an event ended: it may run again");
     });
   }
 
-  const claimed = await inTime(() => store.claim(key, leaseMs)).catch((cause: unknown) => {
-    throw toFailure("failed", cause);
-  });
-  if (claimed === "done") return false;
-  if (claimed === "busy")
-    throw new HooklineError("seen-busy", "Another process handles the event, or died while it did.");
-  if (claimed !== "mine") throw toFailure(`gave ${String(claimed)}`);
-  try {
-    await run();
-  } catch (error) {
-    // A handler that ignores its signal still runs: nobody else is to begin before the end of the lease.
-    if (!isHooklineError(error, "handler-stuck")) await settle("failed");
-    throw error;
+  async function settleLast(): Promise<void> {
+    if (last === undefined) return;
+    await settle(last, "done");
+    done.push(last);
+    last = undefined;
   }
-  await settle("done");
-  return true;
+
+  return {
+    async run(key, run, how) {
+      const claimed = await inTime(() => store.claim(key, leaseMs ?? how.leaseMs)).catch((cause: unknown) => {
+        throw toFailure("failed", cause);
+      });
+      if (claimed === "done") {
+        if (!how.isKept) done.push(key);
+        return false;
+      }
+      if (claimed === "busy")
+        throw new HooklineError("seen-busy", "Another process handles the event, or died while it did.");
+      if (claimed !== "mine") throw toFailure(`gave ${String(claimed)}`);
+      try {
+        await run();
+      } catch (error) {
+        // A handler that ignores its signal still runs: nobody else is to begin before the end of the lease.
+        if (!isHooklineError(error, "handler-stuck")) await settle(key, "failed");
+        throw error;
+      }
+      if (how.isKept) await settle(key, "done");
+      else {
+        await settleLast();
+        last = key;
+      }
+      return true;
+    },
+    async end(isComplete) {
+      if (!isComplete) return settleLast();
+      for (const key of done) await settle(key, "done", FORGET_MS);
+      if (last !== undefined) await settle(last, "failed");
+    },
+  };
 }
 
 function toFailure(what: string, cause?: unknown): HooklineError {

@@ -56,22 +56,21 @@ export function toAfterHandlers(
 /** Replaces the storing: resolves when the handlers are done, or with the refusal. Nothing is remembered either way. */
 export type HandleThenAnswer = (admitted: Admitted, options: AfterHandlers) => Promise<Refused | undefined>;
 
-/** A handler may use all of its time, and more until its signal has ended it, milliseconds. */
-const LEASE_MARGIN_MS = 10_000;
-
 export function createHandleThenAnswer({
   handle,
   inFlightBytes,
   clock,
 }: {
   /** Runs each event once; rejects when a handler failed. */
-  readonly handle: (delivery: IdentifiedDelivery, signal: AbortSignal, seen: Seen | undefined) => Promise<void>;
+  readonly handle: (
+    delivery: IdentifiedDelivery,
+    options: { signal: AbortSignal; mostMs: number; seen: Seen | undefined; isMessage: false },
+  ) => Promise<void>;
   readonly inFlightBytes: InFlightBytes;
   readonly clock: Clock;
 }): HandleThenAnswer {
   return async ({ delivery }, { timeoutMs, ...options }) => {
-    const longest = Math.min(Math.ceil(timeoutMs) + LEASE_MARGIN_MS, LONGEST_TIMER_MS);
-    const seen = options.seen && toSeen({ ...options, leaseMs: options.leaseMs ?? longest }, "receive");
+    const seen = toSeen(options, "receive");
     const { byteLength } = delivery.body;
     try {
       inFlightBytes.reserve(byteLength);
@@ -85,7 +84,7 @@ export function createHandleThenAnswer({
         resolve(new Refused("handlers-late", late));
         controller.abort(late);
       }, timeoutMs);
-      handle({ ...delivery, id: randomUUID() }, controller.signal, seen)
+      handle({ ...delivery, id: randomUUID() }, { signal: controller.signal, mostMs: timeoutMs, seen, isMessage: false })
         .then(
           () => resolve(undefined),
           (error: unknown) => resolve(new Refused("handlers-failed", error)),

@@ -198,9 +198,9 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       return store.store(admitted);
     },
     handleThenAnswer: createHandleThenAnswer({
-      handle(delivery, signal, seen) {
+      handle(delivery, how) {
         handlers.seal();
-        return direct.handle(delivery, { signal, seen });
+        return direct.handle(delivery, how);
       },
       inFlightBytes,
       clock,
@@ -260,7 +260,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       lifecycle.assertOpen();
       handlers.seal();
       const stored = fromStored(delivery, resolved.scheme.signature.lowerCaseHeader, "handle");
-      await direct.handle(stored, { signal: how.signal, seen: toSeen(how, "handle") });
+      await direct.handle(stored, { signal: how.signal, seen: toSeen(how, "handle"), isMessage: true });
     },
     accept,
     async [Symbol.asyncDispose]() {

@@ -8,14 +8,61 @@ import { emails, heldHandler, idOf, recordingHandler, rig, type RigOptions } fro
 const ANSWERING = { answer: "after-handlers", timeoutMs: 20_000 } as const;
 
 describe("handlers without an inbox, with a store of what was seen", () => {
-  test("run once, however often the delivery comes; the repetition is a duplicate", async () => {
-    const { ask, receiver } = answering();
+  test("run once, however often a queue's message comes; the repetition is a duplicate", async () => {
+    const { handle, receiver } = answering();
     const { seen, handler } = recordingHandler();
     receiver.on("email", handler).on("email", handler, { consumer: "other" });
-    expect(await ask(emails("a", "b"))).toBe(200);
-    expect(await ask(emails("a", "b"))).toBe(200);
+    await handle(emails("a", "b"));
+    await handle(emails("a", "b"));
     expect(seen).toEqual(["a", "a", "b", "b"]);
     expect(receiver.stats()).toMatchObject({ succeeded: 4, duplicates: 4, failed: 0 });
+  });
+
+  test("an equal message with another id is another edit of the same second", async () => {
+    const { handle, receiver } = answering();
+    const { seen, handler } = recordingHandler();
+    receiver.on("email", handler);
+    await handle(emails("a", "b"));
+    await handle(emails("a", "b"), {}, "d-2");
+    expect(seen).toEqual(["a", "b", "a", "b"]);
+  });
+
+  test("an equal request, after the delivery was answered 200, is another edit of the same second", async () => {
+    const { ask, receiver } = answering();
+    const { seen, handler } = recordingHandler();
+    receiver.on("email", handler);
+    expect([await ask(emails("a", "b")), await ask(emails("a", "b"))]).toEqual([200, 200]);
+    expect(seen).toEqual(["a", "b", "a", "b"]);
+  });
+
+  test("an edit is handled after it was made, at whatever point of an equal delivery it comes", async () => {
+    // Where a delivery stands: before each call of the store, and before each handler.
+    for (let point = 1; point <= 10; point += 1) {
+      const second: Promise<number>[] = [];
+      let reached = 0;
+      const handledAfter = new Set<string>();
+      const look = (): void => {
+        reached += 1;
+        if (reached !== point) return;
+        handledAfter.clear();
+        second.push(ask(emails("a", "b")));
+      };
+      const plain = memoryStore();
+      const { ask, receiver } = answering(
+        {},
+        {
+          claim: (...call) => (look(), plain.claim(...call)),
+          settle: (...call) => (look(), plain.settle(...call)),
+        },
+      );
+      receiver.on("email", (event) => {
+        look();
+        handledAfter.add(idOf(event));
+      });
+      expect(await ask(emails("a", "b"))).toBe(200);
+      for (const answer of second) if ((await answer) !== 200) expect(await ask(emails("a", "b"))).toBe(200);
+      if (second.length > 0) expect([point, [...handledAfter].toSorted()]).toEqual([point, ["a", "b"]]);
+    }
   });
 
   test("after a failure only what failed runs again", async () => {
@@ -29,6 +76,8 @@ describe("handlers without an inbox, with a store of what was seen", () => {
     fails = false;
     expect(await ask(emails("a", "b"))).toBe(200);
     expect(seen).toEqual(["a", "b", "a"]);
+    expect(await ask(emails("a", "b")), "another edit").toBe(200);
+    expect(seen).toEqual(["a", "b", "a", "a", "b"]);
   });
 
   test("while another process handles an event the delivery is refused, and handle() says why", async () => {
@@ -46,7 +95,7 @@ describe("handlers without an inbox, with a store of what was seen", () => {
     for (const { end } of calls) end();
     await turns();
     expect([asked.value, handled.ended, handled.error]).toEqual([200, true, undefined]);
-    expect(await other.ask(emails("a"))).toBe(200);
+    await other.handle(emails("b"));
     expect(seen).toEqual([]);
   });
 
@@ -90,7 +139,7 @@ describe("handlers without an inbox, with a store of what was seen", () => {
     const answer = watch(ask(emails("a")));
     await pass(21_000);
     expect(answer.value).toBe(503);
-    expect(store.claims()).toEqual([["claim", 30_000]]);
+    expect(store.claims()).toEqual([["claim", 31_000]]);
     expect(calls).toHaveLength(1);
     calls[0]?.end();
   });
@@ -103,9 +152,9 @@ describe("handlers without an inbox, with a store of what was seen", () => {
     await handle(emails("b"));
     await handle(emails("c"), { leaseMs: 1_234, keepMs: 60_000 });
     expect(store.claims()).toEqual([
-      ["claim", 30_000],
-      ["done", 691_200_000],
-      ["claim", 17_000],
+      ["claim", 47_000],
+      ["failed", 691_200_000],
+      ["claim", 47_000],
       ["done", 691_200_000],
       ["claim", 1_234],
       ["done", 60_000],
@@ -113,13 +162,14 @@ describe("handlers without an inbox, with a store of what was seen", () => {
   });
 
   test("GiveUp counts as done", async () => {
-    const { ask, receiver } = answering();
+    const { handle, receiver } = answering();
     const { GiveUp } = await import("hookline");
     const { seen, handler } = recordingHandler(() => {
       throw new GiveUp("never");
     });
     receiver.on("email", handler);
-    expect([await ask(emails("a")), await ask(emails("a"))]).toEqual([200, 200]);
+    await handle(emails("a"));
+    await handle(emails("a"));
     expect(seen).toEqual(["a"]);
   });
 
@@ -160,12 +210,12 @@ function answering(options: RigOptions = {}, seen: SeenStore = memoryStore()) {
       const request = signedRequest(body, { secret: "shh", at: new Date("2026-05-06T07:08:09Z") });
       return (await own.receiver.receive(request, { ...ANSWERING, seen })).status;
     },
-    handle: (body: string, given: SeenOptions = {}) =>
-      own.receiver.handle(toStored("d-1", makeDelivery(body)), { seen, ...given }),
+    handle: (body: string, given: SeenOptions = {}, id = "d-1") =>
+      own.receiver.handle(toStored(id, makeDelivery(body)), { seen, ...given }),
   };
 }
 
-/** Without a clock: what is claimed stays so. */
+/** Without a clock: what is claimed stays so, and what is done for longer than a moment. */
 function memoryStore() {
   const states = new Map<string, "busy" | "done">();
   const calls: [what: string, ms: number][] = [];
@@ -179,7 +229,7 @@ function memoryStore() {
     },
     async settle(key, how, keepMs) {
       calls.push([how, keepMs]);
-      if (how === "done") states.set(key, "done");
+      if (how === "done" && keepMs > 1) states.set(key, "done");
       else states.delete(key);
     },
   };

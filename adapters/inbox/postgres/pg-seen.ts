@@ -47,7 +47,8 @@ const UNDEFINED_TABLE = "42P01";
 export function pgSeen(pool: QueryableLike): SeenStore {
   /** Of the claims of this process. */
   const tokens = new Map<string, string>();
-  let settled = 0;
+  // Functions live for a few events: one in so many of them forgets.
+  let settled = Math.floor(Math.random() * FORGET_EACH);
 
   async function claim(values: unknown[]): Promise<unknown> {
     try {
@@ -72,7 +73,8 @@ export function pgSeen(pool: QueryableLike): SeenStore {
       if (how === "done") await pool.query(DONE, [toHash(key), token ?? randomUUID(), keepMs]);
       else if (token !== undefined) await pool.query(GIVE_BACK, [toHash(key), token]);
       settled += 1;
-      if (settled % FORGET_EACH === 0) await pool.query(FORGET);
+      // The next one tries it again.
+      if (settled % FORGET_EACH === 0) await pool.query(FORGET).catch(() => {});
     },
   };
 }

@@ -11,6 +11,7 @@ import { compose, startCall, type RunningCall } from "./run-handler.ts";
 export interface HandlerCalls {
   /** @returns undefined where the call has ended at once */
   start(call: HandlerCall): RunningCall | undefined;
+  readonly graceMs: number;
   /** Handlers past their grace, with a slot or without. */
   readonly stuck: number;
   /** `maxStuck` of them run without a slot, and more keep theirs: nothing more is to be claimed. */
@@ -82,6 +83,7 @@ export function createHandlerCalls({ middleware, graceMs, maxStuck, clock, log }
       });
       return over ? undefined : running;
     },
+    graceMs,
     get stuck() {
       return hung.size;
     },

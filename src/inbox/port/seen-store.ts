@@ -17,9 +17,12 @@ export interface SeenStore {
 export interface SeenOptions {
   /** Where handled events are remembered. @default nowhere: a redelivery runs all handlers again */
   seen?: SeenStore | undefined;
-  /** How long a process may take for one event until another one may try, milliseconds. @default `timeoutMs` + 10_000 */
+  /** How long a process may take for one event until another one may try, milliseconds. @default `timeoutMs` + `graceMs` + 10_000 */
   leaseMs?: number | undefined;
-  /** How long handled events are remembered, milliseconds. @default 691_200_000 (8 days) */
+  /**
+   * How long handled events are remembered, milliseconds. Changes that come by a request are forgotten when all of their delivery is
+   * handled: an equal one that comes then may be another edit of the same second. @default 691_200_000 (8 days)
+   */
   keepMs?: number | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { pgSeen } from "hookline/postgres";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { newDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { checkSeenStore } from "../../suites/check-seen-store.ts";
 
@@ -33,6 +33,23 @@ describe("pgSeen", () => {
     const { rows } = await pool.query<{ rows: number }>("select count(*)::int as rows from hookline_seen");
     expect(rows[0]?.rows).toBeLessThan(200);
     expect(await store.claim("new-1", 1_000)).toBe("done");
+  });
+
+  test("processes that handle few events forget as well, and what cannot be forgotten fails nothing", async () => {
+    const pool = connect();
+    vi.spyOn(Math, "random").mockReturnValue(0.99);
+    await pgSeen(pool).settle("soon over", "done", 1);
+    let isOver = false;
+    while (!isOver) {
+      await pgSeen(pool).settle("last", "done", 60_000);
+      isOver = (await pool.query("select from hookline_seen where until <= clock_timestamp()")).rows.length === 0;
+    }
+    const failing = {
+      query: (text: string, values?: unknown[]) =>
+        text.startsWith("delete") ? Promise.reject(new Error("no")) : pool.query(text, values),
+    };
+    await pgSeen(failing).settle("last", "done", 60_000);
+    vi.restoreAllMocks();
   });
 
   test("rejects where the server is gone, so that nothing runs unseen", async () => {

@@ -25,6 +25,19 @@ describe.skipIf(why)(`redisSeen ${why ?? ""}`, () => {
 
   describe("with ioredis", () => checkSeenStore(() => redisSeen(connect())));
 
+  test("a claim whose answer was lost is the caller's when its client repeats it", async () => {
+    const client = connect();
+    const store = redisSeen({
+      async call(command, ...args) {
+        if (command === "SET") await client.call(command, ...args);
+        return client.call(command, ...args);
+      },
+    });
+    expect(await store.claim("repeated", 60_000)).toBe("mine");
+    await store.settle("repeated", "failed", 1);
+    expect(await redisSeen(connect()).claim("repeated", 60_000)).toBe("mine");
+  });
+
   describe("with node-redis, whose commands are lists", () =>
     checkSeenStore(() => {
       const client = connect();
