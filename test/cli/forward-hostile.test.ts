@@ -1,11 +1,12 @@
 import { createServer, type Socket } from "node:net";
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { until } from "../support/event-loop.ts";
 import { bodyOf } from "../support/make-delivery.ts";
 import { emails, rig } from "../support/rig.ts";
-import { forwardTo } from "./forwarded-app.ts";
+import { forwardTo, startApp } from "./forwarded-app.ts";
 
 /** An app that answers as a program of its own would: with these bytes. */
 async function rawApp(answer: (socket: Socket) => void): Promise<{ readonly url: string; connections(): number }> {
@@ -60,6 +61,22 @@ describe("an app that is no good HTTP server", () => {
     const { receiver } = await forwarded(answer);
     await until(() => receiver.stats().retried === 1);
     expect(receiver.stats()).toMatchObject({ succeeded: 0, dead: 0 });
+  });
+
+  test("a connection that was closed while it was idle is worth one more request, however many there are", async () => {
+    const held: ServerResponse[] = [];
+    const app = await startApp((res, { body }) => {
+      if (body.includes("poison")) res.destroy();
+      else if (held.push(res) === 5) for (const one of held) one.end();
+    });
+    const { receiver, send } = rig();
+    forwardTo(receiver, app.url);
+    await receiver.start();
+    await send(emails("m-1", "m-2", "m-3", "m-4", "m-5"));
+    await until(() => receiver.stats().succeeded === 5);
+    await send(emails("poison"));
+    await until(() => receiver.stats().retried === 1);
+    expect(app.got).toHaveLength(7);
   });
 
   test("bytes after an answer are of no later request", async () => {

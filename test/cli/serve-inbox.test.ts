@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { until } from "../support/event-loop.ts";
-import { send } from "../support/http.ts";
+import { send, serve as serveHttp } from "../support/http.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { signedHeaders } from "../support/sign.ts";
 import { runCli, type RunOptions } from "./in-process.ts";
@@ -49,6 +49,16 @@ describe("hookline serve --inbox", () => {
     expect(first.err()).toContain(
       '"msg":"the reader did not take all lines in time: they are stored, and come again at the next start"',
     );
+  });
+
+  test("where its port is in use it leaves the file to others", async () => {
+    const file = inboxPath();
+    const taken = await serveHttp(() => {});
+    const first = runCli(["serve", "--port", new URL(taken.url).port, "--inbox", file], { env });
+    expect(await first.ended).toBe(1);
+    const second = serve(file);
+    await second.url();
+    expect(second.err()).not.toContain("another process works");
   });
 
   test("stands by where another works on the file, and says so", async () => {

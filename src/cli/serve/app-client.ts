@@ -29,17 +29,22 @@ export function createAppClient({ url, connections, lookup }: AppClientOptions):
   const { Agent, request } = url.startsWith("https:") ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
 
-  function post(headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<AppAnswer> {
+  function send(
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+    agentOfTry: typeof agent | false,
+  ): Promise<AppAnswer> {
     return new Promise((resolve, reject) => {
       let hasAnswer = false;
-      const req = request(url, { method: "POST", agent, headers, signal, ...(lookup && { lookup }) });
+      const req = request(url, { method: "POST", agent: agentOfTry, headers, signal, ...(lookup && { lookup }) });
       req.on("response", (res) => {
         hasAnswer = true;
         readToEnd(res).then(resolve, reject);
       });
       req.on("error", (error) => {
-        // The app closed an idle connection just then: the request never arrived. Each such connection is gone afterwards.
-        if (req.reusedSocket && !hasAnswer && isClosed(error)) resolve(post(headers, body, signal));
+        // The app closed an idle connection just then, so that the request did not arrive, or failed because of it: once, over a new connection.
+        if (req.reusedSocket && !hasAnswer && isClosed(error)) resolve(send(headers, body, signal, false));
         else reject(error);
       });
       // Such as after an unasked change of the protocol.
@@ -48,7 +53,7 @@ export function createAppClient({ url, connections, lookup }: AppClientOptions):
     });
   }
 
-  return { post, close: () => agent.destroy() };
+  return { post: (headers, body, signal) => send(headers, body, signal, agent), close: () => agent.destroy() };
 }
 
 /** An answer that is cut off is none: the app may have failed half-way. */
