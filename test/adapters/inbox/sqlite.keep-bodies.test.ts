@@ -71,6 +71,25 @@ test("a body stays as long as one of several consumers has not done its job, run
   expect((await inbox.jobs.get("2"))?.delivery).toBeDefined();
 });
 
+test("bodies go whatever the order is that their jobs end in", async () => {
+  const { inbox, store, pass, bodies } = await bench();
+  for (let count = 0; count < 12; count += 1)
+    await store(...Array.from({ length: 100 }, (_, index) => [`${count}-${index}`]));
+  const { claims } = await inbox.claim({ max: 1_200, mergeMax: 1 });
+  await pass(1);
+  expect(bodies()).toBe(1_200);
+  // From both ends in turn.
+  const mixed = claims.map((_, index) => claims[index % 2 === 0 ? index / 2 : 1_200 - (index + 1) / 2]);
+  for (let from = 0; from < mixed.length; from += 100)
+    await inbox.settle(
+      mixed
+        .slice(from, from + 100)
+        .flatMap((claim) => (claim === undefined ? [] : { claim, outcomes: [{ to: "done" }] })),
+    );
+  await pass(2);
+  expect(bodies()).toBe(0);
+});
+
 test("a dead job is replayed with its body, which goes when the replay is done", async () => {
   const { inbox, store, settleDue, pass, bodies } = await bench();
   await store(["a"], ["b"]);

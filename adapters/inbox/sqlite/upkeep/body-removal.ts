@@ -21,6 +21,9 @@ export type BodyTurn = "anew" | "pass" | "on";
 /** In one step: rows, and bytes of bodies. A row that alone is larger goes all the same. */
 const DELIVERIES = 256;
 const BYTES = 512 * 1024;
+/** Of what ended in mixed order, those whose ids are so near are looked at together, and so many groups in one step. */
+const NEAR = 1_000;
+const GROUPS = 64;
 
 export function createBodyRemoval(db: DatabaseSync, needed: NeededDeliveries): BodyRemoval {
   const sql = {
@@ -37,6 +40,8 @@ export function createBodyRemoval(db: DatabaseSync, needed: NeededDeliveries): B
   /** All up to this one were looked at. What was needed then is looked at again when the job ends that needed it. */
   let after = 0;
   const again = new Set<number>();
+  /** Taken from `again`, the lowest last. */
+  let sorted: number[] = [];
   /** A job of them runs that has no row. */
   const later = new Set<number>();
 
@@ -72,15 +77,18 @@ export function createBodyRemoval(db: DatabaseSync, needed: NeededDeliveries): B
   }
 
   function lookAgain(): boolean {
-    const [least = 0] = again;
-    const few: number[] = [];
-    for (const id of again) {
-      if (Math.abs(id - least) > IDS / 2 || few.length === DELIVERIES) break;
-      few.push(id);
+    if (sorted.length === 0) {
+      sorted = [...again].toSorted((a, b) => b - a);
+      again.clear();
     }
-    for (const id of few) again.delete(id);
-    if (few.length > 0) removeOf(few);
-    return again.size > 0;
+    for (let groups = 0, left = DELIVERIES; groups < GROUPS && left > 0 && sorted.length > 0; groups += 1) {
+      const end = (sorted.at(-1) ?? 0) + NEAR;
+      const group: number[] = [];
+      for (let id = sorted.at(-1); id !== undefined && id < end && left > 0; id = sorted.at(-1), left -= 1)
+        group.push(sorted.pop() ?? id);
+      removeOf(group);
+    }
+    return sorted.length > 0 || again.size > 0;
   }
 
   return {
@@ -91,6 +99,7 @@ export function createBodyRemoval(db: DatabaseSync, needed: NeededDeliveries): B
       if (turn === "anew" || !isOn) {
         after = 0;
         again.clear();
+        sorted = [];
         later.clear();
       }
       isOn = true;
