@@ -4,12 +4,8 @@ import { DatabaseSync } from "node:sqlite";
 import { MessageChannel } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import { createBatchMemory } from "../../../adapters/inbox/sqlite/store/delivery-record.ts";
-import {
-  STATE,
-  type FromThread,
-  type SettleRecord,
-  type ToThread,
-} from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
+import { STATE, type SettleRecord } from "../../../adapters/inbox/sqlite/thread/records.ts";
+import type { FromThread, ToThread } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/connection/open-file.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { serveCommits } from "../../../adapters/inbox/sqlite/thread/serve-commits.ts";

@@ -7,7 +7,7 @@ import {
   readDeliveries,
   type DeliveryRecord,
 } from "../../../adapters/inbox/sqlite/store/delivery-record.ts";
-import type { NewJobs } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
+import type { NewJobs } from "../../../adapters/inbox/sqlite/thread/records.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 30 });
 const number = fc.option(fc.integer({ min: 1 }));

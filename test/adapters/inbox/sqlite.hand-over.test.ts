@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createCommitQueue } from "../../../adapters/inbox/sqlite/store/commit-queue.ts";
 import { openThread, type ThreadClient } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
-import type { SettleRecord } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
+import type { SettleRecord } from "../../../adapters/inbox/sqlite/thread/records.ts";
 import { createSqliteInbox, type SqliteOptions } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import type { Task, TaskResult } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
 import { createLanes } from "../../../adapters/inbox/sqlite/work/lanes.ts";

@@ -4,7 +4,7 @@ import { createLanes, type Lanes } from "../../../adapters/inbox/sqlite/work/lan
 import { fromLoaded, type Row } from "../../../adapters/inbox/sqlite/work/row-encoding.ts";
 import type { JobOutcome } from "../../../src/inbox/port/claims.ts";
 import type { ClaimRecord } from "../../../src/inbox/claim-book.ts";
-import type { LoadedJob, ProgressRecord } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
+import type { LoadedJob, ProgressRecord } from "../../../adapters/inbox/sqlite/thread/records.ts";
 
 const T = 1_000_000_000;
 

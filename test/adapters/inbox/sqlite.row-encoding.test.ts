@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { LoadedJob } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
+import type { LoadedJob } from "../../../adapters/inbox/sqlite/thread/records.ts";
 import {
   fromLoaded,
   toClaimed,

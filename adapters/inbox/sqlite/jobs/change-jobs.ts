@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { ERASED_REASON, type ErasedRows, type NewJob } from "../../../../src/adapter.ts";
 import { accountOf } from "../../../../src/protocol/id.ts";
-import type { LoadedJob } from "../thread/thread-protocol.ts";
+import type { LoadedJob } from "../thread/records.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { FoundJob, JobFinder } from "./find-jobs.ts";
 import { rowsOf, toNumber } from "../schema/columns.ts";

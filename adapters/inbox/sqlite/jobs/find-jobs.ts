@@ -1,10 +1,11 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { BlockedQuery, HandledType, JobQuery, JobState } from "../../../../src/adapter.ts";
+import type { HandledType, JobQuery, JobState } from "../../../../src/adapter.ts";
 import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
-import { isKey, rowsOf, toNumber } from "../schema/columns.ts";
+import { rowsOf, toNumber } from "../schema/columns.ts";
 import { OF_GROUP } from "../schema/ended-counts.ts";
 import type { FileState } from "../thread/file-state.ts";
 import { toJobError } from "../work/row-encoding.ts";
+import { createBlockedFinder, type BlockedFinder } from "./find-blocked.ts";
 import type { JobLists, ListedJob } from "./job-lists.ts";
 
 /** A job as it stands in the file. */
@@ -50,19 +51,7 @@ export interface JobFinder {
   get(id: number): FoundJob | undefined;
   /** Unhandled jobs of these types, in the order of ids; fewer where bodies are long. A job that has a consumer is only for that one. */
   findUnhandled(page: UnhandledInput): FoundJob[];
-  /** Heads of lanes that wait for their next attempt: those of a bounded part of the jobs that failed. */
-  blocked(query: BlockedQuery): BlockedPart;
-}
-
-interface BlockedPart {
-  readonly heads: readonly FoundBlocked[];
-  /** Where the part ends, unless it is the last one. */
-  readonly end: BlockedQuery["after"];
-}
-
-interface FoundBlocked {
-  readonly job: FoundJob;
-  readonly behind: number;
+  readonly blocked: BlockedFinder;
 }
 
 interface UnhandledInput {
@@ -73,10 +62,6 @@ interface UnhandledInput {
 
 /** Rows, or lines of lists, that a page looks at where no index leads to what it wants. */
 const LOOKS = 1_000;
-/** Jobs that failed that are looked at for heads of lanes: all but the first one of a run stand behind one. */
-const BLOCKED_LOOKS = 2_000;
-/** Waiting jobs that are looked at for those behind the heads of lanes: no index leads to a lane. */
-const BEHIND_LOOKS = 10_000;
 /** Of the bodies that a page of unhandled jobs brings with it. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
@@ -92,7 +77,8 @@ const NO_PART: Part = { jobs: [], end: Infinity };
 /** An id that is looked at, and the job that it may be. */
 type Candidate = readonly [id: number, job: FoundJob | undefined];
 
-type Row = FoundJob & { readonly deaths: number };
+/** A row of a job, whatever its table. */
+export type JobRow = FoundJob & { readonly deaths: number };
 
 const TABLES = ["job", "dead", "unhandled"] as const;
 type Table = (typeof TABLES)[number];
@@ -115,27 +101,14 @@ export function createJobFinder(
   const anyRow = db.prepare(
     "SELECT 1 FROM job WHERE id = ? UNION ALL SELECT 1 FROM dead WHERE id = ? UNION ALL SELECT 1 FROM unhandled WHERE id = ?",
   );
-  // A run leaves as many of one time as it had jobs.
-  const failed = `SELECT id, run_at AS runAt FROM job WHERE run_at > 0 AND ${isKey("run_at")}`;
-  const failedSame = db.prepare(`${failed} AND run_at = ? AND id > ? ORDER BY id LIMIT ?`);
-  const failedLater = db.prepare(`${failed} AND run_at > ? ORDER BY run_at, id LIMIT ?`);
-  const headsOf = db.prepare(
-    `${select.job} WHERE id IN (SELECT value FROM json_each(?)) AND NOT EXISTS
-       (SELECT 1 FROM job AS earlier WHERE earlier.run_at > 0 AND earlier.lane = job.lane AND earlier.id < job.id)
-     ORDER BY run_at, id`,
-  );
-  const inLanes = db.prepare(
-    `SELECT lane, count(*) AS count FROM (SELECT lane FROM job WHERE id >= ? ORDER BY id LIMIT ${BEHIND_LOOKS})
-     WHERE lane IN (SELECT value FROM json_each(?)) GROUP BY lane`,
-  );
   const bodyBytes = db.prepare("SELECT length(body) AS bytes FROM delivery WHERE id = ?");
 
   function* jobsOf(table: Table, rest: string, ...values: readonly SQLInputValue[]): Generator<Candidate> {
     const statement = db.prepare(`${select[table]} WHERE ${rest}`);
-    for (const row of rowsOf<Row>(statement, ...values)) yield [row.id, fromRow(row)];
+    for (const row of rowsOf<JobRow>(statement, ...values)) yield [row.id, fromRow(row)];
   }
 
-  function fromRow({ deaths, ...job }: Row): FoundJob {
+  function fromRow({ deaths, ...job }: JobRow): FoundJob {
     if (!state.mark.has(job.id)) return job;
     return { ...job, attempts: attemptsOnceClaimed({ attempts: job.attempts, deaths }), state: "running" };
   }
@@ -240,7 +213,7 @@ export function createJobFinder(
     },
     get(id) {
       for (const one of byId) {
-        const row = one.get(id) as unknown as Row | undefined;
+        const row = one.get(id) as unknown as JobRow | undefined;
         if (row !== undefined) return whole(fromRow(row));
       }
       const job = lists.find(id);
@@ -257,23 +230,7 @@ export function createJobFinder(
       const jobs = found.flatMap(([, job]) => job ?? []).toSorted((a, b) => a.id - b.id);
       return fewBytes(jobs.slice(0, limit)).map(whole);
     },
-    blocked({ now, after, limit }) {
-      const from = after?.runAt ?? now;
-      const same = after === undefined ? [] : failedSame.all(from, Number(after.id), BLOCKED_LOOKS);
-      const some = [...same, ...failedLater.all(from, BLOCKED_LOOKS - same.length)];
-      const rows = headsOf.all(JSON.stringify(some.map(({ id }) => id))) as unknown as readonly Row[];
-      const waiting = rows.map(fromRow).filter((job) => job.state === "waiting");
-      const heads = waiting.slice(0, limit);
-      const first = heads.reduce((least, { id }) => Math.min(least, id), Infinity);
-      const lanes = JSON.stringify(heads.flatMap(({ lane }) => lane ?? []));
-      const counts = new Map(
-        (first === Infinity ? [] : inLanes.all(first, lanes)).map(({ lane, count }) => [lane, Number(count)]),
-      );
-      // With itself, where it was among those that were looked at.
-      const found = heads.map((job) => ({ job, behind: Math.max((counts.get(job.lane) ?? 0) - 1, 0) }));
-      const last = some.length < BLOCKED_LOOKS ? undefined : some.at(-1);
-      return { heads: found, end: last && { id: String(last["id"]), runAt: Number(last["runAt"]) } };
-    },
+    blocked: createBlockedFinder(db, { select: select.job, toJob: fromRow }),
   };
 }
 

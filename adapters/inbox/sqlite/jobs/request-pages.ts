@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { addErased, NOTHING_ERASED, type ErasedRows, type JobSelection } from "../../../../src/adapter.ts";
-import type { LoadedJob } from "../thread/thread-protocol.ts";
+import type { LoadedJob } from "../thread/records.ts";
 import { cutWal } from "../connection/wal.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { JobFinder } from "./find-jobs.ts";

@@ -1,6 +1,6 @@
 import { StorageError, type Clock, type InboxHost, type Timer, type Worker } from "../../../../src/adapter.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
-import type { LoadedJob } from "../thread/thread-protocol.ts";
+import type { LoadedJob } from "../thread/records.ts";
 import { createWorkerLock } from "../work/worker-lock.ts";
 import type { WorkerState } from "../work/worker-state.ts";
 import type { AdminRequest, RequestAnswer, RequestState } from "./request-pages.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { EndRecord, ProgressRecord } from "../thread/thread-protocol.ts";
+import type { EndRecord, ProgressRecord } from "../thread/records.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { JobLists, ListedJob } from "../jobs/job-lists.ts";
 

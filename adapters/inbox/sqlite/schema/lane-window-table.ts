@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isNumber } from "./columns.ts";
-import type { TextPage, WindowRecord } from "../thread/thread-protocol.ts";
+import type { TextPage, WindowRecord } from "../thread/records.ts";
 
 /** What lanes have inherited, in the file. */
 export interface WindowTable {

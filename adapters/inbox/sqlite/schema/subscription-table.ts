@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { ErroredSubscription, KnownSubscription, LifecycleNotice } from "../../../../src/adapter.ts";
 import { isNumber, toNumber } from "./columns.ts";
-import type { NoticeRecord } from "../thread/thread-protocol.ts";
+import type { NoticeRecord } from "../thread/records.ts";
 
 /** What lifecycle notices said of subscriptions, in the file. */
 export interface SubscriptionTable {

@@ -1,5 +1,5 @@
 import type { Delivery, NewDelivery } from "../../../../src/adapter.ts";
-import type { DeliveryRow, NewJobs } from "../thread/thread-protocol.ts";
+import type { DeliveryRow, NewJobs } from "../thread/records.ts";
 
 /** A delivery on its way into the file. Its strings and its body are read from the batch's bytes. */
 export interface DeliveryRecord extends Omit<DeliveryRow, "id"> {

@@ -11,7 +11,7 @@ import {
   type Seen,
   type StoreInput,
   type StoreOutput,
-} from "../thread/thread-protocol.ts";
+} from "../thread/records.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { JobLists, Line } from "../jobs/job-lists.ts";
 import { rowsOf } from "../schema/columns.ts";

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { MOST_DEATHS, SUSPECT_DEATHS } from "../../../../src/inbox/job-state.ts";
-import type { DeliveryRow, SettleRecord, TextPage } from "./thread-protocol.ts";
+import type { DeliveryRow, SettleRecord, TextPage } from "./records.ts";
 import type { FileState } from "./file-state.ts";
 import type { JobTable } from "../schema/job-table.ts";
 import type { WindowTable } from "../schema/lane-window-table.ts";

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CODE, outOfFiles, primaryCode } from "../connection/file-errors.ts";
-import type { OtherRecord, SettleRecord } from "./thread-protocol.ts";
+import type { OtherRecord, SettleRecord } from "./records.ts";
 import { READS, type FileOperations, type Operations } from "./operations.ts";
 
 /** One thing to do in a commit, by the name of its operation. */

@@ -11,7 +11,7 @@ import type {
 } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
-import type { LoadedJob, OtherRecord, WindowRecord } from "../thread/thread-protocol.ts";
+import type { LoadedJob, OtherRecord, WindowRecord } from "../thread/records.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
 import type { Lanes } from "./lanes.ts";
 import { removeUnusable } from "./remove-unusable.ts";

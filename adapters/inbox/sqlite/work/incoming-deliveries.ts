@@ -11,7 +11,7 @@ import {
 } from "../../../../src/adapter.ts";
 import type { BatchWriter } from "../store/delivery-record.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
-import type { NewJobs, StoreInput, StoreOutput } from "../thread/thread-protocol.ts";
+import type { NewJobs, StoreInput, StoreOutput } from "../thread/records.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
 import { removeUnusable } from "./remove-unusable.ts";
 import { toDelivery, toNewJobs } from "./row-encoding.ts";

@@ -20,7 +20,7 @@ import {
   type NewJobs,
   type OtherRecord,
   type ProgressRecord,
-} from "../thread/thread-protocol.ts";
+} from "../thread/records.ts";
 import type { Line } from "../jobs/job-lists.ts";
 
 /** An open job in the memory of the process that works. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError, type Claim, type Delivery, type InboxHost, type NewEvent } from "../../../../src/adapter.ts";
 import type { ThreadClient } from "../thread/thread-client.ts";
-import { STATE, type LoadedJob, type TextPage } from "../thread/thread-protocol.ts";
+import { STATE, type LoadedJob, type TextPage } from "../thread/records.ts";
 import { toStorageError } from "../connection/to-storage-error.ts";
 import type { LoadedWindow } from "../schema/lane-window-table.ts";
 import type { Operations } from "../thread/operations.ts";
