@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { CONTENDERS, MOUNTS } from "./contenders.ts";
-import { DURABLE } from "./durable/rows.ts";
+import { DURABLE, PEERS } from "./durable/rows.ts";
 import { MEASURES } from "./measures.ts";
 import { POSTGRES_ROWS } from "./postgres/rows.ts";
 
@@ -28,6 +28,7 @@ const SETS = {
   requests: CONTENDERS.map(({ name }) => name),
   mounts: ["node", "express", "koa", ...MOUNTS.map(({ name }) => name)],
   durable: DURABLE.map(({ name }) => name),
+  peers: PEERS.map(({ name }) => name),
   jobs: MEASURES.map(({ name }) => name),
   postgres: POSTGRES_ROWS.map(({ name }) => name),
   sqlite: [...DURABLE, ...MEASURES.filter(({ inbox }) => inbox === "sqlite")].map(({ name }) => name),

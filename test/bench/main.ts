@@ -26,7 +26,7 @@ async function bench(given: Arguments): Promise<void> {
   const needsLoad = contenders.length > 0 || durable.length > 0;
   if (needsLoad) assertWrk();
   const page = given.page === undefined ? undefined : readFileSync(given.page, "utf8");
-  if (postgres.length > 0 || contenders.some(({ kind }) => kind === "peer")) installPeers(log);
+  if (postgres.length > 0 || [...contenders, ...durable].some(({ kind }) => kind === "peer")) installPeers(log);
   const machine = await describeMachine();
   const cores = findCores();
   describe(machine, cores !== undefined || !needsLoad);

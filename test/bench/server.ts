@@ -26,15 +26,21 @@ export interface ServerOptions {
   readonly core?: number | undefined;
   /** Additional time of an fsync, milliseconds. @default 0 */
   readonly syncMs?: number | undefined;
+  /** Of the database or queue behind it. */
+  readonly connection?: string | undefined;
 }
 
-export async function startServer({ name, server }: Contender, { core, syncMs }: ServerOptions = {}): Promise<Server> {
+export async function startServer(
+  { name, server }: Contender,
+  { core, syncMs, connection }: ServerOptions = {},
+): Promise<Server> {
   const [file, ...args] = server;
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));
   const env = {
     ...process.env,
     HOOKLINE_BENCH_FOLDER: folder,
     ...(syncMs === undefined ? {} : slowSyncs(syncMs, folder)),
+    ...(connection === undefined ? {} : { HOOKLINE_BENCH_CONNECTION: connection }),
   };
   const node = [process.execPath, fileURLToPath(new URL(`servers/${file}`, import.meta.url)), ...args];
   const [command = "", ...rest] = core === undefined ? node : ["taskset", "-c", String(core), ...node];

@@ -6,12 +6,12 @@ import type { Cores } from "../machine.ts";
 import { createScripts } from "../requests.ts";
 import { durableGoalResultsOf } from "./goals.ts";
 import { measureRow, type RowMeasured } from "./measure-row.ts";
-import { DURABLE, type DurableRow } from "./rows.ts";
+import { DURABLE, PEERS, type DurableRow } from "./rows.ts";
 import { toDurableTable } from "./table.ts";
 
-/** The chosen rows. Verify only is measured beside each. */
+/** The chosen rows; without a choice none of the peers. Verify only is measured beside each. */
 export function durableRowsOf(only: readonly string[] | undefined): readonly DurableRow[] {
-  return only === undefined ? DURABLE : DURABLE.filter(({ name }) => only.includes(name));
+  return only === undefined ? DURABLE : [...DURABLE, ...PEERS].filter(({ name }) => only.includes(name));
 }
 
 /** Measures what stores on disk, row by row, and prints the results. */

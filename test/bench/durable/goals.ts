@@ -1,4 +1,4 @@
-import { toRatios } from "../figures.ts";
+import { toFigure, toRatios } from "../figures.ts";
 import { goalResultsOf, type Goal, type GoalResult } from "../goal-result.ts";
 import type { RowMeasured } from "./measure-row.ts";
 
@@ -47,10 +47,28 @@ export const DURABLE_GOALS: readonly DurableGoal[] = [
   },
 ];
 
+interface PeerGoal extends Goal {
+  readonly row: string;
+  readonly peer: string;
+}
+
+/** Of requests/s, each as a share of verify only beside it: the machine changes between two rows. */
+export const PEER_GOALS: readonly PeerGoal[] = [
+  { row: "peers-sqlite", peer: "peers-bullmq", says: "SQLite with a handler, of BullMQ", least: 2 },
+  { row: "peers-postgres", peer: "peers-bullmq", says: "PostgreSQL with a handler, of BullMQ", least: 1.2 },
+  { row: "peers-postgres", peer: "peers-pg-boss", says: "PostgreSQL with a handler, of pg-boss", least: 5 },
+];
+
 /** Results of the goals whose rows were measured. */
 export function durableGoalResultsOf(rows: ReadonlyMap<string, RowMeasured>): readonly GoalResult[] {
-  return DURABLE_GOALS.flatMap(({ row, values, ...goal }) => {
+  const own = DURABLE_GOALS.flatMap(({ row, values, ...goal }) => {
     const measured = rows.get(row);
     return measured === undefined ? [] : goalResultsOf(goal, values(measured));
   });
+  const beside = PEER_GOALS.flatMap(({ row, peer, ...goal }) => {
+    const [ours, theirs] = [rows.get(row), rows.get(peer)];
+    if (ours === undefined || theirs === undefined) return [];
+    return goalResultsOf(goal, [toFigure(warm(ours)).median / toFigure(warm(theirs)).median]);
+  });
+  return [...own, ...beside];
 }

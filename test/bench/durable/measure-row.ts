@@ -4,7 +4,8 @@ import { VERIFY_ONLY, type Contender } from "../contenders.ts";
 import { toFigure, toSample, type Sample } from "../figures.ts";
 import { runLoad } from "../load.ts";
 import type { Cores } from "../machine.ts";
-import { startServer, type Server } from "../server.ts";
+import { startQueueServer } from "../postgres/queue-server.ts";
+import { startServer, type Server, type ServerOptions } from "../server.ts";
 import type { SigningName } from "../signing.ts";
 import { offerLoad, type OpenLoad } from "./open-load.ts";
 import type { DurableRow } from "./rows.ts";
@@ -43,6 +44,8 @@ const COLD_SLICES = 5;
 const OPEN_SLICES = 5;
 const SETTLE_MS = 100;
 const QUICK_SLICES = 3;
+/** For what was answered and waits for its handler at the end. */
+const DRAIN_MS = 60_000;
 
 export interface RowOptions {
   readonly quick: boolean;
@@ -56,7 +59,7 @@ export interface RowOptions {
  */
 export async function measureRow(row: DurableRow, { quick, cores, scriptOf }: RowOptions): Promise<RowMeasured> {
   const times = quick ? QUICK : FULL;
-  const { connections, syncMs } = row;
+  const { connections, syncMs, service } = row;
 
   async function load({ port }: Server, seconds: number) {
     return runLoad({ port, script: scriptOf("service"), seconds, connections, core: cores?.client });
@@ -85,26 +88,41 @@ export async function measureRow(row: DurableRow, { quick, cores, scriptOf }: Ro
   }
 
   const servers: Server[] = [];
-  async function start(contender: Contender, slowerMs?: number): Promise<Server> {
-    const server = await startServer(contender, { core: cores?.server, syncMs: slowerMs });
+  async function start(contender: Contender, options: Omit<ServerOptions, "core"> = {}): Promise<Server> {
+    const server = await startServer(contender, { core: cores?.server, ...options });
     servers.push(server);
     await checkAnswers(contender, server.port);
     return server;
   }
 
+  const queue = service && (await startQueueServer(service));
   try {
     const baseline = await start(VERIFY_ONLY);
     await load(baseline, times.coldFrom);
-    const own = await start(row, syncMs);
+    const own = await start(row, { syncMs, connection: queue?.connection });
     const both = { own, baseline };
     await load(own, times.coldFrom);
     const cold = await measurePairs(both, COLD_SLICES, times.coldSlice);
     await load(own, times.warmFrom - times.coldFrom - COLD_SLICES * times.coldSlice);
     const warm = await measurePairs(both, quick ? QUICK_SLICES : row.slices, times.warmSlice);
-    return { cold, warm, half: await offerHalf(both, warm) };
+    const half = await offerHalf(both, warm);
+    await handlesAll(own);
+    return { cold, warm, half };
   } finally {
     for (const server of servers) await server.stop();
+    await queue?.remove();
   }
+}
+
+/** @throws Error if it has answered for what it does not handle */
+async function handlesAll(server: Server): Promise<void> {
+  const endsAt = performance.now() + DRAIN_MS;
+  let { waiting = 0 } = await server.usage();
+  while (waiting > 0 && performance.now() < endsAt) {
+    await sleep(SETTLE_MS);
+    ({ waiting = 0 } = await server.usage());
+  }
+  if (waiting > 0) throw new Error(`${waiting} deliveries were answered and not handled within ${DRAIN_MS} ms.`);
 }
 
 /** One server works, the other is paused, and vice versa. */

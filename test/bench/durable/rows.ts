@@ -6,11 +6,13 @@ export interface DurableRow extends Contender {
   readonly connections: number;
   /** Additional time of an fsync, milliseconds. @default 0 */
   readonly syncMs?: number;
+  /** What it stores in, on both cores. @default a folder of its own */
+  readonly service?: "postgres" | "redis";
   /** Measured slices once it is warm. With handlers the load lasts a minute. */
   readonly slices: number;
 }
 
-/** In their order in the tables. */
+/** In their order in the tables, of what is measured by default. */
 export const DURABLE: readonly DurableRow[] = [
   {
     name: "transaction-each",
@@ -34,6 +36,20 @@ export const DURABLE: readonly DurableRow[] = [
   }),
 ];
 
+/** End to end beside other queues, from the socket to the handler: each is durable before it answers, and handles in the same process. */
+export const PEERS: readonly DurableRow[] = [
+  { ...sqlite("peers-sqlite", "Hookline, SQLite", { flags: ["handler"] }), slices: 5 },
+  {
+    ...sqlite("peers-postgres", "Hookline, PostgreSQL", {}),
+    server: ["hookline.ts", "node", "postgres", "handler"],
+    slices: 5,
+    service: "postgres",
+  },
+  queue("peers-bullmq", "node:http and BullMQ, Redis with appendfsync always", "bullmq", "redis"),
+  queue("peers-pg-boss", "node:http and pg-boss, strict FIFO by key", "pg-boss", "postgres"),
+  queue("peers-graphile-worker", "node:http and graphile-worker", "graphile-worker", "postgres"),
+];
+
 interface SqliteRow extends Partial<Pick<DurableRow, "connections" | "syncMs" | "slices">> {
   readonly flags?: readonly ("handler" | "retention")[];
 }
@@ -41,4 +57,9 @@ interface SqliteRow extends Partial<Pick<DurableRow, "connections" | "syncMs" | 
 function sqlite(name: string, title: string, { flags = [], connections = 64, slices = 10, ...rest }: SqliteRow) {
   const server = ["hookline.ts", "node", "sqlite", ...flags] as const;
   return { name, title, server, signing: "service", kind: "ours", connections, slices, ...rest } as const;
+}
+
+function queue(name: string, title: string, file: string, service: "postgres" | "redis"): DurableRow {
+  const server = ["queue-receiver.ts", `queue-${file}.mjs`] as const;
+  return { name, title, server, signing: "service", kind: "peer", connections: 64, slices: 5, service };
 }

@@ -3,6 +3,8 @@ export interface QueueJob {
   readonly index: number;
   /** Jobs of one lane are to run in the order of their indexes, where the contender promises an order. */
   readonly lane: string;
+  /** Stored with it. @default nothing */
+  readonly body?: string;
 }
 
 /** What a contender does in a process of its own. */

@@ -1,16 +1,17 @@
 import { join } from "node:path";
+import { postgresInbox } from "../../../adapters/inbox/postgres.ts";
 import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 import { createReceiver, memoryInbox, type Inbox } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
 import { MOUNTS } from "./mounts.ts";
-import { folderOfServer, serve } from "./serve.ts";
+import { connectionOfServer, folderOfServer, serve } from "./serve.ts";
 
 const [where = "", ...flags] = process.argv.slice(2);
 
 // With defaults. Without a handler nothing is handled, so the inbox needs room for everything.
 const receiver = createReceiver({
   secret: SECRET,
-  inbox: flags.includes("sqlite") ? inboxInFile() : memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 }),
+  inbox: inboxOf(flags),
 });
 
 const listener = await MOUNTS[where]?.(receiver);
@@ -30,10 +31,17 @@ if (flags.includes("handler")) {
     look();
     const backlog = most;
     most = 0;
-    return { backlog };
+    const { stored, succeeded } = receiver.stats();
+    return { backlog, waiting: stored - succeeded };
   });
 } else {
   serve(listener);
+}
+
+function inboxOf(kinds: readonly string[]): Inbox {
+  if (kinds.includes("sqlite")) return inboxInFile();
+  if (kinds.includes("postgres")) return postgresInbox(connectionOfServer());
+  return memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 });
 }
 
 /** In the temporary folder; with `retention` jobs older than 5 s are deleted. */

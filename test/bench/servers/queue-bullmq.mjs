@@ -9,7 +9,7 @@ export default async function openBullmq(url) {
   const opts = { removeOnComplete: true };
   let worker;
   return {
-    prepare: (jobs) => jobs.map(({ index }) => ({ name: "job", data: { index }, opts })),
+    prepare: (jobs) => jobs.map(({ index, body }) => ({ name: "job", data: { index, body }, opts })),
     insert: (jobs) => queue.addBulk(jobs),
     async work(handle) {
       worker = new Worker(QUEUE, async ({ data }) => handle(data.index), { connection, concurrency: 200 });

@@ -8,7 +8,7 @@ export default async function openGraphileWorker(connectionString) {
   await utils.migrate();
   let runner;
   return {
-    prepare: (jobs) => jobs.map(({ index }) => ({ identifier: "job", payload: { index } })),
+    prepare: (jobs) => jobs.map(({ index, body }) => ({ identifier: "job", payload: { index, body } })),
     insert: (jobs) => utils.addJobs(jobs),
     async work(handle) {
       runner = await run({

@@ -9,7 +9,7 @@ export default async function openPgBoss(connectionString) {
   await boss.start();
   await boss.createQueue(QUEUE, { policy: "key_strict_fifo" });
   return {
-    prepare: (jobs) => jobs.map(({ index, lane }) => ({ data: { index }, singletonKey: lane })),
+    prepare: (jobs) => jobs.map(({ index, lane, body }) => ({ data: { index, body }, singletonKey: lane })),
     insert: (jobs) => boss.insert(QUEUE, jobs),
     async work(handle) {
       const options = { batchSize: 200, pollingIntervalSeconds: 0.5, burstWhenBatchFull: true };

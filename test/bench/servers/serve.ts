@@ -7,6 +7,8 @@ export interface Usage {
   readonly cpuUs: number;
   /** Most stored deliveries without an ended handler since the last `usage`. */
   readonly backlog?: number;
+  /** Such deliveries now. */
+  readonly waiting?: number;
 }
 
 /** Folder for the server's files: the bench deletes it. */
@@ -14,6 +16,13 @@ export function folderOfServer(): string {
   const folder = process.env["HOOKLINE_BENCH_FOLDER"];
   if (folder === undefined) throw new Error("Set HOOKLINE_BENCH_FOLDER to a folder for the files of this server.");
   return folder;
+}
+
+/** Of the database or queue that the bench started for this server. */
+export function connectionOfServer(): string {
+  const connection = process.env["HOOKLINE_BENCH_CONNECTION"];
+  if (connection === undefined) throw new Error("Set HOOKLINE_BENCH_CONNECTION to where this server stores.");
+  return connection;
 }
 
 /** Listens on a free port, sends the port to the bench, and answers its messages. It ends with the bench. */
