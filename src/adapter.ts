@@ -8,7 +8,7 @@ export { hasOwnInbox } from "./receiver/internals.ts";
 export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/read-body.ts";
 
 // For authors of inboxes: the port, a writing half and a working half.
-export type { Claim, Claimed, ClaimedJob, ClaimLimits, JobError, JobOutcome, Settlement } from "./inbox/port/claims.ts";
+export type { Claim, Claimed, ClaimedJob, ClaimLimits, ClaimRules, JobError, JobOutcome, Settlement } from "./inbox/port/claims.ts";
 export { STORED_BEFORE, toStored, type Delivery, type StoredDelivery } from "./inbox/port/delivery.ts";
 export type {
   Expanded,
@@ -45,6 +45,7 @@ export type { HandledType, InboxJobs, Job, JobQuery, JobSelection, JobState } fr
 export type { BlockedQuery, StoredBlocked, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
 export { MOST_GROUPS, type JobGroup, type JobSummary } from "./inbox/port/jobs.ts";
 export type { KeyValues } from "./inbox/port/key-values.ts";
+export type { Pause, Paused, Pauses } from "./inbox/port/pauses.ts";
 export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/tombstones.ts";
 export type {
   ErroredSubscription,

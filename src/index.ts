@@ -13,7 +13,7 @@ export type { Clock, Timer } from "./clock.ts";
 // Handling events.
 export type { Context, ContextState } from "./dispatch/calls/context.ts";
 export type { Handler, HandlerOptions, LaneOption, Middleware } from "./dispatch/handlers.ts";
-export { GiveUp, RetryLater, retryAfter, type RetryTime } from "./dispatch/retries/retry-errors.ts";
+export { GiveUp, RetryLater, retryAfter, type RetryLaterOptions, type RetryTime } from "./dispatch/retries/retry-errors.ts";
 export type { Booking } from "./protocol/booking.ts";
 export type { Change, ChangeFamily, ChangeType, Family } from "./protocol/change.ts";
 export type {
@@ -43,6 +43,7 @@ export type {
   TombstoneInfo,
 } from "./receiver/lists/lists-types.ts";
 export type { Erasure, JobFilter, Jobs, Remaining, Selection } from "./receiver/jobs/jobs-types.ts";
+export type { Flow, FlowPause, FlowTarget } from "./receiver/flow.ts";
 export type { JobMoment, Observer } from "./observe/observers.ts";
 
 // Mounts and queues of one's own.

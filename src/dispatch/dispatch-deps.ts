@@ -33,4 +33,5 @@ export interface DispatchDeps {
   readonly watch: InboxWatch;
   /** Jobs run at once. */
   readonly concurrency: number;
+  readonly fairness: "account" | "none";
 }

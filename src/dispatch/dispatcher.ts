@@ -5,6 +5,7 @@ import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createCompletions } from "./calls/completions.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { createBacklog, nextTurn, type BacklogOptions } from "./expand.ts";
+import { createFlowRules, type AccountDelay } from "./flow-rules.ts";
 import { createPrefetcher, type Prefetched } from "./prefetch.ts";
 import { createJobRunner } from "./calls/run-job.ts";
 import { createSettleQueue } from "./settle-queue.ts";
@@ -31,6 +32,8 @@ export interface Dispatcher {
   lost(claims: readonly Claim[]): void;
   /** What is claimed and has not started. */
   prefetched(): Prefetched;
+  /** Accounts of which nothing starts for a time, because a handler asked for it. */
+  delays(): readonly AccountDelay[];
   /** Whether a new delivery may be expanded as it is stored: this process is the worker. */
   mayExpand(): boolean;
   /** Resolves when nothing is due, nothing runs, and the sweep of unhandled jobs has ended. */
@@ -61,9 +64,15 @@ export function createDispatcher(
     settled: (claim) => claims.settled(claim),
     buried: (...given) => runner.buried(...given),
   });
-  const { transactional } = inbox;
+  const { transactional, pauses } = inbox;
+  const { fairness, handlers } = deps;
+  const flow = createFlowRules({ fairness, perAccount: handlers.perAccount, pauses, clock }, () => wake());
   const runner = createJobRunner(deps, {
     settle,
+    delay(...account) {
+      flow.delay(...account);
+      wake();
+    },
     completions:
       transactional && createCompletions(transactional, { clock, log: faultLog, watch, tryAgainMs: TRY_AGAIN_MS }),
     ended: idleWaiters.check,
@@ -72,6 +81,7 @@ export function createDispatcher(
   const claims = createPrefetcher(inbox, deps, {
     runner,
     settle,
+    flow,
     working: () => working,
     wake,
     ended: idleWaiters.check,
@@ -248,6 +258,7 @@ export function createDispatcher(
     },
     lost: claims.lost,
     prefetched: claims.prefetched,
+    delays: flow.delays,
     mayExpand: () => working,
     async idle() {
       if (!isIdle()) wake();

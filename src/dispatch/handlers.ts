@@ -34,6 +34,11 @@ export interface HandlerOptions<E> {
   retryForMs?: number | undefined;
   /** One attempt's time until the signal aborts, milliseconds; 0 = none. @default 30_000 */
   timeoutMs?: number | undefined;
+  /**
+   * Most calls for one account at once, in this process. Handlers of one consumer count together, and the smallest number holds for all of them.
+   * @default no limit
+   */
+  perAccount?: number | undefined;
 }
 
 /** Limits that a handler may set for itself and the receiver sets for all. */
@@ -54,6 +59,8 @@ export interface Registration {
   /** `.changes`: takes all waiting changes of a resource in one call. */
   readonly batches: boolean;
   readonly limits: RunLimits;
+  /** Infinity: no limit. */
+  readonly perAccount: number;
   /** The `lane` function threw, or gave no text. */
   readonly warnOfLane: (error: unknown) => void;
 }
@@ -70,6 +77,10 @@ export interface Handlers {
   find(consumer: string, type: string): Registration | undefined;
   /** Every type of event that has a handler, once for each consumer that handles it. */
   handled(): readonly HandledType[];
+  /** Most calls of this consumer for one account at once; Infinity: no limit. */
+  perAccount(consumer: string): number;
+  /** By name. */
+  consumers(): readonly string[];
   /** Whether some consumer handles anything of the family. */
   knowsFamily(family: string): boolean;
   readonly sealed: boolean;
@@ -83,6 +94,7 @@ type ByName = Map<string, Registration>;
 export function createHandlers(defaults: RunLimits, log?: Pick<Logger, "warn">): Handlers {
   const consumers = new Map<string, ByName>();
   const routes = new Map<string, readonly Registration[]>();
+  const perAccount = new Map<string, number>();
   let sealed = false;
 
   function routesOf(type: string): readonly Registration[] {
@@ -114,6 +126,7 @@ export function createHandlers(defaults: RunLimits, log?: Pick<Logger, "warn">):
       }
       // Not earlier: an `on` that throws registers nothing.
       consumers.set(consumer, byName);
+      perAccount.set(consumer, Math.min(single.perAccount, perAccount.get(consumer) ?? Infinity));
     },
     seal() {
       sealed = true;
@@ -124,6 +137,8 @@ export function createHandlers(defaults: RunLimits, log?: Pick<Logger, "warn">):
       EVENT_NAMES.filter((name) => !isBatch(name)).flatMap((type) =>
         routesOf(type).map(({ consumer }) => ({ type, consumer })),
       ),
+    perAccount: (consumer) => perAccount.get(consumer) ?? Infinity,
+    consumers: () => [...consumers.keys()],
     some: () => consumers.size > 0,
     find(consumer, type) {
       const byName = consumers.get(consumer);
@@ -169,6 +184,8 @@ function toRegistration(
   }
   if (typeof consumer !== "string" || consumer === "")
     throw invalid(names, `got ${kindOf(consumer)} for \`consumer\`, expected a name.`);
+  const perAccount = options.perAccount ?? Infinity;
+  if (options.perAccount !== undefined) wholeNumber({ where, name: "perAccount", value: perAccount, least: 1 });
   const limits = {
     attempts: options.attempts ?? defaults.attempts,
     retryForMs: options.retryForMs ?? defaults.retryForMs,
@@ -182,6 +199,7 @@ function toRegistration(
     merge,
     batches,
     limits: assertLimits(limits, where),
+    perAccount,
     warnOfLane: (err) =>
       log?.warn(
         { code: "lane-invalid", err, consumer, fix: "Let the function give a text that is not the same for all." },
@@ -197,6 +215,7 @@ const ALLOWED: Readonly<Record<keyof HandlerOptions<never>, true>> = {
   attempts: true,
   retryForMs: true,
   timeoutMs: true,
+  perAccount: true,
 };
 
 const LANES: readonly string[] = ["record", "resource", "account", "none"];

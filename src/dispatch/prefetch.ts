@@ -1,8 +1,9 @@
 import PQueue from "p-queue";
-import { createFifo } from "../inbox/collections/fifo.ts";
 import type { Claim, ClaimedJob, JobOutcome } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
+import { createClaimsAhead } from "./claims-ahead.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
+import type { FlowRules } from "./flow-rules.ts";
 import { createPrefetchSize } from "./prefetch-size.ts";
 import { createPoisonIsolation } from "./poison-isolation.ts";
 import type { JobRunner } from "./calls/run-job.ts";
@@ -54,6 +55,7 @@ interface ClaimResult {
 export interface PrefetcherOptions {
   readonly runner: JobRunner;
   readonly settle: Settle;
+  readonly flow: FlowRules;
   readonly working: () => boolean;
   /** It is time to claim again. */
   readonly wake: () => void;
@@ -70,7 +72,7 @@ export function createPrefetcher(
     watch,
     faultLog,
   }: Pick<DispatchDeps, "clock" | "concurrency" | "handlerCalls" | "watch" | "faultLog">,
-  { runner, settle, working, wake, ended }: PrefetcherOptions,
+  { runner, settle, flow, working, wake, ended }: PrefetcherOptions,
 ): Prefetcher {
   const prefetch = createPrefetchSize(concurrency);
   const isolation = createPoisonIsolation(clock, {
@@ -79,7 +81,7 @@ export function createPrefetcher(
     wake,
   });
   /** Claimed and not started. */
-  const ahead = createFifo<Claim>();
+  const ahead = createClaimsAhead(flow.fairness);
   /** Lost before they started. */
   const lost = new WeakSet<Claim>();
   /** Suspects, each with the call that ends its isolation. */
@@ -147,7 +149,7 @@ export function createPrefetcher(
     const mayStart = !isOthers || isolation.isOthersTurn;
     const before = ahead.size;
     for (const claim of claims) {
-      if (lost.has(claim) || !working() || !mayStart) release(claim);
+      if (lost.has(claim) || !working() || !mayStart || flow.isHeldClaim(claim)) release(claim);
       else ahead.push(claim);
     }
     return ahead.size - before;
@@ -160,7 +162,7 @@ export function createPrefetcher(
   function isWithheld(nextDueAt: number | undefined): boolean {
     if (!working()) return false;
     const isLate = nextDueAt !== undefined && nextDueAt <= clock.now();
-    return isLate || (!isBusy() && hasDueHeads(inbox));
+    return isLate || (!isBusy() && !flow.holds && hasDueHeads(inbox));
   }
 
   function releaseAhead(condition: (claim: Claim) => boolean): void {
@@ -170,6 +172,7 @@ export function createPrefetcher(
 
   return {
     async claim() {
+      if (flow.follow()) releaseAhead(flow.isHeldClaim);
       const outstanding = ahead.size + slotsTaken;
       if (outstanding === 0 && wasFull) prefetch.starved();
       if (ahead.size > 0) prefetch.fed();
@@ -195,6 +198,7 @@ export function createPrefetcher(
             mergeMax: MERGE_MAX,
             suspects: turn === "suspects",
             ahead: isOthers ? room : undefined,
+            rules: flow,
           }),
         (given) => {
           const late = validOf(given.claims);
@@ -233,6 +237,7 @@ export function createPrefetcher(
       wake(); // nothing is settled that would wake the loop
     },
     stop() {
+      flow.stop();
       isolation.stop();
       releaseAhead(() => true);
     },

@@ -2,6 +2,7 @@ import { become, type ClaimState } from "./claim-state.ts";
 import { createCompactingMap } from "./collections/compacting-map.ts";
 import { claimed, FRESH, orphaned, settled, type Progress } from "./job-state.ts";
 import { createLaneQueues, type LaneQueues, type LaneRow } from "./lane-queues.ts";
+import type { Owner } from "./turns.ts";
 import { windowAfter, type LaneWindow } from "./lane-window.ts";
 import type { Claim, ClaimedJob, ClaimLimits, JobOutcome } from "./port/claims.ts";
 
@@ -11,7 +12,7 @@ import type { Claim, ClaimedJob, ClaimLimits, JobOutcome } from "./port/claims.t
  */
 export interface ClaimBook<R extends LaneRow> extends Pick<
   LaneQueues<R>,
-  "append" | "isFree" | "hasTried" | "hasSuspects" | "withdraw" | "setWindow" | "nextDueAt" | "blockedLanes"
+  "append" | "isFree" | "isPaused" | "isPausing" | "mayBegin" | "hasTried" | "hasSuspects" | "withdraw" | "setWindow" | "nextDueAt" | "blockedLanes"
 > {
   /** Takes runs of jobs. The storage marks them as running; then each begins, or is given back. */
   take(limits: ClaimLimits, now: number): readonly ClaimRecord<R>[];
@@ -68,7 +69,9 @@ export type Changed<R> = (row: R) => void;
 
 interface OpenClaim<R> extends ClaimRecord<R> {
   readonly claim: { jobs: Claim["jobs"] };
+  /** Of its oldest job. */
   readonly lane: string | undefined;
+  readonly owner: Owner;
   state: ClaimState;
   window: ClaimRecord<R>["window"];
 }
@@ -90,10 +93,9 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
   let next: ClaimBook<R> | undefined;
   let restOf: RestOf<R> | undefined;
 
-  for (const { claim, lane } of lost) {
-    if (lane === undefined) continue; // nothing waits for it
-    queues.close(lane);
-    open.set(claim, { claim, rows: [], lane, state: "lost", progress: undefined, window: undefined });
+  for (const { claim, lane, owner } of lost) {
+    queues.close(lane, owner);
+    open.set(claim, { claim, rows: [], lane, owner, state: "lost", progress: undefined, window: undefined });
   }
 
   function change(row: R, progress: Progress): void {
@@ -105,7 +107,7 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
     become(record, "ended");
     open.delete(record.claim);
     if (record.rows.length > 0) queues.release(record.rows, now);
-    else if (record.lane !== undefined) queues.open(record.lane, now);
+    else queues.open(record.lane, record.owner, now);
   }
 
   function giveBack(record: OpenClaim<R>, now: number): void {
@@ -139,6 +141,9 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
   return {
     append: queues.append,
     isFree: queues.isFree,
+    isPaused: queues.isPaused,
+    isPausing: queues.isPausing,
+    mayBegin: queues.mayBegin,
     hasTried: queues.hasTried,
     hasSuspects: queues.hasSuspects,
     withdraw: queues.withdraw,
@@ -154,6 +159,7 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
           claim,
           rows,
           lane: rows[0]?.lane,
+          owner: { consumer: rows[0]?.consumer, account: rows[0]?.account },
           state: "ahead",
           progress: undefined,
           window: undefined,

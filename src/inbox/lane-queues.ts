@@ -1,9 +1,9 @@
 import { createCompactingMap } from "./collections/compacting-map.ts";
 import { createDueQueue } from "./collections/due-queue.ts";
-import { createFifo } from "./collections/fifo.ts";
 import { isDue, isSuspect, type Progress } from "./job-state.ts";
 import type { LaneWindow } from "./lane-window.ts";
 import type { ClaimLimits } from "./port/claims.ts";
+import { createTurns, type Owner, type Turns } from "./turns.ts";
 
 /** The fields of a job that lanes need; an inbox adds its own. */
 export interface LaneRow {
@@ -11,6 +11,10 @@ export interface LaneRow {
   readonly id: number;
   readonly lane: string | undefined;
   readonly mergeKey: string | undefined;
+  /** Who handles it. */
+  readonly consumer?: string | undefined;
+  /** Whose turn it is in; undefined: all without one share a turn. */
+  readonly account?: number | undefined;
   progress: Progress;
   /** Set by the queues: the next job of the lane. */
   next: LaneRow | undefined;
@@ -23,9 +27,12 @@ export interface Lane {
   readonly key: string | undefined;
   head: LaneRow | undefined;
   tail: LaneRow | undefined;
-  claimed: boolean;
-  /** Which queue the lane is in: `ready`, `tried` if a process died over its head, `suspect`, or `due` if its head waits for a time. */
-  queue: "ready" | "tried" | "suspect" | "due" | undefined;
+  /** Where the lane is: `ready`, `tried` if a process died over its head, `suspect`, `due` if its head waits for a time, or `claimed`. */
+  queue: "ready" | "tried" | "suspect" | "due" | "claimed" | undefined;
+  /** Set by the turns: when it became ready, and its neighbours. */
+  since: number;
+  before: Lane | undefined;
+  behind: Lane | undefined;
   /** The window that its jobs inherited; it ends with the lane. */
   window: LaneWindow | undefined;
 }
@@ -33,10 +40,12 @@ export interface Lane {
 /** A lane that was taken out, with its jobs in order: at least one. */
 export interface WithdrawnLane<R> extends Pick<Lane, "key" | "window"> {
   readonly rows: readonly R[];
+  /** A pause holds it. */
+  readonly isPaused: boolean;
 }
 
 /** Lanes in memory: which jobs are next, which may run now, which wait for a time. The cost of a job does not grow with the number of lanes. */
-export interface LaneQueues<R> {
+export interface LaneQueues<R> extends Pick<Turns, "isPaused" | "isPausing" | "mayBegin"> {
   /** Adds a job at the tail of its lane. */
   append(row: R, now: number): void;
   /** Whether the lane is empty. */
@@ -49,14 +58,14 @@ export interface LaneQueues<R> {
   hasTried(): boolean;
   /** Reopens the lane of a run; jobs that no longer wait leave it. */
   release(run: readonly R[], now: number): void;
-  /** Nothing of a free lane is taken until `open`, whatever comes into it. */
-  close(lane: string): void;
+  /** Nothing of a free lane is taken until `open`, whatever comes into it; and a claim of its owner runs. */
+  close(lane: string | undefined, owner: Owner): void;
   /** One that was closed: its jobs are taken again. */
-  open(lane: string, now: number): void;
+  open(lane: string | undefined, owner: Owner, now: number): void;
   /** Removes a waiting job, not one that was taken. */
   remove(row: R, now: number): void;
   /**
-   * Takes out lanes whose head waits for its time, with so many jobs or more if there are: as if they had never been there.
+   * Takes out lanes whose head waits for its time, or that a pause holds, with so many jobs or more if there are: as if they had never been there.
    * @param mayGo asked for each of them, and for no more than a few times as many as jobs are wanted
    */
   withdraw(jobs: number, mayGo: (lane: WithdrawnLane<R>) => boolean, now: number): WithdrawnLane<R>[];
@@ -74,12 +83,11 @@ const KEPT_FOR_A_JOB = 4;
 /** Makes empty lanes. */
 export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
   const lanes = createCompactingMap<string, Lane>();
-  const ready = createFifo<Lane>();
-  const suspects = createFifo<Lane>();
+  const turns = createTurns();
   const later = createDueQueue<Lane>((lane) => (lane.queue === "due" ? lane.head?.progress : undefined));
-  const count = { ready: 0, tried: 0, suspect: 0, due: 0 };
+  const count = { ready: 0, tried: 0, suspect: 0, due: 0, claimed: 0 };
 
-  /** A queue entry counts only while `lane.queue` names that queue: entries are never searched for and removed. */
+  /** An entry of `later` counts only while `lane.queue` is `due`: it is never searched for and removed. */
   function mark(lane: Lane, listed: Lane["queue"]): void {
     if (lane.queue !== undefined) count[lane.queue] -= 1;
     if (listed !== undefined) count[listed] += 1;
@@ -88,44 +96,52 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
 
   /** Puts a free lane into the queue that its head belongs to. */
   function list(lane: Lane, now: number): void {
+    const before = lane.head;
+    const was = turnsOf(lane);
     while (lane.head?.queuedIn === undefined && lane.head !== undefined) lane.head = lane.head.next; // removed in the meantime
-    if (lane.head === undefined) {
+    const { head } = lane;
+    const progress = head?.progress;
+    const isReady = progress !== undefined && isDue(progress, now);
+    const listed = !isReady ? undefined : isSuspect(progress) ? "suspect" : "ready";
+    // It keeps its place, unless its head is another account's now.
+    const stays = was === listed && before?.account === head?.account && before?.consumer === head?.consumer;
+    if (was !== undefined && before !== undefined && !stays) turns.remove(lane, was, before);
+    if (progress === undefined) {
       lane.tail = undefined;
       mark(lane, undefined);
       if (lane.key !== undefined) lanes.delete(lane.key);
-    } else if (isDue(lane.head.progress, now)) {
-      const { progress } = lane.head;
-      const listed = isSuspect(progress) ? "suspect" : progress.deaths > 0 ? "tried" : "ready";
-      if (lane.queue !== listed) (listed === "suspect" ? suspects : ready).push(lane);
-      mark(lane, listed);
+    } else if (listed !== undefined) {
+      mark(lane, listed === "ready" && progress.deaths > 0 ? "tried" : listed);
+      if (was === undefined || !stays) turns.add(lane, listed);
     } else {
       mark(lane, "due");
-      later.push(lane, lane.head.progress.runAt, now);
+      later.push(lane, progress.runAt, now);
     }
   }
 
-  /** The next lane of the wanted queue, if it may run beside `after` others. */
-  function next(after: number, { suspects: asked = false, slots = Infinity }: ClaimLimits): Lane | undefined {
-    const queue = asked ? suspects : ready;
-    for (let lane = queue.peek(); lane !== undefined; lane = queue.peek()) {
-      if (lane.queue === undefined || lane.queue === "due" || (lane.queue === "suspect") !== asked) queue.shift();
-      else if (lane.queue === "tried" && after >= slots) return undefined;
-      else if (after >= (lane.head?.progress.groupMax ?? Infinity)) return undefined;
-      else return queue.shift();
-    }
-    return undefined;
+  /** The next lane, if it may run beside `after` others. */
+  function next(after: number, { suspects = false, slots = Infinity }: ClaimLimits): Lane | undefined {
+    const kind = suspects ? "suspect" : "ready";
+    const lane = turns.peek(kind);
+    if (lane === undefined || (lane.queue === "tried" && after >= slots)) return undefined;
+    if (after >= (lane.head?.progress.groupMax ?? Infinity)) return undefined;
+    turns.shift(kind);
+    return lane;
   }
 
   function laneOf(key: string | undefined): Lane {
     const known = key === undefined ? undefined : lanes.get(key);
     if (known !== undefined) return known;
-    const lane: Lane = { key, head: undefined, tail: undefined, claimed: false, queue: undefined, window: undefined };
+    const ends = { head: undefined, tail: undefined, before: undefined, behind: undefined };
+    const lane: Lane = { key, ...ends, queue: undefined, since: 0, window: undefined };
     if (key !== undefined) lanes.set(key, lane);
     return lane;
   }
 
   /** It ends, and its jobs are in no lane any more. */
   function dissolve(lane: Lane, rows: readonly LaneRow[]): void {
+    const was = turnsOf(lane);
+    if (was !== undefined && lane.head !== undefined) turns.remove(lane, was, lane.head);
     mark(lane, undefined);
     if (lane.key !== undefined) lanes.delete(lane.key);
     for (const row of rows) [row.next, row.queuedIn] = [undefined, undefined];
@@ -138,20 +154,20 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
       if (lane.tail === undefined) lane.head = row;
       else lane.tail.next = row;
       lane.tail = row;
-      if (lane.head === row && !lane.claimed) list(lane, now);
+      if (lane.head === row && lane.queue !== "claimed") list(lane, now);
     },
 
     isFree: (lane) => lanes.get(lane) === undefined,
 
     take(limits, now) {
+      if (limits.rules !== undefined) turns.follow(limits.rules);
       for (const lane of later.due(now)) if (lane.queue === "due") list(lane, now);
       const runs: R[][] = [];
       let room = limits.max;
       while (runs.length < room) {
         const lane = next(runs.length, limits);
         if (lane?.head === undefined) break;
-        mark(lane, undefined);
-        lane.claimed = true;
+        mark(lane, "claimed");
         runs.push(runFrom(lane.head, limits.mergeMax) as R[]);
         room = Math.min(room, lane.head.progress.groupMax ?? room);
       }
@@ -161,6 +177,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     release(run, now) {
       const lane = run[0]?.queuedIn;
       const last = run.at(-1);
+      if (run[0] !== undefined) turns.count(run[0], -1);
       if (lane === undefined || last === undefined) return;
       // A run is the front of its lane: its jobs that still wait stay in front, in order.
       let rest = last.next;
@@ -176,43 +193,47 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
         lane.tail ??= row;
       }
       lane.head = rest;
-      lane.claimed = false;
+      mark(lane, undefined);
       list(lane, now);
     },
 
-    close(key) {
-      const lane = laneOf(key);
-      mark(lane, undefined);
-      lane.claimed = true;
+    close(key, owner) {
+      turns.count(owner, 1);
+      if (key !== undefined) mark(laneOf(key), "claimed");
     },
 
-    open(key, now) {
+    open(key, owner, now) {
+      turns.count(owner, -1);
+      if (key === undefined) return;
       const lane = laneOf(key);
-      lane.claimed = false;
+      mark(lane, undefined);
       list(lane, now);
     },
 
     remove(row, now) {
       const lane = row.queuedIn;
       row.queuedIn = undefined;
-      if (lane !== undefined && lane.head === row && !lane.claimed) list(lane, now);
+      if (lane !== undefined && lane.head === row && lane.queue !== "claimed") list(lane, now);
     },
 
     withdraw(jobs, mayGo, now) {
       const withdrawn: WithdrawnLane<R>[] = [];
       const kept: Lane[] = [];
+      const left = turns.paused();
       let taken = 0;
       while (taken < jobs && kept.length < jobs * KEPT_FOR_A_JOB) {
-        const lane = later.takeLate();
+        const late = later.takeLate();
+        const lane = late ?? left.next().value;
         if (lane === undefined) break;
-        const one = { key: lane.key, window: lane.window, rows: [...rowsOf(lane)] as R[] };
+        const isPaused = late === undefined;
+        const one = { key: lane.key, window: lane.window, rows: [...rowsOf(lane)] as R[], isPaused };
         if (mayGo(one)) {
           dissolve(lane, one.rows);
           withdrawn.push(one);
           taken += one.rows.length;
         } else kept.push(lane);
       }
-      for (const lane of kept) later.push(lane, lane.head?.progress.runAt ?? 0, now);
+      for (const lane of kept) if (lane.queue === "due") later.push(lane, lane.head?.progress.runAt ?? 0, now);
       return withdrawn;
     },
 
@@ -221,11 +242,19 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
       if (lane !== undefined) lane.window = window;
     },
 
-    hasSuspects: () => count.suspect > 0,
+    isPaused: turns.isPaused,
+    isPausing: turns.isPausing,
+    mayBegin: turns.mayBegin,
+    hasSuspects: () => turns.peek("suspect") !== undefined,
     hasTried: () => count.tried > 0,
     nextDueAt: () => later.next(),
     blockedLanes: () => count.due,
   };
+}
+
+/** Which turns it is in. */
+function turnsOf({ queue }: Lane): "ready" | "suspect" | undefined {
+  return queue === "ready" || queue === "tried" ? "ready" : queue === "suspect" ? "suspect" : undefined;
 }
 
 function* rowsOf(lane: Lane): Generator<LaneRow, void, undefined> {

@@ -34,8 +34,12 @@ export interface ParkedLanes {
   recheck(gone: ReadonlySet<number>): void;
   /** The window of a lane of which some has come back; once where all has. */
   windowOf(key: string | undefined): LaneWindow | undefined;
+  /** A pause may have ended: what is parked for one comes back, as room allows. */
+  resume(): void;
   /** Jobs. */
   readonly size: number;
+  /** Those of lanes that are parked for a pause. */
+  paused(): number;
   /** Those that wait for their time, and not for room. */
   blockedLanes(): number;
   /** When the next lane is due; -Infinity where one came back in part. */
@@ -56,6 +60,9 @@ const TOGETHER_MS = 10_000;
 export function backAt(runAt: number): number {
   return Math.floor(runAt / TOGETHER_MS) * TOGETHER_MS;
 }
+
+/** When a lane is due that a pause holds: at no time, until `resume`. */
+export const PAUSED: Pick<ParkedLane, "runAt" | "delayMs"> = { runAt: Infinity, delayMs: Infinity };
 
 /** Lanes that come back together. */
 interface Group {
@@ -129,6 +136,15 @@ export function createParkedLanes(): ParkedLanes {
     if (others === undefined || others.length === 0) behind.delete(hash);
     if (first !== undefined) return put(group, hash, first);
     firstOf.delete(hash);
+  }
+
+  function jobsOf({ ids, lanes, back }: Group): number {
+    let count = 0;
+    for (let place = back; place < ids.length; place += 1) {
+      const hash = lanes[place] ?? NO_KEY;
+      if (hash === NO_KEY || firstOf.get(hash) === ids[place]) count += 1 + (behind.get(hash)?.length ?? 0);
+    }
+    return count;
   }
 
   function hasAny({ ids, lanes, back }: Group, gone: ReadonlySet<number>): boolean {
@@ -223,6 +239,18 @@ export function createParkedLanes(): ParkedLanes {
         group.dueAt = -Infinity;
       }
     },
+    resume() {
+      for (const group of groups) {
+        if (group.dueAt !== Infinity) continue;
+        close(group);
+        group.dueAt = -Infinity;
+      }
+    },
+    paused() {
+      let count = 0;
+      for (const group of groups) if (group.dueAt === Infinity) count += jobsOf(group);
+      return count;
+    },
     windowOf(key) {
       const window = key === undefined ? undefined : windows.get(key);
       if (window !== undefined && key !== undefined && !has(key)) windows.delete(key);
@@ -233,11 +261,11 @@ export function createParkedLanes(): ParkedLanes {
     },
     blockedLanes() {
       let count = 0;
-      for (const { dueAt, ids } of groups) if (dueAt > 0) count += ids.length;
+      for (const { dueAt, ids } of groups) if (dueAt > 0 && dueAt < Infinity) count += ids.length;
       return count;
     },
     nextDueAt: () => leastOf(groups, ({ dueAt }) => dueAt),
-    oldestReceivedAt: () => leastOf(groups, ({ oldest }) => oldest),
+    oldestReceivedAt: () => leastOf(groups, ({ oldest, dueAt }) => (dueAt === Infinity ? Infinity : oldest)),
   };
 }
 

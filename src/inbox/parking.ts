@@ -1,7 +1,7 @@
 import type { ClaimBook } from "./claim-book.ts";
 import type { LaneRow, WithdrawnLane } from "./lane-queues.ts";
 import type { LaneWindow } from "./lane-window.ts";
-import { backAt, createParkedLanes, type ParkedLanes } from "./parked-lanes.ts";
+import { backAt, createParkedLanes, PAUSED, type ParkedLanes } from "./parked-lanes.ts";
 import type { InboxStats } from "./port/inbox.ts";
 
 /** A job that may wait in the storage alone. */
@@ -29,12 +29,14 @@ export interface Parking<R extends ParkableRow> {
   bringBack(read: ReadParked<R>, now: () => number): Promise<boolean>;
   /** Nothing of a shard is parked any more. */
   forget(shard?: number): void;
+  /** A pause may have ended: what is parked for one comes back, as room allows. */
+  resume(): void;
   /** Jobs may be gone from the storage. What comes back with one of them that is parked does so at once, as room allows. */
   recheck(gone: ReadonlySet<number>): void;
   /** When the next lane is due that has room, of those in memory too. */
   nextDueAt(now: number): number | undefined;
-  /** Of all jobs. @param oldest when the oldest was received that waits in memory */
-  stats(oldest: number | undefined): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
+  /** Of all jobs; `pausedWaiting` of those that are parked, because a pause holds them. @param oldest when the oldest was received that waits in memory */
+  stats(oldest: number | undefined): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
 }
 
 /** @returns those of the jobs that the storage still has, in the order of ids */
@@ -43,7 +45,7 @@ type ReadParked<R> = (ids: readonly number[], shard: number) => Promise<readonly
 export interface ParkingDeps<R extends ParkableRow> {
   /** In memory. */
   readonly maxJobs: number;
-  readonly book: Pick<ClaimBook<R>, "withdraw" | "setRest" | "setWindow" | "nextDueAt" | "running" | "blockedLanes">;
+  readonly book: Pick<ClaimBook<R>, "withdraw" | "setRest" | "setWindow" | "nextDueAt" | "running" | "blockedLanes" | "isPaused">;
   readonly rows: { size(): number; delete(row: R): void };
   /** Into the memory, and into its lane. */
   readonly add: (row: R, now: number) => void;
@@ -76,16 +78,16 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
   /** Those that wait longest, some at a time. @returns whether there were any */
   function parkSome(now: number, may = mayGo): boolean {
     const lanes = book.withdraw(PAGE, may, now);
-    for (const { key, rows: all, window } of lanes) {
-      parkRows(key, all, window);
+    for (const { key, rows: all, window, isPaused } of lanes) {
+      parkRows(key, all, isPaused, window);
       for (const row of all) rows.delete(row);
     }
     return lanes.length > 0;
   }
 
-  function parkRows(key: string | undefined, all: readonly R[], window?: LaneWindow): void {
+  function parkRows(key: string | undefined, all: readonly R[], isPaused: boolean, window?: LaneWindow): void {
     const [{ progress, receivedAt, shard = 0 }] = all as readonly [R, ...R[]];
-    const { runAt, delayMs } = progress;
+    const { runAt, delayMs } = isPaused ? PAUSED : progress;
     lanesOf(shard).park({ key, ids: all.map(({ id }) => id), runAt, delayMs, receivedAt, window });
   }
 
@@ -112,7 +114,7 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
 
   return {
     join: ({ id, lane, shard = 0 }) => parked.get(shard)?.join(id, lane) === true,
-    park: (row) => parkRows(row.lane, [row]),
+    park: (row) => parkRows(row.lane, [row], book.isPaused(row)),
     has: (lane, shard = 0) => parked.get(shard)?.has(lane) === true,
     setWindow(lane, window, shard = 0) {
       if (lane !== undefined && window !== undefined) parked.get(shard)?.setWindow(lane, window);
@@ -128,6 +130,9 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
       return coming;
     },
     forget: (shard = 0) => void parked.delete(shard),
+    resume() {
+      for (const lanes of parked.values()) lanes.resume();
+    },
     recheck(gone) {
       for (const lanes of parked.values()) lanes.recheck(gone);
     },
@@ -148,6 +153,7 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
       );
       return {
         waiting: rows.size() - running + sizeOf(),
+        pausedWaiting: sum(parked.values(), (lanes) => lanes.paused()),
         running,
         blockedLanes: book.blockedLanes() + sum(parked.values(), (lanes) => lanes.blockedLanes()),
         oldestWaitingAt: oldestOfAll === Infinity ? undefined : oldestOfAll,
@@ -157,8 +163,8 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
 }
 
 /** Else it would come back at once, and others would have to leave for it, again and again. */
-function staysAway({ rows: [head] }: WithdrawnLane<LaneRow>, now: number): boolean {
-  return head !== undefined && backAt(head.progress.runAt) > now;
+function staysAway({ rows: [head], isPaused }: WithdrawnLane<LaneRow>, now: number): boolean {
+  return isPaused || (head !== undefined && backAt(head.progress.runAt) > now);
 }
 
 function sum(all: Iterable<ParkedLanes>, of: (lanes: ParkedLanes) => number): number {

@@ -20,6 +20,7 @@ import { createObservers } from "../observe/observers.ts";
 import type { EventName } from "../protocol/event-types.ts";
 import { createCounters } from "../observe/counters.ts";
 import { checkReady } from "./health/checks.ts";
+import { createFlow } from "./flow.ts";
 import { createHealth } from "./health/health.ts";
 import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
@@ -121,6 +122,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     handlerEnded: accounts.record,
     watch,
     concurrency: resolved.concurrency,
+    fairness: resolved.fairness,
   };
   const expansionReporter = createExpansionReporter({
     counters,
@@ -170,6 +172,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     ...readiness,
     working,
     prefetched: work.prefetched,
+    delays: work.delays,
     watch,
     handlerCalls,
     startFailure: lifecycle.startFailure,
@@ -254,6 +257,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     }),
     observe: (observer) => observers.add(observer),
     jobs: createJobs({ open, storage: inbox.storage, pages, erased: accounts.forget, log }),
+    flow: createFlow({ inbox: working, open, handlers, watch, wake: work.wake, clock, log }),
     lists: createLists({ open, pages, subscriptions, watch, clock }),
     receive: receiveHeard(ingestDeps, handshakes),
     async handle(delivery, how = {}) {

@@ -23,6 +23,8 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   name?: string | undefined;
   /** Most jobs running at once. @default 10 */
   concurrency?: number | undefined;
+  /** Who takes turns where more is due than may run: accounts, or nobody. @default "account" */
+  fairness?: "account" | "none" | undefined;
   /** A job is dead after this many failed attempts; a handler may set its own. @default no limit but `retryForMs` */
   attempts?: number | undefined;
   /** How long after its first attempt a job is retried, milliseconds; a handler may set its own. @default 86_400_000 */
@@ -115,6 +117,7 @@ export function resolveOptions(options: ReceiverOptions) {
   return {
     name: nameOf(options.name ?? "default"),
     concurrency,
+    fairness: fairnessOf(options.fairness ?? "account"),
     limits: assertLimits(limits, "createReceiver"),
     maxBodyBytes: maxBodyBytesOf(options),
     maxInFlightBytes: number("maxInFlightBytes", options.maxInFlightBytes ?? 64 * 1024 * 1024, 1),
@@ -141,6 +144,7 @@ const ALLOWED: Readonly<Record<keyof ReceiverOptions, true>> = {
   inbox: true,
   name: true,
   concurrency: true,
+  fairness: true,
   attempts: true,
   retryForMs: true,
   timeoutMs: true,
@@ -192,6 +196,11 @@ function gapsOf({ inbox, gaps }: ReceiverOptions): GapLimits | undefined {
     perSecond: number("gaps.perSecond", perSecond, 1),
     silence,
   };
+}
+
+function fairnessOf(fairness: unknown): "account" | "none" {
+  if (fairness === "account" || fairness === "none") return fairness;
+  throw new UsageError("option-invalid", `createReceiver got fairness ${kindOf(fairness)}, expected "account" or "none".`);
 }
 
 function nameOf(name: unknown): string {

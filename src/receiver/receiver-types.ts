@@ -8,6 +8,7 @@ import type { RawRequest, Reply } from "../ingest/types.ts";
 import type { Gate } from "../ingest/unsubscribe-gate.ts";
 import type { Observer } from "../observe/observers.ts";
 import type { EventName, EventOf, Id } from "../protocol/event-types.ts";
+import type { Flow } from "./flow.ts";
 import type { Jobs } from "./jobs/jobs-types.ts";
 import type { ReceiverLists } from "./lists/lists-types.ts";
 
@@ -57,8 +58,10 @@ export interface Health {
   }[];
   /** Jobs that wait for their turn or their next attempt, and deliveries not expanded yet. */
   readonly waiting: number;
-  /** Time since the delivery of the oldest waiting job was received, milliseconds. */
+  /** Time since the delivery of the oldest waiting job was received that no pause holds, milliseconds. */
   readonly oldestWaitingMs: number;
+  /** Of `waiting`, jobs that a pause holds. Always set; optional, so that a test's own `Health` may omit it. */
+  readonly pausedWaiting?: number;
   /** Lanes whose first job waits for its next attempt. */
   readonly blockedLanes: number;
   /** Jobs that failed for good. */
@@ -144,6 +147,8 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
   observe(observer: Observer): () => void;
   /** Lists, replays, drops and erases jobs. */
   readonly jobs: Jobs;
+  /** Pauses and resumes handlers. */
+  readonly flow: Flow;
   /** Lists what else the inbox knows: blocked lanes, tombstones, gaps, errored subscriptions, workers. */
   readonly lists: ReceiverLists;
   /**

@@ -1,6 +1,7 @@
 import type { DispatchDeps } from "../dispatch/dispatch-deps.ts";
 import { createDispatcher } from "../dispatch/dispatcher.ts";
 import { EXPAND_AT_ONCE, expandEvents } from "../dispatch/expand.ts";
+import type { AccountDelay } from "../dispatch/flow-rules.ts";
 import type { Prefetched } from "../dispatch/prefetch.ts";
 import type { ExpansionReporter } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
@@ -20,6 +21,7 @@ export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   end(): void;
   wake(): void;
   prefetched(): Prefetched;
+  delays(): readonly AccountDelay[];
   idle(): Promise<void>;
   stop(drainMs: number): Promise<Closed>;
   ended(): Promise<void>;
@@ -95,6 +97,7 @@ export function createWork(
     },
     end: () => dispatcher?.end(),
     wake: () => dispatcher?.wake(),
+    delays: () => dispatcher?.delays() ?? [],
     prefetched: () => dispatcher?.prefetched() ?? { jobs: 0, oldestReceivedAt: undefined },
     idle: async () => dispatcher?.idle(),
     stop: async (drainMs) => (await dispatcher?.stop(drainMs)) ?? { done: 0, released: 0, stuck: 0 },

@@ -16,6 +16,7 @@ export type Standing = [
         readonly problems: readonly { readonly code: string; readonly message: string; readonly fix?: string }[];
         readonly waiting: number;
         readonly oldestWaitingMs: number;
+        readonly pausedWaiting?: number;
         readonly blockedLanes: number;
         readonly dead: number;
         readonly unhandled: number;

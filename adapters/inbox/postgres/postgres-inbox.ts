@@ -15,6 +15,7 @@ import { createPostgresGaps } from "./upkeep/gaps.ts";
 import { findLiveWorkers } from "./upkeep/live-workers.ts";
 import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
+import { createPostgresPauses } from "./upkeep/pauses.ts";
 import { createPostgresTombstones } from "./upkeep/tombstones.ts";
 import { createPostgresWorker } from "./work/postgres-worker.ts";
 
@@ -99,6 +100,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   });
   const tombstones = createPostgresTombstones({ ident, pool: other, now });
   const subscriptions = createPostgresSubscriptions({ ident, pool: other });
+  const pauses = createPostgresPauses({ ident, pool: other, now });
 
   async function closePools(): Promise<void> {
     const open = pools;
@@ -125,12 +127,16 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       failure = undefined;
   }
 
+  async function refreshPauses(): Promise<void> {
+    if (await pauses.refresh()) worker.wake();
+  }
+
   /** What other processes changed. */
   function watch(): void {
     const mine = pools;
     watching = openHost().clock.setTimer(() => {
       assertWritable(other)
-        .then(() => Promise.all([tombstones.refresh(), known.look()]))
+        .then(() => Promise.all([tombstones.refresh(), known.look(), refreshPauses()]))
         .then(
           () => answered(),
           (error: unknown) => answered(error),
@@ -154,7 +160,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         await assertServer(other);
         schemaIdent = await prepareSchema(other, { schema, name: given.name, migrate, log: given.log });
         await ensureDays(other, ident());
-        await Promise.all([tombstones.refresh(), subscriptions.refresh(), known.look()]);
+        await Promise.all([tombstones.refresh(), subscriptions.refresh(), pauses.refresh(), known.look()]);
       } catch (error) {
         await closePools();
         user = undefined;
@@ -167,6 +173,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     allowUnsubscribe: (asked) => allowUnsubscribe(other, ident(), asked),
     subscriptions,
     gaps: createPostgresGaps({ ident, pool: other, isMine }),
+    pauses,
     ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure.error }),
     async close() {
       user = undefined;

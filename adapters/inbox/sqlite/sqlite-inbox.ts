@@ -1,5 +1,6 @@
 import { StorageError, type InboxHost, type WorkingInbox } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
+import { createPauses } from "../../../src/inbox/pauses.ts";
 import { createFileJobs } from "./jobs/admin.ts";
 import { createAdminRequestRunner } from "./jobs/run-requests.ts";
 import { createCommitQueue } from "./store/commit-queue.ts";
@@ -84,7 +85,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       }
       requests.changed();
       const isRead = thread.counts().tombstones === tombstones.version ? Promise.resolve() : tombstones.refresh();
-      void isRead.catch(() => {}).then(() => takeOver.worker?.wake());
+      void Promise.allSettled([isRead, pauses.refresh()]).then(() => takeOver.worker?.wake());
     },
   });
   const commits = createCommitQueue({
@@ -95,6 +96,14 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   });
   const subscriptions = createFileSubscriptions(commits);
   const tombstones = createTombstones(commits, now);
+  const pauses = createPauses(
+    {
+      read: () => commits.add("pauses", undefined),
+      write: (key, value) => commits.add("putPause", { key, value }),
+      waiting: (what) => commits.add("countWaiting", what),
+    },
+    now,
+  );
   const disk = createFreeDisk({ file: thread.file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
   const requests = createAdminRequestRunner({
     file: thread.file,
@@ -156,7 +165,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         if (user === given) user = undefined;
         throw toNotBegun(error, "the inbox was not opened");
       }
-      await Promise.all([tombstones.refresh(), subscriptions.refresh(), disk.look()]);
+      await Promise.all([tombstones.refresh(), subscriptions.refresh(), pauses.refresh(), disk.look()]);
     },
     tombstones,
     subscriptions,
@@ -189,11 +198,13 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       set: (key, value, account) => commits.add("putKeyValue", { key, value: value ?? null, account: account ?? null }),
     },
     gaps: createFileGaps(commits),
+    pauses,
     stats() {
       const { oldestUnexpandedAt, oldestOpenAt, tombstones: _, ...counts } = thread.counts();
       const here = workerState.isLoaded
         ? workerState.lanes.stats()
-        : { blockedLanes: 0, oldestWaitingAt: oldestOpenAt, isFull: false };
+        : // The oldest may be paused, which only who works knows.
+          { blockedLanes: 0, oldestWaitingAt: pauses.current().length > 0 ? undefined : oldestOpenAt, isFull: false };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
       const { worker, takenOver } = takeOver;

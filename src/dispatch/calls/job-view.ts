@@ -39,6 +39,11 @@ export function eventAt({ event, delivery, entry }: Pick<ClaimedJob, "event" | "
   return event ?? eventIn(documentOf(delivery.body), entry);
 }
 
+/** Whose event it is: as the inbox knows it, or as the event says. */
+export function accountOf(job: Pick<ClaimedJob, "accountId" | "event" | "delivery" | "entry">): number | undefined {
+  return job.accountId ?? eventAt(job).accountId;
+}
+
 /** The event at an entry of a delivery; unknown where there is none. */
 export function eventIn(document: Document, entry: number): SingleEvent {
   return eventsOf(document, entry, 1)[0] ?? unknownEvent({ reason: "shape" });

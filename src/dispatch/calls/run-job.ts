@@ -15,7 +15,7 @@ import { mergeEvents } from "./merged-event.ts";
 import { SUSPECT_MS } from "../poison-isolation.ts";
 import { retryErrorOf } from "../retries/retry-errors.ts";
 import { createRetryTime } from "../retries/retry-time.ts";
-import { outcomesOf, toJobError, type CallResult } from "../retries/retry-policy.ts";
+import { accountDelay, outcomesOf, toJobError, type CallResult } from "../retries/retry-policy.ts";
 import type { RunningCall } from "./run-handler.ts";
 import { toDead, type Settle } from "../settle-queue.ts";
 
@@ -46,6 +46,8 @@ export interface JobRunnerOptions {
   readonly settle: Settle;
   /** Where the inbox can settle in transactions of the application. */
   readonly completions: Completions | undefined;
+  /** Nothing of this account and consumer is to start before: milliseconds since the epoch. */
+  readonly delay: (consumer: string, accountId: number | undefined, until: number) => void;
   /** A handler runs on past its grace; its slot is free, unless too many are stuck. */
   readonly overdue: (claim: Claim) => void;
   /** Nothing runs and nothing is being settled. */
@@ -59,7 +61,7 @@ interface Ending extends Omit<EndedCall, "outcomes"> {
 
 export function createJobRunner(
   deps: DispatchDeps,
-  { settle, completions, overdue, ended }: JobRunnerOptions,
+  { settle, completions, delay, overdue, ended }: JobRunnerOptions,
 ): JobRunner {
   const { handlers, handlerCalls, services, log, clock, random } = deps;
   const { instruments } = deps.observers;
@@ -179,6 +181,8 @@ export function createJobRunner(
     const { claim, jobs } = call;
     const { result } = ending;
     deps.handlerEnded(call.events[0], result, claim.jobs[0].consumer);
+    const until = result.ok ? undefined : accountDelay(result.error, clock.now());
+    if (until !== undefined) delay(jobs[0]?.consumer ?? "", call.events[0].accountId, until);
     const rules = { ...limits, now: clock.now(), retryTime: result.ok ? 0 : retryTime(), random: random() };
     // A failure while closing may be due to the close; a retry error counts all the same.
     const isReleased = closing && !result.ok && retryErrorOf(result.error) === undefined;

@@ -13,6 +13,12 @@ export class GiveUp extends HooklineError {
   }
 }
 
+/** Of {@link RetryLater}. */
+export interface RetryLaterOptions extends Pick<ErrorOptions, "cause"> {
+  /** `account`: nothing of the event's account and this consumer starts before that time, in this process; at most 24 h. @default "job" */
+  scope?: "job" | "account" | undefined;
+}
+
 /** When {@link RetryLater} asks to be tried again. */
 export type RetryTime = { readonly afterMs: number } | { readonly afterSeconds: number } | { readonly at: Date };
 
@@ -20,16 +26,23 @@ export type RetryTime = { readonly afterMs: number } | { readonly afterSeconds: 
  * Thrown by a handler: try again at this time. It does not count as a failed attempt, but `retryForMs` still limits it: a later time is
  * moved to the end of that. A time that is not in the future waits as long as after a first failure. The shortest delay is 100 ms.
  * @throws UsageError `retry-later-invalid` for anything but the three forms
+ * With `scope: "account"` the service has had enough of the whole account: its other jobs of this consumer wait as well, and are not tried.
  * @example throw new RetryLater({ afterSeconds: 30 });
  * @see retryAfter for another server's `Retry-After`
  */
 export class RetryLater extends HooklineError {
   override name: string = "RetryLater";
   readonly when: RetryTime;
+  readonly scope: "job" | "account";
 
-  constructor(when: RetryTime, options: Pick<ErrorOptions, "cause"> = {}) {
+  constructor(when: RetryTime, options: RetryLaterOptions = {}) {
     super("retry-later", "The handler asked to be tried again later.", options);
     this.when = when;
+    this.scope = options.scope ?? "job";
+    if (this.scope !== "job" && this.scope !== "account")
+      throw new UsageError("retry-later-invalid", `RetryLater got scope ${JSON.stringify(this.scope)}.`, {
+        fix: 'Give it "job" or "account".',
+      });
     if (!Number.isFinite(this.delayMs(0))) {
       throw new UsageError("retry-later-invalid", `RetryLater got ${describe(when)}.`, {
         fix: "Give it { afterMs }, { afterSeconds } or { at: Date }, such as new RetryLater({ afterSeconds: 30 }).",

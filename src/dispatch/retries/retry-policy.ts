@@ -60,6 +60,14 @@ export function backoffMs(attempt: number, random: number): number {
   return Math.round(full / 2 + (full / 2) * random);
 }
 
+/** Until when a handler asked that nothing of its account starts, milliseconds since the epoch; undefined where it asked for its job alone. */
+export function accountDelay(error: unknown, now: number): number | undefined {
+  const asked = retryErrorOf(error);
+  if (!isRetryLater(asked) || asked.scope !== "account") return undefined;
+  const delayMs = delayOf(asked, now);
+  return delayMs > 0 ? now + delayMs : undefined;
+}
+
 /** Whether a handler asked for a time beyond the job's window, so that the job is tried at the window's end instead. */
 export function isBroughtForward(error: unknown, outcome: JobOutcome): boolean {
   const asked = retryErrorOf(error);

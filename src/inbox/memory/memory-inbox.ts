@@ -5,6 +5,7 @@ import { createFifo } from "../collections/fifo.ts";
 import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
 import { STORED_BEFORE, type Expanded, type NewDelivery, type NewEvent, type StoreResult } from "../port/delivery.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
+import { countPaused, createPauses, pausedBy } from "../pauses.ts";
 import { createMemoryGaps } from "./memory-gaps.ts";
 import { memoryJobs } from "./memory-jobs.ts";
 import { createMemoryStore, type DeliveryRow, type JobRow } from "./memory-store.ts";
@@ -41,6 +42,22 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   const backlog = createFifo<DeliveryRow>();
   const subscriptions = createErroredSubscriptions();
   const gaps = createMemoryGaps();
+  const storedPauses = new Map<string, string>();
+  const pauses = createPauses(
+    {
+      read: async () => [...storedPauses.values()],
+      async write(key, pause) {
+        const wasThere = storedPauses.delete(key);
+        if (pause !== undefined) storedPauses.set(key, pause);
+        return wasThere;
+      },
+      async waiting(what) {
+        const isOf = pausedBy([{ ...what, reason: "", since: 0 }]);
+        return countPaused(store.waitingRows(), isOf).pausedWaiting;
+      },
+    },
+    () => now(),
+  );
   const now = (): number => host().clock.now();
   const tombstones = memoryTombstones(now, subscriptions.forget);
   let opened: InboxHost | undefined;
@@ -194,8 +211,10 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       }),
     }),
     gaps,
+    pauses,
     stats() {
-      const stats = store.stats();
+      const isPausing = pauses.current().length > 0;
+      const stats = { ...store.stats(), ...(isPausing && countPaused(store.waitingRows(), pauses.isPaused)) };
       const oldest = Math.min(stats.oldestWaitingAt ?? Infinity, backlog.peek()?.delivery.receivedAt ?? Infinity);
       const running = book.running();
       return {

@@ -27,8 +27,12 @@ export interface JobRow extends LaneRow {
   readonly entry: number;
   readonly event: SingleEvent;
   readonly consumer: string | undefined;
+  readonly account: number | undefined;
   readonly replayOf: string | undefined;
 }
+
+/** A waiting job as pauses see it. */
+type Waiting = Pick<JobRow, "consumer" | "account"> & { readonly receivedAt: number };
 
 /** Rows of deliveries and jobs, and how much room is left. */
 export interface MemoryStore {
@@ -55,6 +59,8 @@ export interface MemoryStore {
   /** Number of jobs that wait or run. */
   waiting(): number;
   stats(): Pick<InboxStats, "dead" | "unhandled" | "oldestWaitingAt">;
+  /** Jobs that wait and do not run. */
+  waitingRows(): IterableIterator<Waiting>;
   toClaimed(row: JobRow): ClaimedJob;
   toStored(row: JobRow): StoredJob;
 }
@@ -142,6 +148,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
         entry,
         event,
         consumer,
+        account: event.accountId,
         lane,
         mergeKey,
         replayOf,
@@ -187,6 +194,10 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
         oldestWaitingAt: oldestWaitingAt(),
       };
     },
+    *waitingRows() {
+      for (const { progress, consumer, account, deliveryRow } of rows.between(oldest - 1, Infinity))
+        if (progress.state === "waiting") yield { consumer, account, receivedAt: deliveryRow.delivery.receivedAt };
+    },
     toClaimed: (row) => ({
       id: String(row.id),
       deliveryId: String(row.deliveryRow.id),
@@ -198,6 +209,7 @@ export function createMemoryStore(limits: { readonly maxJobs: number; readonly m
       firstAttemptAt: windowStart(row),
       deaths: row.progress.deaths,
       replayOf: row.replayOf,
+      accountId: row.account,
       delivery: row.deliveryRow.delivery,
       event: row.event,
     }),

@@ -23,6 +23,32 @@ export interface ClaimLimits {
    * counts at most one death.
    */
   readonly ahead?: (() => number) | undefined;
+  /** Undefined: as before, or without turns and with nothing held. */
+  readonly rules?: ClaimRules | undefined;
+}
+
+/**
+ * Who may start now, and in what order. An inbox that has `pauses` follows them. They change between two claims; what was claimed before is
+ * the caller's to give back.
+ */
+export interface ClaimRules {
+  /**
+   * `account`: where more lanes are ready than may be claimed, accounts take turns, by the account of a lane's head; jobs without an account
+   * share one turn. Within an account, and with `none`, the lane that became ready first is claimed first.
+   */
+  readonly fairness: "account" | "none";
+  /** Most claims at once of one account and this consumer; Infinity: any number. Never changes. */
+  perAccount(consumer: string): number;
+  /** Whether nothing of this account and consumer is to be claimed. */
+  isHeld(consumer: string, accountId: number | undefined): boolean;
+  /** Grows when something is held no more. */
+  readonly version: number;
+  /** Whether a stored pause is why it is held: such jobs may wait for days, in the storage alone. */
+  isPaused(consumer: string, accountId: number | undefined): boolean;
+  /** There is a pause. */
+  readonly isPausing: boolean;
+  /** Grows when a pause may have ended. */
+  readonly resumed: number;
 }
 
 /** The result of `claim`. */
@@ -60,6 +86,8 @@ export interface ClaimedJob {
    */
   readonly deaths: number;
   readonly replayOf: string | undefined;
+  /** The account of its event, where the inbox knows it beside the event. */
+  readonly accountId?: number | undefined;
   readonly delivery: Delivery;
   /** Undefined where the inbox no longer has it in memory. */
   readonly event: SingleEvent | undefined;

@@ -6,6 +6,7 @@ import type { Expanded, Expansion, NewDelivery, StoreResult, Unexpanded } from "
 import type { Gaps } from "./gaps.ts";
 import type { HandledType, InboxJobs } from "./jobs.ts";
 import type { KeyValues } from "./key-values.ts";
+import type { Pauses } from "./pauses.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 import type { Tombstones } from "./tombstones.ts";
 import type { Transactional } from "./transactional.ts";
@@ -108,6 +109,8 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
   readonly keyValues?: KeyValues | undefined;
   /** Where it has room for what may be missing. */
   readonly gaps?: Gaps | undefined;
+  /** Where pauses are stored. With it the inbox follows the `rules` of claims; without it nobody can pause, and each job counts for itself. */
+  readonly pauses?: Pauses | undefined;
   /** Where many work: all that do now. */
   readonly liveWorkers?: (() => Promise<readonly LiveWorker[]>) | undefined;
   /**
@@ -182,7 +185,9 @@ export interface InboxStats {
   readonly expired?: number | undefined;
   /** Lanes whose head waits for its retry. */
   readonly blockedLanes: number;
-  /** When the oldest delivery was received that is unexpanded or has a waiting job. */
+  /** Of `waiting`, those that a pause holds. */
+  readonly pausedWaiting?: number | undefined;
+  /** When the oldest delivery was received that is unexpanded or has a waiting job which no pause holds. */
   readonly oldestWaitingAt: number | undefined;
   /** Deliveries wait unexpanded, or jobs in the storage, because other jobs fill the memory of this process. @default false */
   readonly isFull?: boolean | undefined;

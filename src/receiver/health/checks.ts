@@ -1,4 +1,6 @@
 import type { InboxDisk, InboxStats, Readiness, WorkingInbox, WritingInbox } from "../../inbox/port/inbox.ts";
+import type { AccountDelay } from "../../dispatch/flow-rules.ts";
+import type { Pause } from "../../inbox/port/pauses.ts";
 import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
 import type { InFlightBytes } from "../../ingest/read-body.ts";
 import type { RefusalCode } from "../../ingest/responses.ts";
@@ -124,6 +126,17 @@ export function checkSubscriptions(errored: readonly ErroredSubscription[]): rea
 export function checkAccounts(refused: readonly UnauthorizedAccount[]): readonly Problem[] {
   const details = refused.map(({ accountId, at }) => `Account ${accountId}, last at ${new Date(at).toISOString()}.`);
   return toProblems("account-unauthorized", details);
+}
+
+/** What does not start because somebody, or the service, asked for it. */
+export function checkFlow(pauses: readonly Pause[], delays: readonly AccountDelay[]): readonly Problem[] {
+  const until = (at: number): string => ` until ${new Date(at).toISOString()}`;
+  const paused = pauses.map(({ consumer, accountId, reason, until: end }) => {
+    const of = [accountId === undefined ? [] : `account ${accountId}`, consumer === undefined ? [] : `consumer "${consumer}"`];
+    return `Now: ${of.flat().join(" of ")}${end === undefined ? "" : until(end)}: ${reason}`;
+  });
+  const delayed = delays.map((one) => `Account ${one.accountId} of consumer "${one.consumer}"${until(one.until)}.`);
+  return [...toProblems("account-delayed", delayed), ...toProblems("paused", paused)];
 }
 
 /** A failing disk is worth checking for this long after its last failure, milliseconds. */

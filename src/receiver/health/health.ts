@@ -1,5 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import type { HandlerCalls } from "../../dispatch/calls/handler-calls.ts";
+import type { AccountDelay } from "../../dispatch/flow-rules.ts";
 import type { Prefetched } from "../../dispatch/prefetch.ts";
 import type { InboxWatch } from "../../inbox/inbox-watch.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
@@ -12,6 +13,7 @@ import type { FreezeWarning } from "../serverless.ts";
 import {
   checkAccounts,
   checkDisk,
+  checkFlow,
   checkReady,
   checkRefusals,
   checkSubscriptions,
@@ -30,6 +32,7 @@ export interface HealthDeps extends ReceivingState {
   /** Undefined where the inbox has no working half. */
   readonly working: WorkingInbox | undefined;
   readonly prefetched: () => Prefetched;
+  readonly delays: () => readonly AccountDelay[];
   readonly handlerCalls: Pick<HandlerCalls, "stuck" | "jammed">;
   readonly watch: Pick<InboxWatch, "standstill">;
   readonly states: Pick<ReceiverStates, "current" | "isClosing">;
@@ -95,6 +98,7 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
         ...(deps.rateLimit.reachedLately ? [toProblem("unsubscribe-limit-reached")] : []),
         ...inboxProblems,
         ...checkAccounts(deps.accounts.list()),
+        ...checkFlow(working?.pauses?.current() ?? [], deps.delays()),
         ...[...deps.problemSources].flatMap((problems) => problems()),
         ...checkDisk(stats.disk, clock.now()),
         ...deps.freezeWarning.problems(),
@@ -111,6 +115,7 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
       ],
       waiting: stats.waiting + stats.unexpanded,
       oldestWaitingMs,
+      pausedWaiting: stats.pausedWaiting ?? 0,
       blockedLanes: stats.blockedLanes,
       dead: stats.dead,
       unhandled: stats.unhandled,

@@ -204,6 +204,14 @@ export const PROBLEMS = {
     message: "Jobs failed for good.",
     fix: "Fix the handler, then replay them with `receiver.jobs.replay`, or drop them with `receiver.jobs.drop`.",
   },
+  "account-delayed": {
+    message: "A handler asked with `RetryLater`, or the service with a 429, that nothing of an account starts for a time.",
+    fix: "Nothing to do if it is rare; else lower `concurrency` or set `perAccount`.",
+  },
+  paused: {
+    message: "Somebody paused jobs: their deliveries are stored, and no handler starts.",
+    fix: "When the reason is gone, call `receiver.flow.resume`, or run `hookline inbox resume`.",
+  },
   unhandled: {
     message: "Events came that have no handler.",
     fix: 'Register `receiver.on("<name>", handler)`: those that the inbox stored are handled after the next start.',

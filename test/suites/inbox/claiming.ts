@@ -120,7 +120,7 @@ export const claiming: InboxPromises = {
       const delivery = mail([one("a", "x")], { source: "crm" });
       const [stored] = await storeAll(inbox, delivery);
       const { jobs } = await claimOne(inbox);
-      const { id, event, delivery: given, ...job } = jobs[0];
+      const { id, event, accountId, delivery: given, ...job } = jobs[0];
       assert.deepEqual(job, {
         deliveryId: stored?.id,
         entry: 0,
@@ -133,6 +133,7 @@ export const claiming: InboxPromises = {
         replayOf: undefined,
       });
       assert.equal(typeof id, "string");
+      assert.ok(accountId === undefined || accountId === delivery.events?.[0]?.event.accountId);
       assert.ok(event === undefined || event.type === "email.updated");
       assert.deepEqual(
         { ...given, body: Buffer.from(given.body) },

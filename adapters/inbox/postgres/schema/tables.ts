@@ -32,9 +32,13 @@ export function hashLaneWindows(ident: string): string {
   ${endedCountsOf(ident)}`;
 }
 
+/** value: JSON of the pause. The other columns are for who counts jobs. */
+const pauseOf = (ident: string): string =>
+  `create table if not exists ${ident}.pause (key text primary key, value text not null, account bigint, consumer text, until_at bigint);`;
+
 /**
  * Version 3: the tables may be in a publication, which takes no change of a row whose key is generated, and of none without a key; and a
- * consumer of any length may have dead jobs.
+ * consumer of any length may have dead jobs. Jobs may be paused.
  */
 export function makePublishable(ident: string): string {
   return `
@@ -44,7 +48,8 @@ export function makePublishable(ident: string): string {
     alter table ${ident}.ended_count add column id bigint generated always as identity primary key;
   end if;
   drop index if exists ${ident}.dead_type_consumer_md5_id_idx;
-  create index if not exists dead_of_group on ${ident}.dead ${OF_GROUP};`;
+  create index if not exists dead_of_group on ${ident}.dead ${OF_GROUP};
+  ${pauseOf(ident)}`;
 }
 
 /** @param ident the quoted name of the schema */
@@ -156,6 +161,8 @@ export function tablesOf(ident: string): string {
 
   -- Jobs that were removed by hand: the owners of their shards take them out of their memory. Kept for an hour.
   create table ${ident}.removal (id bigint generated always as identity primary key, jobs bigint[] not null, at timestamptz not null default clock_timestamp());
+
+  ${pauseOf(ident)}
 
   insert into ${ident}.meta values ('version', '${SCHEMA_VERSION}');
 `;

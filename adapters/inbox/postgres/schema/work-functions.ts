@@ -92,7 +92,7 @@ end $$;`;
 }
 
 /**
- * What was committed since a cut, of some shards. A first row with the new cut, then jobs. \`known\`: [writer, seq, last id] of each writer;
+ * What was committed since a cut, of some shards. A first row with the new cut, then jobs, whose head is the account. \`known\`: [writer, seq, last id] of each writer;
  * an object of them finds that of a writer without a look at all the others. A commit of a writer that was not missed before is looked for from its own first id on, so that an idle hour is not read again.
  */
 function follow(ident: string): string {
@@ -111,7 +111,7 @@ begin
       select (w->>0)::bigint as writer, case when (w->>1)::bigint = coalesce((k->>1)::bigint, 0) + 1 then (w->>2)::bigint else coalesce((k->>2)::bigint, 0) end as lo, (w->>3)::bigint as hi
       from (select w, known_of->(w->>0) as k from jsonb_array_elements(cut) as w offset 0) as of_writer
       where (w->>3)::bigint > coalesce((k->>2)::bigint, 0))
-    select null::jsonb, j.shard, j.id, j.day, j.delivery, j.entry, j.consumer, j.lane, j.merge_key, j.received_at, j.replay_of,
+    select to_jsonb(j.account), j.shard, j.id, j.day, j.delivery, j.entry, j.consumer, j.lane, j.merge_key, j.received_at, j.replay_of,
       case when j.attempts + j.deaths + j.run_at > 0 or j.error is not null then
         jsonb_build_object('attempts', j.attempts, 'deaths', j.deaths, 'groupMax', j.group_max, 'firstAttemptAt', j.first_attempt_at, 'runAt', j.run_at, 'delayMs', j.delay_ms, 'error', j.error) end
     from moved cross join unnest(shards) as s (shard)

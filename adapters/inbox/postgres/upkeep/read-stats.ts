@@ -1,5 +1,6 @@
 import { oneRow } from "../connection/one-row.ts";
 import type { Queries } from "../connection/pool.ts";
+import { isUnpaused } from "./pauses.ts";
 import { inLiteral, SHARDS } from "../schema/tables.ts";
 
 /** Counts of all processes together. */
@@ -26,6 +27,9 @@ interface Row extends Omit<SharedStats, "waiting" | "oldestWaitingAt"> {
 /** Up to here a count is exact. Beyond it is an estimate: the rows on an average page, of the last vacuum, times the pages there are now. */
 const EXACT = 10_000;
 
+/** Of each shard so many are looked at for one that is not paused. */
+const FIRST = 100;
+
 /**
  * In one round trip, for a look every few seconds: a full count of a million rows is 0.1 s of the server's time. With more than 10,000 open
  * jobs, `oldestWaitingAt` is that of the lowest ids: the delivery of a replayed job may be older.
@@ -34,14 +38,15 @@ export async function readStats(queries: Queries, ident: string): Promise<Shared
   const row = await oneRow<Row>(
     queries,
     `with marked as materialized (select job as id from ${ident}.worker as w cross join unnest(w.running) as job where w.alive),
-     few as materialized (select id, received_at from ${ident}.job limit ${EXACT} + 1),
-     jobs as (select count(*) as n, min(received_at) filter (where id not in (select id from marked)) as oldest from few)
+     few as materialized (select id, received_at, account, consumer from ${ident}.job limit ${EXACT} + 1),
+     jobs as (select count(*) as n, min(received_at) filter (where id not in (select id from marked) and ${isUnpaused(ident)}) as oldest from few as j)
      select (${countOf(ident, "unexpanded", "delivery")}) as unexpanded, (${countOf(ident, "dead", "id")}) as dead, (${countOf(ident, "unhandled", "id")}) as unhandled,
        case when n <= ${EXACT} then n else (${estimateOf(ident, "job")}) end as open,
        (select count(*) from marked) as running,
        case when n <= ${EXACT} then oldest else (
          select min(head.received_at) from generate_series(0, ${SHARDS - 1}) as s (shard) cross join lateral (
-           select received_at from ${ident}.job as j where j.shard = s.shard::smallint and j.id not in (select id from marked) order by j.id limit 1) as head) end as "oldestJobAt",
+           select received_at from (select * from ${ident}.job where shard = s.shard::smallint and id not in (select id from marked) order by id limit ${FIRST}) as j
+           where ${isUnpaused(ident)} order by j.id limit 1) as head) end as "oldestJobAt",
        (select received_at from ${ident}.unexpanded order by delivery limit 1) as "oldestWaitingAt",
        (select coalesce(jsonb_agg(jsonb_build_array(id, beat)), '[]') from ${ident}.worker where alive) as beats,
        coalesce((select value::bigint from ${ident}.meta where key = 'expired'), 0) as expired

@@ -9,6 +9,7 @@ import {
   type SingleEvent,
 } from "../../../../src/adapter.ts";
 import { createClaimBook, type ClaimBook, type ClaimRecord } from "../../../../src/inbox/claim-book.ts";
+import { countPaused } from "../../../../src/inbox/pauses.ts";
 import { createParking, type Parking } from "../../../../src/inbox/parking.ts";
 
 /** An open job of a shard that this process owns. */
@@ -63,7 +64,7 @@ export interface Lanes
   /** What may be running. */
   running(): readonly Row[];
   has(id: number): boolean;
-  stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
+  stats(): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
 }
 
 /**
@@ -75,6 +76,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
   const book = begin((row) => {
     if (row.progress.state !== "waiting") rows.delete(row.id);
   });
+  let resumed: number | undefined;
   let beingRead: ReadonlySet<number> = new Set();
   const parking = createParking<Row>({
     maxJobs,
@@ -96,6 +98,11 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     bringBack: parking.bringBack,
     nextDueAt: parking.nextDueAt,
     fill: parking.fill,
+    take(limits, now) {
+      if (resumed !== limits.rules?.resumed) parking.resume();
+      resumed = limits.rules?.resumed;
+      return book.take(limits, now);
+    },
     append(row, now) {
       if (rows.get(row.id) !== undefined) return true;
       if (rows.size >= maxJobs && !parking.hasRoom(now)) return false;
@@ -140,7 +147,13 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     nextTenure: () => createLanes(maxJobs, book.nextTenure),
     running: () => [...book.taken()].filter(({ progress }) => progress.state === "running"),
     has: (id) => rows.get(id) !== undefined,
-    stats: () => parking.stats(oldestOf(rows.values())),
+    stats() {
+      if (!book.isPausing()) return parking.stats(oldestOf(rows.values()));
+      const waiting = [...rows.values()].filter(({ progress }) => progress.state === "waiting");
+      const { pausedWaiting, oldestWaitingAt } = countPaused(waiting, book.isPaused);
+      const stats = parking.stats(oldestWaitingAt);
+      return { ...stats, pausedWaiting: (stats.pausedWaiting ?? 0) + pausedWaiting };
+    },
   };
 }
 
@@ -157,6 +170,7 @@ function toClaimed(row: Row, { delivery, event }: Origin): ClaimedJob {
     firstAttemptAt: windowStart(row),
     deaths: progress.deaths,
     replayOf: replayOf === undefined ? undefined : String(replayOf),
+    accountId: row.account,
     delivery,
     event,
   };

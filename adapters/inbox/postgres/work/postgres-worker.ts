@@ -33,6 +33,8 @@ export interface PostgresWorker extends WorkerClaims {
   looksAt(type: string): boolean;
   /** Leaves the expansion to another worker. */
   passExpander(heir: number): void;
+  /** What may start has changed. */
+  wake(): void;
   /** Gives everything back. */
   leave(): Promise<void>;
 }
@@ -295,6 +297,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     hasRoom: () => lanes.hasRoom(now()),
     share: () => [...(life?.owned ?? [])].filter((shard) => shard !== EXPANDER).length / SHARDS,
     hasUnexpanded: () => life?.hasUnexpanded === true,
+    wake: () => worker?.wake(),
     leave,
   };
 }

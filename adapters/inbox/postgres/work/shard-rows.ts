@@ -42,6 +42,9 @@ export interface JobRow {
   readonly delivery: number;
   readonly entry: number;
   readonly consumer: string;
+  readonly account?: number | null;
+  /** The account, in what is followed. */
+  readonly head?: number | null;
   readonly lane: string | null;
   readonly merge_key: string | null;
   readonly received_at: number;
@@ -62,7 +65,7 @@ interface ProgressRecord {
 /** Jobs read at once: the loop must not stop for a million. */
 const PAGE = 2_000;
 
-const COLUMNS = `shard, id, writer, day, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
+const COLUMNS = `shard, id, writer, day, delivery, entry, consumer, account, lane, merge_key, received_at, replay_of,
   case when attempts + deaths + run_at > 0 or error is not null then
     jsonb_build_object('attempts', attempts, 'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) end as progress`;
 
@@ -81,11 +84,8 @@ export function createShardRows(queries: Queries, ident: () => string): ShardRow
   return {
     async follow(shards, cut) {
       const known = JSON.stringify([...cut].map(([writer, { seq, lastId }]) => [writer, seq, lastId]));
-      const [first, ...rows] = await queries.query<JobRow & { readonly head: Head | null }>(
-        `select * from ${ident()}.follow($1, $2)`,
-        [shards, known],
-      );
-      return { head: first?.head, rows };
+      const [first, ...rows] = await queries.query<JobRow>(`select * from ${ident()}.follow($1, $2)`, [shards, known]);
+      return { head: first?.head as unknown as Head | null | undefined, rows };
     },
     async page(shards, after) {
       const rows = await queries.query<JobRow>(
@@ -117,6 +117,7 @@ export function toRow(row: JobRow): Row {
     delivery: row.delivery,
     entry: row.entry,
     consumer: row.consumer,
+    account: row.account ?? row.head ?? undefined,
     lane: row.lane ?? undefined,
     mergeKey: row.merge_key ?? undefined,
     receivedAt: row.received_at,

@@ -120,7 +120,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
     return made.map(({ consumer = "", lane = null, mergeKey = null, replayOf }, place) => {
       const [id, line] = [first + place, lines[place] as Line];
       jobs.insert({ id, delivery, account, subscription, receivedAt, line }, replayOf);
-      return [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, null];
+      return [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, null, account];
     });
   }
 

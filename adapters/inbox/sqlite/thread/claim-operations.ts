@@ -24,6 +24,8 @@ export interface ClaimOperations {
   resume(input: Resuming): Resumed;
   /** Open jobs with a row, in the order of ids, as `LoadedJob`. */
   openJobs(page: { readonly after: number; readonly limit: number }): TextPage;
+  /** Open jobs with a row that do not run: of a consumer, of an account, or of both. */
+  countWaiting(what: { readonly consumer?: string | undefined; readonly accountId?: number | undefined }): number;
   /** Those of them that are open and have a row, in the order of ids, as `LoadedJob`. @returns JSON of a list of them */
   openJobsOf(ids: readonly number[]): string;
 }
@@ -61,7 +63,7 @@ export interface ClaimOperationsDeps {
 const LOADED = `json_group_array(json_array(
   id, delivery, entry, consumer, lane, merge_key, received_at, replay_of,
   CASE WHEN attempts > 0 OR deaths > 0 OR run_at > 0 OR error IS NOT NULL THEN json_object('attempts', attempts,
-    'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) END
+    'deaths', deaths, 'groupMax', group_max, 'firstAttemptAt', first_attempt_at, 'runAt', run_at, 'delayMs', delay_ms, 'error', error) END, account
 ))`;
 
 /** Of lanes and merge keys that are loaded in one page. */
@@ -83,6 +85,9 @@ export function createClaimOperations(
     bytes: db.prepare(
       `SELECT sum(ifnull(octet_length(lane), 0) + ifnull(octet_length(merge_key), 0)) AS bytes
        FROM (SELECT lane, merge_key FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
+    ),
+    waiting: db.prepare(
+      "SELECT id FROM job WHERE (:consumer IS NULL OR consumer = :consumer) AND (:account IS NULL OR account = :account)",
     ),
     page: db.prepare(
       `SELECT max(id) AS last, ${LOADED} AS rows FROM (SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
@@ -151,6 +156,11 @@ export function createClaimOperations(
       const claimed = new Set(running);
       for (const { id } of state.mark.entries()) if (!claimed.has(id)) unmark(id);
       return { epoch: state.raiseEpoch(next), marked: [...state.mark.entries()].map(({ id }) => id) };
+    },
+    countWaiting({ consumer = null, accountId: account = null }) {
+      let count = 0;
+      for (const { id } of sql.waiting.iterate({ consumer, account })) if (!state.mark.has(Number(id))) count += 1;
+      return count;
     },
     openJobs: ({ after, limit }) => sql.page.get(after, fewBytes(after, limit)) as unknown as TextPage,
     openJobsOf: (ids) => String(sql.pageOf.get(JSON.stringify(ids))?.["rows"]),

@@ -59,6 +59,8 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "findGaps",
   "countGaps",
   "keyValue",
+  "pauses",
+  "countWaiting",
 ]);
 
 /** Operations, and what stands beside their transactions. */

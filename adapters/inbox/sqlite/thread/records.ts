@@ -132,6 +132,7 @@ export type LoadedJob = readonly [
   replayOf: number | null,
   /** Null: it was never tried. */
   progress: ProgressRecord | null,
+  account?: number | null,
 ];
 
 /** A page of rows as text: a million of them as objects would keep both threads busy for ten times as long. */

@@ -1,6 +1,7 @@
 import type { Claim, ClaimLimits, Delivery, InboxStats } from "../../../../src/adapter.ts";
 import { createClaimBook, type ClaimBook, type ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import { createParking, type Parking } from "../../../../src/inbox/parking.ts";
+import { countPaused } from "../../../../src/inbox/pauses.ts";
 import { createJobCache } from "./job-cache.ts";
 import { toClaimed, type Hold, type Row, type Speculate } from "./row-encoding.ts";
 import { createSpeculativeClaims } from "./speculative-claims.ts";
@@ -43,7 +44,7 @@ export interface Lanes
   /** The unclaimed jobs of a range of ids, of which `after` is not. */
   unclaimedIn(after: number, to: number): readonly number[];
   readonly size: number;
-  stats(): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt" | "isFull">;
+  stats(): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt" | "isFull">;
 }
 
 /**
@@ -53,6 +54,7 @@ export interface Lanes
 export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["nextTenure"] = createClaimBook): Lanes {
   const rows = createJobCache();
   const speculative = createSpeculativeClaims();
+  let resumed: number | undefined;
   const book = begin((row) => {
     if (row.progress.state !== "waiting") rows.delete(row);
     else if (row.isMarked) speculative.add(row);
@@ -90,9 +92,16 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       parking.setWindow(lane, window);
       book.setWindow(lane, window);
     },
-    speculate: (job) => isFree(job.lane) && !book.hasTried() && speculative.speculate(job), // else it may have to wait
+    speculate: (job, account) =>
+      // Else it may have to wait.
+      isFree(job.lane) &&
+      !book.hasTried() &&
+      book.mayBegin({ consumer: job.consumer, account }) &&
+      speculative.speculate(job),
     hold: rows.hold,
     take(limits, now) {
+      if (resumed !== limits.rules?.resumed) parking.resume();
+      resumed = limits.rules?.resumed;
       const runs = book.take(limits, now);
       speculative.follow(limits.ahead);
       return runs;
@@ -144,8 +153,17 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     get size() {
       return rows.size;
     },
-    stats: () => ({ ...parking.stats(oldestWaiting(rows.between(0, Infinity))), isFull: parking.fill() >= 1 }),
+    stats() {
+      const paused = book.isPausing() ? countPaused(waitingOf(rows.between(0, Infinity)), book.isPaused) : undefined;
+      const stats = parking.stats(paused ? paused.oldestWaitingAt : oldestWaiting(rows.between(0, Infinity)));
+      const pausedWaiting = (stats.pausedWaiting ?? 0) + (paused?.pausedWaiting ?? 0);
+      return { ...stats, pausedWaiting, isFull: parking.fill() >= 1 };
+    },
   };
+}
+
+function* waitingOf(rows: Iterable<Row>): Generator<Row, void, undefined> {
+  for (const row of rows) if (row.progress.state === "waiting") yield row;
 }
 
 function oldestWaiting(rows: Iterable<Row>): number | undefined {

@@ -52,21 +52,22 @@ export interface Hold {
 /** A job that was just made, in no lane yet. */
 export function toRow(
   { consumer = "", lane, mergeKey }: NewJob,
-  origin: Pick<Row, "id" | "delivery" | "entry" | "receivedAt" | "isMarked" | "held">,
+  origin: Pick<Row, "id" | "delivery" | "entry" | "account" | "receivedAt" | "isMarked" | "held">,
 ): Row {
-  const { id, delivery, entry, receivedAt, isMarked, held } = origin;
+  const { id, delivery, entry, account, receivedAt, isMarked, held } = origin;
   const unset = { replayOf: undefined, progress: FRESH, next: undefined, queuedIn: undefined };
-  return { id, delivery, entry, consumer, lane, mergeKey, receivedAt, isMarked, held, ...unset };
+  return { id, delivery, entry, consumer, account, lane, mergeKey, receivedAt, isMarked, held, ...unset };
 }
 
 /** One that was read from the file. */
 export function fromLoaded(job: LoadedJob): Row {
-  const [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, progress] = job;
+  const [id, delivery, entry, consumer, lane, mergeKey, receivedAt, replayOf, progress, account] = job;
   return {
     id,
     delivery,
     entry,
     consumer,
+    account: account ?? undefined,
     lane: lane ?? undefined,
     mergeKey: mergeKey ?? undefined,
     receivedAt,
@@ -96,6 +97,7 @@ export function toClaimed(row: Row, delivery: Delivery | undefined): ClaimedJob 
     firstAttemptAt: windowStart(row),
     deaths: progress.deaths,
     replayOf: replayOf === undefined ? undefined : String(replayOf),
+    accountId: row.account,
     delivery: whole,
     event: held?.event,
   };
@@ -122,7 +124,7 @@ export function toJobError(stored: string | null): JobError | undefined {
 }
 
 /** Whether a job may run as soon as it is made: asked once, when the commit that makes it is put together. */
-export type Speculate = (job: NewJob) => boolean;
+export type Speculate = (job: NewJob, account?: number) => boolean;
 
 /** The jobs of some events on their way into the file. What the events say is in the body. */
 export function toNewJobs(events: readonly NewEvent[], speculate: Speculate): NewJobs {
@@ -137,7 +139,7 @@ export function toNewJobs(events: readonly NewEvent[], speculate: Speculate): Ne
     for (const job of jobs) {
       const { consumer, lane = null, mergeKey = null } = job;
       lines.push(consumer === undefined ? [entry, type] : [entry, type, consumer, lane, mergeKey]);
-      states += job.state === "waiting" && speculate(job) ? STATE.fresh : STATE[job.state];
+      states += job.state === "waiting" && speculate(job, event.accountId) ? STATE.fresh : STATE[job.state];
     }
   }
   const { accountId: account = null, subscription = null } = events[0]?.event ?? {};

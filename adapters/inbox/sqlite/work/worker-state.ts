@@ -190,7 +190,8 @@ export function createWorkerState(
           place += 1;
           if (isDuplicate || job.state !== "waiting") continue;
           const held = hold === undefined ? undefined : { hold, event };
-          lanes.append(toRow(job, { id, delivery, entry, receivedAt, isMarked: state === STATE.fresh, held }), at);
+          const origin = { id, delivery, entry, account: event.accountId, receivedAt, held };
+          lanes.append(toRow(job, { ...origin, isMarked: state === STATE.fresh }), at);
         }
       }
     },

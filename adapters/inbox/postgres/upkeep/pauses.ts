@@ -1,0 +1,51 @@
+import type { Pause } from "../../../../src/adapter.ts";
+import { createPauses, type KnownPauses } from "../../../../src/inbox/pauses.ts";
+import { oneRow } from "../connection/one-row.ts";
+import type { Pool } from "../connection/pool.ts";
+import { toText } from "../store/encode-batch.ts";
+
+interface PausesDeps {
+  readonly ident: () => string;
+  readonly pool: Pool;
+  readonly now: () => number;
+}
+
+/** Pauses in the tables: `refresh` reads them once a second. */
+export function createPostgresPauses({ ident, pool, now }: PausesDeps): KnownPauses {
+  return createPauses(
+    {
+      async read() {
+        const rows = await pool.query<{ value: string }>(`select value from ${ident()}.pause`);
+        return rows.map(({ value }) => value);
+      },
+      async write(key, value) {
+        const table = `${ident()}.pause`;
+        const id = toText(key);
+        if (value === undefined)
+          return (await pool.query(`delete from ${table} where key = $1 returning 1`, [id])).length > 0;
+        const { accountId, consumer, until } = JSON.parse(value) as Pause;
+        await pool.query(
+          `insert into ${table} values ($1, $2, $3, $4, $5) on conflict (key) do update set value = excluded.value, until_at = excluded.until_at`,
+          [id, toText(value), accountId ?? null, consumer === undefined ? null : toText(consumer), until ?? null],
+        );
+        return true;
+      },
+      async waiting({ consumer, accountId }) {
+        const { count } = await oneRow<{ count: number }>(
+          pool,
+          `select count(*) as count from ${ident()}.job where ($1::text is null or consumer = $1) and ($2::bigint is null or account = $2)
+             and id not in (select job from ${ident()}.worker as w cross join unnest(w.running) as job where w.alive)`,
+          [consumer === undefined ? null : toText(consumer), accountId ?? null],
+        );
+        return count;
+      },
+    },
+    now,
+  );
+}
+
+/** Of the table `job`, as `j`: no pause holds it. */
+export function isUnpaused(ident: string): string {
+  return `not exists (select from ${ident}.pause as p where (p.account is null or p.account = j.account)
+    and (p.consumer is null or p.consumer = j.consumer) and (p.until_at is null or p.until_at > extract(epoch from clock_timestamp()) * 1000))`;
+}

@@ -1,0 +1,116 @@
+import { LONGEST_TIMER_MS, type Clock, type Timer } from "../clock.ts";
+import { pausedBy } from "../inbox/pauses.ts";
+import type { Claim, ClaimRules } from "../inbox/port/claims.ts";
+import type { Pause, Pauses } from "../inbox/port/pauses.ts";
+import { accountOf } from "./calls/job-view.ts";
+
+/** What keeps jobs of this process from starting, beside slots: pauses, and delays of accounts. */
+export interface FlowRules extends ClaimRules {
+  /** Looks at what has changed. @returns whether something is held now that was not */
+  follow(): boolean;
+  /** Nothing of this account and consumer starts before; the latest time counts, within 24 h. */
+  delay(consumer: string, accountId: number | undefined, until: number): void;
+  /** That have not ended. */
+  delays(): readonly AccountDelay[];
+  isHeldClaim(claim: Claim): boolean;
+  /** Anything. */
+  readonly holds: boolean;
+  /** Its timer goes on with the next `follow`. */
+  stop(): void;
+}
+
+/** An account of a consumer that waits. */
+export interface AccountDelay {
+  readonly consumer: string;
+  readonly accountId: number | undefined;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
+export interface FlowRulesOptions extends Pick<ClaimRules, "fairness" | "perAccount"> {
+  /** Undefined where the inbox has none, and does not follow these rules. */
+  readonly pauses: Pick<Pauses, "current"> | undefined;
+  readonly clock: Clock;
+}
+
+/** A service that asks for more is asked again after this, milliseconds. */
+const MOST_DELAY_MS = 24 * 60 * 60 * 1_000;
+
+/** @param wake something may be held no more */
+export function createFlowRules({ fairness, perAccount, pauses, clock }: FlowRulesOptions, wake: () => void): FlowRules {
+  let known: readonly Pause[] = [];
+  let isPaused = pausedBy(known);
+  const delays = new Map<string, AccountDelay>();
+  let isNewlyHeld = false;
+  let [version, resumed] = [0, 0];
+  let timer: Timer | undefined;
+
+  const isHeld = (consumer: string, accountId: number | undefined): boolean =>
+    (delays.size > 0 && delays.has(keyOf(consumer, accountId))) || isPaused({ consumer, account: accountId });
+
+  function ended(): void {
+    timer = undefined;
+    wake();
+  }
+
+  function schedule(now: number): void {
+    timer?.clear();
+    let next = Infinity;
+    for (const { until = Infinity } of [...delays.values(), ...known]) next = Math.min(next, until);
+    const ms = Math.min(Math.max(next - now, 1), LONGEST_TIMER_MS);
+    timer = next === Infinity ? undefined : clock.setTimer(ended, ms);
+    timer?.unref?.();
+  }
+
+  return {
+    fairness,
+    perAccount,
+    isHeld,
+    get version() {
+      return version;
+    },
+    isPaused: (consumer, account) => isPaused({ consumer, account }),
+    get isPausing() {
+      return known.length > 0;
+    },
+    get resumed() {
+      return resumed;
+    },
+    follow() {
+      const now = clock.now();
+      const pausedNow = pauses?.current() ?? known;
+      const hasChanged = pausedNow !== known;
+      let isLess = hasChanged;
+      // One that is further away than it can be was noted before the clock went back.
+      for (const [key, { until }] of delays)
+        if (until <= now || until > now + MOST_DELAY_MS) isLess = delays.delete(key) || isLess;
+      if (hasChanged) [known, isPaused, resumed] = [pausedNow, pausedBy(pausedNow), resumed + 1];
+      if (isLess) version += 1;
+      const isMore = isNewlyHeld || hasChanged;
+      isNewlyHeld = false;
+      if (isLess || isMore || timer === undefined) schedule(now);
+      return isMore;
+    },
+    delay(consumer, accountId, until) {
+      if (pauses === undefined) return;
+      const key = keyOf(consumer, accountId);
+      const latest = Math.max(Math.min(until, clock.now() + MOST_DELAY_MS), delays.get(key)?.until ?? 0);
+      delays.set(key, { consumer, accountId, until: latest });
+      isNewlyHeld = true;
+    },
+    delays: () => [...delays.values()].filter(({ until }) => until > clock.now()),
+    isHeldClaim({ jobs: [job] }) {
+      if (delays.size === 0 && known.length === 0) return false;
+      return isHeld(job.consumer, accountOf(job));
+    },
+    get holds() {
+      return delays.size > 0 || known.length > 0;
+    },
+    stop() {
+      timer?.clear();
+      timer = undefined;
+    },
+  };
+}
+
+const keyOf = (consumer: string, accountId: number | undefined): string => `${accountId} ${consumer}`;

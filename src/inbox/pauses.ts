@@ -1,0 +1,96 @@
+import type { Pause, Paused, Pauses } from "./port/pauses.ts";
+import type { Owner } from "./turns.ts";
+
+/** Pauses as they are stored: JSON by key. */
+export interface StoredPauses {
+  read(): Promise<readonly string[]>;
+  /** Undefined removes it. @returns whether there was one */
+  write(key: string, pause: string | undefined): Promise<boolean>;
+  waiting(what: Paused): Promise<number>;
+}
+
+/** Pauses of a storage, known in memory. */
+export interface KnownPauses extends Pauses {
+  /** Reads changes of other processes. @returns whether there were any */
+  refresh(): Promise<boolean>;
+  /** By the list of now. */
+  isPaused(owner: Owner): boolean;
+}
+
+export function createPauses(stored: StoredPauses, now: () => number): KnownPauses {
+  let all: readonly Pause[] = [];
+  let text = "";
+  let known: { readonly of: readonly Pause[]; readonly isPaused: (owner: Owner) => boolean } | undefined;
+
+  async function refresh(): Promise<boolean> {
+    const read = (await stored.read()).toSorted();
+    if (read.join() === text) return false;
+    text = read.join();
+    all = read.flatMap(toPause);
+    return true;
+  }
+
+  function current(): readonly Pause[] {
+    if (all.some(({ until = Infinity }) => until <= now())) all = all.filter(({ until = Infinity }) => until > now());
+    return all;
+  }
+
+  return {
+    refresh,
+    current,
+    isPaused(owner) {
+      if (current().length === 0) return false;
+      if (known?.of !== all) known = { of: all, isPaused: pausedBy(all) };
+      return known.isPaused(owner);
+    },
+    async put(pause) {
+      await stored.write(keyOf(pause), JSON.stringify(pause));
+      await refresh();
+    },
+    async remove(what) {
+      const isRunning = current().some((one) => keyOf(one) === keyOf(what));
+      const wasThere = await stored.write(keyOf(what), undefined);
+      await refresh();
+      return wasThere && isRunning;
+    },
+    waiting: (given) => Promise.all(given.map(stored.waiting)),
+  };
+}
+
+/** A file may have been damaged. */
+function toPause(text: string): readonly Pause[] {
+  try {
+    return [JSON.parse(text) as Pause];
+  } catch {
+    return [];
+  }
+}
+
+const keyOf = ({ consumer, accountId }: Paused): string => JSON.stringify([accountId ?? null, consumer ?? null]);
+
+/** Whether jobs are paused by one of these; the cost does not grow with their number. */
+export function pausedBy(pauses: readonly Pause[]): (owner: Owner) => boolean {
+  const [consumers, accounts, both] = [new Set<unknown>(), new Set<unknown>(), new Set<string>()];
+  for (const { consumer, accountId } of pauses) {
+    if (accountId === undefined) consumers.add(consumer);
+    else if (consumer === undefined) accounts.add(accountId);
+    else both.add(`${accountId} ${consumer}`);
+  }
+  return ({ consumer, account }) =>
+    (consumers.size > 0 && consumers.has(consumer)) ||
+    (accounts.size > 0 && accounts.has(account)) ||
+    (both.size > 0 && both.has(`${account} ${consumer}`));
+}
+
+/** Of waiting jobs: how many a pause holds, and when the oldest of the others was received. */
+export function countPaused(
+  rows: Iterable<Owner & { readonly receivedAt: number }>,
+  isPaused: (owner: Owner) => boolean,
+): { readonly pausedWaiting: number; readonly oldestWaitingAt: number | undefined } {
+  let [pausedWaiting, oldest] = [0, Infinity];
+  for (const row of rows) {
+    if (isPaused(row)) pausedWaiting += 1;
+    else oldest = Math.min(oldest, row.receivedAt);
+  }
+  return { pausedWaiting, oldestWaitingAt: oldest === Infinity ? undefined : oldest };
+}
