@@ -121,7 +121,12 @@ export function createPrefetcher(
     ended();
   }
 
-  const next = (): Claim | undefined => (working() ? ahead.shift() : undefined);
+  function next(): Claim | undefined {
+    if (!working()) return undefined;
+    let claim = ahead.shift();
+    for (; claim !== undefined && flow.isHeldClaim(claim); claim = ahead.shift()) release(claim);
+    return claim;
+  }
 
   const room = (): number =>
     handlerCalls.jammed || !working() ? 0 : prefetch.size(clock.now()) - ahead.size - slotsTaken;

@@ -20,7 +20,7 @@ import { createObservers } from "../observe/observers.ts";
 import type { EventName } from "../protocol/event-types.ts";
 import { createCounters } from "../observe/counters.ts";
 import { checkReady } from "./health/checks.ts";
-import { createFlow } from "./flow.ts";
+import { createFlow, unsupported } from "./flow.ts";
 import { createHealth } from "./health/health.ts";
 import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
@@ -62,6 +62,8 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const platform = functionPlatform(process.env, navigator.userAgent);
   const isolateRequests = keepsRequestsApart(platform);
   const freezeWarning = createFreezeWarning({ storage: inbox.storage, platform, log });
+  /** Handlers before the answer cannot wait. */
+  const hasFlow = working?.pauses !== undefined && platform === undefined;
   const states = createReceiverStates((state) => gaps.changed(state));
   const host = { name, clock, log: throttled, dedupeWindowMs };
   const opening = createOpening(inbox, host, { states, timeoutMs: storeTimeoutMs, clock });
@@ -218,6 +220,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   const receiver: Receiver<K> = {
     storage: inbox.storage,
     on(names, handler, given = {}) {
+      if (given?.perAccount !== undefined && !hasFlow) throw unsupported("`perAccount`");
       registrations.on((Array.isArray(names) ? names : [names]) as readonly EventName[], handler as Handler, given);
       return receiver;
     },
@@ -257,7 +260,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     }),
     observe: (observer) => observers.add(observer),
     jobs: createJobs({ open, storage: inbox.storage, pages, erased: accounts.forget, log }),
-    flow: createFlow({ inbox: working, open, handlers, watch, wake: work.wake, clock, log }),
+    flow: createFlow({ isSupported: hasFlow, open, handlers, watch, wake: work.wake, clock, log }),
     lists: createLists({ open, pages, subscriptions, watch, clock }),
     receive: receiveHeard(ingestDeps, handshakes),
     async handle(delivery, how = {}) {

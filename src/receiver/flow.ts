@@ -46,8 +46,8 @@ export interface Flow {
 }
 
 export interface FlowDeps {
-  /** Undefined where it has no working half. */
-  readonly inbox: WorkingInbox | undefined;
+  /** The inbox stores pauses, and follows them. */
+  readonly isSupported: boolean;
   /** Opens the inbox. */
   readonly open: () => Promise<WorkingInbox>;
   readonly handlers: Pick<Handlers, "consumers">;
@@ -59,9 +59,9 @@ export interface FlowDeps {
 }
 
 /** `receiver.flow`. */
-export function createFlow({ inbox, open, handlers, watch, wake, clock, log }: FlowDeps): Flow {
+export function createFlow({ isSupported, open, handlers, watch, wake, clock, log }: FlowDeps): Flow {
   async function pausesOf(verb: string): Promise<Pauses> {
-    if (inbox?.pauses === undefined) throw unsupported(`flow.${verb}()`);
+    if (!isSupported) throw unsupported(`flow.${verb}()`);
     return (await open()).pauses as Pauses;
   }
 
