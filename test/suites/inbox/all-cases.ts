@@ -9,6 +9,7 @@ import { laneWindow } from "./lane-window.ts";
 import { listing } from "./listing.ts";
 import { opening } from "./opening.ts";
 import { outcomes } from "./outcomes.ts";
+import { pausing, pausingAfterACrash, pausingOfMany } from "./pausing.ts";
 import { poisonIsolation } from "./poison-isolation.ts";
 import { removing } from "./removing.ts";
 import { reopening } from "./reopening.ts";
@@ -40,10 +41,11 @@ export const promises: InboxPromises = {
   ...tombstones,
   ...subscriptions,
   ...gaps,
+  ...pausing,
 };
 
 /** What processes that work at the same time owe each other. */
-export const promisesOfMany: InboxPromises = { ...sharing, ...unsubscribes, ...gapsOfMany };
+export const promisesOfMany: InboxPromises = { ...sharing, ...unsubscribes, ...gapsOfMany, ...pausingOfMany };
 
 /** What a successor finds after the process that worked has died. */
 export const promisesAfterACrash: InboxPromises = {
@@ -52,4 +54,5 @@ export const promisesAfterACrash: InboxPromises = {
   ...takeOver,
   ...subscriptionsAfterACrash,
   ...gapsAfterACrash,
+  ...pausingAfterACrash,
 };
