@@ -35,8 +35,10 @@ export interface Parking<R extends ParkableRow> {
   recheck(gone: ReadonlySet<number>): void;
   /** When the next lane is due that has room, of those in memory too. */
   nextDueAt(now: number): number | undefined;
-  /** Of all jobs; `pausedWaiting` of those that are parked, because a pause holds them. @param oldest when the oldest was received that waits in memory */
-  stats(oldest: number | undefined): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
+  /** Jobs that are parked because a pause holds them. */
+  paused(): number;
+  /** Of all jobs. @param oldest when the oldest was received that waits in memory */
+  stats(oldest: number | undefined): Pick<InboxStats, "waiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
 }
 
 /** @returns those of the jobs that the storage still has, in the order of ids */
@@ -145,6 +147,7 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
       );
       return next === Infinity ? undefined : next;
     },
+    paused: () => sum(parked.values(), (lanes) => lanes.paused()),
     stats(oldest = Infinity) {
       const running = book.running();
       const oldestOfAll = Math.min(
@@ -153,7 +156,6 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
       );
       return {
         waiting: rows.size() - running + sizeOf(),
-        pausedWaiting: sum(parked.values(), (lanes) => lanes.paused()),
         running,
         blockedLanes: book.blockedLanes() + sum(parked.values(), (lanes) => lanes.blockedLanes()),
         oldestWaitingAt: oldestOfAll === Infinity ? undefined : oldestOfAll,

@@ -151,8 +151,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       if (!book.isPausing()) return parking.stats(oldestOf(rows.values()));
       const waiting = [...rows.values()].filter(({ progress }) => progress.state === "waiting");
       const { pausedWaiting, oldestWaitingAt } = countPaused(waiting, book.isPaused);
-      const stats = parking.stats(oldestWaitingAt);
-      return { ...stats, pausedWaiting: (stats.pausedWaiting ?? 0) + pausedWaiting };
+      return { ...parking.stats(oldestWaitingAt), pausedWaiting: pausedWaiting + parking.paused() };
     },
   };
 }

@@ -156,8 +156,8 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     stats() {
       const paused = book.isPausing() ? countPaused(waitingOf(rows.between(0, Infinity)), book.isPaused) : undefined;
       const stats = parking.stats(paused ? paused.oldestWaitingAt : oldestWaiting(rows.between(0, Infinity)));
-      const pausedWaiting = (stats.pausedWaiting ?? 0) + (paused?.pausedWaiting ?? 0);
-      return { ...stats, pausedWaiting, isFull: parking.fill() >= 1 };
+      const counted = paused && { pausedWaiting: paused.pausedWaiting + parking.paused() };
+      return { ...stats, ...counted, isFull: parking.fill() >= 1 };
     },
   };
 }
