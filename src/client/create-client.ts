@@ -94,6 +94,7 @@ export function createClient(options: ClientOptions): Client {
   const send = createTransport({
     baseUrl: toBaseUrl("createClient", baseUrl),
     credentials: async () => toBearer(typeof token === "function" ? await token() : token),
+    ofAccount: true,
     defaults,
     fetch,
     perSecond: toPerSecond(rateLimit),

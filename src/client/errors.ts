@@ -10,6 +10,8 @@ export interface ServiceErrorFacts {
   readonly retryAfterMs?: number | undefined;
   /** @default false */
   readonly outcomeUnknown?: boolean | undefined;
+  /** @default false */
+  readonly ofAccount?: boolean | undefined;
   readonly fix?: string | undefined;
   readonly cause?: unknown;
 }
@@ -35,6 +37,8 @@ export class ServiceError extends HooklineError {
   readonly retryAfterMs?: number;
   /** A call that does harm when repeated, such as sending a mail, may have been carried out: look before you repeat it. */
   readonly outcomeUnknown: boolean;
+  /** The call was made with the token of one account: what is refused, such as too many calls, is that account's. */
+  readonly ofAccount: boolean;
   readonly #serviceMessage: string | undefined;
 
   constructor(code: string, message: string, facts: ServiceErrorFacts) {
@@ -44,6 +48,7 @@ export class ServiceError extends HooklineError {
     if (facts.requestId !== undefined) this.requestId = facts.requestId;
     if (facts.retryAfterMs !== undefined) this.retryAfterMs = facts.retryAfterMs;
     this.outcomeUnknown = facts.outcomeUnknown ?? false;
+    this.ofAccount = facts.ofAccount ?? false;
     this.#serviceMessage = facts.serviceMessage;
   }
 
@@ -83,7 +88,10 @@ export class PreconditionFailed extends ServiceError {
   override name: string = "PreconditionFailed";
 }
 
-/** 429: too many requests. Code `service-rate-limited`. */
+/**
+ * 429: too many requests. Thrown by a handler, it makes the whole account wait if the call was made with the account's token: see `RetryLater`
+ * with `scope: "account"`. Code `service-rate-limited`.
+ */
 export class RateLimited extends ServiceError {
   override name: string = "RateLimited";
 }

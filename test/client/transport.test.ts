@@ -93,6 +93,7 @@ describe("an error answer", () => {
       requestId: "req-1",
       retryAfterMs: 3_000,
       outcomeUnknown: false,
+      ofAccount: true,
     });
     expect(error.message).toContain(
       `GET /v1/email/messages/{messageId}: the service answered ${status} (some.code, request req-1).`,

@@ -1,4 +1,5 @@
 import { createReceiver, forwardInbox, memoryInbox, RetryLater, UsageError } from "hookline";
+import { RateLimited } from "hookline/client";
 import { describe, expect, test } from "vitest";
 import { turns } from "../support/event-loop.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
@@ -156,6 +157,21 @@ describe("RetryLater for an account", () => {
     await send(mailsOf(1, "a", "b"));
     await pass();
     expect(seen).toEqual(["a", "b"]);
+  });
+
+  test("is what a 429 of the service means that was about the account", async () => {
+    const { receiver, send, pass } = rig({ concurrency: 1 });
+    const tried: string[] = [];
+    const facts = { status: 429, retryAfterMs: 30_000 };
+    receiver.on("email", (event) => {
+      tried.push(`${event.accountId} ${event.id}`);
+      throw new RateLimited("service-rate-limited", "429", { ...facts, ofAccount: event.accountId === 1 });
+    });
+    await receiver.start();
+    await send(mailsOf(1, "a", "b", "c"));
+    await send(mailsOf(2, "a", "b", "c"));
+    await pass(29_000);
+    expect(tried.toSorted()).toEqual(["1 a", "2 a", "2 b", "2 c"]);
   });
 
   test("another scope is refused", () => {

@@ -48,6 +48,8 @@ export interface TransportOptions {
   readonly baseUrl: string;
   /** Asked before each attempt: a token may be replaced meanwhile. */
   readonly credentials: () => Promise<Credentials | undefined>;
+  /** They are those of one account. @default false */
+  readonly ofAccount?: boolean;
   readonly defaults: RequestOptions;
   readonly fetch: typeof globalThis.fetch;
   /** Calls that start in any second. */
@@ -81,7 +83,10 @@ export function createTransport({ defaults, clock, random, ...connection }: Tran
     );
     const isSuccess = answer.status >= 200 && answer.status <= 299;
     if (answer.failure !== undefined && !(isSuccess && call.answerOptional === true)) throw noAnswer(call, answer);
-    if (!isSuccess) throw refusal(call, answer, { clock, secret: credentials?.secret });
+    if (!isSuccess) {
+      const { ofAccount } = connection;
+      throw refusal(call, answer, { clock, ofAccount, secret: credentials?.secret });
+    }
     return readAnswer(call, answer);
   }
 
@@ -145,7 +150,7 @@ function noAnswer(call: Call<unknown>, { failure, timedOutMs }: TextAnswer): Ser
 function refusal(
   call: Call<unknown>,
   { status, headers, text }: TextAnswer,
-  { clock, secret }: { readonly clock: Clock; readonly secret: string | undefined },
+  { clock, ofAccount, secret }: Pick<TransportOptions, "clock" | "ofAccount"> & { readonly secret: string | undefined },
 ): ServiceError {
   const { code, message, requestId } = bodyOf(text);
   const { code: own, fix } = meaningOf(status);
@@ -157,6 +162,7 @@ function refusal(
     serviceCode: code,
     serviceMessage,
     requestId,
+    ofAccount,
     retryAfterMs: retryAfterMs(headers?.get("retry-after"), clock),
     text: `the service answered ${status}${facts}.`,
     fix: call.fixes?.[status] ?? fix,

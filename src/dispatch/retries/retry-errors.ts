@@ -112,7 +112,9 @@ export function retryErrorOf(error: unknown): GiveUp | RetryLater | undefined {
     if (meant.to === "give-up") return new GiveUp(error.message, { cause: error });
     const asked = (error as { retryAfterMs?: unknown }).retryAfterMs;
     const afterMs = typeof asked === "number" && asked >= 0 ? asked : meant.afterMs;
-    return new RetryLater({ afterMs: Math.min(afterMs, Number.MAX_SAFE_INTEGER) }, { cause: error });
+    const isOfAccount = error.code === "service-rate-limited" && "ofAccount" in error && error.ofAccount === true;
+    const scope = isOfAccount ? "account" : "job";
+    return new RetryLater({ afterMs: Math.min(afterMs, Number.MAX_SAFE_INTEGER) }, { cause: error, scope });
   } catch {
     return undefined;
   }
