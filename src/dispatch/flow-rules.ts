@@ -39,14 +39,24 @@ const MOST_DELAY_MS = 24 * 60 * 60 * 1_000;
 /** @param wake something may be held no more */
 export function createFlowRules({ fairness, perAccount, pauses, clock }: FlowRulesOptions, wake: () => void): FlowRules {
   let known: readonly Pause[] = [];
-  let isPaused = pausedBy(known);
+  let pausedNow = pausedBy(known);
   const delays = new Map<string, AccountDelay>();
   let isNewlyHeld = false;
   let [version, resumed] = [0, 0];
   let timer: Timer | undefined;
+  /** When the next one ends; and the last look at the clock, which may go back. */
+  let [soonest, lookedAt] = [Infinity, -Infinity];
 
+  /** A pause holds as soon as this process knows of it. */
+  function look(): void {
+    const current = pauses?.current() ?? known;
+    if (current === known) return;
+    [known, pausedNow, resumed, version, isNewlyHeld] = [current, pausedBy(current), resumed + 1, version + 1, true];
+  }
+
+  const isPaused = (consumer: string, account: number | undefined): boolean => pausedNow({ consumer, account });
   const isHeld = (consumer: string, accountId: number | undefined): boolean =>
-    (delays.size > 0 && delays.has(keyOf(consumer, accountId))) || isPaused({ consumer, account: accountId });
+    (delays.size > 0 && delays.has(keyOf(consumer, accountId))) || isPaused(consumer, accountId);
 
   function ended(): void {
     timer = undefined;
@@ -55,10 +65,10 @@ export function createFlowRules({ fairness, perAccount, pauses, clock }: FlowRul
 
   function schedule(now: number): void {
     timer?.clear();
-    let next = Infinity;
-    for (const { until = Infinity } of [...delays.values(), ...known]) next = Math.min(next, until);
-    const ms = Math.min(Math.max(next - now, 1), LONGEST_TIMER_MS);
-    timer = next === Infinity ? undefined : clock.setTimer(ended, ms);
+    soonest = Infinity;
+    for (const { until = Infinity } of [...delays.values(), ...known]) soonest = Math.min(soonest, until);
+    const ms = Math.min(Math.max(soonest - now, 1), LONGEST_TIMER_MS);
+    timer = soonest === Infinity ? undefined : clock.setTimer(ended, ms);
     timer?.unref?.();
   }
 
@@ -69,7 +79,7 @@ export function createFlowRules({ fairness, perAccount, pauses, clock }: FlowRul
     get version() {
       return version;
     },
-    isPaused: (consumer, account) => isPaused({ consumer, account }),
+    isPaused,
     get isPausing() {
       return known.length > 0;
     },
@@ -78,17 +88,16 @@ export function createFlowRules({ fairness, perAccount, pauses, clock }: FlowRul
     },
     follow() {
       const now = clock.now();
-      const pausedNow = pauses?.current() ?? known;
-      const hasChanged = pausedNow !== known;
-      let isLess = hasChanged;
-      // One that is further away than it can be was noted before the clock went back.
-      for (const [key, { until }] of delays)
-        if (until <= now || until > now + MOST_DELAY_MS) isLess = delays.delete(key) || isLess;
-      if (hasChanged) [known, isPaused, resumed] = [pausedNow, pausedBy(pausedNow), resumed + 1];
-      if (isLess) version += 1;
-      const isMore = isNewlyHeld || hasChanged;
-      isNewlyHeld = false;
-      if (isLess || isMore || timer === undefined) schedule(now);
+      look();
+      const isMore = isNewlyHeld;
+      const mayBeLess = now >= soonest || now < lookedAt;
+      [isNewlyHeld, lookedAt] = [false, now];
+      if (mayBeLess) {
+        // One that is further away than it can be was noted before the clock went back.
+        for (const [key, { until }] of delays) if (until <= now || until > now + MOST_DELAY_MS) delays.delete(key);
+        version += 1;
+      }
+      if (isMore || mayBeLess || (timer === undefined && soonest < Infinity)) schedule(now);
       return isMore;
     },
     delay(consumer, accountId, until) {
@@ -100,6 +109,7 @@ export function createFlowRules({ fairness, perAccount, pauses, clock }: FlowRul
     },
     delays: () => [...delays.values()].filter(({ until }) => until > clock.now()),
     isHeldClaim({ jobs: [job] }) {
+      look();
       if (delays.size === 0 && known.length === 0) return false;
       return isHeld(job.consumer, accountOf(job));
     },

@@ -26,7 +26,7 @@ export interface Arrival {
 export type ArrivalKind = "changes" | "signal" | "tracking" | "booking" | "lifecycle" | "unknown" | "many" | "big";
 
 /** Few accounts, resources and records: what comes is to meet what came before. */
-export const ACCOUNTS = [2002, 3003] as const;
+export const ACCOUNTS = [2002, 3003, 4004, 5005] as const;
 const SUBSCRIPTIONS = [1001, 1002] as const;
 const SOURCES = [undefined, undefined, undefined, "a", "b"] as const;
 const FAMILIES = {

@@ -1,5 +1,6 @@
 import type { AnyEvent, Context } from "hookline";
 import { isStuck } from "./claim-rules.ts";
+import type { FlowBook } from "./flow-book.ts";
 import { isBatch, specFor, type Spec } from "./handler-plans.ts";
 import {
   show,
@@ -22,7 +23,7 @@ export interface Calling {
 
 const SUSPECT_MS = 300_000;
 
-export function createCalling(books: Books): Calling {
+export function createCalling(books: Books, flow: FlowBook): Calling {
   const { broken, now, limits } = books;
 
   function claimOf(id: string): OpenClaim | undefined {
@@ -112,6 +113,7 @@ export function createCalling(books: Books): Calling {
       if (head.deaths >= 3) broken("not run again after the third death", show(head));
       if (suspect && entries.length > 1) broken("a suspect runs unmerged", show(head));
       checkCompany(life, head);
+      flow.checkStart(head, life.plan);
       checkContext(entries, spec, given);
       const call: Call = { entries, life, suspect, startedAt: now.mono(), abortedAt: undefined, end: undefined };
       const { timeoutMs } = spec;
@@ -122,6 +124,8 @@ export function createCalling(books: Books): Calling {
     },
     ended(call, end) {
       call.end = { ...end, at: now.wall(), jumps: now.jumps() };
+      if (typeof end.verdict === "object" && end.verdict.ofAccount && call.life.alive)
+        flow.delaying(call, end.verdict.laterMs);
       books.calls.delete(call);
     },
   };

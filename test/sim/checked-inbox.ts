@@ -92,7 +92,7 @@ export function tap(store: WorkingInbox, options: TapOptions): Inbox {
       ),
     claim: (limits) =>
       faulty("claim", async (own) => {
-        const asked = claiming.asked(limits);
+        const asked = claiming.asked(own, limits);
         const found = await store.claim(limits);
         await inTurn.told();
         // Nothing had to be written for it: the dead process never learnt of it.

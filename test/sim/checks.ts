@@ -73,7 +73,13 @@ function stalled(world: World): readonly string[] {
   const waiting = [...books.entries.values()].filter(({ state }) => state === "waiting");
   const suspects = [...books.claims.values()].some(({ entries: [head] }) => (head?.deaths ?? 0) >= 2);
   if (suspects || waiting.some(({ deaths }) => deaths >= 2)) return [];
-  return waiting.filter((entry) => isHead(entry, world) && isOverdue(entry, world)).map(show);
+  const mayRun = waiting.filter((entry) => isHead(entry, world) && isOverdue(entry, world) && !isKept(entry, world, life));
+  return mayRun.map(show);
+}
+
+/** Something else than lanes and slots keeps it. */
+function isKept(entry: Entry, { flow }: World, life: Life): boolean {
+  return flow.mayBeHeld(entry) || flow.isLimited(entry, life.plan);
 }
 
 function isClaimed({ entries }: Call, { books }: World): boolean {
@@ -101,7 +107,7 @@ export function assertIdle(world: World, life: Life): void {
   const due = [...books.entries.values()].filter(
     ({ state, retry, deaths }) => state === "waiting" && retry === undefined && deaths < 2,
   );
-  const heads = due.filter((entry) => isHead(entry, world));
+  const heads = due.filter((entry) => isHead(entry, world) && !isKept(entry, world, life));
   if (heads.length > 0) books.broken("idle", { due: heads.slice(0, 3).map(show) });
 }
 

@@ -9,12 +9,13 @@ import {
   type LifeFacts,
   type OpenClaim,
 } from "./ledger.ts";
+import type { FlowBook } from "./flow-book.ts";
 import { isMoreToMerge, judge } from "./rules.ts";
 
 /** The right to run jobs: who gets it, and what becomes of it. */
 export interface Claiming {
   /** Before the inbox is: what comes while it writes may come along, and need not. */
-  asked(limits: ClaimLimits): Asked;
+  asked(life: LifeFacts, limits: ClaimLimits): Asked;
   /** The newest job that is there. */
   newest(): number;
   claimed(life: LifeFacts, asked: Asked, found: Claimed): void;
@@ -28,13 +29,15 @@ interface Asked {
   readonly limits: ClaimLimits;
   /** Of the newest job that was there. */
   readonly newest: number;
+  /** Accounts of which something could be claimed. */
+  readonly able: ReadonlySet<number | undefined>;
 }
 
 const MOST_MERGED = 1_000;
 const SUSPECT_DEATHS = 2;
 const LAST_DEATH = 3;
 
-export function createClaimRules(books: Books): Claiming {
+export function createClaimRules(books: Books, flow: FlowBook): Claiming {
   const { broken, now } = books;
 
   function open(life: LifeFacts, claim: Claim, asked: Asked): void {
@@ -120,7 +123,8 @@ export function createClaimRules(books: Books): Claiming {
   }
 
   function settle(one: OpenClaim, outcomes: readonly JobOutcome[], newest: number): void {
-    judge(books, one, outcomes);
+    judge(books, one, { outcomes, wasHeld: flow.wasHeld });
+    if (one.call !== undefined) flow.delayed(one.call);
     books.claims.delete(one.claim);
     for (const [index, entry] of one.entries.entries()) {
       const outcome = outcomes[index] ?? { to: "release" };
@@ -171,13 +175,15 @@ export function createClaimRules(books: Books): Claiming {
   }
 
   return {
-    asked: (limits) => ({ limits, newest: books.made }),
+    asked: ({ plan }, limits) => ({ limits, newest: books.made, able: flow.able(plan) }),
     newest: () => books.made,
     claimed(life, asked, { claims }) {
       const { max } = asked.limits;
       if (claims.length > max) broken("no more than asked for", { max, got: claims.length });
       for (const claim of claims) open(life, claim, asked);
       checkGroup(asked);
+      const isOfTurns = books.limits.fairness === "account" && asked.limits.suspects !== true;
+      if (isOfTurns) flow.checkTurns(asked.able, [...books.claims.values()].filter(({ look }) => look === asked));
     },
     settled({ claim, outcomes }, took, newest) {
       const found = books.claims.get(claim);

@@ -115,7 +115,8 @@ export function perform(
           : form === "s"
             ? { afterSeconds: laterMs / 1_000 }
             : { afterMs: laterMs };
-      end(new RetryLater(when), { laterMs });
+      const ofAccount = dice.chance(0.4);
+      end(new RetryLater(when, { scope: ofAccount ? "account" : "job" }), { laterMs, ofAccount });
     }
   });
 }

@@ -10,6 +10,7 @@ export interface Spec {
   readonly attempts: number;
   readonly retryForMs: number;
   readonly timeoutMs: number;
+  readonly perAccount: number | undefined;
 }
 
 /** `by-id` and `broken` are functions of the event; the second throws for one record. */
@@ -18,7 +19,7 @@ type Lane = "record" | "resource" | "account" | "none" | "by-id" | "broken";
 /** What one deploy registers. */
 export type Plan = readonly Spec[];
 
-const CONSUMERS = ["default", "search", "audit"] as const;
+export const CONSUMERS = ["default", "search", "audit"] as const;
 const NAMES: readonly (readonly string[])[] = [
   ["email"],
   ["email.created", "email.updated"],
@@ -55,6 +56,7 @@ export function makePlan(dice: Dice): Plan {
         attempts: dice.pick([1, 2, 3, 5, Infinity, Infinity, Infinity]),
         retryForMs: dice.pick([0, 5_000, 600_000, 86_400_000, 86_400_000, 86_400_000]),
         timeoutMs: dice.pick([0, 1_000, 30_000, 30_000, 1_200_000]),
+        perAccount: dice.pick([undefined, undefined, undefined, undefined, 1, 2]),
       });
     }
   }

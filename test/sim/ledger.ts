@@ -42,7 +42,7 @@ export interface Entry {
 /** How a handler ended. */
 export interface End {
   readonly ok: boolean;
-  readonly verdict: "failed" | "give-up" | { readonly laterMs: number };
+  readonly verdict: "failed" | "give-up" | { readonly laterMs: number; readonly ofAccount: boolean };
   /** Wall-clock time. */
   readonly at: number;
   /** How often that had jumped until then. */
@@ -124,6 +124,7 @@ export interface Books {
 
 /** Options of the receivers. */
 export interface Limits {
+  readonly fairness: "account" | "none";
   readonly concurrency: number;
   readonly maxStuck: number;
   readonly graceMs: number;

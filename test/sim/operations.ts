@@ -1,8 +1,9 @@
+import type { FlowTarget } from "hookline";
 import type { StoredJob } from "../../src/inbox/port/jobs.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 import { ACCOUNTS, makeArrival, nameOf, type Arrival } from "./arrivals.ts";
 import { assertClosed, assertIdle } from "./checks.ts";
-import { changePlan } from "./handler-plans.ts";
+import { changePlan, CONSUMERS } from "./handler-plans.ts";
 import { SECRET, type Life } from "./process.ts";
 import type { Move } from "./world-options.ts";
 import type { World } from "./world.ts";
@@ -45,6 +46,10 @@ export async function move(world: World, what: Move, sentBefore: Sent[]): Promis
       return close(world, life, dice.pick([0, 1_000, 10_000, 60_000]));
     case "by-hand":
       return life?.started === true ? world.alone(() => byHand(world)) : undefined;
+    case "pause":
+      return life?.started === true && !life.closing ? pause(world, life) : undefined;
+    case "resume":
+      return life?.started === true && !life.closing ? resume(world, life) : undefined;
     case "idle":
       if (life?.started === true && !life.closing) void life.receiver.idle().then(() => assertIdle(world, life));
       return;
@@ -61,6 +66,36 @@ async function dieOften(world: World): Promise<void> {
     await world.turns();
     world.trace.note("the process dies, as the one before it");
     await world.die();
+  }
+}
+
+/** Somebody pauses a consumer, an account, or one of the other. */
+async function pause({ dice, clock, flow, trace, books }: World, life: Life): Promise<void> {
+  const what = dice.pick<FlowTarget>([
+    { consumer: dice.pick(CONSUMERS) },
+    { accountId: dice.pick(ACCOUNTS) },
+    { consumer: dice.pick(CONSUMERS), accountId: dice.pick(ACCOUNTS) },
+  ]);
+  const until = dice.chance(0.3) ? new Date(clock.now() + dice.pick([1_000, 60_000, 7_200_000])) : undefined;
+  trace.note(`pause ${JSON.stringify(what)} until ${until?.getTime() ?? "resumed"}`);
+  const holds = flow.pausing(what, until?.getTime());
+  life.receiver.flow.pause(what, { reason: "a pause", until }).then(
+    () => (life.alive ? holds() : undefined),
+    (error: unknown) => life.closing || !life.alive || books.broken("pause", String(error)),
+  );
+}
+
+/** Somebody resumes what is paused, some of it. */
+export async function resume({ dice, store, flow, trace, books }: World, life: Life, chance = 0.7): Promise<void> {
+  for (const { consumer, accountId } of store.pauses?.current() ?? []) {
+    if (!dice.chance(chance)) continue;
+    const what = { consumer, accountId };
+    trace.note(`resume ${JSON.stringify(what)}`);
+    const holdsNoMore = flow.resuming(what);
+    life.receiver.flow.resume(what).then(
+      () => (life.alive ? holdsNoMore() : undefined),
+      (error: unknown) => life.closing || !life.alive || books.broken("resume", String(error)),
+    );
   }
 }
 

@@ -28,7 +28,11 @@ export function callSize(entries: readonly Entry[], plan: readonly Spec[]): numb
 }
 
 /** Holds what became of a claim against what must have. */
-export function judge(books: Books, open: OpenClaim, outcomes: readonly JobOutcome[]): void {
+export function judge(
+  books: Books,
+  open: OpenClaim,
+  { outcomes, wasHeld }: { readonly outcomes: readonly JobOutcome[]; readonly wasHeld: (entry: Entry) => boolean },
+): void {
   const { entries, call, life } = open;
   const [head] = entries as [Entry];
   const { broken } = books;
@@ -38,7 +42,8 @@ export function judge(books: Books, open: OpenClaim, outcomes: readonly JobOutco
   const size = callSize(entries, life.plan);
   const spec = specFor(life.plan, head.consumer, head.wire);
   if (tos.every((to) => to === "release")) {
-    if (!life.closing && !hasSuspects(books)) broken("given back at a close only, or for suspects", show(head));
+    if (!life.closing && !hasSuspects(books) && !wasHeld(head))
+      broken("given back at a close only, for suspects, or because it is held", show(head));
   } else if (tos[0] === "unhandled") {
     if (spec !== undefined || tos.some((to, index) => to !== (index < size ? "unhandled" : "release")))
       broken("unhandled where its handler is gone", { job: show(head), tos });

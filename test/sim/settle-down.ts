@@ -2,7 +2,7 @@ import { watch } from "../support/event-loop.ts";
 import { AGAIN_MS, assertCounts, assertProgress } from "./checks.ts";
 import { specsFor } from "./handler-plans.ts";
 import { show } from "./ledger.ts";
-import { boot, close, pass, start } from "./operations.ts";
+import { boot, close, pass, resume, start } from "./operations.ts";
 import type { World } from "./world.ts";
 
 const WAITS_MS = [0, 1_000, 10_000, 600_000, 3_600_000, 86_400_000] as const;
@@ -19,6 +19,8 @@ export async function settleDown(world: World): Promise<void> {
   if (world.life?.closing === true || world.doomed()) await world.die();
   const life = world.life ?? boot(world);
   start(world, life);
+  await world.turns();
+  await resume(world, life, 1);
   await pass(world, AGAIN_MS); // what failed is tried again, the sweep of unhandled jobs too
   for (let rounds = 0; rounds < MOST_ROUNDS && !(await isQuiet(world)); rounds += 1) {
     const calls = world.calls();

@@ -15,7 +15,7 @@ export interface Temper {
 }
 
 /** What can happen next. */
-export type Move = "arrive" | "again" | "pass" | "jump" | "die" | "die-often" | "deploy" | "by-hand" | "idle" | "turn";
+export type Move = "arrive" | "again" | "pass" | "jump" | "die" | "die-often" | "deploy" | "by-hand" | "pause" | "resume" | "idle" | "turn";
 
 export function makeTemper(dice: Dice): Temper {
   const concurrency = dice.pick([1, 2, 3, 3, 5, 10]);
@@ -30,7 +30,7 @@ export function makeTemper(dice: Dice): Temper {
       ]),
     ) as Record<T, number>;
   return {
-    limits: { concurrency, maxStuck: dice.pick([0, 1, 2, concurrency]), graceMs: dice.pick([0, 1_000, 30_000]) },
+    limits: { fairness: dice.pick(["account", "account", "none"]), concurrency, maxStuck: dice.pick([0, 1, 2, concurrency]), graceMs: dice.pick([0, 1_000, 30_000]) },
     steps: dice.int(10, 60),
     deeds: some(DEEDS, ["ok", "soon"]),
     moves: some(MOVES, ["arrive", "pass"]),
@@ -48,6 +48,8 @@ const MOVES: Readonly<Record<Move, number>> = {
   "die-often": 0.3,
   deploy: 1,
   "by-hand": 1,
+  pause: 1.5,
+  resume: 2,
   idle: 0.5,
   turn: 2,
 };

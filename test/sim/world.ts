@@ -9,6 +9,7 @@ import { tap } from "./checked-inbox.ts";
 import type { Tally } from "./checks.ts";
 import { createClaimRules } from "./claim-rules.ts";
 import { createFaults, type Faults } from "./faults.ts";
+import { createFlowBook, type FlowBook } from "./flow-book.ts";
 import { perform, type Deed, type Performance } from "./handler-behaviours.ts";
 import { makePlan, type Plan, type Spec } from "./handler-plans.ts";
 import { createBooks, type Books } from "./ledger.ts";
@@ -34,6 +35,7 @@ export interface World extends Pick<Pace, "turns" | "alone"> {
   readonly store: WorkingInbox;
   readonly books: Books;
   readonly keeping: Keeping;
+  readonly flow: FlowBook;
   /** Calls that have not ended, of whatever process. */
   readonly open: Set<Performance>;
   /** The process that is there. */
@@ -88,8 +90,9 @@ export async function createWorld(seed: number, storeName: StoreName = "memory")
     },
   });
   const keeping = createKeeping(books);
-  const claiming = createClaimRules(books);
-  const calling = createCalling(books);
+  const flow = createFlowBook(books);
+  const claiming = createClaimRules(books, flow);
+  const calling = createCalling(books, flow);
   const after = (ms: number, run: () => void): void => void clock.setTimer(run, ms);
   const faults = createFaults({ dice, probability: temper.faults, trace, mono, after });
   const stage = { dice, wall: clock.now, after, ended: calling.ended, open, kill: () => (doomed = true) };
@@ -152,6 +155,7 @@ export async function createWorld(seed: number, storeName: StoreName = "memory")
     },
     books,
     keeping,
+    flow,
     open,
     life: undefined,
     plan: makePlan(dice),
@@ -165,6 +169,7 @@ export async function createWorld(seed: number, storeName: StoreName = "memory")
     },
     boot() {
       lives += 1;
+      flow.began();
       const life: Life = createLife({
         number: lives,
         plan: world.plan,

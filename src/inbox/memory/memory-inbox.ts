@@ -56,7 +56,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         return countPaused(store.waitingRows(), isOf).pausedWaiting;
       },
     },
-    () => now(),
+    () => opened?.clock.now() ?? -Infinity,
   );
   const now = (): number => host().clock.now();
   const tombstones = memoryTombstones(now, subscriptions.forget);
