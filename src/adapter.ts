@@ -8,7 +8,16 @@ export { hasOwnInbox } from "./receiver/internals.ts";
 export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/read-body.ts";
 
 // For authors of inboxes: the port, a writing half and a working half.
-export type { Claim, Claimed, ClaimedJob, ClaimLimits, ClaimRules, JobError, JobOutcome, Settlement } from "./inbox/port/claims.ts";
+export type {
+  Claim,
+  Claimed,
+  ClaimedJob,
+  ClaimLimits,
+  ClaimRules,
+  JobError,
+  JobOutcome,
+  Settlement,
+} from "./inbox/port/claims.ts";
 export { STORED_BEFORE, toStored, type Delivery, type StoredDelivery } from "./inbox/port/delivery.ts";
 export type {
   Expanded,

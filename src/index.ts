@@ -13,7 +13,13 @@ export type { Clock, Timer } from "./clock.ts";
 // Handling events.
 export type { Context, ContextState } from "./dispatch/calls/context.ts";
 export type { Handler, HandlerOptions, LaneOption, Middleware } from "./dispatch/handlers.ts";
-export { GiveUp, RetryLater, retryAfter, type RetryLaterOptions, type RetryTime } from "./dispatch/retries/retry-errors.ts";
+export {
+  GiveUp,
+  RetryLater,
+  retryAfter,
+  type RetryLaterOptions,
+  type RetryTime,
+} from "./dispatch/retries/retry-errors.ts";
 export type { Booking } from "./protocol/booking.ts";
 export type { Change, ChangeFamily, ChangeType, Family } from "./protocol/change.ts";
 export type {

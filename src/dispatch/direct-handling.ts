@@ -250,7 +250,7 @@ export function createDirectHandling(
   async function handle(delivery: IdentifiedDelivery, { seen, ...options }: DirectOptions): Promise<void> {
     const once = seen && createOnce(seen, { clock, log: faultLog });
     const errors = await runAll(delivery, { ...options, once });
-    await once?.end(errors.length === 0);
+    await once?.end(errors.length === 0 && options.signal?.aborted !== true);
     if (errors.length === 0) return;
     if (errors.every((error) => isHooklineError(error, "seen-busy"))) throw errors[0];
     throw new HooklineError("handle-failed", `${errors.length} of the delivery's handlers failed.`, {

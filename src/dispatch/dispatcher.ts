@@ -75,6 +75,7 @@ export function createDispatcher(
     },
     completions:
       transactional && createCompletions(transactional, { clock, log: faultLog, watch, tryAgainMs: TRY_AGAIN_MS }),
+    deferred: () => wake(),
     ended: idleWaiters.check,
     overdue: (claim) => claims.overdue(claim),
   });
@@ -128,7 +129,7 @@ export function createDispatcher(
    *   nothing is claimed. If they have ended, a group of suspects runs; if not, the others get another turn, and more patience after it.
    *
    * The loop wakes when this process becomes the worker, the sweep has reopened a page, the inbox or the receiver stores or changes
-   *   something, a settle is answered, or a stuck handler gives up its slot; and by timers: the next job is due, one second after the
+   *   something, a settle is answered, a call ends that is settled later, or a stuck handler gives up its slot or its place; and by timers: the next job is due, one second after the
    *   inbox failed, or gave nothing though something is due, a turn of poison isolation ends. Wake-ups during a round add up to one
    *   more round.
    *

@@ -37,7 +37,10 @@ export interface FlowRulesOptions extends Pick<ClaimRules, "fairness" | "perAcco
 const MOST_DELAY_MS = 24 * 60 * 60 * 1_000;
 
 /** @param wake something may be held no more */
-export function createFlowRules({ fairness, perAccount, pauses, clock }: FlowRulesOptions, wake: () => void): FlowRules {
+export function createFlowRules(
+  { fairness, perAccount, pauses, clock }: FlowRulesOptions,
+  wake: () => void,
+): FlowRules {
   let known: readonly Pause[] = [];
   let pausedNow = pausedBy(known);
   const delays = new Map<string, AccountDelay>();

@@ -11,7 +11,10 @@ export interface Once {
    * @throws HooklineError `seen-busy` while another process does it, `seen-failed` where the store does not say: it must not run unseen
    */
   run(key: string, run: () => Promise<void>, how: RunOnce): Promise<boolean>;
-  /** After the last event. Where the delivery comes again, all that was done stays done. */
+  /**
+   * After the last event. Where the delivery comes again, all that was done stays done.
+   * @throws HooklineError `seen-busy` where an equal delivery was completed meanwhile, and this one left out what that one had done
+   */
   end(isComplete: boolean): Promise<void>;
 }
 
@@ -32,9 +35,11 @@ export function createOnce(
   { store, leaseMs, keepMs }: Seen,
   { clock, log }: { readonly clock: Clock; /** Throttled. */ readonly log: Pick<Logger, "error"> },
 ): Once {
-  /** Done, also before this delivery came, and to be forgotten when it is complete. */
+  /** Done, and to be forgotten when the delivery is complete. */
   const done: string[] = [];
-  /** Done as well, and still claimed: until the others are forgotten, an equal delivery must find something that is not done. */
+  /** Done before, as it was said. */
+  const skipped: string[] = [];
+  /** Done as well, and claimed until the next one is: an equal delivery must always find something that is not done. */
   let last: string | undefined;
 
   // In a promise: a store of the user's may throw, or give no promise.
@@ -50,6 +55,27 @@ export function createOnce(
     });
   }
 
+  async function claim(key: string, ownLeaseMs: number): Promise<"mine" | "busy" | "done"> {
+    const asked = Promise.resolve().then(() => store.claim(key, leaseMs ?? ownLeaseMs));
+    const claimed = await inTime(() => asked).catch((cause: unknown) => {
+      // What comes late must not stay claimed by nobody.
+      void asked.then((late) => (late === "mine" ? settle(key, "failed") : undefined)).catch(() => {});
+      throw toFailure("failed", cause);
+    });
+    if (claimed !== "mine" && claimed !== "busy" && claimed !== "done") throw toFailure(`gave ${String(claimed)}`);
+    return claimed;
+  }
+
+  /** An equal delivery forgets what it had done when it is complete: what was left out because of it was not done for this one. */
+  async function anyForgotten(): Promise<boolean> {
+    for (const key of skipped) {
+      if ((await claim(key, LIMIT_MS)) !== "mine") continue;
+      await settle(key, "failed");
+      return true;
+    }
+    return false;
+  }
+
   async function settleLast(): Promise<void> {
     if (last === undefined) return;
     await settle(last, "done");
@@ -59,16 +85,14 @@ export function createOnce(
 
   return {
     async run(key, run, how) {
-      const claimed = await inTime(() => store.claim(key, leaseMs ?? how.leaseMs)).catch((cause: unknown) => {
-        throw toFailure("failed", cause);
-      });
+      const claimed = await claim(key, how.leaseMs);
       if (claimed === "done") {
-        if (!how.isKept) done.push(key);
+        if (!how.isKept) skipped.push(key);
         return false;
       }
       if (claimed === "busy")
         throw new HooklineError("seen-busy", "Another process handles the event, or died while it did.");
-      if (claimed !== "mine") throw toFailure(`gave ${String(claimed)}`);
+      if (!how.isKept) await settleLast();
       try {
         await run();
       } catch (error) {
@@ -77,15 +101,16 @@ export function createOnce(
         throw error;
       }
       if (how.isKept) await settle(key, "done");
-      else {
-        await settleLast();
-        last = key;
-      }
+      else last = key;
       return true;
     },
     async end(isComplete) {
       if (!isComplete) return settleLast();
-      for (const key of done) await settle(key, "done", FORGET_MS);
+      if (await anyForgotten()) {
+        await settleLast();
+        throw new HooklineError("seen-busy", "An equal delivery was handled at the same time: this one may be newer.");
+      }
+      for (const key of [...skipped, ...done]) await settle(key, "done", FORGET_MS);
       if (last !== undefined) await settle(last, "failed");
     },
   };

@@ -1,3 +1,4 @@
+import { kindOf } from "../assert.ts";
 import type { Clock } from "../clock.ts";
 import type { NewJob } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
@@ -50,7 +51,11 @@ export function createUnhandledSweep(
       let page: readonly UnhandledJob[] = [];
       const { written } = watch;
       try {
-        page = await watch.limit("jobs.unhandled", () => inbox.jobs.unhandled({ handled, after, limit }));
+        const found: unknown = await watch.limit("jobs.unhandled", () =>
+          inbox.jobs.unhandled({ handled, after, limit }),
+        );
+        if (!Array.isArray(found)) throw new TypeError(`The inbox gave ${kindOf(found)}, expected a list of jobs.`);
+        page = found as readonly UnhandledJob[];
         await reopen(page, pause);
         after = page.at(-1)?.id; // not earlier: a page that failed is read again
         more = after !== undefined;

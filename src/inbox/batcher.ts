@@ -1,3 +1,4 @@
+import { kindOf } from "../assert.ts";
 import type { Clock } from "../clock.ts";
 import { createFifo } from "./collections/fifo.ts";
 
@@ -54,6 +55,8 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
       let results: readonly R[];
       try {
         results = await commit(batch.map((waiting) => waiting.item));
+        if (!Array.isArray(results))
+          throw new TypeError(`The inbox gave ${kindOf(results)}, expected a list of results.`);
       } catch (error) {
         const result = failed(error);
         results = batch.map(() => result);

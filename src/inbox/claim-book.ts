@@ -12,7 +12,17 @@ import type { Claim, ClaimedJob, ClaimLimits, JobOutcome } from "./port/claims.t
  */
 export interface ClaimBook<R extends LaneRow> extends Pick<
   LaneQueues<R>,
-  "append" | "isFree" | "isPaused" | "isPausing" | "mayBegin" | "hasTried" | "hasSuspects" | "withdraw" | "setWindow" | "nextDueAt" | "blockedLanes"
+  | "append"
+  | "isFree"
+  | "isPaused"
+  | "isPausing"
+  | "mayBegin"
+  | "hasTried"
+  | "hasSuspects"
+  | "withdraw"
+  | "setWindow"
+  | "nextDueAt"
+  | "blockedLanes"
 > {
   /** Takes runs of jobs. The storage marks them as running; then each begins, or is given back. */
   take(limits: ClaimLimits, now: number): readonly ClaimRecord<R>[];

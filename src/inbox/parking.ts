@@ -47,7 +47,10 @@ type ReadParked<R> = (ids: readonly number[], shard: number) => Promise<readonly
 export interface ParkingDeps<R extends ParkableRow> {
   /** In memory. */
   readonly maxJobs: number;
-  readonly book: Pick<ClaimBook<R>, "withdraw" | "setRest" | "setWindow" | "nextDueAt" | "running" | "blockedLanes" | "isPaused">;
+  readonly book: Pick<
+    ClaimBook<R>,
+    "withdraw" | "setRest" | "setWindow" | "nextDueAt" | "running" | "blockedLanes" | "isPaused"
+  >;
   readonly rows: { size(): number; delete(row: R): void };
   /** Into the memory, and into its lane. */
   readonly add: (row: R, now: number) => void;

@@ -195,7 +195,7 @@ export function createTurns(): Turns {
       for (const { places } of turns.values())
         for (const place of places) {
           if (!isPaused(place)) continue;
-          for (let lane = place.lanes.ready.last; lane !== undefined; ) {
+          for (let lane = place.lanes.ready.last; lane !== undefined;) {
             const { before }: Lane = lane; // it may leave
             yield lane;
             lane = before;

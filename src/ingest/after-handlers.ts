@@ -84,7 +84,10 @@ export function createHandleThenAnswer({
         resolve(new Refused("handlers-late", late));
         controller.abort(late);
       }, timeoutMs);
-      handle({ ...delivery, id: randomUUID() }, { signal: controller.signal, mostMs: timeoutMs, seen, isMessage: false })
+      handle(
+        { ...delivery, id: randomUUID() },
+        { signal: controller.signal, mostMs: timeoutMs, seen, isMessage: false },
+      )
         .then(
           () => resolve(undefined),
           (error: unknown) => resolve(new Refused("handlers-failed", error)),

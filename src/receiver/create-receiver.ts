@@ -105,7 +105,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     resourcesOf: (subscription, source) => gaps.resourcesOf(subscription, source),
     clock,
   });
-  const handlerCalls = createHandlerCalls({ ...resolved, middleware });
+  const handlerCalls = createHandlerCalls({ ...resolved, middleware, unjammed: () => work.wake() });
   const dispatchDeps = {
     handlers,
     handlerCalls,

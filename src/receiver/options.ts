@@ -200,7 +200,10 @@ function gapsOf({ inbox, gaps }: ReceiverOptions): GapLimits | undefined {
 
 function fairnessOf(fairness: unknown): "account" | "none" {
   if (fairness === "account" || fairness === "none") return fairness;
-  throw new UsageError("option-invalid", `createReceiver got fairness ${kindOf(fairness)}, expected "account" or "none".`);
+  throw new UsageError(
+    "option-invalid",
+    `createReceiver got fairness ${kindOf(fairness)}, expected "account" or "none".`,
+  );
 }
 
 function nameOf(name: unknown): string {

@@ -72,6 +72,20 @@ describe("onDead", () => {
     expect(log.text()).toContain("the pager is down");
   });
 
+  test("that never ends keeps no other job from its slot", async () => {
+    const { receiver, send, pass } = rig({ attempts: 1, concurrency: 2, timeoutMs: 20_000 });
+    const handled: string[] = [];
+    receiver.on("email", (event) => {
+      if (idOf(event).startsWith("bad")) throw new GiveUp("no");
+      handled.push(idOf(event));
+    });
+    receiver.onDead(() => new Promise(() => {}));
+    await receiver.start();
+    await send(emails("bad-1", "bad-2", "bad-3", "bad-4", "good-1", "good-2", "good-3"));
+    await pass();
+    expect(handled).toEqual(["good-1", "good-2", "good-3"]);
+  });
+
   test.each([
     ["`timeoutMs`", { timeoutMs: 2_000 }, 2_000],
     ["5 min, where `timeoutMs` is longer,", { timeoutMs: 2 ** 31 - 1 }, 300_000],

@@ -31,6 +31,24 @@ describe("a settle that the inbox rejects", () => {
     expect(receiver.stats().succeeded).toBe(1);
   });
 
+  test.each([undefined, null, 7])("or answers with %s is tried again until it is taken", async (nothing) => {
+    let broken = true;
+    const inbox = stubInbox((own) => ({
+      settle: async (settlements) => (broken ? (nothing as never) : own.settle(settlements)),
+    }));
+    const { receiver, send, pass, log } = rig({ inbox });
+    receiver.on("email", () => {});
+    await receiver.start();
+    await send(emails("a"));
+    await pass(1_500);
+    expect(log.of("settle-failed")[0]?.facts).toMatchObject({
+      err: { message: expect.stringContaining("expected a list") },
+    });
+    broken = false;
+    await pass(1_000);
+    expect(receiver.stats().succeeded).toBe(1);
+  });
+
   test("does not run the handler again", async () => {
     let broken = true;
     const inbox = stubInbox((own) => ({

@@ -4,6 +4,7 @@ import type { Middleware } from "../../src/dispatch/handlers.ts";
 import { compose } from "../../src/dispatch/calls/run-handler.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
 import { emailEvent } from "../support/events.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 import { emails, failingHandler, heldHandler, rig } from "../support/rig.ts";
 
 const given = [emailEvent("created") as AnyEvent, {} as Context] as const;
@@ -73,10 +74,17 @@ describe("middleware", () => {
 
   test("that calls next() only after it returned is rejected, and its handler does not run", async () => {
     let [runs, late] = [0, (): Promise<void> => Promise.resolve()];
-    await compose([(_event, _ctx, next) => void (late = next)], () => (runs += 1))(...given);
+    const log = logRecorder();
+    await compose([(_event, _ctx, next) => void (late = next)], () => (runs += 1))(given[0], {
+      log: log.logger,
+    } as Context);
     void late(); // ends no process where nobody hears it
     await expect(late()).rejects.toMatchObject({ code: "next-misused", fix: expect.stringContaining("await it") });
     expect(runs).toBe(0);
+    expect(log.of("next-misused"), "the call has ended without it").toMatchObject([
+      { level: "error" },
+      { level: "error" },
+    ]);
   });
 
   test("that stops waiting for the rest before its end ends with it, and fails with it, all the same", async () => {
@@ -101,7 +109,8 @@ describe("middleware", () => {
       late = next;
       throw new Error("no");
     };
-    const ended = compose([thrower], () => (runs += 1))(...given) as Promise<void>;
+    const ctx = { log: logRecorder().logger } as Context;
+    const ended = compose([thrower], () => (runs += 1))(given[0], ctx) as Promise<void>;
     const told = expect(late()).rejects.toMatchObject({ code: "next-misused" });
     await expect(ended).rejects.toThrow("no");
     await told;

@@ -5,6 +5,21 @@ import { fakeClock } from "../support/fake-clock.ts";
 import { emails, recordingHandler, rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
+test("unhandled jobs that are no list are asked for again", async () => {
+  let broken = true;
+  const inbox = stubInbox((own) => ({
+    jobs: { ...own.jobs, unhandled: async (page) => (broken ? (undefined as never) : own.jobs.unhandled(page)) },
+  }));
+  const { receiver, pass, log } = rig({ inbox, gaps: false });
+  receiver.on("email", () => {});
+  await receiver.start();
+  await pass(1_500);
+  expect(log.of("inbox-failed")).not.toEqual([]);
+  broken = false;
+  await pass(1_000);
+  await receiver.idle();
+});
+
 /**
  * A receiver on an inbox with unhandled changes of these e-mails, stored by an earlier one.
  * @param refused what the inbox does not reopen, by their places

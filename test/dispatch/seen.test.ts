@@ -1,7 +1,7 @@
 import type { SeenOptions, SeenStore } from "hookline";
 import { describe, expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
-import { turns, watch } from "../support/event-loop.ts";
+import { deferred, turns, watch } from "../support/event-loop.ts";
 import { bodyOf, makeDelivery, signedRequest } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, recordingHandler, rig, type RigOptions } from "../support/rig.ts";
 
@@ -129,6 +129,67 @@ describe("handlers without an inbox, with a store of what was seen", () => {
     receiver.on("email", () => {});
     expect(await ask(emails("a"))).toBe(200);
     expect(log.of("seen-failed")).toMatchObject([{ level: "error", facts: { err: { message: "down" } } }]);
+  });
+
+  test("a claim that is answered too late is given back", async () => {
+    const plain = memoryStore();
+    const late = deferred();
+    const { ask, pass, receiver } = answering(
+      {},
+      { ...plain, claim: async (...call) => late.promise.then(() => plain.claim(...call)) },
+    );
+    const { seen, handler } = recordingHandler();
+    receiver.on("email", handler);
+    const answer = watch(ask(emails("a")));
+    await pass(5_000);
+    expect(answer.value).toBe(503);
+    late.resolve();
+    await turns();
+    expect(await ask(emails("a"))).toBe(200);
+    expect(seen).toEqual(["a"]);
+  });
+
+  test("what was done in a delivery that took too long does not run again", async () => {
+    const { ask, receiver, pass } = answering();
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    const late = watch(ask(emails("a", "b")));
+    await turns();
+    calls[0]?.end();
+    await turns();
+    await pass(20_000);
+    expect(late.value).toBe(503);
+    calls[1]?.end(); // it does its work, whatever its signal says
+    await turns();
+    expect(await ask(emails("a", "b"))).toBe(200);
+    expect(calls.map(({ event }) => idOf(event))).toEqual(["a", "b"]);
+  });
+
+  test("an edit whose delivery waits while an equal one is completed is handled", async () => {
+    const store = memoryStore();
+    const [one, other] = [answering({}, store), answering({ concurrency: 1 }, store)];
+    const held = heldHandler();
+    one.receiver.on("email", held.handler);
+    const busy = heldHandler();
+    const { seen, handler } = recordingHandler();
+    other.receiver.on("email", (event, ctx) => (idOf(event) === "x" ? busy.handler(event, ctx) : handler(event, ctx)));
+    const first = watch(one.ask(emails("a", "b", "c")));
+    await turns();
+    for (const at of [0, 1]) {
+      held.calls[at]?.end(); // "a" is done, "b" has ended, "c" runs
+      await turns();
+    }
+    const edit = watch(other.ask(emails("a", "b", "c"))); // "a" was done before it
+    const between = watch(other.ask(emails("x")));
+    await turns();
+    held.calls[2]?.end();
+    await turns();
+    expect(first.value).toBe(200);
+    busy.calls[0]?.end();
+    await turns();
+    expect([between.value, edit.value]).toEqual([200, 503]);
+    expect(await other.ask(emails("a", "b", "c"))).toBe(200);
+    expect(seen.toSorted()).toEqual(expect.arrayContaining(["a", "b", "c"]));
   });
 
   test("a handler that ignores its signal keeps its claim until the lease ends", async () => {

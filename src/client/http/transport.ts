@@ -49,7 +49,7 @@ export interface TransportOptions {
   /** Asked before each attempt: a token may be replaced meanwhile. */
   readonly credentials: () => Promise<Credentials | undefined>;
   /** They are those of one account. @default false */
-  readonly ofAccount?: boolean;
+  readonly ofAccount?: boolean | undefined;
   readonly defaults: RequestOptions;
   readonly fetch: typeof globalThis.fetch;
   /** Calls that start in any second. */

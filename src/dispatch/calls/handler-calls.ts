@@ -43,11 +43,14 @@ export interface HandlerCallsOptions {
   readonly maxStuck: number;
   readonly clock: Clock;
   readonly log: Logger;
+  /** `jammed` is over: it is time to claim again. */
+  readonly unjammed: () => void;
 }
 
-export function createHandlerCalls({ middleware, graceMs, maxStuck, clock, log }: HandlerCallsOptions): HandlerCalls {
+export function createHandlerCalls(options: HandlerCallsOptions): HandlerCalls {
+  const { middleware, graceMs, maxStuck, clock, log, unjammed } = options;
   const composed = new WeakMap<Registration, Handler>();
-  const hung = createHungHandlers(maxStuck);
+  const hung = createHungHandlers(maxStuck, unjammed);
 
   function handlerOf(registration: Registration): Handler {
     if (middleware.length === 0) return registration.handler;
@@ -94,7 +97,7 @@ export function createHandlerCalls({ middleware, graceMs, maxStuck, clock, log }
 }
 
 /** Handlers past their grace. At most `max` of them run without a slot; any more keep theirs until one of those ends. */
-export function createHungHandlers(max: number) {
+export function createHungHandlers(max: number, unjammed: () => void = () => {}) {
   /** Of those that keep their slots, the oldest first: a call gives the slot up. */
   const keeping = new Set<() => void>();
   let slotless = 0;
@@ -115,6 +118,7 @@ export function createHungHandlers(max: number) {
       if (slotless < max) giveUpSlot();
       else keeping.add(giveUpSlot);
       return () => {
+        const wasJammed = keeping.size > 0;
         if (freed) {
           slotless -= 1;
         } else {
@@ -123,6 +127,7 @@ export function createHungHandlers(max: number) {
         }
         const [next] = keeping;
         if (slotless < max) next?.();
+        if (wasJammed && keeping.size === 0) unjammed();
       };
     },
     get size(): number {

@@ -87,9 +87,16 @@ function wrap(outer: Middleware, rest: Handler): Handler {
     let mayRun = true;
 
     const run = async (): Promise<void> => void (await rest(event, ctx));
+    let hasReturned = false;
     const next = (): Promise<void> => {
       const begin = mayRun ? run : refuse;
       mayRun = false;
+      // The call has ended without it, and nobody sees its failure.
+      if (hasReturned)
+        ctx.log.error(
+          { err: misuse(), code: "next-misused" },
+          "a middleware called next() after it had returned: the handler did not run",
+        );
       const call = new Rest(begin);
       calls.push(call);
       return call;
@@ -99,10 +106,12 @@ function wrap(outer: Middleware, rest: Handler): Handler {
       await outer(event, ctx, next);
     } catch (error) {
       mayRun = false;
+      hasReturned = true;
       await Promise.allSettled(calls);
       throw error;
     }
     mayRun = false;
+    hasReturned = true;
     // In the order of the calls: the rest has ended before a second `next()` fails the call.
     for (const call of calls.filter(({ isAwaited, hasEnded }) => !isAwaited || !hasEnded)) await call;
   };
@@ -138,7 +147,11 @@ class Rest extends Promise<void> {
 }
 
 function refuse(): never {
-  throw new HooklineError("next-misused", "A middleware called next() twice, or after it had returned.", {
+  throw misuse();
+}
+
+function misuse(): HooklineError {
+  return new HooklineError("next-misused", "A middleware called next() twice, or after it had returned.", {
     fix: "Call it once, and return or await it. To run the handler again, let the call fail: the job is retried.",
   });
 }

@@ -7,6 +7,7 @@ import type { Completions } from "./completions.ts";
 import { createContext } from "./context.ts";
 import { callDeadLetterListeners } from "../dead-letter-listeners.ts";
 import type { DispatchDeps } from "../dispatch-deps.ts";
+import { nextTurn } from "../expand.ts";
 import type { RunLimits } from "../handlers.ts";
 import { reportEnd, reportStart, type CallJobs, type EndedCall } from "../job-reporter.ts";
 import { eventAt } from "./job-view.ts";
@@ -50,6 +51,8 @@ export interface JobRunnerOptions {
   readonly delay: (consumer: string, accountId: number | undefined, until: number) => void;
   /** A handler runs on past its grace; its slot is free, unless too many are stuck. */
   readonly overdue: (claim: Claim) => void;
+  /** A call has ended, and is settled later: its slot is free, and no settle that is answered would wake the loop. */
+  readonly deferred: () => void;
   /** Nothing runs and nothing is being settled. */
   readonly ended: () => void;
 }
@@ -61,7 +64,7 @@ interface Ending extends Omit<EndedCall, "outcomes"> {
 
 export function createJobRunner(
   deps: DispatchDeps,
-  { settle, completions, delay, overdue, ended }: JobRunnerOptions,
+  { settle, completions, delay, overdue, deferred, ended }: JobRunnerOptions,
 ): JobRunner {
   const { handlers, handlerCalls, services, log, clock, random } = deps;
   const { instruments } = deps.observers;
@@ -169,6 +172,7 @@ export function createJobRunner(
   /** The transaction may still be open. */
   function endCompleted(call: MergedCall, result: CallResult, end: (known: CallResult) => void): void {
     settling += call.jobs.length;
+    void nextTurn().then(deferred);
     void completions
       ?.resultOf(call, result, () => lost.has(call.claim))
       .then((known) => {
@@ -214,8 +218,9 @@ export function createJobRunner(
         if (ending.result.ok) succeeded += call.jobs.length;
       });
     };
-    if (listenerLimits === undefined) settleCall();
-    else void tellListeners(call, ending.outcomes, listenerLimits).then(settleCall);
+    if (listenerLimits === undefined) return settleCall();
+    void nextTurn().then(deferred);
+    void tellListeners(call, ending.outcomes, listenerLimits).then(settleCall);
   }
 
   /** Jobs of the claim that were not part of the call are released. */

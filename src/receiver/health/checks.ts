@@ -132,7 +132,10 @@ export function checkAccounts(refused: readonly UnauthorizedAccount[]): readonly
 export function checkFlow(pauses: readonly Pause[], delays: readonly AccountDelay[]): readonly Problem[] {
   const until = (at: number): string => ` until ${new Date(at).toISOString()}`;
   const paused = pauses.map(({ consumer, accountId, reason, until: end }) => {
-    const of = [accountId === undefined ? [] : `account ${accountId}`, consumer === undefined ? [] : `consumer "${consumer}"`];
+    const of = [
+      accountId === undefined ? [] : `account ${accountId}`,
+      consumer === undefined ? [] : `consumer "${consumer}"`,
+    ];
     return `Now: ${of.flat().join(" of ")}${end === undefined ? "" : until(end)}: ${reason}`;
   });
   const delayed = delays.map((one) => `Account ${one.accountId} of consumer "${one.consumer}"${until(one.until)}.`);

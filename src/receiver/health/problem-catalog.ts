@@ -205,7 +205,8 @@ export const PROBLEMS = {
     fix: "Fix the handler, then replay them with `receiver.jobs.replay`, or drop them with `receiver.jobs.drop`.",
   },
   "account-delayed": {
-    message: "A handler asked with `RetryLater`, or the service with a 429, that nothing of an account starts for a time.",
+    message:
+      "A handler asked with `RetryLater`, or the service with a 429, that nothing of an account starts for a time.",
     fix: "Nothing to do if it is rare; else lower `concurrency` or set `perAccount`.",
   },
   paused: {
