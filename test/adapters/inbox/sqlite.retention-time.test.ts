@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createTrustedTime } from "../../../adapters/inbox/sqlite/upkeep/retention.ts";
-import { told } from "../../suites/inbox/deliveries.ts";
+import { mail, nobodys, told } from "../../suites/inbox/deliveries.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
-import { KEEP_DONE_MS, MINUTE_MS, retentionBench } from "./retention-bench.ts";
+import { changeFile } from "./damaged-file.ts";
+import { KEEP_DONE_MS, KEEP_UNHANDLED_MS, MINUTE_MS, retentionBench } from "./retention-bench.ts";
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const YEAR_MS = 365 * DAY_MS;
@@ -14,7 +15,7 @@ async function bench(options?: Parameters<typeof retentionBench>[0]) {
 }
 
 test("natural keys go after their window, tombstones thirty days after their last hit", async () => {
-  const { inbox, clock, begin, mailNow, pass, rows } = await bench();
+  const { inbox, clock, file, begin, mailNow, pass, rows } = await bench();
   await inbox.tombstones.put({ subscription: 1, source: undefined, reason: "gone" });
   await inbox.store([told({ key: "k", content: "c" })]);
   await pass(29);
@@ -23,6 +24,8 @@ test("natural keys go after their window, tombstones thirty days after their las
   expect(rows("dedupe")).toBe(0);
   await inbox.close();
   clock.jump(30 * DAY_MS);
+  // Catching up with so long a time would take twelve hours.
+  changeFile(file, "DELETE FROM key_value WHERE key = 'retention/time'");
   await begin();
   await inbox.store([mailNow("a")]);
   await inbox.close();
@@ -45,6 +48,31 @@ test("a wall clock that jumps a year ahead and back removes nothing, not even af
   clock.jump(-YEAR_MS);
   await pass(30);
   expect(rows("delivery")).toBe(1);
+});
+
+test("what is stored while the wall clock is a year ahead makes nothing old, not even after a restart", async () => {
+  const { inbox, clock, begin, mailNow, settleDue, pass, rows } = await bench({ keepDoneMs: 4 * DAY_MS });
+  await inbox.store([mailNow("a")]);
+  await settleDue();
+  await inbox.close();
+  clock.jump(YEAR_MS);
+  await begin();
+  await pass(2);
+  await inbox.store([mailNow("ahead")]);
+  await settleDue();
+  await inbox.close();
+  await begin();
+  await pass(30);
+  expect(rows("delivery")).toBe(2);
+});
+
+test("a job that became unhandled long after its delivery was received is kept from then on", async () => {
+  const { inbox, clock, pass, rows } = await bench();
+  await inbox.store([mail([nobodys("a")], { receivedAt: clock.now() - 3 * KEEP_UNHANDLED_MS })]);
+  await pass(KEEP_UNHANDLED_MS / MINUTE_MS - 1);
+  expect(rows("unhandled")).toBe(1);
+  await pass(2);
+  expect(rows("unhandled")).toBe(0);
 });
 
 test("what was stored while the wall clock was a year ahead does not keep what came later", async () => {

@@ -9,7 +9,8 @@ export interface JobTable {
   giveRow(job: number): void;
   /** A new open job. */
   insert(job: ListedJob, replayOf: number | null): void;
-  insertUnhandled(job: ListedJob): void;
+  /** @param at when it became unhandled: that may be long after it was received */
+  insertUnhandled(job: ListedJob, at: number): void;
   progress(id: number, progress: ProgressRecord): void;
   /** An open job ends as dead or unhandled. Told twice it changes nothing more: a commit's outcome may be unknown. */
   end(id: number, end: EndRecord): void;
@@ -80,9 +81,9 @@ export function createJobTable(db: DatabaseSync, { state, lists, ended }: JobTab
       insertRow(job, replayOf);
       state.add("open", 1);
     },
-    insertUnhandled({ id, delivery, account, subscription, receivedAt, line }) {
+    insertUnhandled({ id, delivery, account, subscription, receivedAt, line }, at) {
       const [entry, type, consumer = null] = line;
-      sql.unhandled.run(id, delivery, entry, type, consumer, account, subscription, receivedAt, receivedAt);
+      sql.unhandled.run(id, delivery, entry, type, consumer, account, subscription, receivedAt, at);
       state.add("unhandled", 1);
     },
     progress(id, { attempts, deaths, groupMax, firstAttemptAt, runAt, delayMs, error }) {

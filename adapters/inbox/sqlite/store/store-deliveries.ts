@@ -134,7 +134,7 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
       if (line === 0) continue;
       const job = { id: firstJob + place, delivery, account, subscription, receivedAt, line };
       if (states[place] === STATE.waiting) jobs.insert(job, null);
-      if (states[place] === STATE.unhandled) jobs.insertUnhandled(job);
+      if (states[place] === STATE.unhandled) jobs.insertUnhandled(job, at);
       if (states[place] !== STATE.fresh) continue;
       state.mark.add(job.id, at, true);
       state.add("open", 1);

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { FileState } from "./file-state.ts";
 import type { EndedCounts } from "../schema/ended-counts.ts";
 import type { JobLists } from "../jobs/job-lists.ts";
-import { isNumber, isNumberOrNull, isText, isTextOrNull, toNumber } from "../schema/columns.ts";
+import { isKey, isNumber, isNumberOrNull, isText, isTextOrNull, toNumber } from "../schema/columns.ts";
 
 /**
  * Rows that nothing can handle: the delivery that they name is not in the file, or one of the two cannot be read. A damaged file has them once
@@ -11,7 +11,7 @@ import { isNumber, isNumberOrNull, isText, isTextOrNull, toNumber } from "../sch
 export interface UnusableRows {
   /** Removes those of a range of keys, some at a time. */
   removeUnusable(range: UnusableRange): RemovedRows;
-  /** In the transaction of a take-over, while nothing is marked: makes the counts anew. @returns whether one of them was wrong */
+  /** In the transaction of a take-over, while nothing is marked: removes rows whose keys cannot be read, and makes the counts anew. @returns whether one of them was wrong */
   recount(): boolean;
 }
 
@@ -76,6 +76,14 @@ const RULES: Record<TableOfRows, { readonly key: string; readonly isValid: strin
   job_list: { key: "first_job", isValid: isText("jobs") },
 };
 
+/** Keys that no commit gave: a row that has another one cannot be read. */
+const KEYS = [
+  ...[...Object.entries(RULES)].map(([table, { key }]) => [table, key] as const),
+  ["delivery", "id"],
+  ["request", "id"],
+  ["subscribed_resource", "id"],
+] as const;
+
 /** Counts of the state, each with the table whose rows it counts. */
 const COUNTED = [
   ["unexpanded", "unexpanded"],
@@ -119,6 +127,11 @@ export function createUnusableRows(db: DatabaseSync, { state, lists, ended }: Un
     return gone.map(({ id }) => [id, id]);
   }
 
+  /** An index leads to them: there are hardly ever any. */
+  function removeImpossible(): void {
+    for (const [table, key] of KEYS) db.exec(`DELETE FROM ${table} WHERE ${key} < 1 OR NOT ${isKey(key)}`);
+  }
+
   return {
     removeUnusable(range) {
       const { from, after, to = Number.MAX_SAFE_INTEGER } = range;
@@ -136,6 +149,7 @@ export function createUnusableRows(db: DatabaseSync, { state, lists, ended }: Un
       return { rows, next: last < to ? last : undefined };
     },
     recount() {
+      removeImpossible();
       ended.recountGroups();
       const wrong = COUNTED.map(([what, table]) => state.set(what, count(table)));
       return wrong.includes(true);

@@ -37,6 +37,10 @@ const PAUSE_MS = 10;
 
 /** A scan over what is kept beyond its time takes so much longer to come again for each page of it that it is to read. */
 const PAGE_EVERY_MS = 1_000;
+/** Where the time stands by which things are too old: the key of a text in the file. */
+const SAVED = "retention/time";
+/** By as much a restart may be behind: what has had its time goes later. */
+const SAVE_EVERY_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 export function createRetention({ commits, host, works, watch, ...keep }: RetentionParts): Retention {
@@ -53,7 +57,12 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
     });
 
   async function live(mine: object): Promise<void> {
-    const time = createTrustedTime(host().clock, await commits.add("newestAt", undefined));
+    const saved = Number((await commits.add("keyValue", SAVED)) ?? Number.NaN);
+    const time = createTrustedTime(
+      host().clock,
+      Number.isFinite(saved) ? saved : await commits.add("newestAt", undefined),
+    );
+    let savedAt = -Infinity;
     const scan = createScan();
     const expired = createExpiredLog(host());
     // Anew for each step: the wall clock may have been set back since the last one.
@@ -69,6 +78,11 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
     const everyMs = EVERY_MS[keep.keepBodies];
     let bodies: BodyTurn | undefined = keep.keepBodies === "until-done" ? "anew" : undefined;
     do {
+      // Before something is stored whose stamps are wrong.
+      if (time.now() - savedAt >= SAVE_EVERY_MS) {
+        savedAt = time.now();
+        await commits.add("putKeyValue", { key: SAVED, value: String(savedAt), account: null });
+      }
       scan.begin(host().clock.now());
       for (let isMore = true; isMore && (await wait(PAUSE_MS, mine)) && works();) {
         const step = await commits.add("retain", { ...limits(), after: scan.after, bodies });
@@ -167,12 +181,12 @@ export interface TrustedTime {
 const CATCH_UP = 60;
 
 /**
- * Never ahead of the wall clock, and it does not jump with it: it begins at the newest stamp in the file and catches up. A wall clock that
+ * Never ahead of the wall clock, and it does not jump with it: it begins where the last process was, or at the newest stamp in the file, and catches up. A wall clock that
  * is set a year ahead by mistake makes things too early old by one hour each minute, until it is set right.
- * @param newestAt undefined: nothing is there that could be removed by mistake
+ * @param begin undefined: nothing is there that could be removed by mistake
  */
-export function createTrustedTime(clock: Clock, newestAt: number | undefined): TrustedTime {
-  let at = newestAt ?? clock.now();
+export function createTrustedTime(clock: Clock, begin: number | undefined): TrustedTime {
+  let at = begin ?? clock.now();
   return {
     now: () => (at = Math.min(at, clock.now())),
     pass(ms) {
